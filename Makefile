@@ -49,7 +49,7 @@ test: $(STAMP) ## the short run of the tests: three minutes on two cores
 	@$(PYTEST) --short $(ARGS)
 
 check: $(STAMP) ## every test but those of the night, and some cases of each matrix (STORE=postgresql or sqlite for all journeys)
-	@echo 'About ten minutes on two cores. The short run: make test. Everything: make night.'
+	@echo 'About five minutes on two cores. The short run: make test. Everything: make night.'
 	@$(PYTEST) --sample $(if $(STORE),--store $(STORE)) $(ARGS)
 
 night: $(STAMP) ## everything that takes long, and a page about it, build/night/night.md (ARGS='crash soak' for parts)
@@ -86,7 +86,7 @@ docs: $(STAMP) ## write the reference pages of docs/ anew, from the contract and
 judges: $(STAMP) ## let redocly, prism, specmatic and client generators judge contract and server
 	@$(BIN)/python -m tests.judges
 
-model: $(STAMP) ## play three hundred random lives against the model, and plant defects for it to find
+model: $(STAMP) ## play three hundred random lives against the model
 	@$(BIN)/python -m tests.properties $(ARGS)
 
 mutants: $(STAMP) ## plant two hundred defects, one at a time, and see whether a test notices (ARGS=--short)

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from stub_server.settings import Settings
+from stub_server.testing import Sandbox, Server
 
 from .support import make
 from .support.estate import Estate, emptied, estate, with_room
 from .support.evidence import Evidence
-from .support.live import FROZEN, NO_TLS, Live, running, running_small
+from .support.live import FROZEN, Live, running, running_small
 from .support.postgres import Postgres
 from .support.progress import Progress
 from .support.receiver import receiving
@@ -85,11 +86,9 @@ LONG = (
     "surfaces/test_console_walk.py",
     "contract/test_random_overlays.py",
     "verify/test_command.py",
-    "journeys/test_seeded_year.py",
     "journeys/test_stream.py",
     "surfaces/test_deadlines.py",
     "surfaces/test_stored_snapshots.py",
-    "journeys/test_whatever_happens.py",
     "surfaces/test_wait_and_stop.py",
     "surfaces/test_docs.py",
     "engine/test_faults.py",
@@ -217,12 +216,23 @@ def sandbox_name(live: Live) -> Iterator[str]:
     live.forget(name)
 
 
+@pytest.fixture(scope="module")
+def sandbox_server(live: Live) -> Iterator[Server]:
+    """The server of the module as the kit has it."""
+    with closing(Server(live.url, live.settings.admin_key)) as server:
+        yield server
+
+
 @pytest.fixture
-def control(live: Live, sandbox_name: str) -> Iterator[httpx2.Client]:
+def sandbox(sandbox_server: Server, sandbox_name: str) -> Sandbox:
+    """The test's sandbox with all that the kit gives to tests: `sandbox.pay(sandbox.order())`."""
+    return sandbox_server.sandbox(sandbox_name)
+
+
+@pytest.fixture
+def control(sandbox: Sandbox) -> httpx2.Client:
     """The control surface of the test's sandbox: `control.get("/clock")`."""
-    with httpx2.Client(base_url=f"{live.url}/s/{sandbox_name}/_sandbox", timeout=30, verify=NO_TLS) as client:
-        client.get("/credentials")  # creates the sandbox
-        yield client
+    return sandbox.control
 
 
 @pytest.fixture
@@ -235,11 +245,9 @@ def credentials(control: httpx2.Client) -> make.Json:
 
 
 @pytest.fixture
-def api(live: Live, sandbox_name: str, credentials: make.Json) -> Iterator[httpx2.Client]:
+def api(sandbox: Sandbox) -> httpx2.Client:
     """The API in the test's sandbox, with a JWT that holds every scope: `api.get("/v2/customers")`."""
-    headers = {"Authorization": f"Bearer {credentials['jwt']}"}
-    with httpx2.Client(base_url=f"{live.url}/s/{sandbox_name}", headers=headers, timeout=30, verify=NO_TLS) as client:
-        yield client
+    return sandbox.api
 
 
 @pytest.fixture

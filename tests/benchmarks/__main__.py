@@ -14,10 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from . import console as pages
-from . import controls as going_back
 from . import sizes as by_size
-from . import stores as by_store
 from . import webhooks as deliveries
 from .load import Result, fire
 from .world import Shot
@@ -84,9 +81,6 @@ def measure(target: Target, shot: Shot, seconds: float, core: int) -> Sample:
 @click.option("--check", is_flag=True, help="Exit code 1 when the sandbox is slower than it promises.")
 @click.option("--sizes", is_flag=True, help="Only what size costs, not the servers.")
 @click.option("--webhooks", is_flag=True, help="Only deliveries: how fast they are, and what they cost the others.")
-@click.option("--controls", is_flag=True, help="Only going back in time.")
-@click.option("--console", "seen", is_flag=True, help="Only what the pages of the console cost beside their calls.")
-@click.option("--stores", is_flag=True, help="Only what stores cost, and several servers: some minutes.")
 @click.option("--million", is_flag=True, help="Go on to a million orders: some minutes and 6 GiB of memory.")
 def main(
     rounds: int,
@@ -94,9 +88,6 @@ def main(
     check: bool,
     sizes: bool,
     webhooks: bool,
-    controls: bool,
-    seen: bool,
-    stores: bool,
     million: bool,
 ) -> None:
     """Measure GET, list, PUT and POST on four servers, one core for the server and another for the load.
@@ -107,17 +98,10 @@ def main(
     console.width = max(console.width, 100)  # a narrow terminal would cut the figures
     if webhooks:
         missed = deliveries.measure(console, cores(), seconds)
-    elif seen:
-        missed = pages.measure(console)
-    elif controls:
-        missed = going_back.measure(console, cores())
-    elif stores:
-        missed = by_store.measure(console, cores())
     else:
         missed = [] if sizes else _servers(console, rounds, seconds)
         found = by_size.measure(million=million)
         console.print(by_size.sizes_table(found))
-        console.print(f"Cost against size: {by_size.plot(found)}")
         missed += by_size.missed(found)
     for line in missed:
         click.echo(line)

@@ -22,7 +22,6 @@ from stub_server.settings import Settings
 from stub_server.store.memory import Store
 
 from .footprint import resident, table_bytes
-from .plot import Line, draw
 from .world import token
 
 SIZES = (1_000, 10_000, 100_000)
@@ -31,7 +30,6 @@ NOW = 1_795_000_000_000
 ROUNDS, REQUESTS = 9, 20
 # What the sandbox holds itself to.
 FASTEST, LARGEST, STEEPEST = 8_000, 3_072, 2.0
-PLOT = Path("build/sizes.svg")
 BUSY = Path(__file__).parents[2] / "fixtures" / "scenarios" / "busy.yaml"
 
 
@@ -184,15 +182,6 @@ def missed(found: list[dict[str, Any]]) -> list[str]:
         if times > STEEPEST:
             lines.append(f"{name}: {times:.1f} times the cost at {last['orders']:,} orders, not {STEEPEST:.0f}.")
     return lines
-
-
-def plot(found: list[dict[str, Any]]) -> Path:
-    """Cost against size as a picture."""
-    names = list(found[0]["reads"])
-    lines = [Line(name, tuple(size["reads"][name] for size in found)) for name in names]
-    PLOT.parent.mkdir(exist_ok=True)
-    PLOT.write_text(draw("CPU µs per read", tuple(size["orders"] for size in found), lines), encoding="utf-8")
-    return PLOT
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from ..support.estate import Estate, token
 from ..support.requests import LAST, OPERATIONS, QUERIES, body_of
 from .conftest import Project
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.night]
 
 SPARE = ("createProject", "createPlan")
 """What makes the records that are deleted at the end."""

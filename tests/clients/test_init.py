@@ -3,17 +3,14 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
-import httpx2
 import pytest
 from click.testing import CliRunner
 
 from stub_server.cli import main
 
 from ..support.ends import answers, within
-from ..support.live import NO_TLS, Live
 from .conftest import Project
 
 pytestmark = pytest.mark.check
@@ -70,16 +67,6 @@ def test_the_server_ends_with_a_run_that_is_killed(folder: Project) -> None:
         assert within(120, address.exists)
         process.kill()
     assert within(4, lambda: not answers(address.read_text()))
-
-
-@pytest.mark.night
-def test_vitest_passes_with_a_server_that_runs(folder: Project, serve: Callable[..., Live]) -> None:
-    live = serve()
-    begun(folder, "vitest", "test")
-    ran = folder.run("node_modules/.bin/vitest", "run", STUB_URL=live.url, PATH=folder.node)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    left = httpx2.get(f"{live.url}/_sandbox/sandboxes", verify=NO_TLS).json()["sandboxes"]
-    assert ["default"] == [sandbox["name"] for sandbox in left]
 
 
 @pytest.mark.night

@@ -119,6 +119,7 @@ def test_the_types_find_every_mistake_that_is_planted_and_no_other(project: Proj
     assert list(range(first, first + 9)) == lines
 
 
+@pytest.mark.night
 def test_the_typescript_of_the_readme_compiles_and_runs(project: Project, live: Live, sandbox_name: str) -> None:
     """Its commands generate the types and run the program, which buys a plan; the pinned tools are there already."""
     section = PAGE.read_text(encoding="utf-8")

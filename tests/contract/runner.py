@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,11 @@ class Run:
     code: int
     output: str
     report: Path
+
+
+def including(ids: Iterable[str]) -> list[str]:
+    """The options of a run that asks some operations alone."""
+    return [f"--include-operation-id={ident}" for ident in ids]
 
 
 def run(

@@ -97,18 +97,6 @@ def test_a_missing_entry_says_which_file(tmp_path: Path) -> None:
         bundle.bundled(tmp_path / "openapi.yaml", cache(read))
 
 
-def test_an_entry_without_paths_is_no_contract(tmp_path: Path) -> None:
-    (tmp_path / "openapi.yaml").write_text("openapi: 3.0.3\n")
-    with pytest.raises(ContractError, match=r"not an OpenAPI document"):
-        bundle.bundled(tmp_path / "openapi.yaml", cache(read))
-
-
-def test_bytes_that_are_no_text_say_which_file(folder: Path) -> None:
-    (folder / "components/schemas/Phone.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ContractError, match=r"Phone\.yaml:1: is not UTF-8"):
-        bundle.bundled(folder / "openapi.yaml", cache(read))
-
-
 def small(tmp_path: Path, **files: str) -> Path:
     """A contract of a few files; `__` in a name stands for a folder."""
     for name, text in files.items():

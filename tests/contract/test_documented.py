@@ -134,27 +134,6 @@ def test_an_order_customer_has_flat_maps(name: str) -> None:
         assert API.resolve(schema["additionalProperties"])["type"] == "string"
 
 
-@pytest.mark.parametrize("name", ["Address", "AddressInput"])
-def test_an_address_has_six_texts(name: str) -> None:
-    agrees(API.schema(name), ADDRESS, name)
-
-
-def test_a_customers_mobile_phone_is_an_object_of_three_texts() -> None:
-    phones = API.resolve(API.schema("Customer")["properties"]["phones"])
-    agrees(phones["properties"]["mobile_phone"], PHONE, "mobile_phone")
-
-
-def test_maps_of_strings_hold_strings() -> None:
-    """Also those whose values look like numbers and instants."""
-    for name, member in (
-        ("Order", "last_transaction"), ("ApiKey", "metadata"), ("Customer", "metadata"), ("Project", "metadata"),
-        ("ProjectUpdate", "business_settings"), ("ProjectUpdate", "marketing_settings"), ("PixOrderCreate", "metadata"),
-    ):  # fmt: skip
-        schema = API.resolve(API.schema(name)["properties"][member])
-        assert schema["type"] == "object"
-        assert API.resolve(schema["additionalProperties"])["type"] == "string", f"{name}.{member}"
-
-
 def test_the_secret_of_a_key_is_in_the_answer_of_its_creation_alone() -> None:
     for name, operation in OPERATIONS.items():
         for status, response in operation.responses.items():
@@ -170,11 +149,6 @@ def reachable(schema: Any) -> set[str]:
     for member in schema.get("properties", {}).values():
         names |= reachable(member)
     return names | (reachable(schema["items"]) if "items" in schema else set())
-
-
-def test_allowed_projects_goes_in_as_a_list_and_comes_out_as_one_text() -> None:
-    assert API.schema("ApiKeyCreateAllowedProjects")["type"] == "array"
-    assert API.schema("ApiKey")["properties"]["allowed_projects"]["type"] == "string"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from stub_server.settings import Settings
 from ..conftest import Serve
 from ..support.estate import client, token
 from ..support.live import NO_TLS
-from ..support.make import card_body, created, customer_body, make_plan, make_project, order_body
+from ..support.make import created, customer_body, make_plan, make_project, order_body
 from ..support.overlays import copied, merchant_of, overlay, removed, updated
 from ..support.short import some
 
@@ -51,13 +51,6 @@ def test_without_its_format_a_document_is_any_text(serve: Serve, tmp_path: Path,
     for document in ("11111111111", "olá, mundo", "", "1" * 80):
         answer = shop.post("/v2/customers", json=customer_body(document=document))
         assert answer.status_code in (201, 409, 422, 501), answer.text
-    shop.close()
-
-
-def test_a_default_that_an_overlay_takes_away_is_kept(serve: Serve, tmp_path: Path) -> None:
-    """A plan has a visibility all the same."""
-    shop = merchant_of(serve, tmp_path, removed(f"{SCHEMAS}.PlanCreate.properties.visibility"))
-    assert "public" == make_plan(shop)["visibility"]
     shop.close()
 
 
@@ -113,27 +106,6 @@ def test_numbers_that_no_rule_can_compute_with_are_501(serve: Serve, tmp_path: P
             assert (501, "not_implemented") == _refusal(shop.post("/v2/plans", json=of_plan | wrong))
 
 
-@pytest.mark.defects
-def test_a_subscription_whose_order_has_no_items_renews(serve: Serve, tmp_path: Path) -> None:
-    live = serve(overlays=(overlay(tmp_path, BOUNDS),), scenario="empty")
-    with client(live, "default", token(live, "default", str(uuid4()))) as shop:
-        plan = make_plan(shop, payment_methods=["credit_card"])
-        made = created(shop.post("/v2/orders", json=card_body(plan, items=[])))
-        assert "paid" == made["status"]
-        advanced = httpx2.post(f"{live.url}/_sandbox/clock/advance", json={"days": 32}, verify=NO_TLS, timeout=60)
-        assert 200 == advanced.status_code
-        (renewal,) = [each for each in shop.get("/v2/orders").json()["orders"] if each["id"] != made["id"]]
-        assert [plan["name"]] == [item["description"] for item in renewal["items"]]
-
-
-def test_an_operation_that_is_taken_away_is_no_operation(serve: Serve, tmp_path: Path) -> None:
-    shop = merchant_of(serve, tmp_path, removed("$.paths['/v2/analytics']", "$.paths['/v2/products'].post"))
-    assert (404, "route_not_found") == _refusal(shop.get("/v2/analytics"))
-    assert (405, "method_not_allowed") == _refusal(shop.post("/v2/products", json={}))
-    assert 200 == shop.get("/v2/products").status_code
-    shop.close()
-
-
 @pytest.mark.parametrize(
     ("path", "value"), [("/v2/customers?created_since=", "ontem"), ("/v2/analytics?from=", "2026-13-45T99:99:99Z")]
 )
@@ -160,17 +132,6 @@ def test_what_the_corrected_request_leads_to_and_no_answer_allows_is_501(serve: 
     assert (501, "not_implemented") == _refusal(answer)
     assert "Customer.type" in answer.json()["message"]
     shop.close()
-
-
-@pytest.mark.defects
-def test_data_that_an_overlay_does_not_allow_is_501_where_it_is_made_later(serve: Serve, tmp_path: Path) -> None:
-    for number, actions in enumerate((TOO_DEAR, updated(f"{SCHEMAS}.Plan['x-unique'][0]", "{ scope: merchant }"))):
-        live = serve(overlays=(overlay(tmp_path, actions, f"{number}.yaml"),), scenario="empty")
-        answer = httpx2.post(
-            f"{live.url}/_sandbox/sandboxes", json={"name": "full", "scenario": "default"}, verify=NO_TLS
-        )
-        assert (501, "not_implemented") == _refusal(answer)
-        assert 404 == httpx2.get(f"{live.url}/_sandbox/sandboxes/full", verify=NO_TLS).status_code
 
 
 TOO_DEAR = updated(f"{SCHEMAS}.Subscription.properties.amount", "{ maximum: 60 }")

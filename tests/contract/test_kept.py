@@ -70,23 +70,3 @@ def test_another_contract_is_bundled_again(file: Path, tmp_path: Path, changed: 
     api, *_ = contracts(folder, file=file)
     assert api["info"]["title"].startswith("New ") is (changed == "content")
     assert not was_used(file)
-
-
-@pytest.mark.parametrize(
-    "damage", [lambda kept: kept[:-1], lambda kept: kept.replace(b"CPF", b"CPX"), lambda kept: b""]
-)
-def test_a_damaged_file_is_not_served(file: Path, damage: Any) -> None:
-    file.write_bytes(damage(file.read_bytes()))
-    os.utime(file, (LONG_AGO, LONG_AGO))
-    assert contracts(OPENAPI, file=file) == shipped()
-    assert not was_used(file)
-
-
-def test_nothing_is_kept_where_nothing_can_be_written(tmp_path: Path) -> None:
-    assert contracts(OPENAPI, file=tmp_path / "no folder" / "contract.json") == shipped()
-
-
-def test_nothing_is_kept_where_python_writes_no_byte_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    assert contracts(OPENAPI, file=tmp_path / "contract.json") == shipped()
-    assert [*tmp_path.iterdir()] == []

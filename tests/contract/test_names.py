@@ -11,7 +11,7 @@ from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError, read
 
 from ..support.contract import OPENAPI, component, document, violations
-from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, corrected, overlay, removed, updated
+from ..support.overlays import NO_ANALYTICS, NO_PAID, SETTLED, corrected, overlay, removed, updated
 
 API = document()
 EVENTS = list(API.events)
@@ -76,59 +76,11 @@ def test_the_lists_are_made_of_the_tables_in_their_order() -> None:
     assert expected == {name: enum_of(API, name) for name in expected}
 
 
-def test_a_token_may_hold_every_scope_and_every_wildcard() -> None:
-    found = enum_of(document("sandbox.yaml"), "SandboxScope")
-    wildcards = {"*", *(f"{scope.partition(':')[0]}:*" for scope in SCOPES)}
-    assert len(found) == len(set(found))
-    assert {*SCOPES, *wildcards} == set(found)
-
-
-def test_a_removed_event_is_in_no_list(tmp_path: Path) -> None:
-    contract = corrected(tmp_path, NO_PAID)
-    rest = [name for name in EVENTS if name != "order.paid"]
-    assert [rest, rest] == [enum_of(contract, name) for name in ("EventType", "TestSendEventType")]
-    assert "order.paid" not in enum_of(contract, "EventPattern") + enum_of(contract, "OrderEvent.type")
-    assert "order.*" in enum_of(contract, "EventPattern")
-
-
-def test_the_last_event_of_a_resource_takes_the_resource_along(tmp_path: Path) -> None:
-    gone = removed(
-        "$['x-webhooks']['customer.created','customer.updated']",
-        "$.components.schemas.Customer['x-events']",
-        "$.paths..['x-emits'][?@ == 'customer.created' || @ == 'customer.updated']",
-    )
-    contract = corrected(tmp_path, gone)
-    assert [name for name in RESOURCES if name != "customer"] == enum_of(contract, "WebhookEventType.resource")
-    assert "customer.*" not in enum_of(contract, "EventPattern")
-    assert "enum" not in contract.schema("CustomerEvent")["properties"]["type"]
-
-
 def test_a_renamed_event_is_in_every_list_under_its_new_name(tmp_path: Path) -> None:
     contract = corrected(tmp_path, SETTLED)
     for name in ("EventType", "TestSendEventType", "EventPattern", "OrderEvent.type"):
         assert "order.settled" in enum_of(contract, name), name
         assert "order.paid" not in enum_of(contract, name), name
-
-
-def test_an_added_event_is_in_every_list(tmp_path: Path) -> None:
-    contract = corrected(tmp_path, copied("$['x-webhooks'] invoice.sent", "$['x-webhooks']['order.paid']"))
-    assert [*EVENTS, "invoice.sent"] == enum_of(contract, "EventType")
-    assert [*RESOURCES, "invoice"] == enum_of(contract, "WebhookEventType.resource")
-    assert {"invoice.*", "invoice.sent"} <= set(enum_of(contract, "EventPattern"))
-    assert "invoice.sent" in enum_of(contract, "OrderEvent.type")
-
-
-def test_a_removed_scope_is_in_no_list(tmp_path: Path) -> None:
-    contract = corrected(tmp_path, NO_ANALYTICS)
-    assert "analytics:read" not in enum_of(contract, "Scope.name") + enum_of(contract, "AssignableScope")
-    assert "analytics" not in enum_of(contract, "Scope.resource")
-
-
-def test_a_scope_that_only_jwts_hold_is_no_scope_of_a_key(tmp_path: Path) -> None:
-    target = "$['x-scopes'][?@.name == 'orders:write']"
-    contract = corrected(tmp_path, updated(target, "{ assignable: false }"))
-    assert "orders:write" not in enum_of(contract, "AssignableScope")
-    assert SCOPES == enum_of(contract, "Scope.name")
 
 
 REPLACED = removed("$.components.schemas.EventPattern.enum") + updated(
@@ -141,16 +93,6 @@ def test_an_enum_that_an_overlay_writes_stays_as_written(tmp_path: Path, order: 
     contract = corrected(tmp_path, *order)
     assert ["*", "order.created"] == enum_of(contract, "EventPattern")
     assert "order.paid" not in enum_of(contract, "EventType")
-
-
-def test_an_enum_that_an_overlay_removes_stays_away(tmp_path: Path) -> None:
-    contract = corrected(tmp_path, removed("$.components.schemas.EventPattern.enum"), NO_PAID)
-    assert "enum" not in contract.schema("EventPattern")
-
-
-def test_a_schema_of_an_overlay_can_ask_for_a_list(tmp_path: Path) -> None:
-    asking = updated("$.components.schemas", "{ Kind: { type: string, x-enum-from: event_resources } }")
-    assert RESOURCES == enum_of(corrected(tmp_path, asking, NO_PAID), "Kind")
 
 
 @pytest.mark.parametrize(
@@ -197,39 +139,7 @@ def test_the_control_surface_knows_the_events_and_scopes_of_the_corrected_contra
     assert ("order.settled", "order.paid") == (emits[-1], document("sandbox.yaml").operations["payOrder"].emits[0])
 
 
-def test_the_moves_of_an_overlay_are_found_by_name(tmp_path: Path) -> None:
-    more = updated(f"{LIFE}.moves", "[{ from: paid, to: paid, name: settled, event: order.paid, by: [clock] }]")
-    order = corrected(tmp_path, more).lifecycles["Order"]
-    first, second = order.find("paid", "paid"), order.find("paid", "paid", "settled")
-    assert first is order.find("paid", "paid", "partially_refunded")
-    assert first is not None
-    assert second is not None
-    assert (("order.partially_refunded",), ("order.paid",)) == (first.events, second.events)
-    assert order.find("paid", "paid", "nameless") is None
-    assert order.find("pending", "paid", "settled") is None
-
-
 # -- who raises an event
-
-
-def test_an_event_is_emitted_by_the_operations_that_name_it_and_by_the_moves_of_time(tmp_path: Path) -> None:
-    added = updated("$.paths['/v2/plans'].post['x-emits']", "[order.expired]")
-    move = updated(f"{LIFE}.moves", "[{ from: failed, to: expired, event: order.canceled, by: [simulation] }]")
-    events = corrected(tmp_path, added + move).events
-    assert ["createPlan", "triggerEvent", "expireOrder", "clock", "simulation"] == events["order.expired"]["emitted_by"]
-    assert {"simulation", "clock"} <= set(events["order.canceled"]["emitted_by"])
-
-
-def test_a_list_of_emitters_that_an_overlay_writes_stays_as_written(tmp_path: Path) -> None:
-    place = "$['x-webhooks']['order.expired'].post"
-    own = removed(f"{place}['x-emitted-by']") + updated(place, "{ x-emitted-by: [clock] }")
-    more = updated("$.paths['/v2/plans'].post['x-emits']", "[order.expired]")
-    assert ["clock"] == corrected(tmp_path, own, more).events["order.expired"]["emitted_by"]
-
-
-def test_a_list_of_emitters_that_an_overlay_removes_is_empty(tmp_path: Path) -> None:
-    gone = removed("$['x-webhooks']['order.expired'].post['x-emitted-by']")
-    assert [] == corrected(tmp_path, gone).events["order.expired"]["emitted_by"]
 
 
 # -- the choice of payloads
@@ -256,28 +166,3 @@ def test_a_delivery_is_of_one_schema_that_its_type_names() -> None:
         other = next(name for name in EVENTS if mapping[name] != mapping[event])
         assert violations(choice, entry["example"] | {"type": other}) != []
     assert violations(choice, API.events["order.paid"]["example"] | {"type": "order.lost"}) != []
-
-
-def test_the_choice_follows_an_overlay(tmp_path: Path) -> None:
-    removed_event = payloads(corrected(tmp_path, NO_PAID))[1]
-    assert "order.paid" not in removed_event
-    renamed = payloads(corrected(tmp_path, SETTLED))[1]
-    assert renamed["order.settled"] == "OrderEvent"
-    added = payloads(corrected(tmp_path, copied("$['x-webhooks'] invoice.sent", "$['x-webhooks']['order.paid']")))[1]
-    assert added["invoice.sent"] == "OrderEvent"
-    gone = removed(
-        "$['x-webhooks']['customer.created','customer.updated']",
-        "$.components.schemas.Customer['x-events']",
-        "$.paths..['x-emits'][?@ == 'customer.created' || @ == 'customer.updated']",
-    )
-    assert "CustomerEvent" not in payloads(corrected(tmp_path, gone))[0]
-
-
-def test_a_choice_that_an_overlay_writes_stays_as_written(tmp_path: Path) -> None:
-    target = "$.components.schemas.WebhookPayload"
-    own = removed(f"{target}.oneOf", f"{target}.discriminator") + updated(
-        target, '{ oneOf: [{ $ref: "#/components/schemas/OrderEvent" }] }'
-    )
-    schema = corrected(tmp_path, own, NO_PAID).schema("WebhookPayload")
-    assert [{"$ref": "#/components/schemas/OrderEvent"}] == schema["oneOf"]
-    assert "discriminator" not in schema

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from ..support.contract import document
-from .reach import UNREACHED, Link, Reach, Unreached, accepted, declared_links, findings, is_taken, operations, table
+from .reach import UNREACHED, Reach, Unreached, declared_links, findings, operations, table
 
 ENTRIES = ("openapi.yaml", "sandbox.yaml")
 
@@ -55,10 +55,6 @@ def test_every_entry_is_of_a_status_or_link_that_a_contract_has() -> None:
     assert [] == [link for entry in entries for link in entry.get("links", ()) if link not in links]
 
 
-def test_a_run_that_has_seen_everything_is_deep(contract: Any) -> None:
-    assert [] == list(findings(contract, whole(contract)))
-
-
 def test_every_status_that_was_never_seen_is_told_unless_it_is_listed(contract: Any) -> None:
     listed, reach = Unreached.of(contract).statuses, whole(contract)
     reach.all.clear()
@@ -72,20 +68,6 @@ def test_every_status_that_was_never_seen_is_told_unless_it_is_listed(contract: 
     assert len(expected) > 100
 
 
-def test_an_operation_that_was_never_accepted_is_told(contract: Any) -> None:
-    name = next(name for name, _ in operations(contract))
-    reach = whole(contract)
-    reach.valid[name] = Counter([404])
-    assert [f"{name} was never accepted, so it was not tested."] == list(findings(contract, reach))
-
-
-def test_a_creation_that_is_mostly_refused_is_told(contract: Any) -> None:
-    name = next(n for n, operation in operations(contract) if n.startswith("POST") and "201" in operation["responses"])
-    reach = whole(contract)
-    reach.valid[name] = Counter({201: 29, 409: 71})
-    assert [f"{name} was accepted in 29 of 100, less than 30."] == list(findings(contract, reach))
-
-
 def test_a_link_that_was_never_taken_is_told_and_counted(contract: Any) -> None:
     excused = Unreached.of(contract).links
     links = declared_links(contract)
@@ -96,12 +78,3 @@ def test_a_link_that_was_never_taken_is_told_and_counted(contract: Any) -> None:
         findings(contract, reach)
     )
     assert f"{len(links) - 1} of {len(links)} declared links" in table(contract, reach)
-
-
-def test_a_link_from_a_deletion_is_taken_when_the_record_is_gone() -> None:
-    reach = Reach(
-        links={"DELETE /a -> [200] Get -> GET /a": Counter([404]), "POST /a -> [201] Get -> GET /a": Counter([404])}
-    )
-    taken = {name: is_taken(Link(name, "a", "b", "c"), reach) for name in reach.links}
-    assert [True, False] == list(taken.values())
-    assert 0 == sum(map(accepted, reach.links.values()))

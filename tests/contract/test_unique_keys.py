@@ -6,10 +6,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from stub_server.app import contracts, create_app
+from stub_server.app import contracts
 from stub_server.contract.source import ContractError
 from stub_server.kernel.record import UniqueKey
-from stub_server.settings import Settings
 
 from ..conftest import Serve
 from ..journeys.steps import refused
@@ -114,19 +113,6 @@ def test_without_its_key_a_name_may_stand_twice(shop: Callable[[str], httpx2.Cli
 
 
 @pytest.mark.check
-def test_a_scope_a_spelling_and_a_code_are_those_of_the_overlay(shop: Callable[[str], httpx2.Client]) -> None:
-    """Names of plans are unique in the whole merchant, as they are written, and clash with another code."""
-    listed = "$.paths['/v2/plans'].post.responses['409']['x-codes']"
-    actions = removed(f"{PLAN}[0].ignores") + updated(f"{PLAN}[0]", "{ scope: merchant, code: plan_in_use }")
-    with shop(actions + updated(listed, "[plan_in_use]")) as api:
-        first = make_plan(api, name="Ouro")
-        make_plan(api, name="OURO")
-        body = {name: first[name] for name in ("name", "amount", "billing_type", "interval", "interval_count")}
-        clash = api.post("/v2/plans", json=body | {"projectId": make_project(api)["id"]})
-        assert {"name": "plan_in_use"} == refused(clash, 409, "plan_in_use")
-
-
-@pytest.mark.check
 def test_an_added_key_is_kept_by_whatever_makes_a_record(shop: Callable[[str], httpx2.Client]) -> None:
     with shop(ONE_EMAIL) as api:
         first = api.post("/v2/customers", json=customer_body(email="ana@example.com")).json()["customer"]
@@ -139,10 +125,3 @@ def test_an_added_key_is_kept_by_whatever_makes_a_record(shop: Callable[[str], h
         order = order_body(plan["projectId"], plan["id"])
         order["customer"]["email"] = "ana@example.com"
         refused(api.post("/v2/orders", json=order), 409, CODE)
-
-
-@pytest.mark.check
-def test_a_key_that_the_data_breaks_stops_the_start(tmp_path: Path) -> None:
-    file = overlay(tmp_path, updated(f"{PLAN}[0]", "{ scope: merchant }"))
-    with pytest.raises(ContractError, match=rf"{file}:4: .*have the same name #/components/schemas/Plan/x-unique"):
-        create_app(Settings(overlays=(file,)))

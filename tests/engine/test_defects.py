@@ -1,6 +1,5 @@
 """What the engine does about defects that it cannot undo: a job that fails, a void draft, a world that is broken."""
 
-import asyncio
 from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
@@ -12,15 +11,11 @@ from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import JOBS, Job
 from stub_server.engine.step import Cause
-from stub_server.events.sender import Sender
 from stub_server.http.dispatch import Endpoint
 from stub_server.kernel.clock import DAY, HOUR
 from stub_server.kernel.ids import NextIds
-from stub_server.kernel.problem import Conflict, Unavailable
-from stub_server.operations import webhooks
 from stub_server.store.memory import Store
 
-from ..support.worlds import advance
 from .faults import Fault, Place, Planted
 from .inside import Answer, Inside, Json
 from .shop import Shop, Turn, shop_in
@@ -110,20 +105,6 @@ def test_time_waits_before_a_job_that_fails_and_requests_are_served(
     assert {} == stale(world)
 
 
-def test_nothing_is_kept_of_a_job_that_is_refused_on_its_way(waiting: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An overlay may have removed the second of two moves that a job makes."""
-
-    def refuse(draft: Draft, subject: str) -> None:
-        JOBS["order.expire"](draft, subject)
-        raise Conflict("The contract has no such move.")
-
-    was = expired(waiting.world)
-    monkeypatch.setattr(scheduler, "JOBS", MappingProxyType({**JOBS, "order.expire": refuse}))
-    assert 200 == waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 40 * HOUR / 1000}).status
-    assert was == expired(waiting.world)
-    assert {} == waiting.world.timers.skipped
-
-
 def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(
     waiting: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,20 +133,6 @@ def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(
 # -- drafts
 
 
-def test_a_draft_that_spans_another_step_is_void(shop: Shop) -> None:
-    """Two drafts of one world: whichever is recorded first makes the other one void."""
-    world = shop.world
-    drafts = [Draft(world, world.store, Cause("control", "", name)) for name in ("first", "second")]
-    for draft in drafts:
-        draft.at(world.clock.now + DAY, "order.expire", draft.ids.uuid())
-    assert drafts[1].record() is not None
-    before, number = state(world), world.log.number
-    with pytest.raises(RuntimeError, match="the draft of first is void"):
-        drafts[0].record()
-    same(before, state(world))
-    assert number == world.log.number
-
-
 def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,28 +155,6 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
     meddle(twin)
     same(state(twin), state(world))
     assert 201 == create(shop, "once").status
-
-
-def test_a_defect_after_a_delivery_was_opened_is_the_answer_of_its_key(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The outcome of a test send cannot be written down: asked again under its key, no second delivery is opened."""
-    inside, world = shop.inside, shop.world
-    token = token_of(inside, world, world.home)
-    path = f"/v2/webhooks/{next(world.store.webhooks.all_rows()).id}/test"
-    before = world.events.raised
-
-    def failing_outcome(*args: object) -> object:
-        raise ValueError("planted")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(webhooks, "conclude", failing_outcome)
-        first = inside.ask("POST", path, token=token, idem="sent-once")
-        is_a_defect(first)
-    again = inside.ask("POST", path, token=token, idem="sent-once")
-    assert (500, first.body, "true") == (again.status, again.body, again.headers["idempotent-replayed"])
-    assert before + 1 == world.events.raised
-    assert 200 == inside.ask("POST", path, token=token, idem="sent-twice").status
 
 
 # -- broken worlds
@@ -258,36 +203,3 @@ def test_a_broken_world_answers_503_until_it_is_reset(broken: Shop) -> None:
     same(state(origin(inside.app)), state(healed))
     token = token_of(inside, healed, healed.home)
     assert 201 == inside.ask("POST", "/v2/customers", CUSTOMER, token, "lost").status
-
-
-def test_a_world_that_a_job_breaks_answers_503_at_once(waiting: Shop) -> None:
-    """The request before which the job was done is not served from what is left."""
-    world = waiting.world
-    wall = Wall(world.clock.now)
-    set_wall(world.clock, wall)
-    assert 200 == waiting.inside.ask("PATCH", "/_sandbox/clock", {"frozen": False}).status
-    wall.now += 2 * DAY
-    with Fault(Place(Store, "replace")):
-        unavailable(read(waiting))
-    assert world.is_broken
-    unavailable(read(waiting))
-
-
-def test_an_operation_that_waited_takes_no_step_in_a_broken_world(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The world breaks while a test delivery is under way: its outcome is not written into what is left."""
-    inside, world, attempt = shop.inside, shop.world, Sender.attempt
-    webhook = next(world.store.webhooks.all_rows()).id
-
-    async def slow(sender: Sender, *args: object) -> object:
-        outcome = await attempt(sender, *args)  # type: ignore[arg-type]  # passed on as they came
-        world.is_broken = True
-        await asyncio.sleep(0)
-        return outcome
-
-    monkeypatch.setattr(Sender, "attempt", slow)
-    number = world.log.number
-    token = token_of(inside, world, world.home)
-    unavailable(inside.ask("POST", f"/v2/webhooks/{webhook}/test", token=token))
-    assert number + 1 == world.log.number  # the delivery was opened before the wait
-    with pytest.raises(Unavailable):
-        advance(world, world.clock.now + DAY)

@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import orjson
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -18,8 +17,7 @@ from stub_server.engine.scheduler import JOBS
 
 from .actions import ACTIONS
 from .inside import Inside
-from .scene import MERCHANTS
-from .shop import Kept, Shop, Turn, at_rest, flush_usage, shop_in
+from .shop import Kept, Shop, Turn, at_rest, shop_in
 from .small import Wall, origin, serve, set_wall
 from .state import Facts, answers, same, stale, state, unfold, whole
 from .turns import CODA, NAMES, TURNS
@@ -166,23 +164,6 @@ def other_way(shop: Shop, world: Sandbox, more: list[Turn]) -> Facts:
     return whole(shop.inside, world)
 
 
-def test_usage_is_recorded_for_every_merchant(inside: Inside, hooks: tuple[str, ...]) -> None:
-    """Readings by key make no step; recording them makes one for each merchant, and then there is nothing left."""
-    shop = shop_in(inside, hooks)
-    world = shop.world
-    shop.play(Turn("create key", 8, 0, 0, None))
-    assert 3 == len(shop.keys)
-    flush_usage(world)
-    number = world.log.number
-    for key in (*shop.keys, *shop.keys):
-        assert 200 == inside.ask("GET", "/v2/orders", token=key).status
-    assert number == world.log.number
-    assert {2} == {count for store in world.stores.values() for count, _ in store.usage.values()}
-    assert [world.home, MERCHANTS[1]] == [step.merchant.id for step in flush_usage(world)]
-    assert number + 2 == world.log.number
-    assert [] == flush_usage(world)
-
-
 @pytest.mark.check
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.night) for seed in (1, 2))])
 def test_a_world_with_a_past_is_its_origin_and_its_steps(lived: Inside, hooks: tuple[str, ...], seed: int) -> None:
@@ -207,19 +188,3 @@ def test_a_world_with_a_past_is_its_origin_and_its_steps(lived: Inside, hooks: t
     for step in kept:
         world.fold(step)
     same(expected, state(world))
-
-
-def test_who_wants_an_event_is_asked_anew_after_a_step_was_undone(inside: Inside, hooks: tuple[str, ...]) -> None:
-    """A webhook whose creation was undone gets nothing, though it was remembered as one that wants everything."""
-    shop = shop_in(inside, hooks)
-    world, (kept,) = shop.world, list(shop.world.store.webhooks.keys)
-    shop.play(Turn("create webhook", 0, 1, 0, None))
-    shop.play(Turn("create customer", 0, 1, 0, None))
-    *_, made, told = world.log
-    assert 2 == sum(table == "webhook_logs" for table, *_ in told.changes)
-    unfold(world, told)
-    unfold(world, made)
-    shop.play(Turn("create customer", 0, 1, 0, None))
-    *_, told = world.log
-    deliveries = [orjson.loads(after.public) for table, _, after in told.changes if table == "webhook_logs" and after]
-    assert [kept] == [delivery["webhookId"] for delivery in deliveries]

@@ -1,6 +1,5 @@
 """The log of deliveries keeps so many: those that are finished make room, and open ones only for very many more."""
 
-import orjson
 import pytest
 
 from ..support.make import customer_body
@@ -43,16 +42,3 @@ def test_open_deliveries_stay_and_finished_ones_make_room(shop: Shop) -> None:
     customers(shop, ROWS)
     assert {"pending": ROWS + 2, "canceled": 0, "delivered": 0} == by_status(shop)
     assert shop.world.timers.attempts_due(shop.world.clock.now) >= ROWS + 2
-
-
-def test_of_very_many_open_deliveries_the_oldest_goes(shop: Shop) -> None:
-    """There is a bound to everything, whatever a dead receiver leaves behind."""
-    table = shop.world.store.webhook_logs
-    customers(shop, MOST - len(table))
-    assert MOST == len(table)
-    oldest = table.rows[table.order[0]].id
-    customers(shop, 1)
-    assert MOST == len(table)
-    assert table.find(oldest) is None
-    newest = orjson.loads(table.rows[table.order[-1]].public)
-    assert ("pending", "customer.created") == (newest["status"], newest["event_type"])

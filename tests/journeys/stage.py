@@ -16,7 +16,6 @@ from ..support.make import Json, created
 from .steps import done
 
 DAY = 86_400
-GRACE = 7 * DAY
 
 
 @dataclass(frozen=True, slots=True)

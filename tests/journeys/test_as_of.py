@@ -1,16 +1,12 @@
 """Reading the past: any GET of the API as things stood after a step or at an instant, and nothing is changed by it."""
 
-import gc
-import time
 from collections.abc import Iterator
 from itertools import pairwise
-from weakref import ref
 
 import httpx2
 import pytest
 
 from stub_server.engine import history
-from stub_server.engine.sandbox import Sandbox
 from stub_server.http import selection
 from stub_server.kernel.clock import iso, parse_iso
 
@@ -21,7 +17,7 @@ from ..support.live import NO_TLS
 from ..support.make import Json, Maker, created, customer_body
 from ..support.refusal import says
 from ..support.requests import OPERATIONS, path_of
-from .past import everything, rewind, step_of
+from .past import step_of
 from .steps import done, refused
 
 READING = [name for name, operation in OPERATIONS.items() if operation.method == "GET"]
@@ -30,34 +26,6 @@ READING = [name for name, operation in OPERATIONS.items() if operation.method ==
 def at(when: object) -> dict[str, str]:
     """The header."""
     return {"X-Sandbox-As-Of": str(when)}
-
-
-def test_every_list_answers_as_it_did(
-    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, make_order: Maker
-) -> None:
-    """After every step of a life with payments, deliveries and time; the world itself stays as it is."""
-    seen = {}
-
-    def look() -> None:
-        found = everything(api, control)
-        del found["events"]
-        seen[step_of(control)] = found
-
-    look()
-    order = make_order()
-    look()
-    done(control.post(f"/orders/{order['id']}/pay"))
-    look()
-    done(control.post("/clock/advance", json={"days": 3}))
-    look()
-    make_customer()
-    look()
-    rewind(control, to_step=1)
-    look()
-    assert 6 == len(seen)
-    for number, found in seen.items():
-        assert found == everything(api, control, **at(number)), number
-    assert max(seen) == step_of(control)
 
 
 def test_every_get_of_the_api_takes_it(home: Estate) -> None:
@@ -168,42 +136,3 @@ def test_states_that_were_reached_are_kept_few_and_a_reset_begins_anew(
     make_customer()
     body: Json = done(api.get("/v2/customers", headers=at(1)))
     assert body["customers"] == done(api.get("/v2/customers"))["customers"]
-
-
-@pytest.mark.check
-def test_a_world_that_is_gone_takes_its_past_along(serve: Serve) -> None:
-    server = serve(seed=12)
-    made = created(httpx2.post(f"{server.url}/_sandbox/sandboxes", json={}, timeout=30, verify=NO_TLS))["sandbox"]
-    headers = {"Authorization": f"Bearer {made['credentials']['jwt']}"} | at(0)
-    world = server.app.sandboxes.entry(made["name"]).sandbox
-    assert 200 == httpx2.get(f"{made['base_url']}/v2/customers", headers=headers, verify=NO_TLS).status_code
-    pasts = [kept for kept in gc.get_objects() if type(kept) is Sandbox and kept.journal is world.journal]
-    assert 2 == len(pasts)
-    gone = [ref(kept) for kept in pasts]
-    del pasts[:], world
-    server.forget(made["name"])
-    deadline = time.monotonic() + 10
-    while any(kept() is not None for kept in gone) and time.monotonic() < deadline:
-        time.sleep(0.05)
-        gc.collect()
-    assert [None, None] == [kept() for kept in gone]
-
-
-def test_a_read_of_the_past_counts_for_its_key(
-    api: httpx2.Client, control: httpx2.Client, make_customer: Maker
-) -> None:
-    make_customer()
-    key = created(api.post("/api-keys", json={"name": "Chave", "scopes": ["customers:read"]}))["api_key"]
-    own = {"Authorization": f"Bearer {key['private_key']}"}
-    for _ in range(3):
-        done(api.get("/v2/customers", headers=own | at(0)))
-    (now,) = [k for k in done(api.get("/api-keys", params={"limit": 100}))["api_keys"] if k["id"] == key["id"]]
-    assert 3 == now["usage_count"]
-
-
-def test_faults_that_look_at_the_body_and_the_past_go_together(api: httpx2.Client, control: httpx2.Client) -> None:
-    """A fault rule acts on a read of the past as on any other."""
-    created(control.post("/faults", json={"match": {"path": "/v2/customers"}, "then": {"status": 503}}))
-    answer = api.get("/v2/customers", headers=at(0))
-    assert (503, "simulated_fault") == (answer.status_code, answer.json()["code"])
-    assert 200 == api.get("/v2/plans", headers=at(0)).status_code

@@ -3,8 +3,6 @@
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -12,16 +10,12 @@ import httpx2
 import orjson
 import pytest
 
-from stub_server.app import create_app
 from stub_server.files import package
 from stub_server.kernel.clock import DAY, LATEST_START
 
-from ..conftest import Serve
-from ..engine.inside import Inside
 from ..support.files import HEADERS, changed, exported, imported, lines, sealed
 from ..support.live import NO_TLS, Live
 from ..support.make import created, customer_body
-from ..support.overlays import overlay, shortened
 from ..support.refusal import says
 from ..support.short import some
 
@@ -223,28 +217,6 @@ def test_ids_that_would_be_given_again_are_refused_with_who_has_them(control: ht
     assert any(says(each, "event", event) for each in told)
 
 
-def test_a_saved_reply_with_its_location_is_no_bad_one(control: httpx2.Client, file: bytes) -> None:
-    imported(control, _with_reply()(file))
-
-
-def test_a_world_far_along_in_its_numbers_lives_on_and_is_exported(control: httpx2.Client, file: bytes) -> None:
-    spoilt = [line for line in lines(file) if line[0] != "step"]
-    spoilt[1][1].update(step=MOST - 100, position=[MOST - 100_000, MOST - 100_000])
-    imported(control, sealed(spoilt))
-    assert 200 == control.post("/clock/advance", json={"days": 1}).status_code
-    imported(control, exported(control, history=True))
-
-
-def test_a_clock_at_the_end_of_its_years_runs_on_and_can_be_read(control: httpx2.Client) -> None:
-    assert 200 == control.post("/reset", json={"scenario": "empty", "now": "8999-12-31T23:59:59.999Z"}).status_code
-    end = changed(exported(control), "sandbox", lambda body: body["clock"].update(now=LATEST_START))
-    imported(control, end)
-    assert 200 == control.patch("/clock", json={"frozen": False}).status_code
-    for path in ("/clock", "/sandboxes"):
-        assert 200 == control.get(path).status_code
-    assert "9000-01-01T00:00:00.000Z" == control.get("/clock").json()["now"]
-
-
 @pytest.mark.promise("file-reads-no-file")
 @pytest.mark.parametrize("scenario", ["/etc/passwd", "../../etc/passwd", "./mine.yaml", "nowhere"])
 def test_a_file_does_not_say_which_files_the_server_reads(
@@ -257,13 +229,6 @@ def test_a_file_does_not_say_which_files_the_server_reads(
     assert (200, live.settings.scenario) == (answer.status_code, answer.json()["scenario"]), answer.text
 
 
-def test_a_scenario_that_anybody_may_name_is_kept(control: httpx2.Client, file: bytes) -> None:
-    spoilt = changed(file, "sandbox", lambda body: body.update(scenario="empty"))
-    assert "empty" == imported(control, spoilt)["scenario"]
-    answer = control.post("/reset")
-    assert (200, "empty") == (answer.status_code, answer.json()["scenario"]), answer.text
-
-
 @pytest.mark.promise("lines-of-files")
 def test_a_line_of_very_many_values_is_refused_before_it_is_read(control: httpx2.Client, file: bytes) -> None:
     head = gzip.decompress(file).splitlines(keepends=True)[0]
@@ -272,41 +237,6 @@ def test_a_line_of_very_many_values_is_refused_before_it_is_read(control: httpx2
         answer = control.post("/import", content=gzip.compress(head + text), headers=HEADERS)
     assert (422, True) == (answer.status_code, "longer than 4 MiB" in answer.json()["message"])
     assert not any(len(call.args[0]) > package.LONGEST_LINE for call in read.call_args_list)
-
-
-def test_a_shorter_line_of_very_many_values_is_refused_too(control: httpx2.Client, file: bytes) -> None:
-    answer = control.post("/import", content=_set("event", names=[""] * 300_000)(file), headers=HEADERS)
-    assert (422, True) == (answer.status_code, "more than 100,000 values" in answer.json()["message"])
-    text = _inside("record", "customers", "public", name=',[{\\"' * 300_000)(file)
-    assert "more values" not in control.post("/import", content=text, headers=HEADERS).text
-
-
-def test_why_a_very_wide_line_does_not_fit_is_not_worked_out(control: httpx2.Client, file: bytes) -> None:
-    """Telling it takes as long as reading the line does, several times over."""
-    wide: dict[str, Any] = {f"k{number}": 1 for number in range(package.MOST_VALUES - 1_000)}
-    for spoil, place in (
-        (_set("event", **wide), "event"),
-        (_inside("record", "customers", "public", **wide), "customers"),
-    ):
-        answer = control.post("/import", content=spoil(file), headers=HEADERS)
-        assert 422 == answer.status_code
-        assert says(answer.json()["message"], place, "20,000"), answer.text[:300]
-
-
-def test_a_way_that_no_line_holds_is_left_out_of_a_file(control: httpx2.Client, file: bytes) -> None:
-    """The history begins after the last step that is too long; the state is the same."""
-    imported(control, file)
-    assert 200 == control.post("/clock/advance", json={"days": 30}).status_code
-    whole = exported(control, history=True)
-    steps = [orjson.dumps({kind: body}) for kind, body in lines(whole) if kind == "step"]
-    longest = max(map(len, steps))
-    last = max(place for place, step in enumerate(steps) if len(step) == longest)
-    state = [orjson.dumps({kind: body}) for kind, body in lines(whole) if kind != "step"]
-    assert max(map(len, state)) < longest - 1
-    with patch.object(package, "LONGEST_LINE", longest - 1):
-        shorter = exported(control, history=True)
-    assert steps[last + 1 :] == [orjson.dumps({kind: body}) for kind, body in lines(shorter) if kind == "step"]
-    imported(control, shorter)
 
 
 def _later(body: Any) -> None:
@@ -340,10 +270,6 @@ def test_a_file_that_cannot_be_used_is_refused_and_changes_nothing(
     assert before == exported(control, history=True)
 
 
-def test_a_sound_file_is_no_bad_one(control: httpx2.Client, file: bytes) -> None:
-    assert 1 == imported(control, sealed(lines(file)))["step"]
-
-
 def test_what_does_not_fit_is_listed_by_table_and_pointer(control: httpx2.Client, file: bytes) -> None:
     found = lines(file)
     spoilt = [body for kind, body in found if kind == "record" and body["table"] == "plans"][:3]
@@ -353,16 +279,6 @@ def test_what_does_not_fit_is_listed_by_table_and_pointer(control: httpx2.Client
     first, second = control.post("/import", content=sealed(found), headers=HEADERS).json()["details"]
     assert says(first["message"], "plans /amount", "3 records", spoilt[0]["id"])
     assert says(second["message"], "plans /interval", "1 record", spoilt[2]["id"])
-
-
-def test_a_file_of_another_contract_is_refused_with_a_list(serve: Serve, file: bytes, tmp_path: Path) -> None:
-    """Where an overlay asks of records what they do not have."""
-    strict = overlay(tmp_path, shortened("Customer", 12))
-    server = serve(overlays=(strict,), scenario="empty")
-    answer = httpx2.post(f"{server.url}/_sandbox/import", content=file, headers=HEADERS, timeout=60, verify=NO_TLS)
-    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"])
-    (detail,) = answer.json()["details"]
-    assert says(detail["message"], "customers /name", "12 characters")
 
 
 @pytest.mark.promise("files")
@@ -381,25 +297,3 @@ def test_a_small_file_that_unpacks_to_a_very_large_one_is_refused(control: httpx
     long = packer.compress(head) + b"".join(packer.compress(b"x" * (1 << 20)) for _ in range(20)) + packer.flush()
     answer = control.post("/import", content=long, headers=HEADERS)
     assert "longer than 4 MiB" in answer.json()["message"]
-
-
-def test_a_sandbox_that_is_too_large_for_a_file_says_so(control: httpx2.Client) -> None:
-    with patch.object(package, "MOST_BYTES", 100_000):
-        answer = control.get("/export")
-    assert (409, "sandbox_too_large") == (answer.status_code, answer.json()["code"])
-
-
-def test_a_defect_while_a_world_is_built_changes_nothing(live: Live, file: bytes) -> None:
-    """The world of a file is built beside the one that it replaces, which goes only when the new one stands."""
-    app = create_app(replace(live.settings, store=None))
-    inside = Inside(app)
-    try:
-        before = app.sandboxes.default
-        with patch("stub_server.files.admitting.build", side_effect=RuntimeError("planted")):
-            answer = inside.ask("POST", "/_sandbox/import", file, media=package.MEDIA)
-        assert 500 == answer.status
-        assert app.sandboxes.default is before
-        assert not before.is_gone
-        assert 200 == inside.ask("POST", "/_sandbox/import", file, media=package.MEDIA).status
-    finally:
-        inside.close()

@@ -1,8 +1,7 @@
 """Snapshots in a sandbox's file: exported with it, restored where it is imported, judged as everything else in it."""
 
 import gzip
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 from unittest.mock import patch
 
 import httpx2
@@ -19,8 +18,6 @@ from .past import everything
 from .steps import done
 
 pytestmark = pytest.mark.check
-
-Spoil = Callable[[list[Line]], object]
 
 
 @pytest.fixture(scope="module")
@@ -89,35 +86,6 @@ def test_a_snapshot_is_restored_where_the_file_was_imported(sides: tuple[Side, S
     assert done(there.control.get("/invariants"))["ok"]
 
 
-def test_the_file_that_went_round_is_the_same(sides: tuple[Side, Side]) -> None:
-    """Keys follow from a sandbox's name, which is why it comes back to where it was."""
-    here, _ = sides
-    here.snapshot("a")
-    created(here.api.post("/v2/customers", json=customer_body()))
-    here.snapshot("b")
-    file = exported(here.control, history=True)
-    done(here.control.post("/reset"))
-    assert [] == here.listed()
-    imported(here.control, file)
-    assert file == exported(here.control, history=True)
-
-
-def test_what_a_snapshot_shares_with_its_sandbox_is_not_restored_record_by_record(
-    live: Live, sides: tuple[Side, Side]
-) -> None:
-    here, there = sides
-    here.snapshot("a")
-    created(here.api.post("/v2/customers", json=customer_body()))
-    imported(there.control, exported(here.control))
-    done(there.control.post("/snapshots/a/restore"))
-    world = live.app.sandboxes.entry(there.name).sandbox
-    (step,) = [step for step in world.log if step.restored is not None]
-    assert step.restored is not None
-    changed = [(table, after) for part in step.restored.parts for table, _, after in part.changes]
-    assert [("customers", None)] == changed
-    assert ((), ()) == (step.restored.events.oldest_before, step.restored.events.oldest_after)
-
-
 @pytest.mark.promise("snapshots-without-secrets")
 def test_a_file_without_secrets_has_none_in_its_snapshots(sides: tuple[Side, Side], receiver: Receiver) -> None:
     here, there = sides
@@ -138,75 +106,6 @@ def test_a_file_without_secrets_has_none_in_its_snapshots(sides: tuple[Side, Sid
     assert hook["id"] in [found["id"] for found in done(there.api.get("/v2/webhooks"))["webhooks"]]
 
 
-def _head(found: list[Line]) -> int:
-    return next(place for place, (kind, _) in enumerate(found) if kind == "snapshot")
-
-
-def _within(kind: str, **members: object) -> Spoil:
-    """The first line of a kind in the snapshot, changed."""
-
-    def spoil(found: list[Line]) -> None:
-        next(body for told, body in found[_head(found) :] if told == kind).update(members)
-
-    return spoil
-
-
-def _public(found: list[Line]) -> None:
-    next(body for kind, body in found[_head(found) :] if kind == "record")["public"]["surprise"] = 1
-
-
-def _lacking(found: list[Line]) -> None:
-    rows = (body for kind, body in found[_head(found) :] if kind == "record" and body["table"] == "orders")
-    del next(rows)["hidden"]["customerId"]
-
-
-def _again(found: list[Line]) -> None:
-    found.extend(found[_head(found) :])
-
-
-def _many(found: list[Line]) -> None:
-    head = found[_head(found)][1]
-    for number in range(entry.MOST_SNAPSHOTS):
-        found.append(("snapshot", head | {"name": f"s{number}"}))
-
-
-def _step(found: list[Line]) -> None:
-    found.append(next(line for line in found if line[0] == "step"))
-
-
-def _cut(found: list[Line]) -> None:
-    del found[_head(found) + 1 :]
-
-
-def _first(found: list[Line]) -> None:
-    found.insert(1, found[_head(found)])
-
-
-SPOILT: dict[str, tuple[str, Spoil]] = {
-    "a name that is none": ("damaged", _within("snapshot", name="../x")),
-    "a member too many": ("damaged", _within("snapshot", more=1)),
-    "a state without its name": ("damaged", lambda found: found.pop(_head(found))),
-    "a name without its state": ("damaged", _cut),
-    "a snapshot before the sandbox": ("damaged", _first),
-    "two of one name": ("damaged", _again),
-    "more than there may be": ("damaged", _many),
-    "a step in a snapshot": ("damaged", _step),
-    "another seed": ("damaged", _within("sandbox", seed=7)),
-    "another merchant": ("damaged", _within("sandbox", home="00000000-0000-4000-8000-000000000000")),
-    "a step that is to come": ("damaged", _within("sandbox", step=1_000)),
-    "timers that are to come": ("damaged", _within("sandbox", timers_set=9_000_000)),
-    "ids that are to come": ("damaged", _within("sandbox", position=[9_000_000, 0])),
-    "a record without what is inside": ("unfit", _lacking),
-    "a record that does not fit": ("unfit", _public),
-    "an unknown event": ("unfit", _within("event", type="order.teleported")),
-    "an unknown job": ("unfit", _within("timer", job="order.teleport")),
-    "orders pending past their end": (
-        "unfit",
-        _within("sandbox", clock={"now": 1_900_000_000_000, "offset": 0, "frozen": True}),
-    ),
-}
-
-
 @pytest.fixture(scope="module")
 def file(live: Live) -> Iterator[list[Line]]:
     """A file with a snapshot and a history."""
@@ -216,21 +115,6 @@ def file(live: Live) -> Iterator[list[Line]]:
     yield lines(exported(side.control, history=True))
     side.close()
     live.forget(side.name)
-
-
-@pytest.mark.parametrize("what", SPOILT)
-def test_a_file_whose_snapshot_cannot_be_used_is_refused_and_changes_nothing(
-    control: httpx2.Client, file: list[Line], what: str
-) -> None:
-    kind, spoil = SPOILT[what]
-    created(control.post("/snapshots", json={"name": "mine"}))
-    before = exported(control)
-    found: list[Any] = lines(sealed(file))  # a copy
-    spoil(found)
-    answer = control.post("/import", content=sealed(found), headers=HEADERS)
-    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
-    assert {("file", kind)} == {(detail["field"], detail["code"]) for detail in answer.json()["details"]}, answer.text
-    assert before == exported(control)
 
 
 @pytest.mark.promise("snapshots-of-files")

@@ -12,7 +12,7 @@ import pytest
 from ..conftest import Serve
 from ..support.contract import document
 from ..support.live import NO_TLS, Live
-from ..support.make import created, make_plan, order_body
+from ..support.make import created, make_plan
 from .stage import DAY, Stage, staged
 from .steps import done, refused
 
@@ -46,13 +46,6 @@ def test_jobs_are_done_in_the_order_of_their_time(stage: Stage) -> None:
     assert ["subscription.renew", "subscription.end", "subscription.expire"] == [job["job"] for job in ends]
     for type_ in (type_ for job in fired for type_ in job["events"]):
         assert {"clock", "simulation"} & set(document().events[type_]["emitted_by"]), type_
-
-
-@pytest.mark.check
-def test_a_job_happens_at_its_instant_and_not_when_the_clock_stops(stage: Stage) -> None:
-    order = stage.order(magic="succeed_with_delay")
-    stage.advance(1000 * DAY)
-    assert at(order["createdAt"]) + timedelta(seconds=180) == at(stage.get_order(order["id"])["updatedAt"])
 
 
 # -- one jump and many
@@ -187,44 +180,6 @@ def test_an_unpaid_renewal_is_due_then_past_due_then_over(
     assert over == at(after["ended_at"]) == at(stage.get_order(after["lastOrderId"])["last_transaction"]["expires_at"])
 
 
-def test_a_trial_goes_before_the_first_paid_period(stage: Stage) -> None:
-    held = stage.subscription("trialing", interval="week")
-    start = at(held["trial_start"])
-    trial, period = start + timedelta(days=7), start + timedelta(days=14)
-    assert (trial, trial, period) == tuple(at(held[n]) for n in ("trial_end", "current_period_end", "next_billing_at"))
-    stage.advance(7 * DAY)
-    held = stage.get_subscription(held["id"])
-    assert ("active", trial, period) == (
-        held["status"],
-        at(held["current_period_start"]),
-        at(held["current_period_end"]),
-    )
-    assert [("created", start), ("activated", trial)] == history(stage, held["id"])
-
-
-@pytest.mark.parametrize("late", [0, 3])
-def test_a_renewal_extends_from_the_old_end_whenever_it_is_paid(stage: Stage, late: float) -> None:
-    held = stage.subscription("active", interval="week")
-    end = at(held["current_period_end"])
-    stage.advance((6 if not late else 7 + late) * DAY)
-    order = stage.get_subscription(held["id"])["lastOrderId"]
-    stage.drive("orders", order, "pay")
-    after = stage.get_subscription(held["id"])
-    assert ("active", 1) == (after["status"], after["cycle"])
-    assert end + timedelta(days=7) == at(after["current_period_end"]) == at(after["next_billing_at"])
-    assert (end if late else at(held["current_period_start"])) == at(after["current_period_start"])
-
-
-def test_a_subscription_canceled_for_its_end_ends_there_and_bills_no_more(stage: Stage) -> None:
-    held = stage.subscription("active", interval="week")
-    stage.drive("subscriptions", held["id"], "cancel", at_period_end=True)
-    stage.advance(30 * DAY)
-    after = stage.get_subscription(held["id"])
-    assert ("canceled", held["orderId"]) == (after["status"], after["lastOrderId"])
-    assert held["current_period_end"] == after["ended_at"]
-    assert ["created", "canceled"] == [name for name, _ in history(stage, held["id"])]
-
-
 def test_autopay_pays_every_order_so_long_after_it_was_made(serve: Serve, sink: str) -> None:
     """Renewals too: a subscription lives on by itself. A magic e-mail keeps its own will."""
     with staged(serve(autopay=90), "auto", sink) as stage:
@@ -238,17 +193,6 @@ def test_autopay_pays_every_order_so_long_after_it_was_made(serve: Serve, sink: 
         held = stage.subscription_of(order["id"])
         assert ("active", 10) == (held["status"], held["cycle"])
         assert stage.get_order(stubborn["id"])["status"] == "expired"
-
-
-@pytest.mark.parametrize("method", ["pix", "boleto"])
-def test_autopay_pays_pix_and_boleto(serve: Serve, sink: str, method: str) -> None:
-    with staged(serve(autopay=90), "auto", sink) as stage:
-        plan = make_plan(stage.api, payment_methods=["pix", "boleto", "credit_card"])
-        body = order_body(plan["projectId"], plan["id"], paymentMethod=method)
-        order = created(stage.api.post("/v2/orders", json=body))
-        assert order["status"] == "pending"
-        stage.advance(90)
-        assert stage.get_order(order["id"])["status"] == "paid"
 
 
 def test_the_clock_goes_forward_only_and_not_too_far(stage: Stage) -> None:

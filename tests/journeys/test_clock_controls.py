@@ -51,11 +51,6 @@ def test_what_the_clock_cannot_be_advanced_by_is_refused(
     assert start == stage.now()
 
 
-def test_units_that_reach_too_far_together_are_refused(stage: Stage) -> None:
-    answer = stage.control.post("/clock/advance", json={"days": 3650, "hours": 87_600})
-    assert {"to": "clock_too_far"} == refused(answer, 409, "clock_too_far")
-
-
 def sample_order(control: httpx2.Client) -> Json:
     """The order that the credentials name."""
     ident = done(control.get("/credentials"))["sample"]["orderId"]
@@ -91,34 +86,3 @@ def test_the_first_and_the_last_instant_serve(control: httpx2.Client, now: str) 
     shown = done(control.post("/reset", json={"now": now}))["now"]
     assert shown[:19] == now[:19]
     assert done(control.get("/invariants"))["ok"] is True
-
-
-@pytest.mark.parametrize(("now", "code"), [("tomorrow", "format"), (5, "type"), (None, "type")])
-def test_what_is_no_instant_begins_no_world(control: httpx2.Client, now: object, code: str) -> None:
-    assert {"now": code} == refused(control.post("/reset", json={"now": now}), 422, "validation_error")
-
-
-def test_an_instant_to_freeze_at_is_refused_by_its_own_name(control: httpx2.Client) -> None:
-    """Where a clock moves the field is called `to`, here too."""
-    answer = control.patch("/clock", json={"to": "2020-01-01T00:00:00Z", "frozen": True})
-    assert {"to": "clock_moves_forward_only"} == refused(answer, 409, "clock_moves_forward_only")
-
-
-@pytest.mark.parametrize("body", [{"frozen": True}, {"frozen": True, "wait_seconds": 1}])
-def test_without_an_instant_a_clock_freezes_at_once(control: httpx2.Client, body: Json) -> None:
-    assert not done(control.patch("/clock", json={"frozen": False}))["frozen"]
-    stopped = done(control.patch("/clock", json=body))
-    assert stopped["frozen"]
-    assert stopped["now"] == done(control.get("/clock"))["now"]
-
-
-def test_a_clock_that_stands_still_runs_on_from_a_later_instant(control: httpx2.Client) -> None:
-    to = "2031-01-01T00:00:00.000Z"
-    assert done(control.patch("/clock", json={"frozen": True}))["frozen"]
-    running = done(control.patch("/clock", json={"to": to, "frozen": False}))
-    assert not running["frozen"]
-    assert to <= running["now"]
-
-
-def test_a_change_of_the_clock_says_what_to_change(control: httpx2.Client) -> None:
-    refused(control.patch("/clock", json={}), 422, "validation_error")

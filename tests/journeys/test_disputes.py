@@ -5,12 +5,11 @@ from operator import itemgetter
 import pytest
 
 from ..support.make import Json, make_plan
-from .members import at, bill_of, buyer, days, member, order, pay_again, plan_of
+from .members import bill_of, buyer, member, order, plan_of
 from .stage import DAY, Stage
 from .steps import done, refused
 
 HELD = ("pix", "credit_card")
-STATES = ("pending", "paid", "failed", "expired", "canceled", "refunded")
 
 
 def dispute(stage: Stage, ident: str, **body: object) -> Json:
@@ -148,31 +147,6 @@ def test_nobody_disputes_a_boleto(stage: Stage) -> None:
     assert before == stage.get_order(ident)
 
 
-@pytest.mark.parametrize("state", [state for state in STATES if state != "paid"])
-def test_only_a_paid_order_is_disputed(stage: Stage, state: str) -> None:
-    before = stage.order(state)
-    refused(stage.control.post(f"/orders/{before['id']}/dispute"), 409, "invalid_state_transition")
-    assert before == stage.get_order(before["id"])
-
-
-def test_what_is_disputed_is_not_disputed_again(stage: Stage) -> None:
-    ident = stage.order("disputed")["id"]
-    before = stage.get_order(ident)
-    response = stage.control.post(f"/orders/{ident}/dispute", json={"reason": "other"})
-    refused(response, 409, "invalid_state_transition")
-    assert 1 == response.json()["message"].count("paid (resolveDispute)")
-    assert before == stage.get_order(ident)
-
-
-@pytest.mark.parametrize("outcome", ["won", "lost"])
-@pytest.mark.parametrize("state", STATES)
-def test_only_a_dispute_is_resolved(stage: Stage, state: str, outcome: str) -> None:
-    before = stage.order(state)
-    response = stage.control.post(f"/orders/{before['id']}/dispute/resolve", json={"outcome": outcome})
-    refused(response, 409, "invalid_state_transition")
-    assert before == stage.get_order(before["id"])
-
-
 @pytest.mark.parametrize(
     ("verb", "body", "field"),
     [
@@ -191,18 +165,6 @@ def test_bodies_of_disputes_are_validated(stage: Stage, verb: str, body: Json, f
     assert [field] == list(refused(response, 422, "validation_error"))
 
 
-def test_a_buyer_keeps_the_seat_while_the_order_is_disputed(stage: Stage) -> None:
-    plan = make_plan(stage.api, billing_type="one_time")
-    ident = stage.order("paid", plan)["id"]
-    counts = []
-    for outcome in ("won", "lost"):
-        dispute(stage, ident)
-        counts.append(done(stage.api.get(f"/v2/plans/{plan['id']}"))["plan"]["subscribers_count"])
-        resolve(stage, ident, outcome)
-    counts.append(done(stage.api.get(f"/v2/plans/{plan['id']}"))["plan"]["subscribers_count"])
-    assert [1, 1, 0] == counts
-
-
 # -- the subscription
 
 
@@ -214,93 +176,6 @@ def test_a_subscription_is_neither_billed_nor_past_due_during_a_dispute(stage: S
     assert held == stage.get_subscription(held["id"])
     refused(stage.control.post(f"/subscriptions/{held['id']}/renew"), 409, "invalid_state_transition")
     assert sound(stage)
-
-
-def test_after_a_dispute_a_card_is_charged_for_a_period_that_begins_now(stage: Stage) -> None:
-    held = member(stage, plan_of(stage), method="credit_card")
-    dispute(stage, held["orderId"])
-    stage.advance(40 * DAY)
-    resolve(stage, held["orderId"], "won")
-    now = stage.get_subscription(held["id"])
-    assert ("active", 1, stage.now()) == itemgetter("status", "cycle", "current_period_start")(now)
-    assert at(stage.now()) + days(7) == at(now["current_period_end"])
-    assert "paid" == bill_of(stage, held)["status"]
-    assert sound(stage)
-
-
-def test_after_a_dispute_pix_is_billed_at_once_with_the_whole_grace_to_pay(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
-    dispute(stage, held["orderId"])
-    stage.advance(40 * DAY)
-    resolve(stage, held["orderId"], "won")
-    now, bill = stage.get_subscription(held["id"]), bill_of(stage, held)
-    assert ("past_due", "pending", stage.now()) == (now["status"], bill["status"], bill["createdAt"])
-    assert at(stage.now()) + days(7) == at(bill["last_transaction"]["expires_at"])
-    stage.drive("orders", bill["id"], "pay")
-    assert ("active", 1) == itemgetter("status", "cycle")(stage.get_subscription(held["id"]))
-    assert sound(stage)
-
-
-@pytest.mark.parametrize("outcome", ["won", "lost"])
-def test_a_dispute_within_a_period_moves_nothing(stage: Stage, outcome: str) -> None:
-    """Neither if it is lost, where a part of the money is left."""
-    held = member(stage, plan_of(stage))
-    dispute(stage, held["orderId"], amount=1)
-    stage.advance(DAY)
-    resolve(stage, held["orderId"], outcome)
-    assert held == stage.get_subscription(held["id"])
-    stage.advance(3 * DAY)
-    assert "pending" == bill_of(stage, held)["status"]
-    stage.go_to(held["current_period_end"])
-    assert "past_due" == stage.get_subscription(held["id"])["status"]
-
-
-def test_a_bill_that_came_before_the_dispute_can_be_paid_in_it_and_does_not_expire(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
-    stage.advance(5 * DAY)
-    bill = bill_of(stage, held)
-    dispute(stage, held["orderId"])
-    stage.advance(30 * DAY)
-    assert ("pending", "active") == (
-        stage.get_order(bill["id"])["status"],
-        stage.get_subscription(held["id"])["status"],
-    )
-    assert sound(stage)
-    resolve(stage, held["orderId"], "won")
-    assert at(stage.now()) + days(7) == at(stage.get_order(bill["id"])["last_transaction"]["expires_at"])
-    stage.advance(7 * DAY)
-    assert ("expired", "expired") == (
-        stage.get_order(bill["id"])["status"],
-        stage.get_subscription(held["id"])["status"],
-    )
-
-
-def test_a_grace_stands_still_during_a_dispute(stage: Stage) -> None:
-    held = stage.subscription("past_due", interval="week")
-    stage.advance(2 * DAY)
-    dispute(stage, held["orderId"])
-    stage.advance(20 * DAY)
-    assert "past_due" == stage.get_subscription(held["id"])["status"]
-    assert sound(stage)
-    resolve(stage, held["orderId"], "won")
-    stage.advance(5 * DAY - 1)
-    assert "past_due" == stage.get_subscription(held["id"])["status"]
-    stage.advance(1)
-    assert "expired" == stage.get_subscription(held["id"])["status"]
-
-
-def test_a_declined_card_is_not_charged_again_during_a_dispute(stage: Stage) -> None:
-    held = member(stage, plan_of(stage), method="credit_card")
-    done(stage.api.put(f"/v2/customers/{held['customerId']}", json={"email": f"fill_never.{held['code']}@example.com"}))
-    stage.go_to(held["current_period_end"])
-    first = bill_of(stage, held)
-    stage.drive("orders", first["id"], "fail")
-    dispute(stage, held["orderId"])
-    stage.advance(6 * DAY)
-    assert first["id"] == stage.get_subscription(held["id"])["lastOrderId"]
-    resolve(stage, held["orderId"], "won")
-    stage.advance(DAY)
-    assert first["id"] != stage.get_subscription(held["id"])["lastOrderId"]
 
 
 def test_a_dispute_that_is_lost_ends_the_subscription_that_it_paid_for(stage: Stage) -> None:
@@ -315,121 +190,3 @@ def test_a_dispute_that_is_lost_ends_the_subscription_that_it_paid_for(stage: St
     )
     assert "subscription.canceled" == stage.events(held["id"])[-1]
     assert sound(stage)
-
-
-def test_a_dispute_of_an_earlier_period_stops_billing_and_takes_nothing_off(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
-    pay_again(stage, held)
-    stage.advance(8 * DAY)
-    now = stage.get_subscription(held["id"])
-    dispute(stage, held["orderId"])
-    stage.advance(10 * DAY)
-    assert now == stage.get_subscription(held["id"])
-    resolve(stage, held["orderId"], "lost")
-    after = stage.get_subscription(held["id"])
-    assert ("past_due", 1, stage.now()) == itemgetter("status", "cycle", "current_period_end")(after)
-    assert sound(stage)
-
-
-def test_a_subscription_goes_on_with_the_last_of_its_disputes(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
-    again = pay_again(stage, held)
-    dispute(stage, held["orderId"])
-    stage.advance(DAY)
-    dispute(stage, again["id"])
-    stage.advance(30 * DAY)
-    resolve(stage, held["orderId"], "won")
-    assert "active" == stage.get_subscription(held["id"])["status"]
-    resolve(stage, again["id"], "won")
-    now = stage.get_subscription(held["id"])
-    assert ("past_due", stage.now()) == itemgetter("status", "current_period_end")(now)
-    assert sound(stage)
-
-
-def test_what_is_to_be_canceled_ends_during_a_dispute(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
-    stage.drive("subscriptions", held["id"], "cancel", at_period_end=True)
-    dispute(stage, held["orderId"])
-    stage.go_to(held["current_period_end"])
-    assert "canceled" == stage.get_subscription(held["id"])["status"]
-    resolve(stage, held["orderId"], "won")
-    assert "canceled" == stage.get_subscription(held["id"])["status"]
-    assert sound(stage)
-
-
-def test_a_trial_begins_its_first_period_during_a_dispute(stage: Stage) -> None:
-    held = member(stage, plan_of(stage, trial_period_days=5))
-    dispute(stage, held["orderId"])
-    stage.go_to(held["trial_end"])
-    assert "active" == stage.get_subscription(held["id"])["status"]
-    stage.advance(30 * DAY)
-    assert "active" == stage.get_subscription(held["id"])["status"]
-    resolve(stage, held["orderId"], "won")
-    assert "past_due" == stage.get_subscription(held["id"])["status"]
-    assert sound(stage)
-
-
-def test_time_in_which_the_project_was_suspended_too_is_given_back_once(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
-    dispute(stage, held["orderId"])
-    stage.go_to(held["current_period_end"])
-    stage.advance(DAY)
-    path = f"/v2/projects/{held['projectId']}/status"
-    done(stage.api.patch(path, json={"status": "suspended"}))
-    stage.advance(3 * DAY)
-    resolve(stage, held["orderId"], "won")
-    stage.advance(2 * DAY)
-    done(stage.api.patch(path, json={"status": "active"}))
-    now = stage.get_subscription(held["id"])
-    assert ("past_due", stage.now()) == itemgetter("status", "current_period_end")(now)
-    assert sound(stage)
-
-
-def test_a_disputed_membership_is_served_what_a_suspension_owes_it_before_an_archive_ends_it(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
-    end = at(held["current_period_end"])
-    dispute(stage, held["orderId"])
-    stage.advance((end - days(2) - at(stage.now())).total_seconds())
-    path = f"/v2/projects/{held['projectId']}/status"
-    done(stage.api.patch(path, json={"status": "suspended"}))
-    stage.advance(5 * DAY)
-    done(stage.api.patch(path, json={"status": "archived"}))
-    now = stage.get_subscription(held["id"])
-    assert ("active", end + days(5)) == (now["status"], at(now["cancel_at"]))
-    stage.advance(2 * DAY)
-    assert "canceled" == stage.get_subscription(held["id"])["status"]
-    assert sound(stage)
-
-
-def test_a_sandbox_with_a_dispute_can_be_carried(stage: Stage) -> None:
-    """And the dispute goes on where it is put up again."""
-    held = member(stage, plan_of(stage))
-    dispute(stage, held["orderId"])
-    stage.advance(40 * DAY)
-    file = stage.control.get("/export").content
-    answer = stage.control.post("/import", content=file, headers={"Content-Type": "application/vnd.stub.sandbox+gzip"})
-    assert 200 == answer.status_code, answer.text
-    assert held == stage.get_subscription(held["id"])
-    resolve(stage, held["orderId"], "won")
-    assert "past_due" == stage.get_subscription(held["id"])["status"]
-
-
-def test_a_period_that_is_paid_during_a_dispute_has_begun_already(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
-    dispute(stage, held["orderId"])
-    stage.advance(10 * DAY)
-    pay_again(stage, held)
-    now = stage.get_subscription(held["id"])
-    assert (held["current_period_end"], 1) == itemgetter("current_period_start", "cycle")(now)
-    stage.advance(30 * DAY)
-    resolve(stage, held["orderId"], "won")
-    assert ("past_due", "pending") == (stage.get_subscription(held["id"])["status"], bill_of(stage, held)["status"])
-    assert sound(stage)
-
-
-def test_what_leaves_during_a_dispute_after_its_period_ends_at_once(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
-    dispute(stage, held["orderId"])
-    stage.advance(10 * DAY)
-    stage.drive("subscriptions", held["id"], "cancel", at_period_end=True)
-    assert "canceled" == stage.get_subscription(held["id"])["status"]

@@ -4,7 +4,6 @@ The tables here are copied from the document by hand. The contract is not asked.
 """
 
 import re
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +12,6 @@ import pytest
 from ..support.estate import Estate
 from ..support.make import Json, fresh_cpf
 
-Check = Callable[[Any], bool]
 Table = dict[str, Any]
 
 

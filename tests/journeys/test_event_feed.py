@@ -6,8 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from ..conftest import Serve
-from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker
 from .steps import done, refused
 
@@ -22,13 +20,6 @@ def feed(control: httpx2.Client, **query: object) -> Json:
 def types(page: Json) -> list[str]:
     """The types of a page's events."""
     return [event["type"] for event in page["events"]]
-
-
-def test_without_a_position_it_begins_now(control: httpx2.Client, make_customer: Maker) -> None:
-    make_customer()
-    page = feed(control)
-    assert ([], False, 0) == (page["events"], page["began_anew"], page["missed"])
-    assert page["next"] == feed(control, after=page["next"])["next"]
 
 
 def test_events_come_oldest_first_and_each_once(
@@ -57,37 +48,6 @@ def test_an_event_ends_the_wait(control: httpx2.Client, make_customer: Maker) ->
         assert not waiting.done()
         make_customer()
         assert ["customer.created"] == types(waiting.result(15))
-
-
-@pytest.mark.check
-def test_the_wait_ends_by_itself(control: httpx2.Client) -> None:
-    begun = time.monotonic()
-    assert [] == feed(control, wait=1)["events"]
-    assert 1 <= time.monotonic() - begun
-
-
-@pytest.mark.check
-def test_what_falls_due_meanwhile_is_told(serve: Serve) -> None:
-    """On a clock that runs, without another request."""
-    server = serve(now=None, autopay=1)
-    with httpx2.Client(base_url=server.url, timeout=30, verify=NO_TLS) as client:
-        me = client.get("/_sandbox/credentials").json()
-        since = client.get("/_sandbox/events?wait=0").json()["next"]
-        order = {
-            "projectId": me["sample"]["projectId"],
-            "planId": me["sample"]["planId"],
-            "paymentMethod": "pix",
-            "totalAmount": 49.9,
-            "items": [{"description": "Plano", "quantity": 1, "amount": 49.9}],
-            "customer": {"name": "Marina Duarte", "email": "marina@example.com", "document": "52998224725"},
-        }
-        client.post("/v2/orders/pix", json=order, headers={"Authorization": f"Bearer {me['jwt']}"})
-        seen: list[str] = []
-        while "order.paid" not in seen:
-            query = {"after": since, "wait": "10"}
-            page = client.get("/_sandbox/events", params=query).json()
-            assert page["events"], seen
-            seen, since = seen + types(page), page["next"]
 
 
 def test_a_reset_begins_anew_and_nothing_of_the_new_world_is_lost(
@@ -122,42 +82,11 @@ def test_event_ids_repeat_after_a_reset_and_not_with_another_seed(control: httpx
     assert first == again != other
 
 
-def test_a_fork_has_a_feed_of_its_own(control: httpx2.Client, live: Live, sandbox_name: str) -> None:
-    since = feed(control)["next"]
-    fork = done_201(control.post(f"/sandboxes/{sandbox_name}/fork"))["sandbox"]["name"]
-    try:
-        with httpx2.Client(base_url=f"{live.url}/s/{fork}/_sandbox", verify=NO_TLS) as other:
-            page = feed(other, after=since)
-            assert ([], True) == (page["events"], page["began_anew"])
-    finally:
-        live.forget(fork)
-
-
 def done_201(response: httpx2.Response) -> Json:
     """The body of a 201."""
     assert 201 == response.status_code, response.text
     body: Json = response.json()
     return body
-
-
-def test_a_position_beyond_the_end_is_the_end(control: httpx2.Client) -> None:
-    page = feed(control)
-    beyond = page["next"].rpartition("-")[0] + "-999999999999999"
-    assert page["next"] == feed(control, after=beyond)["next"]
-
-
-def test_others_than_those_that_are_asked_for_are_passed_over(
-    control: httpx2.Client, make_customer: Maker, make_project: Maker
-) -> None:
-    after = feed(control)["next"]
-    make_project()
-    make_customer()
-    make_project()
-    page = feed(control, after=after, type="project.created", limit=1)
-    assert (["project.created"], 2) == (types(page), page["pagination"]["total"])
-    page = feed(control, after=page["next"], type="project.created", limit=1)
-    assert (["project.created"], 1) == (types(page), page["pagination"]["total"])
-    assert [] == feed(control, after=page["next"])["events"]
 
 
 @pytest.mark.parametrize("query", [{"after": "x"}, {"after": "1-1"}, {"wait": 61}, {"limit": 101}])

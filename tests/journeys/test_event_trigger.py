@@ -10,7 +10,7 @@ from ..support.make import Json, created, make_customer, make_order
 from ..support.receiver import Receiver
 from ..support.refusal import says
 from .hooks import Hook, drain, verified
-from .steps import UNKNOWN, done, refused
+from .steps import done, refused
 
 TYPES = tuple(document().events)
 Raise = Callable[..., Json]
@@ -52,16 +52,6 @@ def test_it_is_about_the_record_that_is_asked_for_and_changes_nothing(raised: Ra
     assert order == done(api.get(f"/v2/orders/{order['id']}"))
 
 
-def test_only_webhooks_of_its_project_are_told(
-    raised: Raise, api: httpx2.Client, control: httpx2.Client, hook: Hook, receiver: Receiver, credentials: Json
-) -> None:
-    order = make_order(api)
-    hook(events=["order.paid"], projectId=credentials["sample"]["projectId"])
-    raised("order.paid", resource_id=order["id"])
-    drain(control)
-    assert [] == receiver.requests
-
-
 def test_overrides_change_what_it_shows_and_null_takes_away(raised: Raise, api: httpx2.Client) -> None:
     customer = make_customer(api, metadata={"a": "1", "b": "2"})
     event = raised(
@@ -73,14 +63,6 @@ def test_overrides_change_what_it_shows_and_null_takes_away(raised: Raise, api: 
     assert customer == done(api.get(f"/v2/customers/{customer['id']}"))["customer"]
 
 
-def test_an_empty_world_tells_the_contracts_example(control: httpx2.Client, raised: Raise) -> None:
-    done(control.post("/reset", json={"scenario": "empty"}))
-    example = document().events["order.paid"]["example"]["data"]
-    event = raised("order.paid")
-    assert example == event["data"]
-    assert [event] == done(control.get("/events", params={"resource_id": example["order"]["id"]}))["events"]
-
-
 @pytest.mark.parametrize("overrides", [{"email": 42}, {"unheard_of": "x"}, {"email": None}])
 def test_overrides_that_break_the_payloads_schema_are_409(control: httpx2.Client, overrides: Json) -> None:
     before = done(control.get("/events"))["pagination"]["total"]
@@ -88,18 +70,6 @@ def test_overrides_that_break_the_payloads_schema_are_409(control: httpx2.Client
     assert {"overrides": "event_conflict"} == refused(answer, 409, "event_conflict")
     assert says(answer.json()["message"], "data.customer")
     assert before == done(control.get("/events"))["pagination"]["total"]
-
-
-@pytest.mark.parametrize("type_", ["customer.updated", "webhook.test"])
-def test_an_unknown_record_is_409(control: httpx2.Client, type_: str) -> None:
-    answer = control.post("/events", json={"type": type_, "resource_id": UNKNOWN})
-    assert {"resource_id": "reference_not_found"} == refused(answer, 409, "reference_not_found")
-    assert says(answer.json()["message"], type_)
-
-
-def test_a_record_of_another_kind_is_409(control: httpx2.Client, credentials: Json) -> None:
-    body = {"type": "order.paid", "resource_id": credentials["sample"]["customerId"]}
-    refused(control.post("/events", json=body), 409, "reference_not_found")
 
 
 @pytest.mark.parametrize(

@@ -3,25 +3,21 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 import httpx2
 import pytest
 
-from stub_server.calls import server as places
 from stub_server.contract.document import Operation
-from stub_server.faults.fault_rules import MOST, PRESETS
-from stub_server.kernel.text import LONGEST
+from stub_server.faults.fault_rules import PRESETS
 
 from ..conftest import Serve
 from ..support import make
 from ..support.contract import document
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body
-from ..support.wire import connect, rest_of
 from .steps import UNKNOWN, done, refused
 
 NOW = "2027-03-01T12:00:00.000Z"
@@ -89,23 +85,6 @@ def world(open_world: Open) -> World:
     return open_world()
 
 
-@pytest.mark.check
-def test_a_request_that_waited_for_a_world_that_is_gone_changes_nothing(open_world: Open) -> None:
-    """It was answered 201, for a record that no world has."""
-    reset, deleted = open_world(), open_world()
-    with ThreadPoolExecutor(2) as pool:
-        headers = {"X-Sandbox-Delay": "4000"}
-        waiting = [
-            pool.submit(world.api.post, "/v2/customers", json=customer_body(), headers=headers)
-            for world in (reset, deleted)
-        ]
-        sleep(1)
-        done(reset.control.post("/reset"))
-        assert 204 == deleted.control.delete(f"/sandboxes/{deleted.name}").status_code
-        for one in waiting:
-            refused(one.result(), 503, "sandbox_unavailable")
-
-
 # -- what a rule does
 
 
@@ -120,28 +99,6 @@ def test_a_rule_answers_in_the_one_error_shape_and_says_so(world: World) -> None
     assert "2" == answer.headers["Retry-After"]
     assert [200] == world.statuses(1, "/v2/plans")
     assert (1, 1) == world.hits(rule)
-
-
-@pytest.mark.parametrize(
-    ("then", "status", "code"),
-    [
-        ({"status": 500}, 500, "internal_error"),
-        ({"status": 429}, 429, "rate_limited"),
-        ({"status": 422}, 422, "validation_error"),
-        ({"status": 403}, 403, "insufficient_scope"),
-        ({"status": 418}, 418, "simulated_fault"),
-        ({"code": "plan_sold_out"}, 409, "plan_sold_out"),
-        ({"code": "rate_limited"}, 429, "rate_limited"),
-        ({"code": "of_my_own"}, 503, "of_my_own"),
-        ({"status": 418, "code": "of_my_own"}, 418, "of_my_own"),
-    ],
-)
-def test_what_a_rule_leaves_out_is_filled_in(world: World, then: Json, status: int, code: str) -> None:
-    """A code without a status has the one of the contract, a status without a code that of `Prefer`."""
-    world.rule(then)
-    answer = world.api.get("/v2/customers")
-    refused(answer, status, code)
-    assert ("Retry-After" in answer.headers) is (status == 429)
 
 
 def test_a_rule_acts_before_the_credential_is_looked_at(world: World) -> None:
@@ -175,26 +132,6 @@ def test_an_answer_may_come_as_ever_and_say_what_was_done_to_it(world: World, fi
         assert monotonic() - begun >= 0.06
 
 
-@pytest.mark.parametrize("then", [{}, {"status": 502}], ids=str)
-def test_a_header_of_a_rule_stands_instead_of_the_answers_own(world: World, then: Json) -> None:
-    """As when a proxy before the service answers with a page."""
-    world.rule({**then, "headers": {"Content-Type": "text/html", "X-Proxy": "a"}})
-    answer = world.api.get("/v2/customers")
-    assert (["text/html"], ["a"]) == (answer.headers.get_list("Content-Type"), answer.headers.get_list("X-Proxy"))
-
-
-def test_waits_add_up_and_the_first_rule_that_does_more_acts_alone(world: World) -> None:
-    """Rules are tried in the order in which they were made."""
-    waits = [world.rule({"delay_ms": 30}), world.rule({"delay_ms": {"min": 30, "max": 40}})]
-    first, second = world.rule({"status": 500}), world.rule({"status": 502})
-    begun = monotonic()
-    answer = world.api.get("/v2/customers")
-    assert monotonic() - begun >= 0.06
-    assert 500 == answer.status_code
-    assert ", ".join(f"fault:{rule['id']}" for rule in (*waits, first)) == answer.headers["X-Sandbox-Simulated"]
-    assert (0, 0) == world.hits(second)
-
-
 def order_body(world: World, **changes: Any) -> Json:
     """What createPixOrder accepts."""
     plan = make.make_plan(world.api, billing_type="one_time")
@@ -217,28 +154,6 @@ def test_a_connection_is_dropped_before_or_after_the_change(world: World, when: 
     world.rule({"drop_connection": when}, match={"operationId": "createPixOrder"} | body)
     lost(world)
     assert made == done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"] - before
-
-
-def test_the_retry_of_a_lost_answer_is_replayed(world: World) -> None:
-    """With its Idempotency-Key the order is there once, and the retry is told of it."""
-    rule = world.rule({"drop_connection": "after"}, match={"operationId": "createPixOrder"}, when={"times": 1})
-    key = {"Idempotency-Key": "a-checkout"}
-    body = lost(world, headers=key)
-    total = done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"]
-    again = world.api.post("/v2/orders/pix", json=body, headers=key)
-    assert (201, "true") == (again.status_code, again.headers["Idempotent-Replayed"])
-    assert total == done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"]
-    assert (2, 1) == world.hits(rule)
-
-
-def test_a_fault_before_the_handler_saves_no_reply(world: World) -> None:
-    """The retry of a 503 makes the order."""
-    world.rule({"status": 503}, match={"operationId": "createPixOrder"}, when={"times": 1})
-    body, key = order_body(world), {"Idempotency-Key": "a-checkout"}
-    refused(world.api.post("/v2/orders/pix", json=body, headers=key), 503, "simulated_fault")
-    again = world.api.post("/v2/orders/pix", json=body, headers=key)
-    assert 201 == again.status_code
-    assert "Idempotent-Replayed" not in again.headers
 
 
 def test_a_body_is_cut(world: World) -> None:
@@ -293,30 +208,6 @@ def test_a_rule_means_what_all_its_members_name(world: World, match: Json, meant
     assert (meant, meant) == world.hits(rule)
 
 
-@pytest.mark.parametrize(
-    ("path", "wanted", "meant"),
-    [
-        ("$.items[0].quantity", 1, True),
-        ("$.items[*].quantity", 2, False),
-        ("$.items[7].quantity", 1, False),
-        ("$.items[0].quantity", True, False),
-        ("$.items[0].quantity", "1", True),
-    ],
-)
-def test_a_path_leads_into_lists(world: World, path: str, wanted: Any, meant: bool) -> None:
-    """A text is held against the value's text, a number must be equal, and 1 is not true."""
-    world.rule({"status": 500}, match={"operationId": "createPixOrder", "body": {path: wanted}})
-    answer = world.api.post("/v2/orders/pix", json=order_body(world))
-    assert (500 if meant else 201) == answer.status_code, answer.text
-
-
-def test_a_rule_that_reads_the_body_acts_after_validation(world: World) -> None:
-    """What the contract refuses is refused as ever."""
-    rule = world.rule({"status": 500}, match={"body": {"$.email": "*"}})
-    refused(world.api.post("/v2/customers", json={"email": "marina@example.com"}), 422, "validation_error")
-    assert (0, 0) == world.hits(rule)
-
-
 # -- when it acts
 
 
@@ -337,26 +228,6 @@ def test_a_rule_acts_on_some_of_the_requests(world: World, when: Json, acts: lis
     """All conditions must hold."""
     world.rule({"status": 500}, when=when)
     assert [500 if act else 200 for act in acts] == world.statuses(6)
-
-
-def test_a_rule_ends_by_the_clock_of_the_sandbox(world: World) -> None:
-    """Moving the clock is enough."""
-    world.rule({"status": 500}, when={"for_seconds": 60})
-    assert [500] == world.statuses(1)
-    done(world.control.post("/clock/advance", json={"seconds": 60}))
-    assert [200] == world.statuses(1)
-
-
-@pytest.mark.check
-def test_the_same_seed_fails_at_the_same_places(open_world: Open) -> None:
-    """Two worlds of one seed agree request by request, one of another seed does not."""
-    found = []
-    for seed in (7, 7, 8):
-        world = open_world(seed=seed)
-        world.rule({"status": 500}, when={"probability": 0.5})
-        found.append(world.statuses(24))
-    assert found[0] == found[1] != found[2]
-    assert {200, 500} == set(found[0])
 
 
 # -- the life of a rule
@@ -392,19 +263,6 @@ def test_a_rule_is_listed_switched_and_deleted(world: World) -> None:
     assert [200] == world.statuses(1)
     refused(world.control.delete(f"/faults/{second['id']}"), 404, "not_found")
     refused(world.control.patch("/faults/fault_99", json={"enabled": True}), 404, "not_found")
-
-
-def test_a_fork_takes_rules_along_and_a_reset_deletes_them(world: World, open_world: Open) -> None:
-    """From the fork on each side counts for itself."""
-    rule = world.rule({"status": 500})
-    assert [500] == world.statuses(1)
-    made = created(world.control.post(f"/sandboxes/{world.name}/fork", json={}))["sandbox"]
-    fork = open_world(made["name"])
-    assert [500, 500] == fork.statuses(2)
-    assert ((1, 1), (3, 3)) == (world.hits(rule), fork.hits(rule))
-    done(world.control.post("/reset", json={}))
-    assert [] == done(world.control.get("/faults"))["faults"]
-    assert [500] == fork.statuses(1)
 
 
 @pytest.mark.parametrize(
@@ -451,14 +309,6 @@ def test_a_rule_that_cannot_be_meant_is_refused(world: World, body: Json, says: 
     refused(answer, 422, "validation_error")
     assert says in answer.json()["message"]
     assert 0 == done(world.control.get("/faults"))["pagination"]["total"]
-
-
-def test_a_sandbox_has_so_many_rules_and_no_more(world: World) -> None:
-    """Deleting one makes room."""
-    rules = [world.rule({"status": 500}) for _ in range(MOST)]
-    refused(world.control.post("/faults", json={"then": {"status": 500}}), 409, "too_many_faults")
-    assert 204 == world.control.delete(f"/faults/{rules[0]['id']}").status_code
-    assert world.rule({"status": 500})["id"] not in {rule["id"] for rule in rules}
 
 
 # -- one request
@@ -517,16 +367,6 @@ def test_a_simulated_violation_says_what_the_real_one_says(world: World) -> None
 
 
 @pytest.mark.parametrize(
-    "headers", [{"Prefer": "code=201"}, {"Prefer": "return=minimal"}, {"Prefer": "respond-async"}], ids=str
-)
-def test_a_preference_for_what_happens_anyway_changes_nothing(world: World, headers: dict[str, str]) -> None:
-    """The operation is done, and nothing was simulated."""
-    answer = world.api.post("/v2/customers", json=customer_body(), headers=headers)
-    assert 201 == answer.status_code
-    assert "X-Sandbox-Simulated" not in answer.headers
-
-
-@pytest.mark.parametrize(
     ("headers", "says"),
     [
         ({"Prefer": "code=418"}, "200, 401, 403, 408, 422, 429, 500, 502, 503, 504"),
@@ -553,36 +393,6 @@ def test_a_wish_that_cannot_be_meant_is_refused_with_what_can(world: World, head
 
 
 @pytest.mark.parametrize(
-    ("headers", "name", "value"),
-    [
-        ({"Prefer": "code=401"}, "WWW-Authenticate", 'Bearer realm="membership-sandbox"'),
-        (
-            {"X-Sandbox-Simulate": "token_expired"},
-            "WWW-Authenticate",
-            'Bearer realm="membership-sandbox", error="invalid_token"',
-        ),
-        (
-            {"X-Sandbox-Simulate": "insufficient_scope"},
-            "WWW-Authenticate",
-            'Bearer realm="membership-sandbox", error="insufficient_scope", scope="customers:read"',
-        ),
-        ({"X-Sandbox-Simulate": "rate_limited"}, "Retry-After", "1"),
-        ({"Prefer": "code=503"}, "Retry-After", None),
-    ],
-    ids=str,
-)
-def test_a_simulated_refusal_has_the_headers_of_a_real_one(
-    world: World, headers: dict[str, str], name: str, value: str | None
-) -> None:
-    assert value == world.api.get("/v2/customers", headers=headers).headers.get(name)
-
-
-def test_the_headers_of_a_rule_stand_instead_of_those_of_a_real_refusal(world: World) -> None:
-    world.rule({"status": 429, "code": "rate_limited", "headers": {"retry-after": "7"}})
-    assert ["7"] == world.api.get("/v2/customers").headers.get_list("Retry-After")
-
-
-@pytest.mark.parametrize(
     ("header", "value", "warning"),
     [
         ("X-Sandbox-Simulat", "plan_sold_out", "unknown_sandbox_header:x-sandbox-simulat;nearest=x-sandbox-simulate"),
@@ -597,56 +407,6 @@ def test_a_misspelt_header_is_warned_of_with_the_one_that_was_meant(
     for path, status in (("/v2/plans", 200), ("/v2/plans/none", 404)):
         answer = world.api.get(path, headers={header: value})
         assert (status, warning) == (answer.status_code, answer.headers["X-Sandbox-Warnings"])
-
-
-def test_a_misspelt_preference_is_warned_of_beside_the_failure_that_was_asked_for(world: World) -> None:
-    answer = world.api.get("/v2/plans", headers={"Prefer": "code=503, exmaple=rate_limited"})
-    assert (503, "unknown_preference:exmaple;nearest=example") == (
-        answer.status_code,
-        answer.headers["X-Sandbox-Warnings"],
-    )
-
-
-@pytest.mark.parametrize(
-    ("prefer", "status", "code"),
-    [
-        ("code=409", 409, "plan_not_active"),
-        ("code=409, example=plan_sold_out", 409, "plan_sold_out"),
-        ('example="plan_sold_out"', 409, "plan_sold_out"),
-        ("code=429", 429, "rate_limited"),
-        ("code=409, example=duplicate_sku", 400, "malformed_request"),
-        ("code=201, example=plan_sold_out", 400, "malformed_request"),
-        ("example=duplicate_sku", 400, "malformed_request"),
-    ],
-)
-def test_prefer_chooses_a_status_and_an_example_of_it(world: World, prefer: str, status: int, code: str) -> None:
-    refused(world.api.post("/v2/orders/pix", json={}, headers={"Prefer": prefer}), status, code)
-
-
-@pytest.mark.parametrize("operation", document().operations.values(), ids=lambda operation: operation.id)
-def test_a_plain_status_is_never_an_obscure_code_where_there_is_another(operation: Operation) -> None:
-    codes = [*operation.responses[409].codes] if 409 in operation.responses else ["usual"]
-    obscure = {"metadata_key_invalid", "idempotency_key_reused", "idempotency_in_progress"}
-    assert codes[0] not in obscure or obscure.issuperset(codes)
-
-
-@pytest.mark.parametrize("header", [{"X-Sandbox-Simulate": "{}"}, {"Prefer": "example={}"}])
-@pytest.mark.parametrize("code", ["plan_sold_out", "validation_error", "invalid_token"])
-def test_a_simulated_refusal_has_message_details_and_headers_of_the_real_one(
-    world: World, code: str, header: dict[str, str]
-) -> None:
-    headers = {name: value.format(code) for name, value in header.items()}
-    answer = world.api.post("/v2/orders", json={}, headers=headers)
-    contract = world.api.get("/openapi.json").json()
-    raw = contract["paths"]["/v2/orders"]["post"]["responses"][str(answer.status_code)]
-    if "$ref" in raw:
-        raw = contract["components"]["responses"][raw["$ref"].rpartition("/")[2]]
-    example = raw["content"]["application/json"]["examples"][code]
-    if "$ref" in example:
-        example = contract["components"]["examples"][example["$ref"].rpartition("/")[2]]
-    told = {name: value for name, value in answer.json().items() if name != "request_id"}
-    assert {name: value for name, value in example["value"].items() if name != "request_id"} == told
-    assert (code == "invalid_token") == ("WWW-Authenticate" in answer.headers)
 
 
 # -- what must not be made of it
@@ -664,126 +424,11 @@ def test_a_stranger_does_not_make_a_public_server_wait(serve: Serve) -> None:
     assert (200, "delay") == (answer.status_code, answer.headers["X-Sandbox-Simulated"])
 
 
-def test_only_so_many_requests_wait_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of them holds a connection."""
-    monkeypatch.setattr(places, "IN_ALL", 0)
-    refused(world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"}), 429, "rate_limited")
-
-
-@pytest.mark.parametrize("way", ["rule", "header"])
-def test_an_answer_waits_after_the_change(world: World, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-    """A client that gives up has an order all the same, and its retry with the same key is replayed."""
-    monkeypatch.setattr(places, "IN_ALL", 1)
-    key = {"Idempotency-Key": "a-checkout"}
-    if way == "rule":
-        then = {"delay_ms": 10_000, "delay": "after"}
-        rule = world.rule(then, match={"operationId": "createPixOrder"}, when={"times": 1})
-        assert then == rule["then"]
-    slow = key if way == "rule" else {**key, "X-Sandbox-Delay": "10000; After"}
-    body = order_body(world)
-
-    def orders() -> int:
-        return int(done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"])
-
-    before = orders()
-    with pytest.raises(httpx2.ReadTimeout):
-        world.api.post("/v2/orders/pix", json=body, headers=slow, timeout=0.5)
-    assert before + 1 == orders()
-    again = world.api.post("/v2/orders/pix", json=body, headers=key)
-    assert (201, "true") == (again.status_code, again.headers["Idempotent-Replayed"])
-    assert before + 1 == orders()
-    limit = monotonic() + 10
-    while (
-        world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"}).status_code == 429
-    ):  # its place is free again
-        assert monotonic() < limit
-    found = done(world.control.get("/requests", params={"operationId": "createPixOrder"}))["requests"]
-    assert {(201, rule["id"] if way == "rule" else "delay"), (201, None)} == {
-        (one["status"], one["simulated"] and one["simulated"].removeprefix("fault:")) for one in found
-    }
-
-
 def test_a_slow_answer_comes_late_and_whole(world: World) -> None:
     body, began = order_body(world), monotonic()
     answer = world.api.post("/v2/orders/pix", json=body, headers={"X-Sandbox-Delay": "300;after"})
     assert (201, "delay") == (answer.status_code, answer.headers["X-Sandbox-Simulated"])
     assert 0.3 <= monotonic() - began
-
-
-def test_a_slow_answer_that_has_no_place_changes_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "IN_ALL", 0)
-    body = order_body(world)
-    refused(world.api.post("/v2/orders/pix", json=body, headers={"X-Sandbox-Delay": "1; after"}), 429, "rate_limited")
-    assert "order.created" not in world.control.get("/steps").text
-
-
-@pytest.mark.check
-def test_a_sandbox_takes_only_some_of_the_places_of_requests_that_wait(
-    world: World, server: Live, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(places, "OF_SANDBOX", 1)
-    other = f"{server.url}/s/{world.name}-neighbour"
-    token = httpx2.get(f"{other}/_sandbox/credentials", verify=NO_TLS).json()["jwt"]
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(world.api.get, "/v2/plans", headers={"X-Sandbox-Delay": "3000"})
-        sleep(1)
-        refused(world.api.get("/v2/plans", headers={"X-Sandbox-Delay": "1"}), 429, "rate_limited")
-        headers = {"Authorization": f"Bearer {token}", "X-Sandbox-Delay": "1"}
-        assert 200 == httpx2.get(f"{other}/v2/customers", headers=headers, verify=NO_TLS).status_code
-        assert 200 == first.result().status_code
-
-
-@pytest.mark.check
-def test_a_request_whose_client_has_left_waits_no_longer_and_is_not_done(
-    world: World, server: Live, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its place among those that wait is free again."""
-    monkeypatch.setattr(places, "IN_ALL", 1)
-    body = json.dumps(customer_body()).encode()
-    key = world.api.headers["Authorization"]
-    lines = (
-        f"POST /s/{world.name}/v2/customers HTTP/1.1", "Host: localhost", f"Authorization: {key}",
-        "X-Sandbox-Delay: 60000", "Content-Type: application/json", f"Content-Length: {len(body)}", "", "",
-    )  # fmt: skip
-    before = done(world.api.get("/v2/customers"))["pagination"]["total"]
-    with connect(server.port) as his:
-        his.sendall("\r\n".join(lines).encode() + body)
-        sleep(1)
-        assert 429 == world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"}).status_code
-    limit = monotonic() + 10
-    while (answer := world.api.get("/v2/customers", headers={"X-Sandbox-Delay": "1"})).status_code == 429:
-        assert monotonic() < limit
-    assert before == done(answer)["pagination"]["total"]
-    (left,) = done(world.control.get("/requests", params={"operationId": "createCustomer"}))["requests"]
-    assert (400, "malformed_request", "delay") == (left["status"], left["code"], left["simulated"])
-
-
-def test_a_long_header_is_looked_at_in_part(world: World) -> None:
-    """A glob costs its length times that of the text."""
-    rule = world.rule({"status": 500}, match={"header": {"X-Team": "*b"}})
-    assert 200 == world.api.get("/v2/customers", headers={"X-Team": "a" * LONGEST + "b"}).status_code
-    assert (0, 0) == world.hits(rule)
-
-
-def test_a_dropped_answer_ends_its_request_though_others_wait_behind_it(server: Live, world: World) -> None:
-    """Two requests in one piece: the first is dropped, and both are done with."""
-    world.rule({"drop_connection": "before"})
-    journal = server.app.sandboxes.entry(world.name).sandbox.journal
-    request = f"GET /s/{world.name}/v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    before = len(list(journal))
-    with connect(server.port) as connection:
-        connection.sendall(request * 2)
-        assert b"" == rest_of(connection)
-    until = monotonic() + 10
-    while len(list(journal)) == before and monotonic() < until:
-        sleep(0.01)
-    assert len(list(journal)) > before
-
-
-@pytest.mark.parametrize("name", ["Set-Cookie", "Clear-Site-Data", "Refresh", "Content-Security-Policy"])
-def test_a_rule_cannot_set_what_acts_on_other_pages_of_the_server(world: World, name: str) -> None:
-    answer = world.control.post("/faults", json={"then": {"status": 400, "headers": {name: "x"}}})
-    refused(answer, 409, "fault_conflict")
 
 
 def test_an_answer_with_headers_of_a_rule_runs_nothing_in_a_browser(world: World) -> None:

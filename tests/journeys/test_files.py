@@ -14,17 +14,15 @@ import pytest
 
 from stub_server.events.signing import sign
 from stub_server.http import answers
-from stub_server.operations.control import sandbox_files
 
 from ..conftest import Serve
 from ..support.estate import client
-from ..support.files import HEADERS, changed, exported, imported, lines, sealed
+from ..support.files import HEADERS, changed, exported, imported, lines
 from ..support.live import NO_TLS, Live
-from ..support.make import HELD, Json, Maker, created, customer_body, order_body
+from ..support.make import Json, created, customer_body, order_body
 from ..support.receiver import Receiver
-from ..support.refusal import refused, says
-from ..support.wire import answer_on, connect
-from .hooks import CREATED, Hook, drain, event
+from ..support.refusal import says
+from .hooks import CREATED
 
 LISTS = (
     "/v2/customers?limit=100",
@@ -84,16 +82,6 @@ def there(live: Live, sandbox_name: str) -> Iterator[Side]:
     live.forget(side.name)
 
 
-@pytest.fixture
-def far(live: Live, serve: Serve, sandbox_name: str) -> Iterator[Side]:
-    """A sandbox of the same name on another server that has the same seed and shows the same address."""
-    server = serve(base_url=live.url, scenario=live.settings.scenario)
-    side = Side(server, sandbox_name)
-    yield side
-    side.close()
-    server.forget(side.name)
-
-
 def test_the_same_sandbox_gives_the_same_file(here: Side) -> None:
     first = here.control.get("/export")
     assert "application/vnd.stub.sandbox+gzip" == first.headers["content-type"]
@@ -130,62 +118,6 @@ def test_an_imported_sandbox_answers_as_the_one_that_was_exported(here: Side, th
     for side in (here, there):
         assert 200 == side.control.post("/clock/advance", json={"days": 40}).status_code
     assert here.answers() == there.answers()
-
-
-@pytest.mark.check
-def test_a_file_that_went_to_another_server_and_is_exported_there_is_the_same(here: Side, far: Side) -> None:
-    file = exported(here.control, history=True)
-    imported(far.control, file)
-    assert file == exported(far.control, history=True)
-
-
-@pytest.mark.check
-def test_an_export_and_import_in_the_middle_of_thirteen_months_changes_no_byte(here: Side, far: Side) -> None:
-    """One sandbox lives on where it is, the other one is carried elsewhere on the way."""
-
-    def month(side: Side) -> None:
-        assert 200 == side.control.post("/clock/advance", json={"days": 30}).status_code
-        sample = here.control.get("/credentials").json()["sample"]
-        order = created(side.api.post("/v2/orders/pix", json=order_body(sample["projectId"], sample["planId"])))
-        assert 200 == side.control.post(f"/orders/{order['id']}/pay").status_code
-
-    for _ in range(6):
-        month(here)
-    imported(far.control, exported(here.control))
-    for _ in range(7):
-        month(here)
-        month(far)
-    assert here.answers() == far.answers()
-    assert exported(here.control) == exported(far.control)
-    assert far.control.get("/invariants").json()["ok"]
-
-
-def test_seeded_keys_are_derived_anew_and_made_keys_serve_under_the_prefix(here: Side, there: Side) -> None:
-    made = created(here.api.post("/api-keys", json={"name": "k", "scopes": ["customers:read"]}))["api_key"]
-    own = {side.name: side.control.get("/credentials").json()["private_key"] for side in (here, there)}
-    imported(there.control, exported(here.control))
-    assert own[there.name] == there.control.get("/credentials").json()["private_key"]
-
-    def status(side: Side, key: str, *, bare: bool = False) -> int:
-        url = (side.url.rpartition("/s/")[0] if bare else side.url) + "/v2/customers"
-        return httpx2.get(url, headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS).status_code
-
-    assert (200, 401) == (status(there, own[there.name]), status(there, own[here.name]))
-    assert (200, 200) == (status(there, made["private_key"]), status(here, made["private_key"]))
-    here.api.delete(f"/api-keys/{made['id']}")
-    assert 401 == status(here, made["private_key"], bare=True)  # bare it finds the one that made it
-
-
-@pytest.mark.parametrize("email", ["nova@example.com", "succeed_with_delay@example.com"])
-def test_a_retry_is_replayed_where_the_sandbox_was_carried(here: Side, there: Side, email: str) -> None:
-    sample = here.control.get("/credentials").json()["sample"]
-    body, key = order_body(sample["projectId"], sample["planId"]), {"Idempotency-Key": "once"}
-    body["customer"]["email"] = email
-    first = here.api.post("/v2/orders/pix", json=body, headers=key)
-    imported(there.control, exported(here.control))
-    again = there.api.post("/v2/orders/pix", json=body, headers=key)
-    assert ("true", first.content) == (again.headers["idempotent-replayed"], again.content)
-    assert first.headers.get("x-sandbox-simulated") == again.headers.get("x-sandbox-simulated")
 
 
 @pytest.mark.promise("file-without-secrets")
@@ -264,68 +196,11 @@ def test_an_import_says_what_it_replaces_and_begins_a_journal(here: Side, there:
     assert "step_not_kept" == there.control.post("/rewind", json={"to_request": old}).json()["code"]
 
 
-@pytest.mark.parametrize("secrets", [True, False])
-def test_a_recording_puts_the_state_after_its_requests_and_their_journal(
-    here: Side, there: Side, *, secrets: bool
-) -> None:
-    made = [created_by(here, customer_body()) for _ in range(3)]
-    assert 404 == here.api.get("/v2/customers/00000000-0000-4000-8000-000000000000").status_code
-    key = created(here.api.post("/api-keys", json={"name": "k", "scopes": ["orders:read"]}))["api_key"]
-    created_by(there, customer_body())
-    file = exported(here.control, requests=True, history=True, secrets=secrets)
-    imported(there.control, file)
-    told, found = ([r for r in side.control.get("/requests").json()["requests"]] for side in (here, there))
-    members = ("id", "at", "method", "path", "status", "code", "step", "operationId")
-    assert [{m: r[m] for m in members} for r in told] == [
-        {m: r[m] for m in members} for r in found if r["operationId"] != "importSandbox"
-    ]
-    whole, brought = (side.control.get(f"/requests/{made[1]}").json()["request"] for side in (here, there))
-    for member in ("request", "response", "step_before", "events", "deliveries", "caller"):
-        assert whole[member] == brought[member]
-    if secrets:
-        assert here.answers() == there.answers()
-    assert 200 == there.control.post("/rewind", json={"to_request": made[1]}).status_code
-    earlier = here.control.get(f"/requests/{made[1]}").json()["request"]["step_before"]
-    assert 200 == here.control.post("/rewind", json={"to_step": earlier}).status_code
-    if secrets:
-        assert here.answers()["/v2/customers?limit=100"] == there.answers()["/v2/customers?limit=100"]
-    assert key["private_key"] not in str(lines(file))
-
-
 def created_by(side: Side, body: Json) -> str:
     """The id of the request that makes a customer."""
     answer = side.api.post("/v2/customers", json=body)
     created(answer)
     return answer.headers["X-Request-Id"]
-
-
-def test_an_import_tells_nobody_until_it_is_resumed(
-    here: Side, there: Side, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    receiver.status = 500
-    hook(events=CREATED)
-    event(here.api)
-    drain(control)
-    imported(there.control, exported(here.control))
-    event(there.api)
-    assert {"due": 0, "in_flight": 0, "held": 1} == drain(there.control)["deliveries"]
-    assert 1 == len(receiver.requests)
-    receiver.status = 200
-    assert 1 == there.control.post("/webhooks/drain", json=HELD).json()["released"]
-    assert drain(there.control)["complete"]
-    assert 2 == len(receiver.requests)
-
-
-def test_an_import_that_delivers_tells_of_what_is_new_under_ids_of_its_own(
-    here: Side, there: Side, hook: Hook, receiver: Receiver
-) -> None:
-    hook(events=CREATED)
-    imported(there.control, exported(here.control), deliver=True)
-    for side in (here, there):
-        event(side.api)
-        assert drain(side.control)["complete"]
-    ids = [request.headers["webhook-id"] for request in receiver.requests]
-    assert 2 == len(set(ids))
 
 
 @pytest.mark.promise("importer-decides-webhooks")
@@ -365,55 +240,6 @@ def error_of_an_event(side: Side, webhook: str) -> str | None:
     return found
 
 
-def test_a_running_clock_runs_on_from_the_instant_of_the_file(serve: Serve, here: Side, sandbox_name: str) -> None:
-    side = Side(serve(now=None), f"{sandbox_name}-run")
-    try:
-        found = lines(exported(here.control))
-        found[1][1]["clock"]["frozen"] = False
-        imported(side.control, sealed(found))
-        first = side.control.get("/clock").json()
-        assert not first["frozen"]
-        assert "2026-11-20T14:3" in first["now"]
-        assert first["now"] < side.control.get("/clock").json()["now"]
-    finally:
-        side.close()
-
-
-def test_an_import_is_no_step_and_reset_begins_with_what_it_was_seeded_with(here: Side, there: Side) -> None:
-    assert 200 == here.control.post("/reset", json={"scenario": "empty", "seed": 7}).status_code
-    imported(there.control, exported(here.control))
-    event(there.api)
-    reset: Json = there.control.post("/reset").json()
-    assert ("empty", 7) == (reset["scenario"], reset["seed"])
-
-
-def test_a_merchant_who_was_made_here_is_there(here: Side, there: Side, make_customer: Maker) -> None:
-    ident = "1c1d2e3f-4a5b-4c6d-8e7f-001122334455"
-    created(here.control.post("/tokens", json={"merchant_id": ident}))
-    imported(there.control, exported(here.control))
-    token = created(there.control.post("/tokens", json={"merchant_id": ident}))["token"]
-    answer = httpx2.get(f"{there.url}/v2/customers", headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS)
-    assert (200, []) == (answer.status_code, answer.json()["customers"])
-    assert "1" == str(there.control.get(f"/sandboxes/{there.name}").json()["sandbox"]["step"] - 1)
-
-
-def test_a_file_that_is_too_large_is_refused_before_it_comes(live: Live, here: Side) -> None:
-    head = f"POST /s/{here.name}/_sandbox/import HTTP/1.1\r\nHost: 127.0.0.1:{live.port}\r\n"
-    head += f"Content-Type: {HEADERS['Content-Type']}\r\nContent-Length: {(256 << 20) + 1}\r\n\r\n"
-    with connect(live.port) as connection:
-        connection.sendall(head.encode())
-        refused(answer_on(connection), 413, "payload_too_large")
-
-
-def test_only_a_file_is_taken(here: Side) -> None:
-    answer = here.control.post("/import", json={})
-    assert (415, "unsupported_media_type") == (answer.status_code, answer.json()["code"])
-    answer = here.control.post("/import?deliver=perhaps", content=b"x", headers=HEADERS)
-    assert (422, "validation_error") == (answer.status_code, answer.json()["code"])
-    answer = here.control.get("/export?history=perhaps")
-    assert (422, "validation_error") == (answer.status_code, answer.json()["code"])
-
-
 @pytest.fixture
 def large(live: Live, here: Side) -> Iterator[socket]:
     """A sandbox whose file takes more than fifteen megabytes, and one who asks for it and does not read."""
@@ -447,19 +273,6 @@ def test_a_reader_of_a_file_who_does_not_read_is_cut_off_and_holds_little(
     whole = here.control.get("/export")
     assert 9_000_000 < len(whole.content) == int(whole.headers["content-length"])
     assert 40 * 20 == [body["table"] for kind, body in lines(whole.content) if kind == "record"].count("customers")
-
-
-@pytest.mark.check
-def test_only_so_many_files_are_on_their_way_at_once(
-    live: Live, here: Side, large: socket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sandbox_files, "MOST_DOWNLOADS", 1)
-    large.recv(1)
-    answer = here.control.get("/export")
-    assert (429, "rate_limited", "5") == (answer.status_code, answer.json()["code"], answer.headers["Retry-After"])
-    large.close()
-    assert nothing_on_its_way(live)
-    assert 200 == here.control.get("/export").status_code
 
 
 def nothing_on_its_way(live: Live) -> bool:

@@ -8,7 +8,7 @@ import httpx2
 
 from ..support.estate import client
 from ..support.live import NO_TLS, Live
-from ..support.make import HELD, Json, created, customer_body
+from ..support.make import HELD, Json, created
 from ..support.receiver import Receiver
 from .hooks import CREATED, LOGS, WEBHOOKS, Hook, advance, clients, drain, event, log_of, logs, only
 
@@ -74,53 +74,6 @@ def test_a_fork_tells_nobody_until_it_is_resumed(
     assert "retrying" == only(api, made)["status"]
 
 
-def test_a_fork_that_delivers_tells_of_what_is_new_under_ids_of_its_own(
-    live: Live, api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """The parent's retries are not made twice; the same thing done in both is two events to the receiver."""
-    receiver.status = 500
-    made = hook(events=CREATED)
-    event(api)
-    drain(control)
-    (first,) = ids(receiver)
-    receiver.status = 200
-    with forked(live, control, deliver=True) as (twin, own):
-        event(twin)
-        event(api)
-        for side in (own, control):
-            assert drain(side)["complete"]
-        assert 3 == len(ids(receiver)) == len(set(ids(receiver)))
-        advance(own, days=4)
-        assert 3 == len(receiver.requests)
-        assert {"due": 0, "in_flight": 0, "held": 1} == drain(own)["deliveries"]
-        advance(control, days=4)
-        assert [first] == ids(receiver)[3:]
-        statuses = [log["status"] for log in logs(twin, webhookId=made["id"])]
-        assert ["delivered", "retrying"] == sorted(statuses)
-        assert 1 == own.post("/webhooks/drain", json=HELD).json()["released"]
-        assert drain(own)["complete"]
-        assert [first, first] == ids(receiver)[3:]
-
-
-def test_both_sides_of_a_fork_have_the_same_ids_of_everything_else(
-    live: Live, api: httpx2.Client, control: httpx2.Client
-) -> None:
-    """Only events are told apart: what is made in both has one id, and the events of a silent fork have, too."""
-    number = control.get("/events").json()["pagination"]["total"]
-    body = customer_body()
-
-    def made(side: httpx2.Client, own: httpx2.Client) -> tuple[str, str]:
-        customer = created(side.post("/v2/customers", json=body))["customer"]["id"]
-        events = own.get("/events").json()
-        assert number + 1 == events["pagination"]["total"]
-        return customer, events["events"][0]["id"]
-
-    with forked(live, control) as silent, forked(live, control, deliver=True) as loud:
-        customers, events = zip(*(made(*side) for side in ((api, control), silent, loud)), strict=True)
-    assert 1 == len(set(customers))
-    assert events[0] == events[1] != events[2]
-
-
 def test_seeded_webhooks_are_answered_in_every_world(live: Live, api: httpx2.Client, control: httpx2.Client) -> None:
     """Their receivers are the server's own: also in a fork that is silent, at once, and with nothing sent."""
     (seeded,) = [w for w in api.get(WEBHOOKS).json()["webhooks"] if w["name"] == "ERP"]
@@ -135,61 +88,6 @@ def test_seeded_webhooks_are_answered_in_every_world(live: Live, api: httpx2.Cli
             assert log["status"] in ("delivered", "retrying")
             assert 1 == log["attempt_count"]
             assert log_of(twin, log["id"])["request_headers"]["webhook-id"] == log["event_id"]
-
-
-def test_a_silent_fork_tells_its_own_inbox_and_nobody_elses(
-    live: Live, api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """An inbox is a simulated receiver: what happens arrives there, while real addresses and the parent's wait."""
-    hook(events=CREATED)
-    hook(url=f"{str(control.base_url).rstrip('/')}/inbox/theirs", events=CREATED)
-    with forked(live, control) as (twin, own):
-        address = f"{str(own.base_url).rstrip('/')}/inbox/mine".replace("/fork-", "/Fork-")
-        mine = created(twin.post(WEBHOOKS, json={"name": "Caixa", "url": address, "events": CREATED}))["webhook"]
-        event(twin)
-        drained = drain(own)
-        assert (True, {"due": 0, "in_flight": 0, "held": 2}) == (drained["complete"], drained["deliveries"])
-        assert "delivered" == only(twin, mine)["status"]
-        (message,) = own.get("/inbox/mine").json()["messages"]
-        assert (True, "customer.created") == (message["verified"], message["event_type"])
-        assert [] == control.get("/inbox/theirs").json()["messages"]
-        assert [] == receiver.requests
-        assert advance(own, days=1)["complete"]
-        assert 2 == own.get("/health").json()["deliveries"]["held"]
-        assert 200 == twin.delete(f"{WEBHOOKS}/{mine['id']}").status_code
-        assert 2 == own.post("/webhooks/drain", json=HELD).json()["released"]
-        assert drain(own)["complete"]
-        assert 1 == len(receiver.requests)
-        assert 1 == len(control.get("/inbox/theirs").json()["messages"])
-
-
-def test_a_webhook_at_a_reserved_name_is_answered_by_the_server(api: httpx2.Client, hook: Hook) -> None:
-    """example.com and its kin have no machine: events, tests and retries are answered without any network."""
-    for number, host in enumerate(("example.com", "api.example.org", "shop.test", "a.b.example")):
-        made = hook(url=f"https://{host}/hook", events=CREATED)
-        event(api)
-        log = logs(api, webhookId=made["id"])[0]
-        assert log["status"] in ("delivered", "retrying"), number
-        tried = api.post(f"{WEBHOOKS}/{made['id']}/test").json()["log"]
-        assert tried["attempt_count"] == 1
-        assert tried["error"] in (None, "timeout")
-        again = api.post(f"{LOGS}/{tried['id']}/retry").json()["log"]
-        assert ("delivered", 2) == (again["status"], again["attempt_count"])
-        assert '{"received":true}' == again["response_body"]
-
-
-def test_a_webhook_at_an_invalid_name_fails_with_dns(api: httpx2.Client, control: httpx2.Client, hook: Hook) -> None:
-    """No name server knows it: each attempt fails, a test and a retry by hand too, until the webhook is disabled."""
-    made = hook(url="https://shop.invalid/hook", events=CREATED)
-    tried = api.post(f"{WEBHOOKS}/{made['id']}/test").json()["log"]
-    again = api.post(f"{LOGS}/{tried['id']}/retry").json()["log"]
-    for attempt in again["attempts"]:
-        assert ("dns", None, None) == (attempt["error"], attempt["response_status"], again["response_body"])
-    for _ in range(3):
-        event(api)
-    advance(control, days=5)
-    assert {("failed", "dns")} == {(log["status"], log["error"]) for log in logs(api, webhookId=made["id"])}
-    assert "too_many_failures" == api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]["disabled_reason"]
 
 
 def test_a_world_begins_without_sending_its_past(

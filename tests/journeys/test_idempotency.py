@@ -9,10 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from ..support.estate import ASSIGNABLE, Estate, client
+from ..support.estate import ASSIGNABLE, Estate
 from ..support.live import NO_TLS
 from ..support.make import Json, customer_body, make_customer, make_project
-from ..support.requests import OPERATIONS, ask, body_of, path_of
+from ..support.requests import OPERATIONS, body_of, path_of
 from .stage import DAY, Stage
 from .steps import done, refused
 
@@ -62,13 +62,6 @@ def test_a_body_that_means_the_same_is_the_same_body(shop: Estate) -> None:
     texts = (json.dumps(body), json.dumps(dict(reversed(body.items())), indent=2, ensure_ascii=False))
     headers = under("canon") | {"Content-Type": "application/json"}
     first, second = (shop.api.post("/v2/customers", content=text.encode(), headers=headers) for text in texts)
-    assert (201, first.content) == (second.status_code, second.content)
-
-
-def test_a_quoted_key_and_a_bare_one_are_the_same(shop: Estate) -> None:
-    body = customer_body()
-    first = shop.api.post("/v2/customers", json=body, headers=under("quoted-1"))
-    second = shop.api.post("/v2/customers", json=body, headers=under('"quoted-1"'))
     assert (201, first.content) == (second.status_code, second.content)
 
 
@@ -126,15 +119,6 @@ def test_a_key_belongs_to_a_merchant(shop: Estate, neighbour: Estate) -> None:
     assert mine.json()["customer"]["id"] != his.json()["customer"]["id"]
 
 
-def test_credentials_that_may_do_the_same_share_their_keys(shop: Estate) -> None:
-    """A reply may hold a secret: a credential of the merchant that may do less does not have it repeated."""
-    body = customer_body()
-    with shop.with_key() as one, shop.with_key() as two, shop.with_key(scopes=["customers:write"]) as less:
-        first, second, third = (api.post("/v2/customers", json=body, headers=under("both")) for api in (one, two, less))
-    assert (201, first.content, "true") == (second.status_code, second.content, second.headers["idempotent-replayed"])
-    refused(third, 409, "idempotency_key_reused")
-
-
 @pytest.fixture
 def callers(shop: Estate) -> Iterator[list[httpx2.Client]]:
     """Callers of one merchant with other rights each: a JWT, and keys of one project, two, another, all, few scopes."""
@@ -179,37 +163,6 @@ REFUSED = {
 }
 
 
-def test_a_key_belongs_to_a_path(shop: Estate) -> None:
-    """The same key and body on another path, or for another record, is another request."""
-    for body, paths in (
-        (body_of(OPERATIONS["createOrder"], shop.ids), ("/v2/orders", "/v2/orders/pix")),
-        (None, [f"/v2/projects/{make_project(shop.api, status='draft')['id']}/activate" for _ in range(2)]),
-    ):
-        answers = [shop.api.post(path, json=body, headers=under("path")) for path in paths]
-        assert [None, None] == [answer.headers.get("idempotent-replayed") for answer in answers]
-        assert answers[0].is_success
-        assert answers[1].is_success
-
-
-def test_a_key_belongs_to_a_sandbox(shop: Estate, abroad: Estate) -> None:
-    body = customer_body()
-    with client(abroad.live, abroad.sandbox, abroad.api.headers["authorization"][7:]) as elsewhere:
-        answers = [api.post("/v2/customers", json=body, headers=under("worlds")) for api in (shop.api, elsewhere)]
-    assert [(201, None)] * 2 == [(a.status_code, a.headers.get("idempotent-replayed")) for a in answers]
-
-
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
-def test_only_a_post_has_keys(shop: Estate, method: str) -> None:
-    """Elsewhere the header is nobody's business: the second request is done for itself."""
-    project = make_project(shop.api)["id"]
-    path = f"/v2/projects/{project}" + ("/status" if method == "PATCH" else "")
-    bodies = ({"status": "suspended"}, {"status": "archived"})
-    answers = [
-        shop.api.request(method, path, headers=under("put"), json=None if method == "DELETE" else b) for b in bodies
-    ]
-    assert [200, 404 if method == "DELETE" else 200] == [answer.status_code for answer in answers]
-
-
 def test_a_reply_is_kept_for_24_hours_of_the_sandbox_clock(stage: Stage) -> None:
     """To the last millisecond; then the request is done, and its own rules refuse it."""
     body = customer_body()
@@ -248,25 +201,3 @@ def test_twenty_at_once_have_one_effect_and_one_answer(shop: Estate, operation: 
     types = [event["type"] for event in done(shop.control.get("/events"))["events"][: events(shop) - raised]]
     assert sorted(set(types)) == sorted(types)
     assert set(types) <= set(view.emits)
-
-
-def test_the_control_surface_takes_no_key(stage: Stage) -> None:
-    """Its contract names none: a second step of the clock is a second step."""
-    first, second = (
-        done(stage.control.post("/clock/advance", json={"seconds": 60}, headers=under("step")))["now"] for _ in range(2)
-    )
-    assert first < second
-
-
-def test_without_a_key_every_request_is_done(shop: Estate) -> None:
-    before = total(shop.api, "/v2/orders")
-    body = body_of(OPERATIONS["createPixOrder"], shop.ids)
-    first, second = (shop.api.post("/v2/orders/pix", json=body) for _ in range(2))
-    assert first.json()["id"] != second.json()["id"]
-    assert before + 2 == total(shop.api, "/v2/orders")
-
-
-def test_a_dead_request_leaves_nothing_behind(shop: Estate) -> None:
-    """A key that was refused for its own form stays free."""
-    assert ask(shop.api, OPERATIONS["createCustomer"], headers=under("k" * 256)).status_code == 422
-    assert ask(shop.api, OPERATIONS["createCustomer"], headers=under("k" * 255)).status_code == 201

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from ..support.make import Json, fresh_cpf, make_customer, make_order, make_plan, make_project
+from ..support.make import Json, fresh_cpf, make_customer, make_order, make_plan
 from .stage import DAY, Stage
-from .steps import done, make_product
+from .steps import done
 
 
 def found(stage: Stage, what: str, **query: str) -> list[Json]:
@@ -26,19 +26,6 @@ def ordered(stage: Stage, plan: Json, amount: float) -> Json:
     """A new order of an amount."""
     items = [{"description": "Plano", "quantity": 1, "amount": amount}]
     return make_order(stage.api, plan, totalAmount=amount, items=items, customer=buyer())
-
-
-@pytest.mark.parametrize(
-    ("sort", "expected"), [("totalAmount", [9.9, 49.9, 100.0]), ("-totalAmount", [100.0, 49.9, 9.9])]
-)
-def test_orders_sort_by_amount(stage: Stage, sort: str, expected: list[float]) -> None:
-    """Upwards, and downwards with a minus; 100 is more than 49.9, though its first digit is less."""
-    plan = make_plan(stage.api)
-    for amount in (49.9, 100.0, 9.9):
-        ordered(stage, plan, amount)
-    assert expected == [
-        order["totalAmount"] for order in found(stage, "orders", projectId=plan["projectId"], sort=sort)
-    ]
 
 
 @pytest.mark.parametrize(
@@ -92,55 +79,6 @@ def test_customers_sort_by_name_as_in_a_directory(stage: Stage, sort: str, expec
     assert expected == [customer["name"] for customer in found(stage, "customers", sort=sort)]
 
 
-@pytest.mark.parametrize("sort", ["totalAmount", "-totalAmount", "createdAt", "-createdAt"])
-@pytest.mark.parametrize("filters", [{}, {"status": "pending"}])
-def test_every_page_of_a_list_is_sorted_as_the_first(stage: Stage, sort: str, filters: Json) -> None:
-    """The pages of two, one after the other, are the list."""
-    plan = make_plan(stage.api)
-    amounts = [49.9, 100.0, 9.9, 30.0, 20.0]
-    for amount in amounts:
-        ordered(stage, plan, amount)
-        stage.advance(1)
-    pages = [found(stage, "orders", sort=sort, limit="2", page=str(page), **filters) for page in (1, 2, 3)]
-    upwards = sorted(amounts) if "Amount" in sort else amounts
-    assert (upwards[::-1] if sort.startswith("-") else upwards) == [
-        order["totalAmount"] for page in pages for order in page
-    ]
-
-
-def test_products_are_those_created_in_the_period(stage: Stage) -> None:
-    """From its start, included, to its end, excluded."""
-    project = stage.project()["id"]
-    made = []
-    for name in ("Primeiro", "Segundo", "Terceiro"):
-        made.append(make_product(stage.api, project, name=name))
-        stage.advance(60)
-    first, second, third = (product["createdAt"] for product in made)
-
-    def names(**query: str) -> list[str]:
-        return [product["name"] for product in found(stage, "products", projectId=project, **query)]
-
-    assert ["Segundo", "Primeiro"] == names(created_until=third)
-    assert ["Primeiro"] == names(created_until=second)
-    assert [] == names(created_until=first)
-    assert ["Segundo"] == names(created_since=second, created_until=third)
-    assert ["Terceiro"] == names(created_since=third)
-
-
-def test_a_search_finds_projects_by_name_and_description(stage: Stage) -> None:
-    """In name or description, whatever case and accents; nothing for text that is in neither."""
-    for name, description in (("Clube do Violão", "Aulas"), ("Pão em casa", "Fermento e VIOLÃO"), ("Inglês", None)):
-        make_project(stage.api, name=name, description=description)
-
-    def names(text: str) -> list[str]:
-        return [project["name"] for project in found(stage, "projects", search=text, sort="name")]
-
-    assert ["Clube do Violão", "Pão em casa"] == names("violao")
-    assert ["Pão em casa"] == names("PAO")
-    assert ["Inglês"] == names("glês")
-    assert [] == names("teclado")
-
-
 def test_money_counts_when_it_moves(stage: Stage) -> None:
     """A payment when it is paid, each refund when it is made: net may be negative. The order counts when it is made."""
     plan = make_plan(stage.api, billing_type="one_time")
@@ -164,40 +102,3 @@ def test_money_counts_when_it_moves(stage: Stage) -> None:
     assert (0, 0.0, 10.0, -10.0, None) == figures(2, 3)
     assert (0, 0.0, 5.0, -5.0, None) == figures(3, 4)
     assert (1, 30.0, 15.0, 15.0, 1.0) == figures(0, 4)
-
-
-def test_an_archived_project_has_no_monthly_revenue(stage: Stage) -> None:
-    """Its subscriptions end with the period that is paid; the revenue there was stays."""
-    project = stage.subscription()["projectId"]
-
-    def figures() -> tuple[float, float, int]:
-        stats = done(stage.api.get(f"/v2/projects/{project}/stats"))["data"]["stats"]
-        return stats["mrr"], stats["revenue"]["net"], stats["subscribers"]["active"]
-
-    assert (49.9, 49.9, 1) == figures()
-    done(stage.api.post(f"/v2/projects/{project}/archive"))
-    assert (0.0, 49.9, 1) == figures()
-    assert 49.9 == stage.get_project(project)["total_revenue"]
-
-
-def test_statistics_count_the_orders_of_the_period(stage: Stage) -> None:
-    """Orders and revenue from its start, included, to its end, excluded."""
-    plan = make_plan(stage.api, billing_type="one_time")
-    placed = []
-    for amount in (10.0, 20.0, 40.0):
-        placed.append(ordered(stage, plan, amount))
-        stage.drive("orders", placed[-1]["id"], "pay")
-        stage.advance(60)
-    first, second, third = (order["createdAt"] for order in placed)
-
-    def figures(**period: str) -> tuple[int, float, Any, Any]:
-        path = f"/v2/projects/{plan['projectId']}/stats"
-        stats = done(stage.api.get(path, params=period))["data"]["stats"]
-        return stats["orders"]["paid"], stats["revenue"]["net"], stats["from"], stats["to"]
-
-    assert (3, 70.0, None, None) == figures()
-    assert (2, 60.0, second, None) == figures(**{"from": second})
-    assert (1, 40.0, third, None) == figures(**{"from": third})
-    assert (1, 10.0, None, second) == figures(to=second)
-    assert (2, 30.0, first, third) == figures(**{"from": first, "to": third})
-    assert (0, 0.0, second, second) == figures(**{"from": second, "to": second})

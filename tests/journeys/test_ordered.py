@@ -1,16 +1,14 @@
 """Webhooks that are told in order: an event waits while an earlier one is tried again."""
 
-import time
 from datetime import datetime
-from operator import itemgetter
 
 import httpx2
 import pytest
 
 from ..support.live import NOW
 from ..support.make import Json
-from ..support.receiver import Received, Receiver
-from .hooks import CREATED, LOGS, WEBHOOKS, Hook, advance, arrived, drain, event, logs
+from ..support.receiver import Receiver
+from .hooks import CREATED, LOGS, WEBHOOKS, Hook, advance, drain, event, logs
 from .steps import done
 
 EVENTS = 4
@@ -61,43 +59,6 @@ def test_later_events_wait_for_one_that_is_tried_again(
     assert [305.0] == [(datetime.fromisoformat(at) - datetime.fromisoformat(NOW)).total_seconds() for at in delivered]
 
 
-def test_one_that_is_given_up_lets_the_next_go(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """Each in its turn has all its attempts; the third one that fails disables the webhook, as ever."""
-    receiver.status = 500
-    made = hook(events=CREATED, ordered=True)
-    for _ in range(EVENTS):
-        event(api)
-    for days in range(1, 13):
-        assert advance(control, days=1)["complete"], days
-    assert [ident for ident in happened(control)[:3] for _ in range(10)] == ids(receiver)
-    assert "too_many_failures" == api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]["disabled_reason"]
-    statuses = sorted(map(itemgetter("status"), logs(api, webhookId=made["id"])))
-    assert ["canceled", "failed", "failed", "failed"] == statuses
-    assert {"due": 0, "in_flight": 0, "held": 0} == waiting(control)
-
-
-def test_one_is_told_at_a_time(api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client) -> None:
-    """In the order of the events, however many are due."""
-    under_way: list[int] = []
-    most: list[int] = []
-
-    def decide(request: Received, number: int) -> int:
-        under_way.append(number)
-        most.append(len(under_way))
-        time.sleep(0.005)
-        under_way.remove(number)
-        return 200
-
-    receiver.decide = decide
-    hook(events=CREATED, ordered=True)
-    for _ in range(20):
-        event(api)
-    arrived(receiver, 20)
-    assert (1, happened(control)) == (max(most), ids(receiver))
-
-
 @pytest.mark.parametrize("how", ["by hand", "no longer in order"])
 def test_what_waits_goes_on_when_nobody_has_to_wait_any_more(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, how: str
@@ -116,30 +77,3 @@ def test_what_waits_goes_on_when_nobody_has_to_wait_any_more(
     assert 0 == waiting(control)["held"]
     first, second = happened(control)
     assert [first, *([first] if how == "by hand" else []), second] == ids(receiver)
-
-
-def test_receivers_that_the_sandbox_plays_are_told_in_order_too(
-    api: httpx2.Client, hook: Hook, control: httpx2.Client
-) -> None:
-    """The first attempt is lost on the way."""
-    rule = {"match": {"event": CREATED[0]}, "when": {"times": 1}, "then": {"webhook_drop": True}}
-    assert 201 == control.post("/faults", json=rule).status_code
-    made = hook(url="https://loja.example.com/hook", events=CREATED, ordered=True)
-    event(api)
-    event(api)
-    assert ["pending", "retrying"] == sorted(log["status"] for log in logs(api, webhookId=made["id"]))
-    advance(control, seconds=5)
-    first, second = happened(control)
-    by_event = {log["event_id"]: log["attempt_count"] for log in logs(api, webhookId=made["id"], status="delivered")}
-    assert {first: 2, second: 1} == by_event
-
-
-def test_without_it_nobody_waits(api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client) -> None:
-    receiver.decide = lambda request, number: 200 if number > 1 else 500
-    made = hook(events=CREATED)
-    assert made["ordered"] is False
-    event(api)
-    drain(control)
-    event(api)
-    assert 0 == waiting(control)["held"]
-    assert happened(control) == ids(receiver)

@@ -6,11 +6,9 @@ from contextlib import ExitStack
 import httpx2
 import pytest
 
-from ..support.explained import explanation
 from ..support.make import (
     Json,
     created,
-    customer_body,
     fresh_cpf,
     make_customer,
     make_order,
@@ -88,15 +86,6 @@ def test_it_sees_whom_a_key_with_the_same_projects_created(stage: Stage, partner
     assert {made, own} <= {*listed(stage.api)}
 
 
-def test_a_document_that_is_taken_names_nobody(stage: Stage, partner: Partner) -> None:
-    known = make_customer(stage.api, **HIDDEN)
-    answer = partner(make_project(stage.api)["id"]).post(
-        "/v2/customers", json=customer_body(document=known["document"])
-    )
-    refused(answer, 409, "duplicate_document")
-    assert not any(known[member] in answer.text for member in ("id", "name", "email"))
-
-
 @pytest.mark.parametrize("method", ["pix", "credit_card"])
 def test_by_an_order_it_learns_nothing_of_a_customer_it_does_not_see(
     stage: Stage, partner: Partner, method: str
@@ -128,38 +117,3 @@ def test_by_an_order_it_learns_nothing_of_a_customer_it_does_not_see(
     texts = [key.get(f"/v2/webhooks/logs/{log['id']}").text for log in logs]
     texts += [key.get(path).text for path in ("/v2/customers", "/v2/orders", "/v2/subscriptions")]
     assert not any(secret in text for text in texts for secret in (*HIDDEN.values(), "987654321", "Ouro Preto"))
-
-
-def test_an_order_of_somebody_who_sees_the_customer_shows_it(stage: Stage, partner: Partner) -> None:
-    """Then its subscriptions show the customer as it is now, also those that were opened before."""
-    plan = make_plan(stage.api)
-    key = partner(plan["projectId"])
-    known = make_customer(stage.api, **HIDDEN)
-    stage.drive("orders", bought(key, plan, known["document"])["id"], "pay")
-    bought(stage.api, plan, known["document"])
-    assert [known["id"]] == listed(key)
-    (held,) = done(key.get("/v2/subscriptions"))["subscriptions"]
-    assert HIDDEN == {name: held["customer"][name] for name in HIDDEN}
-
-
-def test_the_explanation_of_such_a_404_names_the_credential(stage: Stage, partner: Partner) -> None:
-    known = make_customer(stage.api)
-    answer = partner(make_project(stage.api)["id"]).get(f"/v2/customers/{known['id']}")
-    found = explanation(stage.control, answer)
-    assert "auth" == found["kind"]
-    assert ["header.Authorization"] == [change["where"] for change in found["nearest"]["changes"]]
-
-
-def test_what_it_sees_is_kept_by_a_file(stage: Stage, partner: Partner) -> None:
-    plan = make_plan(stage.api)
-    key = partner(plan["projectId"])
-    made, known = make_customer(key)["id"], make_customer(stage.api)
-    bought(key, plan, known["document"])
-    file = stage.control.get("/export")
-    assert 200 == file.status_code, file.text[:300]
-    done(
-        stage.control.post(
-            "/import", content=file.content, headers={"Content-Type": "application/vnd.stub.sandbox+gzip"}
-        )
-    )
-    assert [made] == listed(key)

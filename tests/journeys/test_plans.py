@@ -5,7 +5,7 @@ import pytest
 
 from ..support.contract import component, violations
 from ..support.make import Json, Maker
-from .steps import UNKNOWN, archive, events_of, get_plan, names, refused, restricted_key, update_plan
+from .steps import archive, events_of, get_plan, names, refused, restricted_key, update_plan
 
 
 def test_a_seeded_trial_is_days_on_top_of_what_is_paid(api: httpx2.Client) -> None:
@@ -77,37 +77,12 @@ class TestCreating:
         plan = make_plan(billing_type="one_time", **sent)
         assert (plan["interval"], plan["interval_count"]) == (None, None)
 
-    def test_null_on_a_recurring_plan_means_one_month(self, make_plan: Maker) -> None:
-        """A recurring plan always has an interval."""
-        plan = make_plan(interval=None, interval_count=None)
-        assert (plan["interval"], plan["interval_count"]) == ("month", 1)
-
-    def test_an_upper_case_project_id_is_the_same_project(self, make_project: Maker, make_plan: Maker) -> None:
-        """UUIDs are compared and stored in lower case."""
-        project = make_project()
-        assert make_plan(project["id"].upper())["projectId"] == project["id"]
-
-    def test_an_unknown_project_is_a_missing_reference(self, api: httpx2.Client) -> None:
-        """409, and the field that refers to nothing."""
-        response = api.post("/v2/plans", json={"projectId": UNKNOWN, "name": "Mensal", "amount": 10})
-        assert refused(response, 409, "reference_not_found") == {"projectId": "reference_not_found"}
-
     def test_an_archived_project_gets_no_plan(self, api: httpx2.Client, make_project: Maker) -> None:
         """409, also when the name is taken: the project decides first."""
         project = make_project()
         archive(api, project["id"])
         response = api.post("/v2/plans", json={"projectId": project["id"], "name": "Mensal", "amount": 10})
         assert refused(response, 409, "project_archived") == {"projectId": "project_archived"}
-
-    @pytest.mark.parametrize("status", ["draft", "active", "suspended"])
-    def test_any_other_project_gets_one(
-        self, api: httpx2.Client, make_project: Maker, make_plan: Maker, status: str
-    ) -> None:
-        """Only archiving closes a project to new plans."""
-        project = make_project(status="draft" if status == "draft" else "active")
-        if status == "suspended":
-            assert api.post(f"/v2/projects/{project['id']}/suspend").status_code == 200
-        assert make_plan(project["id"])["projectId"] == project["id"]
 
     @pytest.mark.parametrize("taken", ["Básico", "BÁSICO", "básico"])
     def test_a_name_is_free_once_per_project(
@@ -146,16 +121,6 @@ class TestUpdating:
         assert changed == plan | {"description": None, "max_subscribers": None, "metadata": {"c": "3"}}
         assert get_plan(api, plan) == changed
 
-    def test_only_updated_at_moves_with_time(
-        self, api: httpx2.Client, control: httpx2.Client, make_plan: Maker
-    ) -> None:
-        """createdAt stays."""
-        plan = make_plan()
-        assert control.post("/clock/advance", json={"seconds": 60}).status_code == 200
-        changed = update_plan(api, plan, visibility="private").json()["plan"]
-        assert changed["createdAt"] == plan["createdAt"]
-        assert changed["updatedAt"] > plan["updatedAt"]
-
     def test_billing_type_takes_the_interval_with_it(self, api: httpx2.Client, make_plan: Maker) -> None:
         """To one_time the interval goes; back to recurring it is a month again."""
         plan = make_plan(interval="year", interval_count=1)
@@ -178,17 +143,6 @@ class TestUpdating:
         assert update_plan(api, plan, name="OURO").json()["plan"]["name"] == "OURO"
         assert refused(update_plan(api, plan, name="prata"), 409, "duplicate_name") == {"name": "duplicate_name"}
 
-    def test_a_plan_never_changes_its_project(self, api: httpx2.Client, make_plan: Maker, make_project: Maker) -> None:
-        """projectId is no member of the update."""
-        response = update_plan(api, make_plan(), projectId=make_project()["id"])
-        assert refused(response, 422, "validation_error") == {"projectId": "unknown_field"}
-
-    def test_an_unknown_plan_is_404(self, api: httpx2.Client) -> None:
-        """For reading, changing and deleting alike."""
-        refused(api.get(f"/v2/plans/{UNKNOWN}"), 404, "not_found")
-        refused(api.put(f"/v2/plans/{UNKNOWN}", json={"name": "x"}), 404, "not_found")
-        refused(api.delete(f"/v2/plans/{UNKNOWN}"), 404, "not_found")
-
     def test_plans_of_an_archived_project_stand_still(self, api: httpx2.Client, make_plan: Maker) -> None:
         """They can be read, not changed or deleted."""
         plan = make_plan()
@@ -196,48 +150,6 @@ class TestUpdating:
         refused(update_plan(api, plan, name="Outro"), 409, "project_archived")
         refused(api.delete(f"/v2/plans/{plan['id']}"), 409, "project_archived")
         assert get_plan(api, plan) == plan
-
-
-class TestListing:
-    """listPlans."""
-
-    @pytest.fixture
-    def project_id(self, make_project: Maker, make_plan: Maker) -> str:
-        """A project with three plans, made in this order."""
-        ident: str = make_project()["id"]
-        make_plan(ident, name="Mensal", amount=49.9, description="Cobrança todo mês")
-        make_plan(ident, name="Vitalício", amount=997, billing_type="one_time")
-        make_plan(ident, name="anual", amount=497, status="inactive", description="Melhor preço")
-        return ident
-
-    @pytest.mark.parametrize(
-        ("query", "expected"),
-        [
-            ({"sort": "name"}, ["anual", "Mensal", "Vitalício"]),
-            ({"sort": "-name"}, ["Vitalício", "Mensal", "anual"]),
-            ({"sort": "amount"}, ["Mensal", "anual", "Vitalício"]),
-            ({"sort": "-amount"}, ["Vitalício", "anual", "Mensal"]),
-            ({"sort": "name", "status": "active"}, ["Mensal", "Vitalício"]),
-            ({"status": "inactive"}, ["anual"]),
-            ({"billing_type": "one_time"}, ["Vitalício"]),
-            ({"billing_type": "one_time", "status": "inactive"}, []),
-            ({"search": "VITALICIO"}, ["Vitalício"]),
-            ({"search": "cobranca"}, ["Mensal"]),
-            ({"search": "preço", "status": "active"}, []),
-            ({"sort": "amount", "limit": "1", "page": "2"}, ["anual"]),
-            ({"page": "9"}, []),
-        ],
-    )
-    def test_filters_combine_and_sort_orders(
-        self, api: httpx2.Client, project_id: str, query: dict[str, str], expected: list[str]
-    ) -> None:
-        """Each filter narrows; search ignores case and accents."""
-        assert names(api, "plans", projectId=project_id, **query) == expected
-
-    def test_an_unknown_project_has_no_plans(self, api: httpx2.Client, project_id: str) -> None:
-        """A filter that matches nothing is no error; letters of either case match."""
-        assert names(api, "plans", projectId=UNKNOWN) == []
-        assert len(names(api, "plans", projectId=project_id.upper())) == 3
 
 
 class TestRestrictedKeys:

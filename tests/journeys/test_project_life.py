@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from ..support.contract import document
-from ..support.make import Json, created, make_order, make_plan, make_project
+from ..support.make import Json, created, make_order, make_project
 from .stage import Stage
 from .steps import done, events_of, refused
 
@@ -69,21 +69,6 @@ def test_every_other_move_of_a_project_is_409_and_says_what_is_allowed(
     assert (from_, told) == (stage.get_project(project["id"])["status"], stage.events(project["id"]))
 
 
-def test_the_refused_moves_are_all_that_the_table_lacks() -> None:
-    states = PROJECT.states
-    lacking = {(f, t) for f in states for t in states if f != t and PROJECT.find(f, t) is None}
-    assert {(f, t) for f, t, _ in OTHERS} == lacking
-
-
-@pytest.mark.parametrize("state", PROJECT.states)
-@pytest.mark.parametrize("by", ["updateProjectStatus", "updateProject"])
-def test_a_move_to_the_present_state_changes_and_tells_nothing(stage: Stage, state: str, by: str) -> None:
-    project = stage.project(state)
-    told = stage.events(project["id"])
-    assert project == done(ask(stage, project["id"], by, state))["data"]["project"]
-    assert told == stage.events(project["id"])
-
-
 def test_the_event_of_a_move_has_its_reason(stage: Stage) -> None:
     """Whatever asked for it; null where none was given, whichever the move before had. The project does not show it."""
     project = stage.project("draft")
@@ -104,14 +89,6 @@ def test_the_event_of_a_move_has_its_reason(stage: Stage) -> None:
     assert [project.keys()] * 6 == [done(answer)["data"]["project"].keys() for answer in answers]
 
 
-@pytest.mark.parametrize(("by", "to"), GOALS.items())
-def test_an_action_repeated_changes_and_tells_nothing(stage: Stage, by: str, to: str) -> None:
-    project = stage.project(to)
-    told = stage.events(project["id"])
-    assert project == done(ask(stage, project["id"], by, to))["data"]["project"]
-    assert told == stage.events(project["id"])
-
-
 @pytest.mark.parametrize("by", ["archiveProject", "updateProjectStatus", "updateProject"])
 def test_an_archived_project_cancels_what_is_pending_and_ends_what_runs(stage: Stage, by: str) -> None:
     """Each pending order is told of once; subscriptions run to the end of what is paid."""
@@ -126,14 +103,6 @@ def test_an_archived_project_cancels_what_is_pending_and_ends_what_runs(stage: S
         )
     now = stage.get_subscription(held["id"])
     assert ("active", True, None) == (now["status"], now["cancel_at_period_end"], now["next_billing_at"])
-
-
-def test_open_codes_of_a_suspended_project_stay_payable(stage: Stage) -> None:
-    order = stage.order()
-    project_id = done(stage.control.get(f"/orders/{order['id']}"))["projectId"]
-    done(ask(stage, project_id, "suspendProject", "suspended"))
-    stage.drive("orders", order["id"], "pay")
-    assert stage.get_order(order["id"])["status"] == "paid"
 
 
 # -- API keys
@@ -185,34 +154,3 @@ def test_an_expired_key_is_not_switched_on_without_a_new_end(stage: Stage) -> No
     assert ["is_active"] == list(refused(response, 409, "api_key_expired"))
     assert "expires_at" in response.json()["message"]
     assert ("expired", told) == (shown(stage, key), stage.events(key["id"]))
-
-
-def test_a_plan_and_an_order_need_an_active_project_only_where_they_must(stage: Stage) -> None:
-    """Plans are made in any project but an archived one; orders are taken by an active one alone."""
-    for state, plan_status, order_status in (("draft", 201, 409), ("suspended", 201, 409), ("archived", 409, 409)):
-        project = stage.project("active" if state == "archived" else state)
-        plan = make_plan(stage.api, project["id"])
-        if state == "archived":
-            done(ask(stage, project["id"], "archiveProject", "archived"))
-        body = {"projectId": project["id"], "name": "Outro", "amount": 1}
-        assert plan_status == stage.api.post("/v2/plans", json=body).status_code
-        order = {"projectId": project["id"], "planId": plan["id"], "paymentMethod": "pix", "totalAmount": 1}
-        order |= {"items": [{"description": "x", "quantity": 1, "amount": 1}]}
-        order |= {"customer": {"name": "A", "email": "a@example.com", "document": "34712695846"}}
-        assert order_status == stage.api.post("/v2/orders", json=order).status_code
-
-
-def test_a_conflict_says_whether_it_is_with_what_was_sent_or_with_what_there_is(stage: Stage) -> None:
-    """A status that a body asks for is in the body; one that the record has is that of the record in the path."""
-    path = f"/v2/projects/{stage.project('archived')['id']}"
-    for answer, field, where in (
-        (stage.api.put(path, json={"status": "active"}), "status", "body"),
-        (stage.api.patch(f"{path}/status", json={"status": "active"}), "status", "body"),
-        (stage.api.post(f"{path}/activate", json={"reason": "x"}), "status", "path"),
-        (stage.api.put(path, json={"name": "Clube"}), None, "path"),
-        (stage.control.delete("/sandboxes/default"), "sandboxName", "path"),
-        (stage.control.post(f"/orders/{stage.order('paid')['id']}/refund", json={"amount": 9999}), "amount", "body"),
-    ):
-        (told,) = answer.json()["details"]
-        assert (409, where) == (answer.status_code, told["in"])
-        assert field in (None, told["field"])

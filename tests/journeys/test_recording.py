@@ -15,7 +15,6 @@ from stub_server.engine.journal import Journal, Trace
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body
-from ..support.wire import connect, rest_of
 
 NOW = "2027-03-01T12:00:00.000Z"
 TARGET = "https://shop.example.com/hooks"
@@ -116,174 +115,6 @@ def test_no_body_is_kept_in_a_charset_in_which_secrets_are_not_found(world: Worl
     assert trace.body == LEFT_OUT
 
 
-def test_what_the_request_did_is_kept(world: World) -> None:
-    """Its steps, its events and the deliveries that these opened."""
-    webhook = {"url": "https://receiver.example/hooks", "events": ["customer.*"]}
-    created(world.send("POST", "/v2/webhooks", json=webhook))
-    _, read = world.kept("GET", "/v2/customers?limit=1")
-    answer, wrote = world.kept("POST", "/v2/customers", json=customer_body())
-    (event,) = world.send("GET", "/_sandbox/events?type=customer.created&limit=1").json()["events"]
-    logs = world.send("GET", "/v2/webhooks/logs").json()["logs"]
-    assert (None, (), ()) == (read.after, read.events, read.deliveries)
-    assert (read.before, read.before + 1, (event["id"],)) == (wrote.before, wrote.after, wrote.events)
-    assert tuple(log["id"] for log in logs if log["event_id"] == event["id"]) == wrote.deliveries
-    assert 1 == len(wrote.deliveries)
-    assert 201 == answer.status_code
-
-
-def test_the_stages_are_those_that_the_request_reached(world: World) -> None:
-    _, done = world.kept("GET", "/v2/customers")
-    _, invalid = world.kept("POST", "/v2/customers", json={})
-    _, stranger = world.kept("GET", "/v2/customers", key=None)
-    _, lost = world.kept("GET", "/v2/nowhere")
-    assert [
-        ["route", "auth", "validate", "rule", "respond"], ["route", "auth", "validate"], ["route", "auth"], ["route"]
-    ] == [[name for name, _ in trace.stages()] for trace in (done, invalid, stranger, lost)]  # fmt: skip
-    assert all(sum(us for _, us in trace.stages()) <= trace.micros + 5 for trace in (done, invalid, stranger, lost))
-
-
-def test_a_caller_is_kept_by_kind_key_and_claims(world: World) -> None:
-    _, by_token = world.kept("GET", "/v2/customers", key="jwt")
-    _, by_key = world.kept("GET", "/v2/customers")
-    _, by_public = world.kept("GET", "/v2/customers", key="public_key")
-    _, by_nobody = world.kept("GET", "/v2/customers", headers={"Authorization": "Bearer x"}, key=None)
-    assert ["jwt", "private_key", "public_key"] == [t.caller.kind for t in (by_token, by_key, by_public)]
-    assert world.name == by_token.caller.claims["sandbox"]
-    assert (by_key.caller.key_id, None) == (by_public.caller.key_id, by_key.caller.claims)
-    assert (401, 401, None) == (by_public.status, by_nobody.status, by_nobody.caller)
-    _, by_key_where_a_token_is_asked_for = world.kept("GET", "/api-keys")
-    assert "jwt_required" == by_key_where_a_token_is_asked_for.code
-    assert by_key.caller == by_key_where_a_token_is_asked_for.caller
-
-
-def test_who_sent_an_expired_token_or_that_of_another_world_is_known(world: World, live: Live) -> None:
-    """The credential is refused, and its claims tell why."""
-    tokens = live.app.server.tokens
-    sandboxes = live.app.sandboxes
-    sandbox = sandboxes.entry(world.name).sandbox
-    merchant = sandbox.store.merchant
-    old, _ = tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], -5)
-    other, _ = tokens.issue(sandboxes.default, merchant.id, merchant.user_id, ["*"], 600)
-    for token, named in ((old, world.name), (other, "default")):
-        _, trace = world.kept("GET", "/v2/customers", key=None, headers={"Authorization": f"Bearer {token}"})
-        assert (401, named, merchant.id) == (trace.status, trace.caller.claims["sandbox"], trace.caller.merchant_id)
-
-
-@pytest.mark.parametrize(
-    ("path", "options", "status"),
-    [
-        ("/v2/customers", {"key": None}, 401),
-        ("/v2/nowhere", {}, 404),
-        ("/v2/customers", {"headers": {"Prefer": "code=503"}}, 503),
-        ("/v2/customers", {"headers": {"Content-Type": "text/plain"}}, 415),
-    ],
-)
-def test_the_body_of_a_refused_request_is_kept(world: World, path: str, options: Json, status: int) -> None:
-    """Also where the request was refused before anybody read it."""
-    content = orjson.dumps({"name": "Ana"})
-    headers = {"Content-Type": "application/json"} | options.get("headers", {})
-    answer, trace = world.kept("POST", path, content=content, **(options | {"headers": headers}))
-    assert (status, content, answer.content) == (answer.status_code, trace.body, trace.answer)
-
-
-def test_a_body_that_does_not_come_is_not_waited_for(world: World) -> None:
-    """The refusal is answered, and the request is kept without it."""
-    head = (
-        f"POST /s/{world.name}/v2/nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 9\r\n\r\n"
-    )
-    with connect(world.live.port) as connection:
-        connection.sendall(head.encode() + b"1234")
-        assert rest_of(connection).startswith(b"HTTP/1.1 404 ")
-    assert until(world, path="/v2/nowhere").body is None
-
-
-def test_headers_that_stand_twice_are_joined(world: World) -> None:
-    lines = (
-        f"GET /s/{world.name}/v2/plans HTTP/1.1", "Host: localhost", "X-A: 1", "X-A: 2", "Connection: close",
-        "Cookie: one", "Cookie: two",
-    )  # fmt: skip
-    with connect(world.live.port) as connection:
-        connection.sendall("\r\n".join((*lines, "", "")).encode())
-        assert rest_of(connection).startswith(b"HTTP/1.1 401 ")
-    headers = dict(until(world, path="/v2/plans").headers)
-    assert ("1, 2", f"{REDACTED}, {REDACTED}") == (headers["x-a"], headers["cookie"])
-
-
-def test_what_a_fault_did_is_kept(world: World) -> None:
-    """An answer that was dropped has neither status nor body; one that was cut is kept as it went."""
-    world.send("POST", "/_sandbox/faults", json={"then": {"drop_connection": "after"}, "when": {"times": 1}})
-    with pytest.raises(httpx2.HTTPError):
-        world.send("POST", "/v2/customers", json=customer_body())
-    dropped = until(world, operation="createCustomer")
-    assert (0, None, "fault:fault_1", True) == (
-        dropped.status, dropped.answer, dropped.simulated, dropped.after is not None
-    )  # fmt: skip
-    world.send("POST", "/_sandbox/faults", json={"then": {"truncate_body": 0.5}})
-    with pytest.raises(httpx2.HTTPError):
-        world.send("GET", "/v2/plans")
-    cut = until(world, operation="listPlans")
-    assert (200, "fault:fault_2") == (cut.status, cut.simulated)
-    assert 0 < len(cut.answer or b"") < int(dict(cut.answer_headers)["content-length"])
-
-
-def test_of_the_control_surface_what_may_change_something_is_kept(world: World) -> None:
-    """Neither reading it nor pages, preflights and what is posted to inboxes are requests to the API."""
-    world.send("POST", "/_sandbox/clock/advance", json={"seconds": 5})
-    advanced = until(world, operation="advanceClock")
-    assert "/_sandbox/clock/advance" == advanced.path
-    for method, path in (("GET", "/_sandbox/clock"), ("GET", "/openapi.json"), ("POST", "/_sandbox/inbox/shop")):
-        assert 200 == world.send(method, path).status_code
-    world.send("OPTIONS", "/v2/plans", headers={"Origin": "http://localhost", "Access-Control-Request-Method": "GET"})
-    assert advanced is world.journal[-1]
-
-
-@pytest.mark.check
-def test_journal_0_keeps_neither_headers_nor_bodies(serve: Serve) -> None:
-    world = opened(serve(seed=29, journal=0))
-    answer, trace = world.kept("POST", "/v2/customers", json=customer_body())
-    assert (201, "createCustomer") == (answer.status_code, trace.operation)
-    assert ([], [], None, None) == (trace.headers, trace.answer_headers, trace.body, trace.answer)
-
-
-@pytest.mark.check
-def test_journal_n_keeps_so_many_requests(serve: Serve) -> None:
-    world = opened(serve(seed=29, journal=3))
-    ids = [world.send("GET", "/v2/plans").headers["X-Request-Id"] for _ in range(5)]
-    assert ids[:1:-1] == [each["id"] for each in world.send("GET", "/_sandbox/requests").json()["requests"]]
-
-
-@pytest.mark.check
-def test_what_is_asked_of_the_control_surface_takes_no_place_of_the_api(serve: Serve) -> None:
-    """It has as many places of its own, and goes before what is older in the API."""
-    world = opened(serve(seed=30, journal=3))
-
-    def listed(**query: str) -> list[str]:
-        return [each["path"] for each in world.send("GET", "/_sandbox/requests", params=query).json()["requests"]]
-
-    for _ in range(4):
-        assert 200 == world.send("GET", "/v2/plans").status_code
-        assert 200 == world.send("POST", "/_sandbox/clock/advance", json={"seconds": 1}).status_code
-    assert ["/v2/plans"] * 3 == listed()
-    assert ["/_sandbox/clock/advance", "/v2/plans"] * 3 == listed(control="true")
-    for _ in range(9):
-        assert 200 == world.send("POST", "/_sandbox/clock/advance", json={"seconds": 1}).status_code
-    assert 6 == len(world.journal)
-    for _ in range(3):
-        assert 200 == world.send("GET", "/v2/plans").status_code
-    assert ["/v2/plans"] * 3 == listed(control="true")[:3]
-    assert 6 == len(world.journal)
-
-
-@pytest.mark.check
-def test_a_reset_and_a_fork_begin_with_an_empty_journal(world: World) -> None:
-    world.send("GET", "/v2/plans")
-    fork = created(world.send("POST", f"/_sandbox/sandboxes/{world.name}/fork", json={}))["sandbox"]["name"]
-    assert 0 == len(world.live.app.sandboxes.entry(fork).sandbox.journal)
-    world.kept("POST", "/_sandbox/reset")
-    until(world, operation="resetSandbox")
-    assert 1 == len(world.journal)
-
-
 # -- what is not
 
 
@@ -327,14 +158,6 @@ def test_no_secret_is_in_the_journal(world: World) -> None:
     ]  # fmt: skip
     assert [] == [secret for secret in secrets if secret in found]
     assert found.count(REDACTED) > 20
-
-
-def test_what_is_no_secret_of_such_an_operation_is_kept(world: World) -> None:
-    body = {"url": TARGET, "events": ["*"], "headers": [{"name": "X-Team", "value": "blue"}], "name": "Loja"}
-    answer, trace = world.kept("POST", "/v2/webhooks", json=body)
-    expected = answer.json()
-    expected["webhook"]["signing_key"] = REDACTED
-    assert (body, expected) == (orjson.loads(trace.body or b""), orjson.loads(trace.answer or b""))
 
 
 JSON = {"Content-Type": "application/json"}
@@ -429,33 +252,6 @@ def test_the_admin_key_is_kept_nowhere_however_it_is_spelled(serve: Serve, conte
     assert answer.status_code in (400, 422)
     (trace,) = [trace for trace in sandbox.journal if trace.id == answer.headers["x-request-id"]]
     assert "N1kTt" not in str([trace.body, trace.answer, trace.path, *(trace.parts or ())])
-
-
-@pytest.mark.parametrize("depth", [250, 300, 900, 1_100])
-def test_a_request_with_a_deep_body_is_kept_without_its_secret(world: World, depth: int) -> None:
-    rest = ',"a":' + "[" * depth + "]" * depth + "}"
-    content = '{"token":"hunter2hunter2"' + rest
-    answer, trace = world.kept("POST", "/v2/nowhere", content=content, headers=JSON)
-    assert (404, f'{{"token":"{REDACTED}"{rest}'.encode()) == (answer.status_code, trace.body)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        '[{"private_key":"aaaa"},"' + "a" * 1_000_000 + '"]',
-        "x" * 300_000,
-    ],
-)
-def test_a_body_that_is_too_much_to_look_through_is_not_kept(world: World, content: str) -> None:
-    _, trace = world.kept("POST", "/v2/nowhere", content=content, headers={"Content-Type": "text/plain"})
-    assert (REDACTED.encode(), "/v2/nowhere") == (trace.body, trace.path)
-
-
-def test_without_bodies_too_no_secret_is_in_a_path_or_query(serve: Serve) -> None:
-    world = opened(serve(seed=29, journal=0))
-    own = world.credentials["private_key"]
-    _, trace = world.kept("GET", f"/v2/{own}?a={own}")
-    assert (f"/v2/{REDACTED}", f"a={REDACTED}".encode()) == (trace.path, trace.query)
 
 
 @pytest.mark.promise("no-secret-in-log")

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,14 +11,14 @@ import httpx2
 import pytest
 
 from stub_server.kernel import slices
-from stub_server.kernel.clock import MINUTE, iso, parse_iso
+from stub_server.kernel.clock import iso, parse_iso
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
 from ..support.make import HELD, Json, Maker, created, customer_body
 from ..support.receiver import Receiver
 from ..support.refusal import says
-from .hooks import CREATED, Hook, arrived, drain, event, logs
+from .hooks import CREATED, Hook, drain, event, logs
 from .past import everything, rewind, step_of
 from .steps import done, refused
 
@@ -73,56 +72,6 @@ def test_everything_reads_as_it_did_after_the_step(
     assert 200 == control.get("/invariants").status_code
 
 
-def test_what_happens_after_a_rewind_is_new(api: httpx2.Client, control: httpx2.Client) -> None:
-    """The same request gives other ids than before: positions of ids never go back."""
-    body = customer_body()
-    first = created(api.post("/v2/customers", json=body))["customer"]
-    told = done(control.get("/events", params={"limit": 1}))["events"][0]["id"]
-    rewind(control, to_step=0)
-    assert 404 == api.get(f"/v2/customers/{first['id']}").status_code
-    second = created(api.post("/v2/customers", json=body))["customer"]
-    assert first["id"] != second["id"]
-    assert told != done(control.get("/events", params={"limit": 1}))["events"][0]["id"]
-    assert first == second | {"id": first["id"]}
-
-
-def test_back_to_before_a_request(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
-    make_customer()
-    before = everything(api, control)
-    response = api.post("/v2/customers", json=customer_body())
-    make_customer()
-    assert 2 == rewind(control, to_request=response.headers["x-request-id"])["undone"]
-    assert before == everything(api, control)
-
-
-def test_back_to_before_an_advance_is_before_all_that_fell_due_in_it(
-    api: httpx2.Client, control: httpx2.Client, make_customer: Maker
-) -> None:
-    """And to before a request that changed nothing: as things stood when it came. A rewind is such a request, too."""
-    make_customer()
-    before, clock = everything(api, control), clock_of(control)
-    advance = control.post("/clock/advance", json={"days": 40})
-    assert len(done(advance)["fired"]) > 10
-    after, read = everything(api, control), api.get("/v2/customers")
-    make_customer()
-    back = control.post("/rewind", json={"to_request": advance.headers["x-request-id"]})
-    assert 10 < done(back)["undone"]
-    assert (before, clock) == (everything(api, control), clock_of(control))
-    rewind(control, to_request=back.headers["x-request-id"])
-    assert 2 == rewind(control, to_request=back.headers["x-request-id"])["undone"]
-    rewind(control, to_request=read.headers["x-request-id"])
-    assert after == everything(api, control)
-
-
-def test_a_request_is_found_by_its_steps_when_the_journal_has_forgotten_it(
-    live: Live, api: httpx2.Client, control: httpx2.Client, sandbox_name: str, make_customer: Maker
-) -> None:
-    make_customer()
-    response = api.post("/v2/customers", json=customer_body())
-    live.app.sandboxes.entry(sandbox_name).sandbox.journal.clear()
-    assert 1 == rewind(control, to_request=response.headers["x-request-id"])["undone"]
-
-
 def test_back_to_an_instant(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
     """The clock shows the instant, and what was due after it is due again."""
     make_customer()
@@ -145,26 +94,6 @@ def test_back_to_an_instant(api: httpx2.Client, control: httpx2.Client, make_cus
         rewind(control, to=begun)
     assert jobs[0]
     assert jobs[0] == jobs[1]
-
-
-@pytest.mark.check
-def test_a_running_clock_runs_on_from_the_restored_instant(serve: Serve) -> None:
-    server = serve(now=None, seed=5)
-    with httpx2.Client(base_url=f"{server.url}/_sandbox", timeout=30, verify=NO_TLS) as control:
-        done(control.patch("/clock", json={"frozen": True}))
-        done(control.patch("/clock", json={"frozen": False}))
-        begun = control.get("/clock").json()["now"]
-        done(control.post("/clock/advance", json={"days": 3}))
-        sandbox = rewind(control, to_step=2)["sandbox"]
-        assert abs(parse_iso(sandbox["now"]) - parse_iso(begun)) < MINUTE
-        time.sleep(0.02)
-        assert not control.get("/clock").json()["frozen"]
-        assert sandbox["now"] < control.get("/clock").json()["now"]
-        fork = created(control.post("/sandboxes/default/fork", json={"step": 2}))["sandbox"]
-        assert not fork["frozen"]
-        assert abs(parse_iso(fork["now"]) - parse_iso(begun)) < MINUTE
-        rewind(control, to_step=1)
-        assert control.get("/clock").json()["frozen"]
 
 
 def test_the_past_is_not_sent_again_and_what_is_new_is(
@@ -196,65 +125,6 @@ def test_the_past_is_not_sent_again_and_what_is_new_is(
     assert sent + 2 == len(receiver.requests)
 
 
-def test_resuming_counts_what_is_due_though_nobody_has_come_for_it(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """The only attempt that the webhook gets at a time is under way still, and what is due again waits behind it."""
-    hook(events=CREATED)
-    event(api)
-    raised = step_of(control)
-    drain(control)
-    receiver.hold = threading.Event()
-    event(api)
-    arrived(receiver, 2)
-    rewind(control, to_step=raised)
-    assert 1 == control.post("/webhooks/drain", json=HELD).json()["released"]
-    receiver.hold.set()
-    assert drain(control)["complete"]
-    first, _, last = receiver.requests
-    assert first.headers["webhook-id"] == last.headers["webhook-id"]
-    assert 0 == control.post("/webhooks/drain", json=HELD).json()["released"]
-
-
-def test_resuming_counts_nothing_that_waits_for_an_earlier_delivery(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    receiver.status = 500
-    made = hook(events=CREATED, ordered=True)
-    event(api)
-    drain(control)
-    event(api)
-    rewind(control, to_step=step_of(control))
-    drain(control)
-    assert ["pending", "retrying"] == sorted(log["status"] for log in logs(api, webhookId=made["id"]))
-    assert 0 == control.post("/webhooks/drain", json=HELD).json()["released"]
-    drain(control)
-    assert 1 == len(receiver.requests)
-
-
-@pytest.mark.parametrize("is_undone", [False, True])
-def test_an_attempt_under_way_is_recorded_where_its_delivery_still_is(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, is_undone: bool
-) -> None:
-    """The receiver answers after the rewind; it is not sent the delivery a second time."""
-    made = hook(events=CREATED)
-    before = step_of(control)
-    receiver.hold = threading.Event()
-    event(api)
-    arrived(receiver, 1)
-    raised = step_of(control)
-    created(api.post("/v2/projects", json={"name": "Depois"}))
-    rewind(control, to_step=before if is_undone else raised)
-    receiver.hold.set()
-    drained = drain(control)
-    assert (True, {"due": 0, "in_flight": 0, "held": 0}) == (drained["complete"], drained["deliveries"])
-    assert ([] if is_undone else ["delivered"]) == [log["status"] for log in logs(api, webhookId=made["id"])]
-    assert 0 == control.post("/webhooks/drain", json=HELD).json()["released"]
-    drain(control)
-    assert 1 == len(receiver.requests)
-    assert 200 == control.get("/invariants").status_code
-
-
 def test_saved_replies_return_with_the_state(api: httpx2.Client, control: httpx2.Client) -> None:
     """A key that was used after the step is free again, one from before replays."""
     bodies = [customer_body(), customer_body()]
@@ -281,28 +151,6 @@ def test_faults_inboxes_and_the_journal_stay(api: httpx2.Client, control: httpx2
     assert 1 == done(control.get("/inbox/shop"))["pagination"]["total"]
 
 
-def test_a_merchant_who_came_later_is_gone_and_comes_back(api: httpx2.Client, control: httpx2.Client) -> None:
-    merchant = "1c1d2e3f-4a5b-4c6d-8e7f-001122334455"
-    token = created(control.post("/tokens", json={"merchant_id": merchant}))["token"]
-    headers = {"Authorization": f"Bearer {token}"}
-    made = created(api.post("/v2/customers", json=customer_body(), headers=headers))["customer"]
-    step = step_of(control)
-    rewind(control, to_step=0)
-    refused(api.get("/v2/customers", headers=headers), 401, "invalid_token")
-    rewind(control, to_step=step)
-    assert made == done(api.get(f"/v2/customers/{made['id']}", headers=headers))["customer"]
-
-
-def test_followers_of_events_are_told(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
-    """Their position is one of events that may be no more: everything new is told, and that it began anew."""
-    make_customer()
-    since = done(control.get("/events", params={"wait": 0}))["next"]
-    rewind(control, to_step=0)
-    make_customer()
-    page = done(control.get("/events", params={"after": since}))
-    assert (True, ["customer.created"]) == (page["began_anew"], [event["type"] for event in page["events"]])
-
-
 @pytest.mark.check
 def test_a_state_that_cannot_be_had_is_refused_with_the_oldest_that_can(serve: Serve) -> None:
     server = serve(seed=11, history=2)
@@ -324,17 +172,6 @@ def test_a_state_that_cannot_be_had_is_refused_with_the_oldest_that_can(serve: S
         assert {"to_request": "step_not_kept"} == refused(answer, 409, "step_not_kept")
         assert says(answer.json()["message"], "step 2")
         assert 4 == step_of(control)
-
-
-def test_what_names_no_place_is_refused(control: httpx2.Client) -> None:
-    for body, fields in (
-        ({}, {""}), ({"to_step": 0, "to": "2026-01-01T00:00:00Z"}, {""}), ({"to_step": -1}, {"to_step"}),
-        ({"to_step": "1"}, {"to_step"}), ({"to": "yesterday"}, {"to"}), ({"to_request": ""}, {"to_request"}),
-        ({"step": 1}, {"step"}), ([], {""}),
-    ):  # fmt: skip
-        assert fields <= refused(control.post("/rewind", json=body), 422, "validation_error").keys() | {""}, body
-    refused(control.post("/rewind", content=b"{", headers={"Content-Type": "application/json"}), 400, "malformed_json")
-    assert 0 == step_of(control)
 
 
 async def _one_by_one(lane: slices.BackgroundWorker, work: Generator[None, None, Any]) -> Any:
@@ -380,14 +217,26 @@ def test_what_others_do_while_a_rewind_is_worked_out_is_undone_too(
 def test_a_sandbox_that_is_reset_meanwhile_is_not_rewound(
     api: httpx2.Client, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The rewind waits on its way until the reset has been answered."""
     for _ in range(40):
         created(api.post("/v2/customers", json=customer_body()))
-    monkeypatch.setattr(slices.BackgroundWorker, "in_slices", _one_by_one)
+    begun, over, in_slices = threading.Event(), threading.Event(), slices.BackgroundWorker.in_slices
+
+    async def held(lane: slices.BackgroundWorker, work: Generator[None, None, Any]) -> Any:
+        if not begun.is_set():
+            next(work)
+            begun.set()
+            while not over.is_set():
+                await asyncio.sleep(0.001)
+        return await in_slices(lane, work)
+
+    monkeypatch.setattr(slices.BackgroundWorker, "in_slices", held)
     with ThreadPoolExecutor(1) as pool:
         going = pool.submit(control.post, "/rewind", json={"to_step": step_of(control) - 30})
+        assert begun.wait(30)
         with httpx2.Client(base_url=control.base_url, timeout=30, verify=NO_TLS) as other:
-            time.sleep(0.2)
             done(other.post("/reset"))
+        over.set()
         answer = going.result()
     assert {"to_step": "step_not_kept"} == refused(answer, 409, "step_not_kept")
     assert "began again" in answer.json()["message"]

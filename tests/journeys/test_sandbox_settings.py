@@ -72,40 +72,6 @@ def test_a_setting_is_of_one_sandbox_from_the_next_request_on(
         assert before == seen(api)
 
 
-def test_a_record_with_wrong_digits_outlives_the_setting(
-    api: httpx2.Client, control: httpx2.Client, live: Live
-) -> None:
-    """Its sandbox can be changed, exported and imported after check digits count again."""
-    done(control.patch("/settings", json={"check_digits": False}))
-    made = created(api.post("/v2/customers", json=customer_body(document=WRONG_CPF)))["customer"]
-    done(control.patch("/settings", json={"check_digits": True}))
-    refused(api.post("/v2/customers", json=customer_body(document="11111111112")), 422, "validation_error")
-    assert 200 == api.put(f"/v2/customers/{made['id']}", json={"name": "Outro Nome"}).status_code
-    file = control.get("/export").content
-    headers = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
-    assert 200 == control.post("/import", content=file, headers=headers).status_code
-
-
-def test_autopay_pays_orders_that_are_made_after_it_was_set(api: httpx2.Client, control: httpx2.Client) -> None:
-    early = created(order(api))
-    done(control.patch("/settings", json={"autopay": 60}))
-    late = created(order(api))
-    done(control.post("/clock/advance", json={"minutes": 2}))
-    statuses = [done(api.get(f"/v2/orders/{made['id']}"))["status"] for made in (early, late)]
-    assert ["pending", "paid"] == statuses
-
-
-@pytest.mark.check
-def test_deliveries_follow_the_schedule_of_their_sandbox(api: httpx2.Client, control: httpx2.Client) -> None:
-    done(control.patch("/settings", json={"webhook_schedule": "none"}))
-    hook = created(api.post("/v2/webhooks", json={"url": "https://a.invalid/x", "events": ["customer.created"]}))
-    created(api.post("/v2/customers", json=customer_body()))
-    done(control.post("/clock/advance", json={"days": 3}))
-    ident = hook.get("webhook", hook)["id"]
-    (log,) = done(api.get(f"/v2/webhooks/{ident}/logs"))["logs"]
-    assert ("failed", 1) == (log["status"], log["attempt_count"])
-
-
 @pytest.mark.check
 def test_settings_are_state(api: httpx2.Client, control: httpx2.Client, live: Live, sandbox_name: str) -> None:
     """A fork, a snapshot, a file and an earlier state have their own."""
@@ -188,17 +154,6 @@ def test_a_reset_goes_back_to_the_beginning_of_a_sandbox_and_of_a_fork(live: Liv
         live.forget(name)
 
 
-def test_months_are_those_of_the_calendar(control: httpx2.Client) -> None:
-    done(control.post("/reset", json={"now": "2027-01-31T15:00:00Z", "scenario": "empty"}))
-    assert "2027-02-28T15:00:00.000Z" == done(control.post("/clock/advance", json={"months": 1}))["now"]
-    assert (
-        "2027-06-29T16:00:00.000Z"
-        == done(control.post("/clock/advance", json={"months": 4, "days": 1, "hours": 1}))["now"]
-    )
-    refused(control.post("/clock/advance", json={"months": 120}), 409, "clock_too_far")
-    refused(control.post("/clock/advance", json={"months": 1, "to": "2028-01-01T00:00:00Z"}), 422, "validation_error")
-
-
 # -- behaviour
 
 
@@ -234,45 +189,6 @@ def test_behaviour_goes_before_the_magic_e_mail_and_autopay(
     done(control.patch(path, json={"payment": "fails"}))
     simulated = api.post("/v2/orders/pix", json={}, headers={"X-Sandbox-Simulate": "plan_sold_out"})
     refused(simulated, 409, "plan_sold_out")
-
-
-def test_times_counts_orders_and_is_state(
-    api: httpx2.Client, control: httpx2.Client, buyer: Json, sandbox_name: str, live: Live
-) -> None:
-    path = f"/customers/{buyer['id']}/behaviour"
-    done(control.patch(path, json={"payment": "fails", "times": 2}))
-    fork = created(control.post(f"/sandboxes/{sandbox_name}/fork", json={}))["sandbox"]
-    file = control.get("/export").content
-    expected = ["failed", "failed", "paid"]
-    assert expected == [bought(api, control, buyer)[0] for _ in range(3)]
-    headers = {"Authorization": f"Bearer {fork['credentials']['private_key']}"}
-    with (
-        httpx2.Client(base_url=fork["base_url"], headers=headers, verify=NO_TLS, timeout=60) as other,
-        control_of(live, fork["name"]) as of_other,
-    ):
-        assert expected == [bought(other, of_other, buyer)[0] for _ in range(3)]
-    live.forget(fork["name"])
-    imported = control.post("/import", content=file, headers={"Content-Type": "application/vnd.stub.sandbox+gzip"})
-    assert 200 == imported.status_code
-    assert expected == [bought(api, control, buyer)[0] for _ in range(3)]
-    for body in ({}, {"payment": "maybe"}, {"payment": "fails", "times": 0}):
-        refused(control.patch(path, json=body), 422, "validation_error")
-    refused(control.patch(f"/customers/{sandbox_name}/behaviour", json={"payment": "fails"}), 404, "not_found")
-
-
-def test_renewals_follow_the_behaviour(api: httpx2.Client, control: httpx2.Client, buyer: Json) -> None:
-    """A year ahead nobody has to be past due."""
-    plan = make_plan(api)
-    customer = {name: buyer[name] for name in ("name", "email", "document")}
-    created(api.post("/v2/orders/pix", json=order_body(plan["projectId"], plan["id"], customer=customer)))
-    done(control.patch(f"/customers/{buyer['id']}/behaviour", json={"payment": "succeeds"}))
-    done(control.post("/clock/advance", json={"months": 12}))
-    (held,) = done(api.get("/v2/subscriptions", params={"customerId": buyer["id"]}))["subscriptions"]
-    assert ("active", True) == (held["status"], held["cycle"] >= 12)
-    done(control.patch(f"/customers/{buyer['id']}/behaviour", json={"payment": "fails"}))
-    done(control.post("/clock/advance", json={"days": 33}))
-    (held,) = done(api.get("/v2/subscriptions", params={"customerId": buyer["id"]}))["subscriptions"]
-    assert "past_due" == held["status"]
 
 
 def test_cards_follow_the_behaviour(api: httpx2.Client, control: httpx2.Client, buyer: Json) -> None:

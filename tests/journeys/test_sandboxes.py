@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -121,34 +120,6 @@ def test_a_fork_has_the_past_and_a_future_of_its_own(worlds: httpx2.Client, make
     assert 13 == len(made["name"])
 
 
-def test_a_fork_of_an_earlier_step_has_the_state_after_it(worlds: httpx2.Client, make: Make) -> None:
-    parent = make(name="steps", now=NOW)
-    with api(parent) as client:
-        ids = [created(client.post("/v2/customers", json=customer_body()))["customer"]["id"] for _ in range(3)]
-    for step in range(4):
-        fork = created(worlds.post("/sandboxes/steps/fork", json={"step": step}))["sandbox"]
-        assert (step, parent["records"] + step) == (fork["step"], fork["records"])
-        with api(fork) as client:
-            known = [client.get(f"/v2/customers/{ident}").status_code for ident in ids]
-        assert [200] * step + [404] * (3 - step) == known
-    body = refused(worlds.post("/sandboxes/steps/fork", json={"step": 4}), 409, "step_not_kept")
-    assert says(body, 3)
-
-
-@pytest.mark.check
-def test_a_step_that_is_not_kept_cannot_be_forked(serve: Serve) -> None:
-    """`--history 2` keeps two steps, so the state after the one before them is the oldest."""
-    server = serve(seed=11, history=2)
-    root = f"{server.url}/_sandbox/sandboxes"
-    world = created(httpx2.post(root, json={"name": "short"}, verify=NO_TLS))["sandbox"]
-    with api(world) as client:
-        for _ in range(3):
-            created(client.post("/v2/customers", json=customer_body()))
-    body = refused(httpx2.post(f"{root}/short/fork", json={"step": 0}, verify=NO_TLS), 409, "step_not_kept")
-    assert says(body, "step 1")
-    assert 1 == created(httpx2.post(f"{root}/short/fork", json={"step": 1}, verify=NO_TLS))["sandbox"]["step"]
-
-
 def test_a_deleted_world_is_gone_with_its_keys(worlds: httpx2.Client, make: Make) -> None:
     world = make(name="gone")
     with api(world) as client:
@@ -163,17 +134,6 @@ def test_a_deleted_world_is_gone_with_its_keys(worlds: httpx2.Client, make: Make
     answer = worlds.delete("/sandboxes/default")
     assert "POST /s/default/_sandbox/reset" in refused(answer, 409, "sandbox_protected")
     assert [("sandboxName", "path")] == [(wrong["field"], wrong["in"]) for wrong in answer.json()["details"]]
-
-
-def test_a_control_asked_of_a_deleted_world_makes_it_anew_as_the_server_does(
-    worlds: httpx2.Client, make: Make, server: Live
-) -> None:
-    """Not as it was made: with the scenario and the seed of the server."""
-    make(name="back", scenario="empty", seed=7)
-    assert 204 == worlds.delete("/sandboxes/back").status_code
-    assert "back" == worlds.get("/credentials", headers={"X-Sandbox": "back"}).json()["sandbox"]
-    found = worlds.get("/sandboxes/back").json()["sandbox"]
-    assert (server.settings.scenario, 11) == (found["scenario"], found["seed"])
 
 
 def test_what_cannot_be_made_says_why(worlds: httpx2.Client, make: Make) -> None:
@@ -208,46 +168,3 @@ def test_a_world_with_a_time_to_live_is_dropped(worlds: httpx2.Client, make: Mak
     make(name="brief", ttl_seconds=1)
     time.sleep(1)
     refused(worlds.get("/sandboxes/brief"), 404, "sandbox_not_found")
-
-
-@pytest.mark.night
-@pytest.mark.check
-def test_many_forks_at_once_do_not_see_each_other(worlds: httpx2.Client, make: Make) -> None:
-    """Eight clients and 200 forks: each finds its own customer and no other's, at once and when all have written."""
-    parent = make(name="many", now=NOW)
-    before = parent["records"]
-
-    def found(fork: Json) -> tuple[int, list[str]]:
-        with api(fork) as client:
-            customers = client.get("/v2/customers", params={"name": "Pessoa "}).json()["customers"]
-        records = worlds.get(f"/sandboxes/{fork['name']}").json()["sandbox"]["records"]
-        return records, [customer["name"] for customer in customers]
-
-    def one(number: int) -> tuple[Json, tuple[int, list[str]]]:
-        fork = created(worlds.post("/sandboxes/many/fork", json={"name": f"many-{number}"}))["sandbox"]
-        with api(fork) as client:
-            created(client.post("/v2/customers", json=customer_body(name=f"Pessoa {number}")))
-        return fork, found(fork)
-
-    with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(one, range(200)))
-        later = list(pool.map(found, [fork for fork, _ in results]))
-    expected = [(before + 1, [f"Pessoa {number}"]) for number in range(200)]
-    assert expected == [first for _, first in results]
-    assert expected == later
-    assert (before, []) == found(parent)
-
-
-@pytest.mark.check
-def test_a_public_server_has_worlds_with_the_admin_key(serve: Serve) -> None:
-    """There a mention makes none; made with the key, a world answers under its prefix to its own credentials."""
-    server = serve(host="0.0.0.0", admin_key="sesame", seed=11)  # noqa: S104 - what the settings say, nothing is bound
-    root = f"{server.url}/_sandbox/sandboxes".replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - text of an address, nothing is bound
-    key = {"X-Sandbox-Admin-Key": "sesame"}
-    refused(httpx2.post(root, json={"name": "team"}, verify=NO_TLS), 403, "admin_key_required")
-    base = root.removesuffix("/_sandbox/sandboxes")
-    refused(httpx2.get(f"{base}/s/team/v2/customers", verify=NO_TLS), 404, "sandbox_not_found")
-    world = created(httpx2.post(root, json={"name": "team"}, headers=key, verify=NO_TLS))["sandbox"]
-    headers = {"Authorization": f"Bearer {world['credentials']['private_key']}"}
-    assert 200 == httpx2.get(f"{base}/s/team/v2/customers", headers=headers, verify=NO_TLS).status_code
-    assert 204 == httpx2.delete(f"{root}/team", headers=key, verify=NO_TLS).status_code

@@ -4,23 +4,17 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from email.utils import format_datetime
-from itertools import pairwise
-from typing import Any
 
 import httpx2
 import pytest
 
-from stub_server.delivery import courier, posting
 from stub_server.domain.deliveries import SCHEDULES
-from stub_server.engine.attempts import conclude
 
 from ..support.live import NOW, Live
-from ..support.make import Json, created, make_order
-from ..support.receiver import Received, Receiver, receiving
+from ..support.make import Json, created
+from ..support.receiver import Receiver, receiving
 from .hooks import (
     CREATED,
-    LOGS,
     WEBHOOKS,
     Hook,
     advance,
@@ -98,20 +92,6 @@ def test_an_answer_does_not_wait_for_a_receiver(
         assert {"delivered"} == {log["status"] for log in logs(api, webhookId=webhook["id"], limit="100")}
 
 
-def test_time_goes_on_while_a_drain_waits(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """It tells the time at which it ends, by a clock that runs."""
-    receiver.hold = threading.Event()
-    hook(events=CREATED)
-    started = control.patch("/clock", json={"frozen": False}).json()["now"]
-    event(api)
-    drained = drain(control, wait_seconds=0.2)
-    receiver.hold.set()
-    assert not drained["complete"]
-    assert datetime.fromisoformat(drained["now"]) - datetime.fromisoformat(started) >= timedelta(seconds=0.2)
-
-
 def test_a_failed_delivery_is_tried_again_on_the_sandbox_clock(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
@@ -154,19 +134,6 @@ def test_a_receiver_may_ask_for_time(
     assert after(seconds) == only(api, made)["next_attempt_at"]
 
 
-def test_a_date_in_retry_after_is_the_machines(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """An HTTP date is so long after the machine's now, and the sandbox waits as long."""
-    when = datetime.now(START.tzinfo) + timedelta(hours=2)
-    receiver.status, receiver.headers = 503, {"retry-after": format_datetime(when, usegmt=True)}
-    made = hook(events=CREATED)
-    event(api)
-    drain(control)
-    due = (datetime.fromisoformat(only(api, made)["next_attempt_at"]) - START).total_seconds()
-    assert 7100 < due <= 7200
-
-
 def test_gone_disables_the_webhook_at_once(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
@@ -204,48 +171,6 @@ def test_three_exhausted_events_disable_the_webhook_in_their_time(
     assert 39 == len(receiver.requests)
 
 
-def test_a_success_in_between_forgets_the_failures(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    made = hook(events=CREATED)
-    for status in (500, 500, 200, 500, 500):
-        receiver.status = status
-        event(api)
-        advance(control, days=4)
-    shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
-    assert (shown["is_active"], shown["consecutive_failures"]) == (True, 2)
-
-
-def test_switching_on_what_is_on_is_no_update(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """An update with the values that the webhook has forgets no failure."""
-    receiver.status = 500
-    made = hook(events=CREATED)
-    event(api)
-    advance(control, days=4)
-    shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
-    assert 1 == shown["consecutive_failures"]
-    assert shown == api.put(f"{WEBHOOKS}/{made['id']}", json={"is_active": True}).json()["webhook"]
-
-
-def test_a_retry_by_hand_ends_the_schedule(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """What is still to be attempted may be retried by hand; whatever comes of it, time does not try again."""
-    receiver.status = 500
-    made = hook(events=CREATED)
-    event(api)
-    drain(control)
-    log = only(api, made)
-    again = api.post(f"{LOGS}/{log['id']}/retry").json()["log"]
-    assert ("failed", None, 2) == (again["status"], again["next_attempt_at"], again["attempt_count"])
-    advance(control, days=4)
-    assert ["automatic", "manual"] == [attempt["trigger"] for attempt in only(api, made)["attempts"]]
-    shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
-    assert 0 == shown["consecutive_failures"]
-
-
 def test_what_is_sent_follows_the_webhook_of_that_moment(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
@@ -265,80 +190,6 @@ def test_what_is_sent_follows_the_webhook_of_that_moment(
     assert ("delivered", receiver.url + "/new") == (only(api, made)["status"], only(api, made)["url"])
 
 
-def test_a_webhook_that_moves_to_a_reserved_name_is_answered_there_and_back(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """What was to be sent is answered by the server once the address is nobody's, and sent once it is somebody's."""
-    receiver.status = 500
-    made = hook(events=CREATED)
-    event(api)
-    drain(control)
-    path = f"{WEBHOOKS}/{made['id']}"
-    api.put(path, json={"url": "https://shop.example/hook"})
-    advance(control, seconds=5)
-    log = only(api, made)
-    assert ("delivered", "https://shop.example/hook", 2) == (log["status"], log["url"], log["attempt_count"])
-    assert 1 == len(receiver.requests)
-    receiver.status = 200
-    api.put(path, json={"url": receiver.url})
-    event(api)
-    drain(control)
-    assert 2 == len(receiver.requests)
-
-
-def test_a_defect_loses_no_delivery(
-    api: httpx2.Client,
-    hook: Hook,
-    receiver: Receiver,
-    control: httpx2.Client,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """An outcome that could not be recorded leaves the delivery open: it is sent again a little later."""
-    failing = [True]
-
-    def once(*args: Any) -> Any:
-        if failing:
-            failing.clear()
-            raise RuntimeError("planted")
-        return conclude(*args)
-
-    monkeypatch.setattr(posting, "conclude", once)
-    monkeypatch.setattr(courier, "AFTER_DEFECT", 0.05)
-    made = hook(events=CREATED)
-    event(api)
-    assert drain(control)["complete"]
-    assert 2 == len(receiver.requests)
-    log = only(api, made)
-    assert ("delivered", 1) == (log["status"], log["attempt_count"])
-    assert "it is tried again" in caplog.text
-
-
-@pytest.mark.parametrize("how", ["delete", "reset"])
-def test_a_webhook_or_a_sandbox_ends_while_a_receiver_thinks(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, how: str
-) -> None:
-    """An attempt of a deleted webhook is canceled and shown, a reset is no defect, and nothing is sent twice."""
-    receiver.hold = threading.Event()
-    made = hook(events=CREATED)
-    event(api)
-    arrived(receiver, 1)
-    if how == "delete":
-        assert api.delete(f"{WEBHOOKS}/{made['id']}").status_code == 200
-    else:
-        assert control.post("/reset").status_code == 200
-    receiver.hold.set()
-    assert drain(control)["complete"]
-    if how == "delete":
-        log = only(api, made)
-        assert ("canceled", 200, 1) == (log["status"], log["response_status"], len(log["attempts"]))
-    else:
-        assert [] == logs(api, webhookId=made["id"])
-    advance(control, days=4)
-    assert 1 == len(receiver.requests)
-    assert control.get("/invariants").status_code == 200
-
-
 @pytest.mark.check
 @pytest.mark.parametrize(("name", "attempts"), [("fast", 4), ("none", 1)])
 def test_the_server_may_have_another_schedule(
@@ -352,42 +203,6 @@ def test_the_server_may_have_another_schedule(
         advance(control, days=1)
         log = only(api, made)
         assert (planned(name), "failed", attempts) == (instants(log), log["status"], log["max_attempts"])
-
-
-@pytest.mark.check
-def test_a_retry_comes_though_nobody_asks(serve: Callable[..., Live], receiver: Receiver) -> None:
-    """On a running clock: the world is left alone, and its retry is made when it is due, a tenth early or late."""
-    receiver.decide = lambda request, number: 500 if number < 3 else 200
-    server = serve(now=None, webhook_schedule="fast", scenario="empty")
-    with clients(server) as (api, control):
-        made = created(api.post(WEBHOOKS, json={"url": receiver.url, "events": CREATED}))["webhook"]
-        event(api)
-        arrived(receiver, 3)
-        drain(control)
-        log = only(api, made)
-        moments = [datetime.fromisoformat(attempt["at"]) for attempt in log["attempts"]]
-        waits = [(b - a).total_seconds() for a, b in pairwise(moments)]
-        assert "delivered" == log["status"]
-        assert 0.9 <= waits[0]
-        assert 4.5 <= waits[1]
-
-
-@pytest.mark.check
-@pytest.mark.parametrize("is_first", [True, False])
-def test_what_time_does_is_told_though_nobody_asks(
-    serve: Callable[..., Live], receiver: Receiver, is_first: bool
-) -> None:
-    """An order is paid by itself a little later: its webhook, older or newer, hears of it without a request."""
-    server = serve(now=None, autopay=4, scenario="empty")
-    with clients(server) as (api, control):
-        assert 200 == control.post("/reset").status_code
-        if not is_first:
-            order = make_order(api)
-        created(api.post(WEBHOOKS, json={"url": receiver.url, "events": ["order.paid"]}))
-        if is_first:
-            order = make_order(api)
-        (request,) = arrived(receiver, 1)
-        assert order["id"] in request.body.decode()
 
 
 def test_a_delivery_reaches_nothing_of_this_server(
@@ -406,19 +221,6 @@ def test_a_delivery_reaches_nothing_of_this_server(
         assert "delivery_not_allowed" in log["response_body"]
     assert live.app.sandboxes.find("somewhere-new") is None
     refused(api.get("/v2/orders", headers={"webhook-id": "x"}), 403, "delivery_not_allowed")
-
-
-def test_a_server_open_to_others_does_not_send_into_its_own_machine(
-    serve: Callable[..., Live], receiver: Receiver
-) -> None:
-    server = serve(host="0.0.0.0", admin_key="k", secret=b"s", scenario="empty")  # noqa: S104 - on loopback in fact
-    with clients(server, {"X-Sandbox-Admin-Key": "k"}) as (api, control):
-        made = created(api.post(WEBHOOKS, json={"url": receiver.url, "events": CREATED}))["webhook"]
-        event(api)
-        drain(control)
-        log = only(api, made)
-    assert ("retrying", "blocked", None) == (log["status"], log["error"], log["response_status"])
-    assert [] == receiver.requests
 
 
 @pytest.mark.promise("private-webhooks-allowed")
@@ -442,26 +244,3 @@ def test_a_server_in_a_private_network_may_send_into_it(serve: Callable[..., Liv
         abroad = api.post(f"{WEBHOOKS}/{made['id']}/test", headers=foreign).json()["log"]
         assert "blocked" == abroad["error"]
         assert count == len(receiver.requests)
-
-
-@pytest.mark.parametrize(
-    "address", ["fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "fd00:42::42"]
-)
-def test_no_server_sends_to_the_metadata_of_a_cloud_in_ipv6(api: httpx2.Client, hook: Hook, address: str) -> None:
-    """Nor does one on loopback, which sends to every other private address."""
-    assert "blocked" == sent(api, hook(url=f"http://[{address}]/latest"))["error"]
-
-
-def test_the_payload_of_every_attempt_is_what_was_stored(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """A change of the record afterwards does not change what is told of the event."""
-    receiver.status = 500
-    made = hook(events=CREATED)
-    customer = event(api)
-    drain(control)
-    api.put(f"/v2/customers/{customer['id']}", json={"name": "Outro Nome"})
-    advance(control, seconds=5)
-    first, second = receiver.requests
-    assert first.body == second.body == only(api, made)["request_body"].encode()
-    assert isinstance(first, Received)

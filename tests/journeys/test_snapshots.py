@@ -53,44 +53,6 @@ def test_everything_reads_as_it_did_when_the_snapshot_was_made(
     assert 200 == control.get("/invariants").status_code
 
 
-def test_usage_of_keys_that_no_step_has_recorded_is_in_it(api: httpx2.Client, control: httpx2.Client) -> None:
-    """Reading makes no step, and the counter of the key that reads is in the state all the same."""
-    body = {"name": "Leitora", "scopes": ["customers:read"]}
-    key = created(api.post("/api-keys", json=body))["api_key"]
-    headers = {"Authorization": f"Bearer {key['private_key']}"}
-
-    def count() -> int:
-        (found,) = [k for k in done(api.get("/api-keys", params={"limit": 100}))["api_keys"] if k["id"] == key["id"]]
-        return int(found["usage_count"])
-
-    for _ in range(3):
-        done(api.get("/v2/customers", headers=headers))
-    snapshot(control)
-    done(api.get("/v2/customers", headers=headers))
-    assert 4 == count()
-    restore(control)
-    assert 3 == count()
-    done(api.get("/v2/customers", headers=headers))
-    created(api.post("/v2/customers", json=customer_body()))
-    assert 4 == count()
-    newest = step_of(control)
-    restore(control)
-    rewind(control, to_step=newest)
-    assert 4 == count()
-
-
-def test_the_same_name_replaces_it_and_capitals_count(control: httpx2.Client, make_customer: Maker) -> None:
-    first = snapshot(control, "a")
-    make_customer()
-    second = snapshot(control, "a", description="again")
-    snapshot(control, "A")
-    assert ["A", "a"] == [entry["name"] for entry in done(control.get("/snapshots"))["snapshots"]]
-    assert (first["step"] + 1, first["records"] + 1) == (second["step"], second["records"])
-    assert second in done(control.get("/snapshots"))["snapshots"]
-    page = done(control.get("/snapshots", params={"limit": 1, "page": 2}))
-    assert (["a"], 2) == ([entry["name"] for entry in page["snapshots"]], page["pagination"]["total"])
-
-
 def test_it_is_kept_whatever_the_history_drops(serve: Serve) -> None:
     server = serve(seed=11, history=1)
     root = f"{server.url}/_sandbox"
@@ -107,23 +69,6 @@ def test_it_is_kept_whatever_the_history_drops(serve: Serve) -> None:
         refused(control.post("/rewind", json={"to_step": 0}), 409, "step_not_kept")
         restore(control)
         assert before == everything(api, control)
-
-
-def test_what_is_new_after_a_restore_has_new_ids(api: httpx2.Client, control: httpx2.Client) -> None:
-    snapshot(control)
-    ids = set()
-    for _ in range(3):
-        ids.add(created(api.post("/v2/customers", json=customer_body()))["customer"]["id"])
-        restore(control)
-    assert 3 == len(ids)
-
-
-def test_a_deleted_one_is_gone(control: httpx2.Client) -> None:
-    snapshot(control)
-    assert 204 == control.delete("/snapshots/clean").status_code
-    for method, path in (("DELETE", ""), ("POST", "/restore")):
-        refused(control.request(method, f"/snapshots/clean{path}"), 404, "snapshot_not_found")
-    assert [] == done(control.get("/snapshots"))["snapshots"]
 
 
 def test_a_reset_drops_them_and_a_fork_begins_without(control: httpx2.Client, sandbox_name: str) -> None:
@@ -157,30 +102,6 @@ def test_a_sandbox_has_so_many_and_so_large(control: httpx2.Client, monkeypatch:
     snapshot(control, "s0")
 
 
-def test_the_snapshots_of_all_sandboxes_share_a_bound(serve: Serve) -> None:
-    """And one that is dropped, with its sandbox or without, gives its bytes back."""
-    server = serve(seed=11)
-    budget = server.app.sandboxes.entry("default").snapshots.budget
-    assert 0 == budget.used
-
-    def make(world: str, name: str) -> httpx2.Response:
-        return httpx2.post(f"{server.url}/s/{world}/_sandbox/snapshots", json={"name": name}, verify=NO_TLS)
-
-    created(make("one", "a"))
-    size = budget.used
-    assert 100_000 < size < 5_000_000
-    most, budget.most = budget.most, size * 2 + size // 2
-    created(make("two", "a"))
-    answer = make("two", "b")
-    refused(answer, 409, "too_many_snapshots")
-    assert "of all sandboxes" in answer.json()["message"]
-    assert 204 == httpx2.delete(f"{server.url}/_sandbox/sandboxes/one", verify=NO_TLS).status_code
-    created(make("two", "b"))
-    assert 200 == httpx2.post(f"{server.url}/s/two/_sandbox/reset", verify=NO_TLS).status_code
-    assert 0 == budget.used
-    budget.most = most
-
-
 @pytest.mark.promise("descriptions-without-secrets")
 @pytest.mark.check
 @pytest.mark.parametrize("hidden", ["_", "%5F"])
@@ -195,14 +116,3 @@ def test_a_description_is_kept_without_a_key_that_somebody_pasted(
     assert [] == [secret for secret in (key[-30:], token[-30:]) if secret in listed + str(told)]
     if hidden == "_":
         assert ["São Paulo \x9b1m: [redacted], [redacted]"] == told
-
-
-def test_what_cannot_be_a_snapshot_is_refused(control: httpx2.Client) -> None:
-    for body, field in (
-        ({}, "name"), ({"name": ""}, "name"), ({"name": "-x"}, "name"), ({"name": "a b"}, "name"),
-        ({"name": "x" * 64}, "name"), ({"name": 1}, "name"), ({"name": "a", "description": "x" * 501}, "description"),
-        ({"name": "a", "step": 1}, "step"), ({"name": "a", "description": "a\0b"}, "description"),
-    ):  # fmt: skip
-        assert [field] == list(refused(control.post("/snapshots", json=body), 422, "validation_error")), body
-    refused(control.post("/snapshots/-x/restore"), 404, "snapshot_not_found")
-    assert [] == done(control.get("/snapshots"))["snapshots"]

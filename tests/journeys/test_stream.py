@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -13,7 +12,6 @@ import orjson
 import pytest
 
 from stub_server.http import answers
-from stub_server.operations.control import sandbox_stream
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS, Live, running
@@ -162,12 +160,6 @@ def test_a_request_its_step_its_event_and_its_delivery_are_told(world: World) ->
     ]
 
 
-def test_the_clock_is_told_when_it_is_moved(world: World) -> None:
-    reader = world.read()
-    world.control.post("/clock/advance", json={"seconds": 60})
-    assert {"now": "2027-03-01T12:01:00.000Z", "frozen": True} == reader.until("clock")[-1][2]
-
-
 def test_the_last_id_resumes_after_its_message(world: World) -> None:
     """Nothing is lost, and nothing told twice."""
     reader = world.read()
@@ -184,43 +176,12 @@ def test_the_last_id_resumes_after_its_message(world: World) -> None:
     assert told[0][2]["step"] + 1 == step["step"]
 
 
-def test_a_stream_ends_with_a_reset_and_its_id_reads_the_new_world_from_its_beginning(world: World) -> None:
-    reader = world.read()
-    world.customer()
-    last = reader.until("request")[-1][1]
-    done(world.control.post("/reset"))
-    assert [] == [kind for kind, _, _ in reader if kind != "step"]
-    customer = world.customer()
-    told = world.read(last).until("request")
-    assert customer["id"] in [data["data"]["customer"]["id"] for kind, _, data in told if kind == "event"]
-
-
-def test_a_stream_ends_when_its_world_is_deleted(world: World) -> None:
-    reader = world.read()
-    assert 204 == world.control.delete(f"/sandboxes/{world.name}").status_code
-    assert [] == list(reader)
-
-
 def test_a_stream_ends_when_the_server_stops() -> None:
     with running(FROZEN) as server:
         reader = Reader(server, "default")
         server.app.server.closing.set()
         assert [] == list(reader)
         reader.close()
-
-
-@pytest.mark.parametrize("last", ["x", "1-2-3", "19aa-1-1-1-1-", "../../etc"])
-def test_an_id_that_was_never_given_is_refused(world: World, last: str) -> None:
-    refused(world.control.get("/stream", headers={"Last-Event-ID": last}), 422, "validation_error")
-
-
-def test_an_id_from_the_future_means_now(world: World) -> None:
-    reader = world.read()
-    world.customer()
-    incarnation = reader.until("request")[-1][1].rsplit("-", 3)[0]
-    ahead = world.read(f"{incarnation}-999999-999999-999999")
-    world.api.get("/v2/plans")
-    assert ["request"] == [kind for kind, _, _ in ahead.until("request")]
 
 
 @pytest.mark.promise("leaving-frees-the-place")
@@ -292,70 +253,3 @@ def test_a_reader_beside_a_stalled_one_misses_nothing(world: World, monkeypatch:
     numbers = [step["step"] for step in by_kind["step"]]
     assert list(range(1, len(numbers) + 1)) == numbers
     assert ["customer.created"] + ["customer.updated"] * len(asked) == [event["type"] for event in by_kind["event"]]
-
-
-def told_after(world: World, last: str) -> list[Message]:
-    """What a reader who resumes is told, up to a request that is made now."""
-    reader = world.read(last)
-    done(world.api.get("/v2/plans"))
-    return reader.until_request("listPlans")
-
-
-def test_a_step_that_was_not_read_whole_is_told_again(world: World) -> None:
-    """The last message of a step alone has its place, so who stops before that misses nothing."""
-    assert 201 == world.api.post("/v2/webhooks", json={"url": "https://hook.example/", "events": ["*"]}).status_code
-    reader = world.read()
-    world.customer()
-    first, second = reader.until("delivery")[:2]
-    assert ["step", "delivery"] == [first[0], second[0]]
-    told = told_after(world, first[1])
-    assert [first[2], second[2]] == [data for kind, _, data in told if kind in ("step", "delivery")][:2]
-    later = [data["step"] for kind, _, data in told_after(world, second[1]) if kind == "step"]
-    assert first[2]["step"] not in later
-
-
-def last_of(world: World) -> tuple[str, int, int, int]:
-    """The incarnation of a world, and where somebody stands who begins to read now."""
-    place = sandbox_stream.Place(world.live.app.sandboxes.entry(world.name))
-    requests, step, events = place.read_of.values()
-    return place.incarnation, requests, step, events
-
-
-def test_what_is_no_longer_kept_is_told_as_a_gap(world: World) -> None:
-    incarnation, requests, step, events = last_of(world)
-    for _ in range(3):
-        world.customer()
-    kept = world.live.app.sandboxes.entry(world.name).sandbox
-    kept.log.forget(1)
-    kept.journal.forget(1)
-    gone = kept.log.oldest - 1 - step
-    missed = kept.journal.appended - len(kept.journal) - requests
-    told = told_after(world, f"{incarnation}-{requests}-{step}-{events}")
-    gaps = [data for kind, _, data in told if kind == "gap"]
-    assert [{"of": "step", "missed": gone}, {"of": "request", "missed": missed}] == gaps
-    assert list(range(gone + 1, 4)) == [data["step"] for kind, _, data in told if kind == "step"]
-    assert 3 == len([kind for kind, _, _ in told if kind == "event"])
-
-
-@pytest.mark.check
-def test_without_history_steps_are_told_as_gaps() -> None:
-    """Requests and events are told all the same."""
-    with running(replace(FROZEN, history=0)) as server:
-        world = World(server)
-        reader = world.read()
-        world.customer()
-        told = reader.until("request")
-        assert ["gap", "event", "request"] == [kind for kind, _, _ in told]
-        assert {"of": "step", "missed": 1} == told[0][2]
-        world.close()
-
-
-def test_events_after_a_rewind_are_told_to_who_was_ahead(world: World) -> None:
-    """A rewind takes events back, and their numbers are given again."""
-    for _ in range(3):
-        world.customer()
-    incarnation, requests, step, events = last_of(world)
-    done(world.control.post("/rewind", json={"to_step": 1}))
-    new = [world.customer()["id"] for _ in range(4)]
-    told = told_after(world, f"{incarnation}-{requests}-{step}-{events}")
-    assert new == [data["data"]["customer"]["id"] for kind, _, data in told if kind == "event"]

@@ -7,7 +7,6 @@ import pytest
 from ..conftest import Serve
 from ..support.contract import document
 from ..support.make import make_plan
-from ..support.refusal import says
 from .roads import AUTOPAY, LATE, ROADS, renewed_late_by_clock
 from .stage import Stage, staged
 from .steps import done, refused
@@ -77,16 +76,6 @@ def test_every_other_move_of_a_subscription_is_409(stage: Stage, state: str, ver
     assert (held, told) == (stage.get_subscription(held["id"]), stage.events(held["id"]))
 
 
-@pytest.mark.parametrize(("state", "verb"), [("canceled", "cancel"), ("expired", "expire")])
-def test_a_move_to_the_present_state_changes_and_tells_nothing(stage: Stage, state: str, verb: str) -> None:
-    held = stage.subscription(state)
-    told = stage.events(held["id"])
-    assert held == stage.drive("subscriptions", held["id"], verb)["subscription"]
-    if verb == "cancel":
-        assert held == stage.drive("subscriptions", held["id"], verb, at_period_end=True)["subscription"]
-    assert (held, told) == (stage.get_subscription(held["id"]), stage.events(held["id"]))
-
-
 @pytest.mark.parametrize("state", ["trialing", "active"])
 def test_to_cancel_at_the_end_of_the_period_changes_no_state_and_is_no_event(stage: Stage, state: str) -> None:
     held = stage.subscription(state)
@@ -96,35 +85,6 @@ def test_to_cancel_at_the_end_of_the_period_changes_no_state_and_is_no_event(sta
     now = stage.get_subscription(held["id"])
     assert (state, True, None) == (now["status"], now["cancel_at_period_end"], now["next_billing_at"])
     assert told == stage.events(held["id"])
-
-
-def test_what_is_past_due_is_canceled_at_once_even_at_its_end(stage: Stage) -> None:
-    held = stage.subscription("past_due")
-    now = stage.drive("subscriptions", held["id"], "cancel", at_period_end=True)["subscription"]
-    assert ("canceled", stage.now(), False) == (now["status"], now["ended_at"], now["cancel_at_period_end"])
-
-
-def test_what_is_over_cannot_be_canceled_at_its_end(stage: Stage) -> None:
-    held = stage.subscription("expired")
-    answer = stage.control.post(f"/subscriptions/{held['id']}/cancel", json={"at_period_end": True})
-    refused(answer, 409, "invalid_state_transition")
-    assert says(answer.json()["message"], "expired", "canceled")
-
-
-@pytest.mark.parametrize("state", ["canceled", "expired"])
-def test_whoever_pays_again_gets_a_new_subscription_without_a_second_trial(stage: Stage, state: str) -> None:
-    held = stage.subscription(state)
-    plan = done(stage.api.put(f"/v2/plans/{held['planId']}", json={"trial_period_days": 7}))["plan"]
-    first = stage.get_order(held["orderId"])
-    order = stage.api.post(
-        "/v2/orders/pix",
-        json={"projectId": plan["projectId"], "planId": plan["id"], "totalAmount": 49.9}
-        | {"items": first["items"], "customer": first["customer"]},
-    ).json()
-    stage.drive("orders", order["id"], "pay")
-    again = stage.subscription_of(order["id"])
-    assert (held["customerId"], "active", None) == (again["customerId"], again["status"], again["trial_end"])
-    assert again["id"] != held["id"]
 
 
 def test_a_one_time_plan_makes_no_subscription(stage: Stage) -> None:

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from ..support.make import Json, Maker
-from .steps import UNKNOWN, done, pay, restricted_key
+from .steps import UNKNOWN, done, pay
 
 
 def ids(client: httpx2.Client, **query: str) -> list[str]:
@@ -51,29 +51,6 @@ def test_filters_combine(api: httpx2.Client, opened: Opened, make_project: Maker
     assert ids(api, projectId=make_project()["id"]) == []
 
 
-def test_the_billing_range_has_its_start_and_not_its_end(api: httpx2.Client, opened: Opened) -> None:
-    """Since is inclusive, until exclusive."""
-    at = opened.month["next_billing_at"]
-    project = {"projectId": opened.project_id, "sort": "next_billing_at"}
-    assert ids(api, **project, next_billing_since=at) == [opened.month["id"], opened.year["id"]]
-    assert ids(api, **project, next_billing_until=at) == [opened.week["id"]]
-    assert ids(api, **project, next_billing_since=opened.week["next_billing_at"], next_billing_until=at) == [
-        opened.week["id"]
-    ]
-    assert ids(api, **project, next_billing_since=at, next_billing_until=at) == []
-
-
-def test_the_billing_range_reads_any_offset(api: httpx2.Client, opened: Opened) -> None:
-    """An instant is the same in every offset."""
-    at = opened.month["next_billing_at"]
-    assert at == "2026-12-20T14:32:05.123Z"
-    same = "2026-12-20T11:32:05.123-03:00"
-    assert set(ids(api, projectId=opened.project_id, next_billing_since=same)) == {
-        opened.month["id"],
-        opened.year["id"],
-    }
-
-
 def test_what_is_billed_no_more_is_in_no_range(api: httpx2.Client, opened: Opened) -> None:
     """A canceled subscription has no next billing, so no end of a range takes it in."""
     found = ids(api, projectId=opened.project_id, next_billing_until="9999-12-31T23:59:59Z", sort="-next_billing_at")
@@ -103,22 +80,3 @@ def test_an_order_leads_to_its_subscription_and_back(
     for path, name in (("/v2/subscriptions", "orderId"), ("/v2/orders", "subscriptionId")):
         refused = api.get(path, params={name: "PLANO"})
         assert (422, name) == (refused.status_code, refused.json()["details"][0]["field"])
-
-
-def test_a_restricted_key_finds_no_subscription_by_a_foreign_order(
-    api: httpx2.Client, opened: Opened, make_project: Maker
-) -> None:
-    """Neither way says that the other exists."""
-    for allowed, expected in ((opened.project_id, 1), (make_project()["id"], 0)):
-        with restricted_key(api, allowed, "subscriptions:read", "orders:read") as client:
-            assert expected == len(ids(client, orderId=opened.month["orderId"]))
-            orders = done(client.get("/v2/orders", params={"subscriptionId": opened.month["id"]}))["orders"]
-            assert expected == len(orders)
-
-
-def test_a_restricted_key_sees_its_own_projects(api: httpx2.Client, opened: Opened, make_project: Maker) -> None:
-    """Filtered silently, in a range of billing as well."""
-    for allowed, expected in ((opened.project_id, 3), (make_project()["id"], 0)):
-        with restricted_key(api, allowed, "subscriptions:read") as client:
-            assert len(ids(client, status="active")) == expected
-            assert len(ids(client, next_billing_since="2026-01-01T00:00:00Z")) == expected

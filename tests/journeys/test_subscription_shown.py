@@ -4,7 +4,7 @@ from datetime import timedelta, timezone
 
 import pytest
 
-from ..support.make import created, make_plan
+from ..support.make import make_plan
 from .members import at, bill_of, buyer, member, order, plan_of
 from .stage import DAY, Stage
 from .steps import done
@@ -102,39 +102,3 @@ def test_a_period_ends_on_the_same_day_and_hour_of_brasilia(
 
 
 # -- keys whose end has passed
-
-
-@pytest.mark.parametrize("ends", [-1.0, 0.0])
-def test_a_key_that_is_born_expired_says_so_at_once(stage: Stage, ends: float) -> None:
-    """As the next read does; told of in the same step."""
-    body = {"name": "Chave", "scopes": ["orders:read"], "expires_at": stage.after(ends)}
-    key = created(stage.api.post("/api-keys", json=body))["api_key"]
-    (read,) = [k for k in done(stage.api.get("/api-keys"))["api_keys"] if k["id"] == key["id"]]
-    assert (False, False) == (key["is_active"], read["is_active"])
-    assert ["api_key.created", "api_key.expired"] == stage.events(key["id"])
-
-
-def test_a_key_whose_end_is_to_come_is_active_until_then(stage: Stage) -> None:
-    body = {"name": "Chave", "scopes": ["orders:read"], "expires_at": stage.after(1)}
-    key = created(stage.api.post("/api-keys", json=body))["api_key"]
-    assert (True, ["api_key.created"]) == (key["is_active"], stage.events(key["id"]))
-
-
-def test_a_key_that_is_given_an_end_in_the_past_says_so_at_once(stage: Stage) -> None:
-    """A later end alone does not switch it on again."""
-    key = stage.key()
-    path = f"/api-keys/{key['id']}"
-    changed = done(stage.api.put(path, json={"expires_at": stage.after(-1)}))["api_key"]
-    assert (False, ["api_key.created", "api_key.updated", "api_key.expired"]) == (
-        changed["is_active"],
-        stage.events(key["id"]),
-    )
-    assert False is done(stage.api.put(path, json={"expires_at": None}))["api_key"]["is_active"]
-    assert True is done(stage.api.put(path, json={"is_active": True}))["api_key"]["is_active"]
-
-
-def test_an_inactive_key_with_an_end_in_the_past_is_told_of_once(stage: Stage) -> None:
-    key = stage.key("inactive")
-    changed = done(stage.api.put(f"/api-keys/{key['id']}", json={"expires_at": stage.after(-1)}))["api_key"]
-    assert False is changed["is_active"]
-    assert "api_key.expired" not in stage.events(key["id"])

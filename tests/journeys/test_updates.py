@@ -76,26 +76,6 @@ def test_a_map_that_is_sent_replaces_the_one_there_was(
         assert expected == kept
 
 
-def test_a_status_that_a_project_has_is_no_update(stage: Stage) -> None:
-    """With what else it says already; a move beside it raises the event of the move alone."""
-    project = stage.project("draft")
-    path, told = f"/v2/projects/{project['id']}", stage.events(project["id"])
-    for status, raised in (("draft", []), ("active", ["project.activated"]), ("active", [])):
-        done(stage.api.put(path, json={"name": project["name"], "business_settings": {}, "status": status}))
-        told += raised
-        assert told == stage.events(project["id"])
-
-
-@pytest.mark.parametrize("what", CHANGES)
-def test_a_read_moves_nothing(stage: Stage, what: str) -> None:
-    """Time alone changes no record of these."""
-    new = made(stage, what)
-    path, member = f"/v2/{what}/{new['id']}", what.removesuffix("s")
-    before = done(stage.api.get(path))[member]
-    stage.advance(MINUTE)
-    assert before == done(stage.api.get(path))[member]
-
-
 def test_contacts_that_do_not_fit_are_warned_of_when_they_are_sent(stage: Stage) -> None:
     """A telephone of Rio at an address in São Paulo; an update of something else says nothing of them."""
     path = f"/v2/customers/{make_customer(stage.api)['id']}"

@@ -11,9 +11,9 @@ from ..support.contract import document
 from ..support.estate import Estate
 from ..support.make import Json, make_customer, make_order, make_plan, make_project
 from ..support.receiver import Received, Receiver, receiving
-from ..support.requests import OPERATIONS, UNKNOWN, ask
+from ..support.requests import OPERATIONS, ask
 from .stage import Stage
-from .steps import done, refused
+from .steps import done
 
 HOOK, LOG = document().lifecycles["Webhook"], document().lifecycles["WebhookLogEntry"]
 
@@ -271,22 +271,6 @@ def test_every_move_of_a_delivery_happens(stage: Stage, target: Receiver, from_:
     assert to == done(stage.api.get(f"/v2/webhooks/logs/{log['id']}"))["log"]["status"]
 
 
-def test_what_was_called_off_is_not_retried(stage: Stage, target: Receiver) -> None:
-    """409, naming the state and those from which a retry is possible; nothing changes."""
-    target.status = 500
-    webhook = stage.webhook(url=target.url, events=["customer.created"])
-    log = opened(stage, webhook)
-    stage.drain()
-    done(stage.api.put(f"/v2/webhooks/{webhook['id']}", json={"is_active": False}))
-    before = done(stage.api.get(f"/v2/webhooks/logs/{log['id']}"))["log"]
-    assert before["status"] == "canceled"
-    response = retry(stage, log)
-    refused(response, 409, "log_not_retryable")
-    message = response.json()["message"]
-    assert all(word in message for word in ("canceled", "pending", "delivered", "retrying", "failed"))
-    assert before == done(stage.api.get(f"/v2/webhooks/logs/{log['id']}"))["log"]
-
-
 # -- what opens a delivery
 
 DRIVES: dict[str, Callable[[Estate], httpx2.Response]] = {
@@ -372,7 +356,3 @@ def test_what_time_does_opens_deliveries_too(stage: Stage, by: str) -> None:
         "simulation": "order.paid",
     }
     assert expected[by] in told(stage.api, listener)
-
-
-def test_a_delivery_of_nothing_is_not_retried(stage: Stage) -> None:
-    refused(retry(stage, {"id": UNKNOWN}), 404, "not_found")

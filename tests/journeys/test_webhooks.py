@@ -6,8 +6,8 @@ import httpx2
 import pytest
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from ..support.live import NO_TLS, NOW, Live
-from ..support.make import Maker, created, customer_body
+from ..support.live import NOW, Live
+from ..support.make import Maker, customer_body
 from ..support.receiver import Receiver
 from .hooks import LOGS, WEBHOOKS, Hook, Restricted, log_of, logs, sent, verified
 from .steps import refused
@@ -46,14 +46,6 @@ def test_a_webhook_shows_its_key_once(api: httpx2.Client, hook: Hook, receiver: 
     assert all(answer.status_code == 200 and key not in answer.text for answer in answers)
 
 
-def test_a_created_webhook_is_where_location_says(api: httpx2.Client, receiver: Receiver) -> None:
-    """201 names the new webhook's path."""
-    response = api.post(WEBHOOKS, json={"url": receiver.url, "events": ["order.paid"]})
-    assert response.status_code == 201
-    assert response.headers["location"].endswith(f"/v2/webhooks/{response.json()['webhook']['id']}")
-    assert response.json()["warning"]
-
-
 def test_an_address_serves_once_per_project(api: httpx2.Client, hook: Hook, make_project: Maker) -> None:
     """The same address again is refused for the same project, and taken for another."""
     first, project = hook(), make_project()
@@ -73,14 +65,6 @@ def test_twenty_webhooks_are_the_most(api: httpx2.Client, hook: Hook, receiver: 
     refused(api.post(WEBHOOKS, json=body), 409, "webhook_limit")
     assert api.delete(f"{WEBHOOKS}/{made[0]['id']}").status_code == 200
     assert api.post(WEBHOOKS, json=body).status_code == 201
-
-
-def test_an_unknown_project_is_refused(api: httpx2.Client, hook: Hook) -> None:
-    """404 with the field, on creation and on update."""
-    nowhere = "00000000-0000-4000-8000-000000000000"
-    body = {"url": "https://loja.example.com/x", "events": ["*"], "projectId": nowhere}
-    refused(api.post(WEBHOOKS, json=body), 409, "reference_not_found")
-    refused(api.put(f"{WEBHOOKS}/{hook()['id']}", json={"projectId": nowhere}), 409, "reference_not_found")
 
 
 def test_webhooks_are_found_by_what_they_listen_to(api: httpx2.Client, hook: Hook, make_project: Maker) -> None:
@@ -112,16 +96,6 @@ def test_the_catalogue_names_every_event(api: httpx2.Client, live: Live) -> None
     assert body["total"] == len(contract)
 
 
-def test_a_deleted_webhook_is_gone(api: httpx2.Client, hook: Hook) -> None:
-    """404 for everything about it."""
-    path = f"{WEBHOOKS}/{hook()['id']}"
-    assert api.delete(path).json() == {"error": False, "message": "Webhook deleted."}
-    for response in (api.get(path), api.put(path, json={"name": "x"}), api.delete(path), api.get(path + "/logs")):
-        refused(response, 404, "not_found")
-    for action in ("/test", "/regenerate-key"):
-        refused(api.post(path + action), 404, "not_found")
-
-
 # -- events become deliveries
 
 
@@ -148,25 +122,6 @@ def test_an_event_opens_one_delivery_per_listener(
     assert event["id"] == log["event_id"]
 
 
-def test_a_change_of_the_webhook_counts_from_the_next_event(api: httpx2.Client, hook: Hook) -> None:
-    """What a webhook listens to is asked anew for every event."""
-    made = hook(events=["order.*"])
-    path = f"{WEBHOOKS}/{made['id']}"
-
-    def opened() -> int:
-        before = len(logs(api, webhookId=made["id"]))
-        assert api.post("/v2/customers", json=customer_body()).status_code == 201
-        return len(logs(api, webhookId=made["id"], event_type="customer.created")) - before
-
-    assert opened() == 0
-    api.put(path, json={"events": ["customer.created"]})
-    assert opened() == 1
-    api.put(path, json={"is_active": False})
-    assert opened() == 0
-    api.put(path, json={"is_active": True})
-    assert opened() == 1
-
-
 def test_a_project_webhook_hears_its_project_alone(
     api: httpx2.Client, hook: Hook, make_project: Maker, make_plan: Maker
 ) -> None:
@@ -179,38 +134,6 @@ def test_a_project_webhook_hears_its_project_alone(
     (log,) = logs(api, webhookId=made["id"])
     assert log["event_type"] == "plan.created"
     assert plan["id"] in log_of(api, log["id"])["request_body"]
-
-
-def test_a_forked_world_delivers_by_its_own_webhooks(
-    live: Live, api: httpx2.Client, control: httpx2.Client, sandbox_name: str, hook: Hook
-) -> None:
-    """After a fork neither sandbox's changes reach the other."""
-    made = hook(events=["customer.created"])
-    twin = created(control.post(f"/sandboxes/{sandbox_name}/fork"))["sandbox"]
-    assert api.put(f"{WEBHOOKS}/{made['id']}", json={"events": ["order.paid"]}).status_code == 200
-    with httpx2.Client(base_url=twin["base_url"], headers=api.headers, verify=NO_TLS) as forked:
-        forked.headers["Authorization"] = f"Bearer {twin['credentials']['jwt']}"
-        for number, one in enumerate((api, forked)):
-            created(one.post("/v2/customers", json=customer_body()))
-            assert number == len(logs(one, webhookId=made["id"]))
-    live.forget(twin["name"])
-
-
-@pytest.mark.parametrize("how", ["delete", "deactivate"])
-def test_open_deliveries_are_called_off(api: httpx2.Client, hook: Hook, receiver: Receiver, how: str) -> None:
-    """Deleting or switching off a webhook cancels what was pending; the history stays."""
-    receiver.hold = threading.Event()
-    made = hook()
-    path = f"{WEBHOOKS}/{made['id']}"
-    api.post("/v2/customers", json=customer_body())
-    if how == "delete":
-        assert api.delete(path).status_code == 200
-    else:
-        assert api.put(path, json={"is_active": False}).status_code == 200
-    (log,) = logs(api, webhookId=made["id"])
-    assert (log["status"], log["next_attempt_at"]) == ("canceled", None)
-    code = "webhook_deleted" if how == "delete" else "log_not_retryable"
-    refused(api.post(f"{LOGS}/{log['id']}/retry"), 409, code)
 
 
 # -- keys
@@ -234,18 +157,6 @@ def test_both_keys_sign_until_the_grace_ends(
     verified(receiver.requests[1], fresh)
     with pytest.raises(WebhookVerificationError):
         verified(receiver.requests[1], made["signing_key"])
-
-
-def test_without_grace_the_old_key_is_silent_at_once(api: httpx2.Client, hook: Hook, receiver: Receiver) -> None:
-    """A grace of nothing; without a body it is a day."""
-    made = hook()
-    path = f"{WEBHOOKS}/{made['id']}/regenerate-key"
-    assert "2026-11-21T14:32:05.123Z" in api.post(path).json()["warning"]
-    fresh = api.post(path, json={"grace_period_seconds": 0}).json()["webhook"]["signing_key"]
-    sent(api, made)
-    assert len(receiver.requests[0].headers["webhook-signature"].split(" ")) == 2  # the first key's day goes on
-    verified(receiver.requests[0], fresh)
-    verified(receiver.requests[0], made["signing_key"])
 
 
 # -- restricted keys

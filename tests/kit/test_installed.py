@@ -116,8 +116,10 @@ def test_three_lines_are_a_test(bin_folder: Path, tmp_path: Path) -> None:
     "order",
     [
         ("one", "two"),
-        ("two", "one", "-n", "2", "--sandbox-url"),
-        *(pytest.param(each, marks=pytest.mark.night) for each in (("two", "one"), ("one", "two", "-n", "2"))),
+        *(
+            pytest.param(each, marks=pytest.mark.night)
+            for each in (("two", "one", "-n", "2", "--sandbox-url"), ("two", "one"), ("one", "two", "-n", "2"))
+        ),
     ],
     ids=" ".join,
 )

@@ -63,16 +63,6 @@ def test_a_server_that_dies(sandbox, sandbox_server):
 
 def test_after_it(sandbox): ...
 """
-OTHER_FIXTURE = """
-import pytest
-
-@pytest.fixture
-def sandbox():
-    return "the user's own"
-
-def test_it(sandbox):
-    assert sandbox == "another"
-"""
 OF_ONES_OWN = """
 import http.server, threading
 import pytest
@@ -214,12 +204,6 @@ def test_a_failed_test_shows_its_own_sandboxes_and_deliveries(tmp_path: Path) ->
     assert "/v2/nowhere" not in ended.stdout
 
 
-def test_a_fixture_of_the_same_name_is_the_users_own(tmp_path: Path) -> None:
-    ended = run(tmp_path, OTHER_FIXTURE)
-    assert 1 == ended.returncode, ended.stdout + ended.stderr
-    assert "the user's own" in ended.stdout
-
-
 @pytest.mark.night
 def test_workers_of_xdist_have_a_server_each(tmp_path: Path) -> None:
     ended = run(tmp_path, MANY, "-n", "2")
@@ -232,12 +216,6 @@ def test_a_running_server_is_used_and_left_as_it_was(live: Live, credentials: Js
     assert 0 == ended.returncode, ended.stdout
     names = [sandbox["name"] for sandbox in _sandboxes(live)]
     assert [] == [name for name in names if name.startswith("gw") and "test-alone" in name]
-
-
-def test_no_server_is_said_in_one_line(tmp_path: Path) -> None:
-    ended = run(tmp_path, THREE_LINES, "--sandbox-url", "http://127.0.0.1:9")
-    assert 1 == ended.returncode
-    assert "http://127.0.0.1:9 cannot be used" in ended.stdout
 
 
 def _sandboxes(live: Live) -> list[Json]:

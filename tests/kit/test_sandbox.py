@@ -29,16 +29,6 @@ def test_orders_end_in_every_way(sandbox: Sandbox) -> None:
     assert "order_not_payable" == error.value.code
 
 
-def test_an_order_follows_its_plan(sandbox: Sandbox) -> None:
-    plan = sandbox.plan(amount=12.5, billing_type="one_time")
-    order = sandbox.order(planId=plan["id"], metadata={"cart": "7"})
-    assert "12.50" == order["last_transaction"]["amount"]
-    sandbox.verify("createPixOrder", body={"metadata": {"cart": "7"}})
-    sandbox.pay(order)
-    with pytest.raises(Refused, match="opened no subscription"):
-        sandbox.subscription(order)
-
-
 def test_an_empty_sandbox_gets_what_an_order_needs(sandbox_factory: Callable[..., Sandbox]) -> None:
     sandbox = sandbox_factory(scenario="empty")
     assert "active" == sandbox.subscription(sandbox.pay(sandbox.order()))["status"]

@@ -9,7 +9,6 @@ from fractions import Fraction
 from .filters import Json
 
 ORDERS = ("pending", "paid", "failed", "expired", "canceled", "refunded", "disputed")
-SUBSCRIPTIONS = ("trialing", "active", "past_due", "canceled", "expired")
 PER_MONTH = {"day": Fraction(30), "week": Fraction(30, 7), "month": Fraction(1), "year": Fraction(1, 12)}
 TOP = 5
 
@@ -80,13 +79,6 @@ def conversion(orders: list[Json], renewals: set[str]) -> float | None:
         return None
     rate = Decimal(sum(map(is_paid, decided))) / len(decided)
     return float(rate.quantize(Decimal("0.0001"), ROUND_HALF_EVEN))
-
-
-def subscriber_figures(subscriptions: list[Json]) -> Json:
-    """How many customers ever subscribed, and the subscriptions in each state."""
-    states = Counter(held["status"] for held in subscriptions)
-    customers = {held["customerId"] for held in subscriptions}
-    return {"total": len(customers)} | {state: states[state] for state in SUBSCRIPTIONS}
 
 
 def monthly(subscriptions: list[Json]) -> Fraction:

@@ -206,19 +206,3 @@ def test_any_query_answers_what_reading_everything_gives(reader: Reader, operati
 
 
 # -- finer points
-
-
-@every_list
-def test_an_end_between_two_milliseconds_parts_what_it_should(reader: Reader, operation: str) -> None:
-    """A record is older than an end that is a part of a millisecond later."""
-    records = reader.records(operation)
-    end = records[len(records) // 2][created(operation)].replace("Z", "4Z")
-    reader.hold(operation, {"created_since": end, "limit": "100"})
-    reader.hold(operation, {"created_until": end, "limit": "100"})
-
-
-def test_a_search_does_not_run_from_the_name_into_the_description(reader: Reader) -> None:
-    """Text is in the one or in the other."""
-    named = next(project for project in reader.records("listProjects") if project["description"])
-    across = f"{named['name'][-5:]}\n{named['description'][:5]}"
-    assert reader.hold("listProjects", {"search": across}) == 0

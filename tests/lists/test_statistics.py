@@ -16,7 +16,6 @@ from .figures import (
     monthly,
     order_figures,
     plan_figures,
-    subscriber_figures,
     within,
 )
 from .filters import Json
@@ -93,13 +92,6 @@ def test_orders_and_revenue_are_those_of_the_period(reader: Reader, projects: li
     assert parts == {True, False}
 
 
-def test_the_revenue_of_all_time_is_the_projects(reader: Reader) -> None:
-    """Statistics without a period and the project itself say the same."""
-    for project in reader.records("listProjects"):
-        told = stats(reader, project["id"])
-        assert (project["total_revenue"], project["orders_count"]) == (told["revenue"]["net"], told["orders"]["total"])
-
-
 def test_the_best_plans_are_those_of_the_period(reader: Reader, projects: list[str]) -> None:
     """At most five with the highest revenue in it. Plans of equal revenue may change places."""
     names = {plan["id"]: plan["name"] for plan in reader.records("listPlans")}
@@ -129,29 +121,6 @@ def test_the_conversion_rate_is_that_of_the_period(reader: Reader, projects: lis
                 rates.add(rate)
     assert None in rates
     assert len(rates) > 2
-
-
-def test_renewals_are_no_checkouts(reader: Reader, projects: list[str]) -> None:
-    """The share of paid orders leaves renewal orders out."""
-    expected = {ident: conversion(of(reader, "listOrders", ident), renewals(reader, ident)) for ident in projects}
-    assert expected == {ident: stats(reader, ident)["conversion_rate"] for ident in projects}
-
-
-def test_a_period_touches_neither_subscribers_nor_plans(reader: Reader, projects: list[str]) -> None:
-    """Subscribers, plans and products are counted as they are now."""
-    now = done(reader.control.get("/clock"))["now"]
-    for project in projects:
-        expected = {
-            "subscribers": subscriber_figures(of(reader, "listSubscriptions", project)),
-            "plans_count": len(of(reader, "listPlans", project)),
-            "products_count": len(of(reader, "listProducts", project)),
-            "generated_at": now,
-        }
-        whole = stats(reader, project)
-        assert expected == {name: whole[name] for name in expected}
-        for period in periods(reader, project):
-            told = stats(reader, project, period)
-            assert expected | {"mrr": whole["mrr"]} == {name: told[name] for name in (*expected, "mrr")}
 
 
 def earning(reader: Reader, project: str) -> list[Json]:

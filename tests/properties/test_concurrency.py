@@ -11,7 +11,7 @@ import pytest
 
 from ..support.estate import Estate, client, token
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, created, customer_body, make_customer, make_order, make_plan, make_project, order_body
+from ..support.make import Json, created, make_customer, make_order, make_plan, make_project, order_body
 
 THREADS = 12
 EACH = 15
@@ -35,14 +35,6 @@ def total(api: httpx2.Client, path: str) -> int:
     return count
 
 
-def test_creations_at_once_are_all_there(shop: Estate) -> None:
-    before = total(shop.api, "/v2/customers")
-    bodies = [[customer_body() for _ in range(EACH)] for _ in range(THREADS)]
-    done = at_once(shop.api, lambda api, n: [api.post("/v2/customers", json=b).status_code for b in bodies[n]])
-    assert {201: THREADS * EACH} == done
-    assert before + THREADS * EACH == total(shop.api, "/v2/customers")
-
-
 def test_no_update_is_lost(shop: Estate) -> None:
     """Each client changes a member again and again: each change is told, and the last one of a client is what stays."""
     project = make_project(shop.api)["id"]
@@ -61,23 +53,6 @@ def test_no_update_is_lost(shop: Estate) -> None:
     assert all({member: shown[member]} in last for member in members)
     events = shop.control.get("/events", params={"resource_id": project}).json()["pagination"]["total"]
     assert 1 + THREADS * EACH == events
-
-
-def test_what_is_unique_is_made_once(shop: Estate) -> None:
-    body = customer_body()
-    done = at_once(shop.api, lambda api, n: [api.post("/v2/customers", json=body).status_code for _ in range(3)])
-    assert {201: 1, 409: THREADS * 3 - 1} == done
-
-
-def test_an_order_is_paid_once(shop: Estate) -> None:
-    """One of all payers wins; one subscription, one payment, one event."""
-    order = make_order(shop.api)
-    done = at_once(shop.control, lambda api, n: [api.post(f"/orders/{order['id']}/pay").status_code])
-    assert {200: 1, 409: THREADS - 1} == done
-    events = shop.control.get("/events", params={"resource_id": order["id"]}).json()["events"]
-    assert ["order.paid", "order.created"] == [event["type"] for event in events]
-    held = shop.api.get("/v2/subscriptions").json()["subscriptions"]
-    assert 1 == sum(each["orderId"] == order["id"] for each in held)
 
 
 def test_no_more_is_refunded_than_was_paid(shop: Estate) -> None:
@@ -174,19 +149,3 @@ def test_parallel_worlds_do_not_read_each_other(live: Live, worlds: int) -> None
             for ident in random.Random(1).sample(everything, min(len(everything), 20)):
                 assert (200 if ident in made else 404) == api.get(f"/v2/customers/{ident}").status_code
         live.app.sandboxes.forget(name)
-
-
-def test_one_worlds_clock_does_not_move_anothers(live: Live) -> None:
-    urls = [f"{live.url}/s/clock-{n}/_sandbox/clock" for n in range(6)]
-
-    def work(n: int) -> str:
-        for _ in range(10):
-            httpx2.post(f"{urls[n]}/advance", json={"seconds": n}, verify=NO_TLS)
-        shown: str = httpx2.get(urls[n], verify=NO_TLS).json()["now"]
-        return shown
-
-    with ThreadPoolExecutor(6) as pool:
-        shown = list(pool.map(work, range(6)))
-    assert [f"2026-11-20T14:{32 + (5 + 10 * n) // 60:02d}:{(5 + 10 * n) % 60:02d}.123Z" for n in range(6)] == shown
-    for n in range(6):
-        live.app.sandboxes.forget(f"clock-{n}")

@@ -1,7 +1,6 @@
 """Every scenario is a world that obeys the laws, and the same world on every machine."""
 
 import ast
-import asyncio
 import os
 import subprocess
 import sys
@@ -11,24 +10,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from stub_server.audit.laws import checking
-from stub_server.domain import brcode
-from stub_server.domain.orders import items_cents
-from stub_server.domain.places import warnings_for
 from stub_server.engine.sandbox import Sandbox
 from stub_server.kernel.clock import DAY, iso, parse_iso
-from stub_server.kernel.ids import NextIds
-from stub_server.kernel.money import cents
 from stub_server.kernel.record import Row
 from stub_server.kernel.slices import at_once
 from stub_server.settings import Settings
 from tests.journeys.hooks import advance as advance_by_http
 from tests.journeys.hooks import clients
 from tests.support.live import NOW, running
-from tests.support.worlds import FIXTURES, SECRET, advance, digest, drafted, first_used, world
+from tests.support.worlds import FIXTURES, advance, digest, drafted, world
 
 pytestmark = pytest.mark.check
 
@@ -111,12 +104,6 @@ def test_every_law_holds_at_other_times(scenario: str, now: str) -> None:
     assert broken == {}
 
 
-def test_laws_look_at_something(default: Sandbox) -> None:
-    checks = at_once(checking(default))
-    assert [c["id"] for c in checks] == list(range(1, 13))
-    assert all(c["checked"] for c in checks)
-
-
 @pytest.fixture(scope="module")
 def elsewhere(small_busy: str, request: pytest.FixtureRequest) -> list[dict[str, str]]:
     """What a fresh process with its own hash seed and time zone makes of every scenario, and at night another."""
@@ -148,38 +135,6 @@ def test_another_seed_makes_another_world_with_the_same_named_ids(default: Sandb
     assert default.home == other.home
 
 
-def test_people_do_not_depend_on_now(default: Sandbox) -> None:
-    later = world("default", now="2027-05-04T03:02:01.000Z")
-    assert {_person(row.public) for row in default.store.customers.all_rows()} == {
-        _person(row.public) for row in later.store.customers.all_rows()
-    }
-
-
-def _person(public: dict[str, Any]) -> str:
-    return repr([public[name] for name in ("id", "name", "email", "document", "phones", "address")])
-
-
-def test_a_change_of_one_count_leaves_the_other_tables_alone(default: Sandbox, tmp_path: Path) -> None:
-    path = tmp_path / "default.yaml"
-    text = (FIXTURES / "scenarios" / "default.yaml").read_text(encoding="utf-8")
-    path.write_text(text.replace("customers: 220\n", "customers: 230\n"), encoding="utf-8")
-    more = world(str(path))
-    ours, theirs = (_people(w) for w in (default, more))
-    assert ours <= theirs
-    assert len(theirs) == len(ours) + 10
-    for table in ("projects", "plans", "products", "api_keys"):
-        assert _bytes(default, table) == _bytes(more, table)
-
-
-def _people(sandbox: Sandbox) -> set[str]:
-    return {row.public["document"] for row in sandbox.store.customers.all_rows()}
-
-
-def _bytes(sandbox: Sandbox, table: str) -> list[bytes]:
-    held = sandbox.store.tables[table]
-    return [held.rows[key].public for key in held.order]
-
-
 # -- what default holds
 
 
@@ -202,29 +157,6 @@ def test_default_has_the_sizes_that_it_promises(default: Sandbox) -> None:
     counts = default.store.counts()
     assert (counts["customers"], counts["orders"], counts["projects"]) == (220, 600, 5)
     assert (counts["api_keys"], counts["webhooks"]) == (5, 4)
-
-
-def test_orders_end_as_they_do_in_brazil(small_busy: str, seen: Seen) -> None:
-    orders = [row.public for row in seen(small_busy, NOW).store.orders.all_rows()]
-    share = {status: 100 * count / len(orders) for status, count in Counter(o["status"] for o in orders).items()}
-    expected = {"paid": 78, "expired": 12.5, "canceled": 2, "refunded": 2.5, "failed": 4.2, "pending": 0.6}
-    for status, percent in expected.items():
-        slack = 4 if percent > 4 else 1.5
-        assert share[status] == pytest.approx(percent, abs=slack), status
-
-
-def test_the_sample_can_be_used_at_once(default: Sandbox) -> None:
-    store, sample = default.store, default.sample
-    project, plan = store.projects.open(sample["projectId"]), store.plans.open(sample["planId"])
-    order, customer = store.orders.open(sample["orderId"]), store.customers.open(sample["customerId"])
-    assert project is not None
-    assert project.public["status"] == "active"
-    assert plan is not None
-    assert (plan.public["status"], plan.public["projectId"]) == ("active", project.id)
-    assert order is not None
-    assert (order.public["status"], order.public["paymentMethod"]) == ("pending", "pix")
-    assert customer is not None
-    assert parse_iso(order.public["last_transaction"]["expires_at"]) > default.clock.now
 
 
 @pytest.fixture(scope="module", params=[NOW, "2027-03-01T00:30:00.000Z", "2028-02-29T12:00:00.000Z"])
@@ -267,23 +199,6 @@ def test_a_seeded_world_keeps_every_invariant_for_a_year(scenario: str) -> None:
     assert (scenario == "empty") == (not jobs)
 
 
-def test_codes_can_be_read_and_pay_nobody(default: Sandbox) -> None:
-    for row in default.store.orders.all_rows():
-        code = row.public["last_transaction"].get("qr_code")
-        if code is not None:
-            assert brcode.amount_of(code) == cents(row.public["totalAmount"])
-            assert "SANDBOX60" in code
-
-
-def test_items_add_up_and_places_agree(made: Sandbox) -> None:
-    """Users may write others: those of the seeds are as shops in Brazil have them."""
-    for row in made.store.orders.all_rows():
-        assert items_cents(row.public["items"]) == cents(row.public["totalAmount"]), row.id
-    for row in made.store.customers.all_rows():
-        if row.public["address"].get("country") == "BR":
-            assert [] == list(warnings_for(row.public["phones"], row.public["address"])), row.id
-
-
 def test_every_event_has_one_delivery_for_a_webhook(default: Sandbox) -> None:
     logs = [row.public for row in default.store.webhook_logs.all_rows()]
     assert len({(log["event_id"], log["webhookId"]) for log in logs}) == len(logs) > 0
@@ -318,88 +233,3 @@ def test_laws_find_what_is_broken(default: Sandbox) -> None:
     assert row is not None
     change_order(sandbox, row, row.public, row.hidden | {"paid_cents": 1})
     assert 4 in {c["id"] for c in at_once(checking(sandbox)) if not c["ok"]}
-
-
-def test_nothing_is_overdue_when_a_world_begins() -> None:
-    """In this one the last job of the past has nothing to do: its order was paid."""
-    assert {} == world("default", seed=7, now="2026-11-20T14:32:05.000Z").timers.skipped
-
-
-def test_seeding_leaves_the_live_streams_alone(default: Sandbox) -> None:
-    assert NextIds(default.ids).uuid() == NextIds(world("empty").ids).uuid()
-
-
-def test_the_past_knows_no_autopay(default: Sandbox) -> None:
-    """It pays what is placed from now on; who has not paid yet is still waited for."""
-    from stub_server.app import create_app
-    from stub_server.kernel.clock import parse_iso
-    from stub_server.settings import Settings
-
-    app = create_app(Settings(now=parse_iso(NOW), autopay=60, secret=SECRET))
-    assert digest(default) == digest(app.sandboxes.default)
-    assert app.sandboxes.default.settings.autopay == 60
-
-
-def test_a_second_world_is_a_copy_of_its_own(default: Sandbox) -> None:
-    from stub_server.app import create_app
-    from stub_server.kernel.clock import parse_iso
-    from stub_server.settings import Settings
-
-    worlds = create_app(Settings(now=parse_iso(NOW))).sandboxes
-    first, second = (first_used(worlds, name) for name in ("one", "two"))
-    assert digest(first, keys=False) == digest(second, keys=False)
-    row = next(first.store.customers.all_rows())
-    draft = drafted(first)
-    draft.update(first.store.customers, row, row.public | {"name": "Outra Pessoa"})
-    draft.record()
-    changed, other = digest(first, keys=False), digest(second, keys=False)
-    assert changed != other == digest(asyncio.run(worlds.reset("one")), keys=False)
-
-
-def test_events_begin_with_the_first_webhook(default: Sandbox) -> None:
-    listening = min(row.record.created for row in default.store.webhooks.all_rows())
-    assert listening <= next(iter(default.events)).at
-    assert min(row.record.created for row in default.store.orders.all_rows()) < listening
-
-
-def test_logs_carry_the_bytes_of_their_event(default: Sandbox) -> None:
-    payloads = {event.id: event.payload() for event in default.events}
-    rows = list(default.store.webhook_logs.all_rows())
-    assert rows
-    for row in rows:
-        assert row.hidden["request_body"].encode() == payloads[row.public["event_id"]]
-        assert orjson.loads(row.hidden["request_body"])["type"] == row.public["event_type"]
-
-
-def test_the_event_log_knows_how_a_project_was_stopped(default: Sandbox) -> None:
-    """As it was then: sold and joined before, not after; and those who ask for it afterwards find it suspended."""
-    told = {event.type: event for event in default.events if event.type.startswith("project.")}
-    assert set(told) == {"project.created", "project.suspended"}
-    event = told["project.suspended"]
-    then = orjson.loads(event.resource)
-    assert (then["status"], event.project_id) == ("suspended", event.subject)
-    orders = [row for row in default.store.orders.rows_of("projectId", event.subject)]
-    assert then["orders_count"] == sum(parse_iso(row.public["createdAt"]) <= event.at for row in orders)
-    paid = [row for row in orders if row.hidden["paid_at"] is not None and row.hidden["paid_at"] <= event.at]
-    assert 0 < then["total_revenue"] <= round(sum(row.public["totalAmount"] for row in paid), 2)
-    assert 0 < then["active_subscribers"] <= then["total_subscribers"]
-    default.rules.layout.checks["Project"](then)
-    assert orjson.loads(event.payload())["data"]["previous_status"] == "active"
-
-
-def test_nobody_holds_two_memberships_of_one_project(default: Sandbox, small_busy: str, seen: Seen) -> None:
-    for sandbox in (default, seen(small_busy, NOW)):
-        rows = (row.public for row in sandbox.store.subscriptions.all_rows())
-        live = Counter((s["customerId"], s["projectId"]) for s in rows if s["status"] in ("trialing", "active"))
-        assert max(live.values()) == 1
-
-
-def test_what_people_do_has_no_common_millisecond(default: Sandbox) -> None:
-    """Nothing stands at so many days before the server's start, to the millisecond."""
-    ends = Counter(
-        parse_iso(orjson.loads(record.public)[table.spec.created]) % 1000
-        for name, table in default.store.tables.items()
-        if name not in ("orders", "subscriptions", "webhook_logs")
-        for record in table.rows.values()
-    )
-    assert ends[default.clock.now % 1000] < 4

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 
+from ..support.commit import commit
 from ..support.live import FROZEN
 from . import stock
 from .asking import all_requests
@@ -18,6 +20,7 @@ from .wire import Decision, Request
 
 pytestmark = pytest.mark.check
 LEAST = 9_000  # as the README says
+EVERY = pytest.param(1_000_000, marks=pytest.mark.night)
 
 
 class Compared(NamedTuple):
@@ -50,23 +53,22 @@ async def _prepared(ours: Ours) -> tuple[dict[str, Any], dict[str, str]]:
     return contract, {name: f"Bearer {token}" for name, token in known.items()}
 
 
-async def _run() -> list[Compared]:
+async def _run(most: int) -> list[Compared]:
     ours = Ours(FROZEN)
     contract, credentials = await _prepared(ours)
     connexion = stock.Stock(contract)
-    return [
-        Compared(request, await connexion.decide(request), await ours.decide(request))
-        for request in all_requests(contract, credentials)
-    ]
+    requests = all_requests(contract, credentials)
+    asked = random.Random(commit()).sample(requests, min(most, len(requests)))
+    return [Compared(request, await connexion.decide(request), await ours.decide(request)) for request in asked]
 
 
-@pytest.fixture(scope="module")
-def compared() -> Iterator[list[Compared]]:
-    """The whole run."""
+@pytest.fixture(scope="module", params=[5_500, EVERY])
+def compared(request: pytest.FixtureRequest) -> Iterator[list[Compared]]:
+    """A run of other requests with every commit, and at night of all."""
     logging.disable(logging.WARNING)  # Connexion logs every refusal
     try:
         with stock.formats_known():
-            yield asyncio.run(_run())
+            yield asyncio.run(_run(request.param))
     finally:
         logging.disable(logging.NOTSET)
 
@@ -75,9 +77,10 @@ def test_connexion_and_the_sandbox_decide_alike(compared: list[Compared]) -> Non
     """The same operation, the same yes or no, about thousands of requests."""
     unexplained = [one for one in compared if not one.is_alike and difference_of(*one) is None]
     assert [] == unexplained[:20]
-    assert len(compared) >= LEAST
+    assert len(compared) >= 5_000
 
 
+@pytest.mark.parametrize("compared", [EVERY], indirect=True)
 @pytest.mark.parametrize("name", [difference.name for difference in DIFFERENCES])
 def test_what_differs_on_purpose_still_differs(compared: list[Compared], name: str) -> None:
     """A difference that is gone is no reason any more."""
@@ -85,8 +88,10 @@ def test_what_differs_on_purpose_still_differs(compared: list[Compared], name: s
     assert name in [difference.name for difference in found if difference is not None]
 
 
+@pytest.mark.parametrize("compared", [EVERY], indirect=True)
 def test_every_operation_is_asked_in_every_way(compared: list[Compared]) -> None:
     """Each is accepted and refused by both, for its credential and for what was sent."""
+    assert len(compared) >= LEAST
     counted: dict[str, Counter[str]] = {}
     for one in compared:
         if one.is_alike and one.ours.operation is not None:

@@ -109,13 +109,6 @@ def test_a_change_that_may_have_been_made_is_not_sent_again(server: tuple[Proces
     assert 1 == len(holder.heads) - before
 
 
-def test_a_request_that_only_reads_is_sent_again(server: tuple[Process, Holder]) -> None:
-    process, holder = server
-    failures = iter((closes, closes))
-    holder.act, before = lambda client, head: next(failures, sends(OK))(client, head), len(holder.heads)
-    assert (200, 3) == (ask(process).status, len(holder.heads) - before)
-
-
 def sends(*pieces: bytes) -> Act:
     """Answer with these, a moment apart."""
 
@@ -135,38 +128,6 @@ def test_what_is_no_answer_is_none(server: tuple[Process, Holder], answer: bytes
     process, holder = server
     holder.act = sends(answer)
     assert 503 == ask(process, "POST", "Content-Length: 0").status
-
-
-@pytest.mark.parametrize(
-    ("pieces", "body"),
-    [
-        ((b"HTTP/1.1 100 Continue\r\n\r\n", OK), b"{}"),
-        ((b"HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n", OK), b"{}"),
-        ((b"HTTP/1.1 200 OK\r\ncontent-", b"length: 4\r\n\r\n{", b"   }"), b"{   }"[:4]),
-        ((b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\n", b"1\r\n}\r\n", b"0\r\n\r\n"), b"{}"),
-    ],
-)
-def test_answers_come_in_whatever_pieces(
-    server: tuple[Process, Holder], pieces: tuple[bytes, ...], body: bytes
-) -> None:
-    process, holder = server
-    holder.act = sends(*pieces)
-    for _ in range(2):
-        answer = ask(process)
-        assert (200, body) == (answer.status, answer.body)
-
-
-def test_a_connection_is_used_again(server: tuple[Process, Holder]) -> None:
-    process, holder = server
-    seen: list[int] = []
-
-    def act(client: socket.socket, head: bytes) -> None:
-        seen.append(client.getpeername()[1])
-        client.sendall(OK)
-
-    holder.act = act
-    assert [b"{}"] * 4 == [ask(process).body for _ in range(4)]
-    assert 1 == len({*seen})
 
 
 SIZE, PIECE = 100 * 1024 * 1024, b"x" * 65_536
@@ -232,19 +193,6 @@ def test_a_client_that_leaves_ends_its_request(server: tuple[Process, Holder]) -
         connection.sendall(b"GET /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n")
         time.sleep(0.3)
     assert left.wait(PATIENCE)
-
-
-def test_an_answer_that_is_cut_off_is_cut_off(server: tuple[Process, Holder]) -> None:
-    process, holder = server
-
-    def act(client: socket.socket, head: bytes) -> None:
-        client.sendall(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n")
-        client.close()
-
-    holder.act = act
-    with connect(process.port) as connection:
-        connection.sendall(b"GET /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert rest_of(connection).endswith(b"\r\n\r\n3\r\nabc\r\n")
 
 
 @pytest.mark.promise("waiting-for-other-servers")

@@ -1,11 +1,9 @@
 """Nobody but a server of the store says whose request another one is."""
 
-import time
 from collections.abc import Iterator, Sequence
 
 import pytest
 
-from stub_server.http import hops as between
 from stub_server.http.hops import Hops
 from stub_server.persistence.postgres import PostgresStore
 
@@ -90,20 +88,6 @@ def test_a_header_for_something_else_is_refused(pair: Pair, secret: bytes, throu
     assert 400 == ask(port, pair.token, [told, "x"]).status
     assert 400 == ask(port, pair.token, ["x", told]).status
     assert 400 == ask(port, pair.token, [told], after=["X-Note: it is not the last one"]).status
-
-
-@pytest.mark.parametrize("seconds", [-between.VALID - 5, between.VALID + 5])
-def test_an_old_header_is_refused(pair: Pair, secret: bytes, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = time.time()
-    monkeypatch.setattr(between, "time", lambda: now + seconds)
-    told = signed(secret)
-    for process in (pair.holder, pair.other):
-        assert 400 == ask(process.port, pair.token, [told]).status
-
-
-def test_a_second_hop_is_refused(pair: Pair, secret: bytes) -> None:
-    answer = ask(pair.other.port, pair.token, [signed(secret)])
-    assert (503, "store_unavailable", "1") == (answer.status, answer.json()["code"], answer.header("retry-after"))
 
 
 @pytest.mark.promise("hop-keeps-headers")

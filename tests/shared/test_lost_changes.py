@@ -48,14 +48,3 @@ def test_the_keys_of_a_sandbox_are_those_of_the_one_in_its_place(pair: Pair) -> 
                 time.sleep(1.2)  # what was deleted is gone by then, and nothing is remembered
                 assert 200 == control.post("/reset", headers={"X-Sandbox": "keyed"}).status_code
             assert 204 == control.delete("/sandboxes/keyed").status_code
-
-
-def test_a_name_that_two_servers_hear_at_once_is_one_sandbox(pair: Pair) -> None:
-    with ThreadPoolExecutor(8) as pool, httpx2.Client(verify=NO_TLS) as client:
-        for number in range(10):
-            urls = [f"{server.url}/s/new-{number}/_sandbox/credentials" for server in (pair.holder, pair.other) * 4]
-            answers = [*pool.map(client.get, urls)]
-            assert {200, 503} >= {answer.status_code for answer in answers}
-            made = [answer.json() for answer in answers if answer.status_code == 200]
-            assert 1 == len({(each["private_key"], each["merchant"]["id"]) for each in made})  # a JWT has its second
-            assert all("retry-after" in answer.headers for answer in answers if answer.status_code == 503)

@@ -1,7 +1,6 @@
 """Servers with other settings join a store: the banner has what holds, and says what differs."""
 
 from contextlib import ExitStack
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -57,23 +56,3 @@ def test_a_server_with_other_settings_says_what_holds_and_what_differs(postgres:
             Process("--store", url, *NOW, "--rate-limit", "100000/60s", "--check-digits", "off")
         )
         assert [] == _warnings(again)
-
-
-def test_a_directory_keeps_the_seed_that_it_began_with(tmp_path: Path) -> None:
-    flags = ("--store", str(tmp_path / "store"), *NOW)
-    with Process(*flags, "--seed", "11", "--autopay", "60") as server:
-        key = server.fact("API key")
-        server.stop()
-    with Process(*flags, "--seed", "7", "--scenario", "busy", "--autopay", "5") as server:
-        assert key == server.fact("API key")
-        _check_key(server)
-        assert server.fact("data").startswith("scenario default, seed 11, ")
-        told = _warnings(server)
-        assert 3 == len(told), told
-        assert says(told[0], "--seed 7 has no effect", "seed 11")
-        assert says(told[1], "--scenario busy", "default")
-        assert says(told[2], "--autopay", "60")
-        server.stop()
-    with Process(*flags) as server:
-        assert [] == _warnings(server)
-        assert key == server.fact("API key")

@@ -25,6 +25,18 @@ from .wire import Door
 
 EVERY = 0.001  # seconds between two beats
 REPEATS = 5
+REFERENCE = 0.008  # seconds of CPU time
+
+
+def slowness() -> float:
+    """How much more CPU time this machine takes than the one on which bounds were measured: never less than 1."""
+
+    def took() -> float:
+        began = time.thread_time()
+        sum(number * number for number in range(200_000))
+        return time.thread_time() - began
+
+    return max(1.0, min(took() for _ in range(REPEATS)) / REFERENCE)
 
 
 class Cost(NamedTuple):

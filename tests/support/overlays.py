@@ -39,12 +39,6 @@ def updated(target: str, update: str) -> str:
     return f'  - target: "{target}"\n    update: {update}\n'
 
 
-def shortened(resource: str, most: int) -> str:
-    """An action that bounds the names of a resource, in its requests and answers."""
-    schemas = ",".join(f"'{resource}{request}'" for request in ("", "Create", "Update"))
-    return updated(f"$.components.schemas[{schemas}].properties.name", f"{{ maxLength: {most} }}")
-
-
 def copied(target: str, source: str) -> str:
     """Actions that make the target and copy the source into it; the target is a parent and a key."""
     parent, key = target.rsplit(" ", 1)

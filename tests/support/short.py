@@ -22,6 +22,11 @@ def some(kept: int, cases: Iterable[Any]) -> list[Any]:
     return [case if number in chosen else _at_night(case) for number, case in enumerate(every)]
 
 
+def chosen(kept: int, names: Iterable[str]) -> list[str]:
+    """So many of the names, other ones with every commit: for what is asked in one run of another program."""
+    return sorted(names, key=lambda name: sha256(f"{commit()} {name}".encode()).digest())[:kept]
+
+
 def _at_night(case: Any) -> Any:
     return pytest.param(*(case if type(case) is tuple else (case,)), marks=pytest.mark.night)
 

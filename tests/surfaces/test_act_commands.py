@@ -65,41 +65,12 @@ def test_the_clock_is_shown_and_advanced(to: list[str], span: str, shown: str) -
     assert shown == asked("clock", "show", *to)["now"]
 
 
-def test_a_span_that_is_none_is_refused(to: list[str]) -> None:
-    for span in ("soon", "2w"):
-        refused = run("clock", "advance", span, *to)
-        assert (2, True) == (refused.exit_code, says(refused.output, span, "30d")), refused.output
-    assert 2 == run("clock", "back", "1d", *to).exit_code
-    assert 2 == run("events", "raise", *to).exit_code
-
-
-def test_a_sandbox_is_reset(
-    to: list[str], api: httpx2.Client, make_customer: Maker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With what it is told, and not with what the environment says of servers."""
-    monkeypatch.setenv("STUB_SCENARIO", "empty")
-    made = make_customer()
-    told = done("reset", "--seed", "7", "--now", "2027-01-01T12:00:00Z", *to)
-    assert says(told, "default", 7, "2027-01-01T12:00:00.000Z")
-    assert 404 == api.get(f"/v2/customers/{made['id']}").status_code
-
-
 def test_events_are_listed_and_raised(to: list[str]) -> None:
     raised = done("events", "raise", "order.paid", *to)
     assert raised.endswith("  order.paid\n")
     assert raised == done("events", "list", *to).splitlines(keepends=True)[1]
     wrong = run("events", "raise", "order.payd", *to)
     assert 1 == wrong.exit_code
-
-
-def test_health_is_told_and_a_missing_sandbox_is_not_made(to: list[str], live: Live, sandbox_name: str) -> None:
-    assert sandbox_name == asked("health", *to)["sandbox"]
-    assert done("health", *to).startswith(f"{sandbox_name} is ok: ")
-    for verb in (["health"], ["orders", "list"], ["clock", "advance", "1d"], ["reset"]):
-        missing = run(*verb, *to[:2], "--sandbox", "no-such")
-        assert 1 == missing.exit_code
-        assert "There is no sandbox no-such." in missing.output
-    assert live.app.sandboxes.find("no-such") is None
 
 
 @pytest.mark.check

@@ -67,16 +67,6 @@ def test_every_row_says_what_was_decided(report: Json) -> None:
     assert [] == empty
 
 
-def test_a_row_names_the_operations_that_it_concerns(report: Json) -> None:
-    found = {entry["id"]: entry["operations"] for entry in report["assumptions"]}
-    assert ["createPlan"] == found["createPlan"]
-    assert ["listOrders", "createOrder", "createPixOrder", "getOrder"] == found["Order.last_transaction.qr_code"]
-    assert ["getMerchantByPublicKey"] == found["C6"]
-    assert [] == found["OrderEvent.timestamp"]
-    known = set(document().operations)
-    assert all(set(operations) <= known for operations in found.values())
-
-
 def test_the_command_prints_every_row(report: Json, live: Live) -> None:
     result = CliRunner().invoke(main, ["assumptions", "--server", live.url])
     assert (0, report) == (result.exit_code, yaml.safe_load(result.output)), result.output

@@ -4,12 +4,8 @@ from time import monotonic
 
 import httpx2
 import pytest
-from click.testing import CliRunner
 
-from stub_server.cli import main
-from stub_server.http.hops import Hops
 from stub_server.kernel import guesses
-from stub_server.kernel.guesses import Guesses
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
@@ -47,40 +43,6 @@ def test_a_client_adds_nothing_to_what_the_proxy_says(serve: Serve) -> None:
     for sent in ("203.0.113.5, 198.51.100.1", "203.0.113.5, 198.51.100.1, 10.0.0.5", "203.0.113.5, a b"):
         answer = door.ask("GET", "/v2/orders?limit=1", token=key, headers=[("X-Forwarded-For", sent)])
         refused(answer, 403, "ip_not_allowed")
-
-
-@pytest.mark.parametrize(("proxies", "left"), [(NAMED, [2, 2, 1]), (OTHER, [2, 1, 0])])
-def test_the_rate_limit_counts_the_clients_of_a_named_proxy(serve: Serve, proxies: str, left: list[int]) -> None:
-    url = serve(forwarded_allow_ips=proxies, rate_limit=(3, 60), seed=77).url
-    found = []
-    for client in ("203.0.113.5", "203.0.113.6", "203.0.113.5"):
-        headers = {"X-Forwarded-For": client, "X-Forwarded-Proto": "https"}
-        answer = httpx2.get(f"{url}/v2/nowhere", headers=headers, verify=NO_TLS)
-        found.append(int(answer.headers["RateLimit"].partition(";r=")[2].partition(";")[0]))
-    assert left == found
-
-
-@pytest.mark.parametrize("host", ["203.0.113.5", "a b c", "\xff", ""])
-def test_the_client_of_a_proxy_is_told_to_the_server_that_has_the_sandbox(host: str) -> None:
-    hops = Hops(b"secret")
-    scope = {"method": "GET", "raw_path": b"/", "query_string": b"", "headers": [(b"host", b"x")], "client": (host, 7)}
-    scope["headers"].append(hops.header(scope))  # type: ignore[attr-defined]
-    assert host == hops.take(scope)
-
-
-def test_the_start_says_once_that_a_proxy_is_not_named() -> None:
-    flags = ("--base-url", "https://sandbox.team.example", "--admin-key", "a-long-admin-key")
-    said = "--base-url https://sandbox.team.example without --forwarded-allow-ips"
-    with Process(*flags) as server:
-        assert 1 == server.banner.count(said)
-    with Process(*flags, env={"STUB_FORWARDED_ALLOW_IPS": "10.0.0.5"}) as server:
-        assert said not in server.banner
-
-
-@pytest.mark.parametrize("value", ["*", "proxy", "10.0.0.5/8", "10.0.0.5,,"])
-def test_what_is_no_address_is_refused(value: str) -> None:
-    done = CliRunner().invoke(main, ["serve", "--forwarded-allow-ips", value])
-    assert (2, True) == (done.exit_code, "is no address or network, such as 10.0.0.5" in done.output)
 
 
 # -- wrong keys
@@ -126,23 +88,6 @@ def test_ten_wrong_keys_of_an_address_are_enough_for_a_minute(
     later = monotonic() + 61
     monkeypatch.setattr(guesses, "monotonic", lambda: later)
     assert first == status(team, client, path, **wrong)
-
-
-def test_what_is_counted_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guesses, "MOST_ADDRESSES", 3)
-    wrong = Guesses()
-    for _ in range(10):
-        wrong.count("0")
-    assert wrong.wait_of("0")
-    for number in range(1, 4):
-        wrong.count(str(number))
-    assert not wrong.wait_of("0")
-
-
-def test_on_this_machine_wrong_keys_are_not_counted(serve: Serve) -> None:
-    """They follow from the seed, and tests send wrong ones."""
-    live = serve(seed=80)
-    assert [403] * 12 == [status(live, "x", X_Sandbox_Control_Key="wrong") for _ in range(12)]
 
 
 @pytest.mark.promise("banner-without-key")

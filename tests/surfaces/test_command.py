@@ -1,6 +1,5 @@
 """The command: flags and their environment variables, what it refuses to start with, and the call that it prints."""
 
-import io
 import json
 import os
 import re
@@ -9,8 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import redirect_stdout
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -21,7 +18,6 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from stub_server import banner
 from stub_server.cli import main, serve
 from stub_server.http.monitor import Limits
 
@@ -92,12 +88,6 @@ def test_the_banner_names_the_command_as_this_shell_finds_it_and_the_server(call
     assert f"  shell       {shown} VERB --server {url[1]}, or first: export STUB_SERVER={url[1]}\n" in told
 
 
-def test_on_the_usual_port_the_banner_says_nothing_of_servers(live: Live) -> None:
-    with redirect_stdout(io.StringIO()) as printed:
-        banner.show(live.app, replace(live.settings, port=4600))
-    assert "--server" not in printed.getvalue()
-
-
 def test_a_verb_may_be_left_out_but_not_misspelt() -> None:
     assert "No such command 'srve'" in refused("srve")
     assert "--port" in refused("--port", "99999")
@@ -125,10 +115,6 @@ def test_what_cannot_be_used_is_named(args: tuple[str, ...], says: str) -> None:
     assert says in refused("serve", "--port", "0", *args)
 
 
-def test_an_environment_twin_is_read() -> None:
-    assert "tomorrow" in refused("serve", "--port", "0", env={"STUB_NOW": "tomorrow"})
-
-
 def test_every_flag_has_its_environment_twin() -> None:
     context = click.Context(serve, info_name="serve", **serve.context_settings)
     for option in serve.params:
@@ -138,91 +124,9 @@ def test_every_flag_has_its_environment_twin() -> None:
         assert twin == names, option.opts[0]
 
 
-def test_a_repeatable_flag_takes_several_values_from_the_environment(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    files = [tmp_path / "one.yaml", tmp_path / "two.yaml"]
-    for file in files:
-        file.touch()
-    monkeypatch.setenv("STUB_CORS_ORIGIN", "https://a.example https://b.example")
-    monkeypatch.setenv("STUB_OVERLAY", os.pathsep.join(map(str, files)))
-    read = serve.make_context("serve", []).params
-    assert ("https://a.example", "https://b.example") == read["cors_origins"]
-    assert tuple(files) == read["overlays"]
-
-
 def test_a_port_in_use_is_refused_with_a_way_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert "--port 0" in refused("--port", str(taken.getsockname()[1]))
-
-
-def test_a_broken_overlay_is_one_line_with_file_line_and_reason(tmp_path: Path) -> None:
-    file = tmp_path / "wrong.yaml"
-    file.write_text('overlay: 1.0.0\nactions:\n  - target: $.paths["/nope"]\n    remove: true\n', encoding="utf-8")
-    said = refused("serve", "--port", "0", "--overlay", str(file))
-    assert re.fullmatch(r"Error: .*wrong\.yaml:3: .*selects nothing.*\n", said), said
-    assert "wrong.yaml:3" in refused("serve", "--port", "0", env={"STUB_OVERLAY": str(file)})
-
-
-@pytest.mark.check
-@pytest.mark.parametrize(
-    ("action", "fault"),
-    [
-        (
-            "target: $.paths['/v2/customers'].get\n    update: { summary: 3 }",
-            "$.paths['/v2/customers'].get.summary: 3 is not of type 'string'",
-        ),
-        ("target: $.paths['/v2/customers'].get.responses\n    remove: true", "'responses' is a required property"),
-        ("target: $\n    update: { info: { title: 3 } }", "$.info.title: 3 is not of type 'string'"),
-        ("target: $.components.schemas.Plan\n    remove: true", "#/components/schemas/Plan"),
-        ("target: $.components.schemas.Order.x-lifecycle\n    remove: true", "$.components.schemas.Order"),
-    ],
-)
-def test_an_overlay_whose_result_is_invalid_is_told_with_the_line_of_the_action(
-    tmp_path: Path, action: str, fault: str
-) -> None:
-    """Neither the file before it nor the actions around it have a part in it."""
-    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
-    harmless = "  - target: $.paths['/v2/orders/pix'].post\n    update: { description: Other words. }\n"
-    good.write_text(f"overlay: 1.0.0\nactions:\n{harmless}", encoding="utf-8")
-    bad.write_text(f"overlay: 1.0.0\nactions:\n{harmless}  - {action}\n{harmless}", encoding="utf-8")
-    files = ("--overlay", str(good), "--overlay", str(bad))
-    for said in (refused("serve", "--port", "0", *files), CliRunner().invoke(main, ["check", *files]).output):
-        assert said.startswith(f"Error: {bad}:5: $"), said
-        assert fault in said
-
-
-@pytest.mark.check
-def test_check_finds_a_contract_that_is_no_openapi(tmp_path: Path) -> None:
-    file = tmp_path / "title.yaml"
-    file.write_text("overlay: 1.0.0\nactions:\n  - target: $.info\n    update: { title: 3 }\n", encoding="utf-8")
-    answer = CliRunner().invoke(main, ["check", "--overlay", str(file)])
-    assert answer.exit_code == 1
-    assert "$.info.title" in answer.output
-
-
-def test_a_taken_port_is_said_plainly(live: Live) -> None:
-    said = refused("serve", "--port", str(live.port))
-    assert "cannot listen" in said
-    assert "--port 0" in said
-
-
-def test_a_token_is_that_of_the_server(live: Live) -> None:
-    """With every scope or some, and for a sandbox by any spelling of its name; a scope that there is not is refused."""
-    server = ["token", "--server", live.url]
-    printed = [CliRunner().invoke(main, [*server, *args]) for args in ([], ["--scope", "orders:read"])]
-    printed.append(CliRunner().invoke(main, [*server, "--sandbox", "Spelled"]))
-    assert [0, 0, 0] == [result.exit_code for result in printed]
-    with httpx2.Client(base_url=live.url, timeout=30, verify=NO_TLS) as client:
-        answers = [
-            client.get("/v2/customers?limit=1", headers={"Authorization": f"Bearer {result.output.strip()}"})
-            for result in printed
-        ]
-    assert [200, 403, 200] == [answer.status_code for answer in answers]
-    live.app.sandboxes.forget("spelled")
-    wrong = CliRunner().invoke(main, [*server, "--scope", "orders:read", "--scope", "order:write"])
-    assert 1 == wrong.exit_code
-    assert "order:write" in wrong.output
 
 
 @pytest.mark.parametrize("name", ["default", "shop-one"])

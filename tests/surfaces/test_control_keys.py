@@ -3,7 +3,6 @@
 import gzip
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -142,35 +141,6 @@ def test_it_opens_nothing_else(team: Team, key: str, method: str, path: str, bod
     refused(team.ask(method, path, key, body=body), 403, "admin_key_required")
 
 
-@pytest.mark.parametrize(("path", "is_enough"), [("clock", True), ("sandboxes", False), ("sandboxes/alice", False)])
-def test_a_refusal_without_a_key_names_it_only_where_it_is_enough(team: Team, path: str, is_enough: bool) -> None:
-    said = refused(team.ask("GET", f"/s/alice/_sandbox/{path}"), 403, "admin_key_required")
-    assert "X-Sandbox-Admin-Key" in said
-    assert is_enough == ("X-Sandbox-Control-Key" in said)
-
-
-def test_another_sandbox_is_refused_alike_whether_it_exists_or_not(team: Team, key: str) -> None:
-    told = [
-        refused(team.ask("GET", f"/s/{name}/_sandbox/clock", key), 403, "admin_key_required")
-        for name in ("bob", "nobody")
-    ]
-    assert told[0] == told[1]
-
-
-def test_two_keys_are_one_too_many(team: Team, key: str) -> None:
-    refused(team.ask("GET", "/s/alice/_sandbox/clock", key, admin=True), 400, "malformed_request")
-    headers = [("X-Sandbox-Control-Key", key), ("X-Sandbox-Control-Key", key)]
-    answer = httpx2.get(f"{team.url}/s/alice/_sandbox/clock", headers=headers, verify=NO_TLS)
-    refused(answer, 400, "malformed_request")
-
-
-def test_on_loopback_a_wrong_key_is_refused_too(live: Live) -> None:
-    local = Team(live)
-    own = local.ask("GET", "/_sandbox/credentials").json()["control_key"]
-    assert 200 == local.ask("GET", "/_sandbox/clock", own).status_code
-    refused(local.ask("GET", "/_sandbox/clock", "sk_control_wrong"), 403, "admin_key_required")
-
-
 def test_a_reset_keeps_it_and_a_fork_or_another_of_the_name_has_its_own(team: Team) -> None:
     first = team.made("carol")["control_key"]
     assert 200 == team.ask("POST", "/s/carol/_sandbox/reset", first, body={}).status_code
@@ -201,24 +171,6 @@ def test_it_is_random_and_in_no_file_and_no_journal(team: Team, server: Live) ->
         assert key.encode() not in content
     newest = team.ask("GET", "/_sandbox/requests?limit=20", admin=True).text
     assert "sk_control_" not in newest
-
-
-@pytest.mark.check
-def test_a_store_keeps_it(tmp_path: Path) -> None:
-    settings = replace(PUBLIC, store=tmp_path / "kept")
-    with running(settings) as live:
-        key = Team(live).made("kept")["control_key"]
-    with running(settings) as live:
-        team = Team(live)
-        assert key == team.ask("GET", "/s/kept/_sandbox/credentials", key).json()["control_key"]
-
-
-def test_a_page_elsewhere_may_send_it_if_it_is_named(team: Team, key: str) -> None:
-    origin = {"Origin": "https://app.example.com"}
-    asked = origin | {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "x-sandbox-control-key"}
-    assert 204 == team.ask("OPTIONS", "/s/alice/_sandbox/clock", headers=asked).status_code
-    answer = team.ask("GET", "/s/alice/_sandbox/clock", key, headers=origin)
-    assert origin["Origin"] == answer.headers["access-control-allow-origin"]
 
 
 def test_verbs_of_the_command_take_it(team: Team, key: str, monkeypatch: pytest.MonkeyPatch) -> None:

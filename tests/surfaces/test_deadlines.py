@@ -1,7 +1,6 @@
 """Slow clients and too many of them: half a request has a deadline, and a full server makes room."""
 
 import asyncio
-import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -83,41 +82,6 @@ def test_half_a_body_is_408_and_the_request_is_not_done(hasty: Live) -> None:
     assert total == door.ask("GET", "/v2/customers?limit=1").json()["pagination"]["total"]
 
 
-def test_drops_of_a_head_do_not_move_its_deadline(hasty: Live) -> None:
-    """A byte now and then would keep a connection for ever."""
-    with connect(hasty.port) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nX: ")
-        connection.settimeout(0.05)
-        for _ in range(600):
-            try:
-                connection.sendall(b"a")
-                if connection.recv(65_536):
-                    return
-            except TimeoutError:
-                continue
-    pytest.fail("Half a minute later the server still waits.")
-
-
-def test_a_body_that_was_answered_early_has_its_deadline_too(hasty: Live) -> None:
-    with connect(hasty.port) as connection:
-        connection.sendall(b"POST /v2/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
-        refused(answer_on(connection), 404, "route_not_found")
-        assert rest_of(connection) == b"", "one request has one answer"
-
-
-def test_who_says_nothing_is_left_without_a_word(hasty: Live) -> None:
-    """Browsers open connections ahead of need; an answer to no question would be taken for the next one's."""
-    with connect(hasty.port) as connection:
-        assert rest_of(connection) == b""
-
-
-def test_an_idle_connection_is_closed_without_a_word(hasty: Live) -> None:
-    with connect(hasty.port) as connection:
-        connection.sendall(HEALTH)
-        assert answer_on(connection).status == 200
-        assert rest_of(connection) == b""
-
-
 async def respond(send: Any, body: bytes, *headers: tuple[bytes, bytes]) -> None:
     """An answer of an ASGI application."""
     length = (b"content-length", str(len(body)).encode())
@@ -130,38 +94,6 @@ async def lifespan(receive: Any, send: Any) -> None:
     for _ in range(2):
         message = await receive()
         await send({"type": message["type"] + ".complete"})
-
-
-def test_an_answer_may_take_longer_than_any_deadline() -> None:
-    """Injected delays and streams are answers too."""
-
-    async def slow(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            return await lifespan(receive, send)
-        await asyncio.sleep(1.5)
-        await respond(send, b"at last")
-
-    with serving(slow, SOON) as port, connect(port) as connection:
-        connection.sendall(HEALTH)
-        assert answer_on(connection).body == b"at last"
-
-
-def test_a_request_is_answered_although_the_body_of_the_next_is_broken() -> None:
-    """The answer takes longer than a connection is kept on which nothing more is to come."""
-
-    async def slow(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            return await lifespan(receive, send)
-        await asyncio.sleep(1.0)
-        if (await receive())["type"] == "http.request":
-            await respond(send, b"first")
-        return None
-
-    broken = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n"
-    with serving(slow, SOON) as port, connect(port) as connection:
-        connection.sendall(HEALTH + broken)
-        assert answer_on(connection).body == b"first"
-        assert rest_of(connection) == b""
 
 
 @pytest.mark.parametrize(("unread", "whole"), [(0.3, False), (30, True)])
@@ -221,24 +153,6 @@ def test_the_one_that_is_idle_longest_makes_room(small: Live) -> None:
         assert ask(newcomer).status == 200
         assert rest_of(second) == b""
         assert [200] * 3 == [ask(connection).status for connection in (first, third, fourth)]
-
-
-def test_half_heads_and_half_bodies_make_room(small: Live) -> None:
-    door = door_to(small)
-    for sent in (b"GET / HTTP/1.1\r\nX: ", post(door)):
-        with ExitStack() as stack:
-            half = [stack.enter_context(connect(small.port)) for _ in range(12)]
-            for connection in half:
-                with suppress(ConnectionError):  # it has made room already
-                    connection.sendall(sent)
-            newcomer = stack.enter_context(connect(small.port))
-            assert ask(newcomer).status == 200
-            waiting = set(half)
-            while len(waiting) > 3:
-                closed, _, _ = select.select(list(waiting), [], [], 30)
-                assert [b""] * len(closed) == [rest_of(connection) for connection in closed]
-                waiting -= set(closed)
-            assert ask(newcomer).status == 200
 
 
 def test_when_every_connection_is_being_answered_the_next_is_503() -> None:

@@ -9,14 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
 from stub_server.cli import main
-from stub_server.commands.verify import verify
 from stub_server.domain.orders import DEFAULT_FAILURE, FAILURES
-from stub_server.verify.findings import CLASSES
 
 from ..support.contract import document
 from ..support.live import Live
@@ -121,14 +118,6 @@ def test_every_page_is_reached_from_the_readme() -> None:
     linked = re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in PAGES[1:]} - {"README.md"}
     assert set() == pages - {*linked}
-
-
-def test_the_page_of_verify_names_every_option_and_class() -> None:
-    page = (ROOT / "docs" / "verify.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (`--.*?`) \|", page, re.MULTILINE)
-    told = [name for row in rows for name in re.findall(r"--[a-z-]+", row)]
-    assert [option.opts[0] for option in verify.params if isinstance(option, click.Option)] == told
-    assert [*CLASSES] == re.findall(r"^\| `([a-z][a-z-]+)` \|", page, re.MULTILINE)
 
 
 def test_the_page_of_payments_names_the_failures_of_each_method() -> None:

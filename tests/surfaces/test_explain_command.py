@@ -12,8 +12,6 @@ from stub_server.cli import main
 from ..support.explained import pasted
 from ..support.live import Live
 
-UNKNOWN = "00000000-0000-4000-8000-000000000000"
-
 
 @pytest.fixture
 def to(live: Live, sandbox_name: str) -> list[str]:

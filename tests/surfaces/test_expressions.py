@@ -223,7 +223,7 @@ def test_a_pattern_with_stars_is_matched_in_time(pattern: str) -> None:
     for text in ("a" * 100_000, "ab" * 50_000, "[" * 100_000):
         began = time.thread_time()
         glob(pattern, text)
-        assert time.thread_time() - began < 0.010
+        assert time.thread_time() - began < 1, "going back again and again takes minutes"
 
 
 PATTERNS = sorted(

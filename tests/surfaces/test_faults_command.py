@@ -53,14 +53,6 @@ def test_a_rule_of_somebody_else_cannot_move_the_cursor(to: list[str], form: lis
     assert all(sign.isprintable() for sign in said.replace("\n", ""))
 
 
-def test_all_rules_are_deleted_at_once(to: list[str]) -> None:
-    for _ in range(2):
-        faults("add", "flaky", *to)
-    gone = faults("clear", "--json", *to)
-    assert (0, {"deleted": "all"}) == (gone.exit_code, json.loads(gone.output))
-    assert {"faults": []} == json.loads(faults("list", "--json", *to).output)
-
-
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -73,34 +65,3 @@ def test_what_the_sandbox_refuses_exits_1(to: list[str], args: tuple[str, ...], 
     done = faults(*args, *to)
     assert 1 == done.exit_code
     assert said in done.output
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (("add", "[1]"), "RULE is neither the name of a preset nor a JSON object"),
-        (("add", "{half"), "RULE is neither the name of a preset nor a JSON object"),
-        (("delete",), "Missing argument 'ID'"),
-        (("list", "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9"),
-    ],
-)
-def test_what_cannot_be_meant_or_asked_exits_2(args: tuple[str, ...], said: str) -> None:
-    done = faults(*args)
-    assert 2 == done.exit_code
-    assert said in done.output
-
-
-def test_a_slip_in_the_name_of_a_sandbox_makes_none(live: Live) -> None:
-    """Of four mistyped names there were four more sandboxes, and each command said that all was well."""
-    runner = CliRunner()
-    for args in (
-        ["faults", "list"],
-        ["explain", "last"],
-        ["rewind", "--to-step", "0"],
-        ["snapshots", "list"],
-        ["fork", "copy"],
-        ["requests", "list"],
-    ):
-        told = runner.invoke(main, [*args, "--server", live.url, "--sandbox", "slip"])
-        assert (1, True) == (told.exit_code, "There is no sandbox slip." in told.stderr), args
-    assert live.app.sandboxes.find("slip") is None

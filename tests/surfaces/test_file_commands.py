@@ -1,6 +1,5 @@
 """`stub-server export` and `import`: what they write, print and answer, and how they exit."""
 
-import json
 import stat
 from pathlib import Path
 
@@ -43,25 +42,6 @@ def test_a_sandbox_is_written_to_a_file_and_read_from_it(
     assert file.read_bytes() == exported(control)
 
 
-def test_a_file_can_be_piped(to: list[str], control: httpx2.Client) -> None:
-    said = run("export", "-o", "-", "--history", *to)
-    assert (0, exported(control, history=True)) == (said.exit_code, said.stdout_bytes), said.stderr
-    assert 0 == run("import", "-", *to, given=said.stdout_bytes).exit_code
-
-
-def test_without_a_name_the_file_is_called_as_the_sandbox(
-    to: list[str], control: httpx2.Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    told = json.loads(run("export", "--no-secrets", "--json", *to).stdout)
-    file = tmp_path / f"{to[-1]}.sandbox"
-    size = file.stat().st_size
-    assert {"sandbox": to[-1], "file": file.name, "bytes": size} == told
-    assert exported(control, secrets=False) == file.read_bytes()
-    shown = json.loads(run("import", str(file), "--deliver", "--json", *to).stdout)["sandbox"]
-    assert to[-1] == shown["name"]
-
-
 def test_a_file_that_cannot_be_used_exits_1_with_the_reasons(
     to: list[str], control: httpx2.Client, tmp_path: Path
 ) -> None:
@@ -89,14 +69,3 @@ def test_a_file_is_its_owners_alone(to: list[str], verb: tuple[str, ...], tmp_pa
     for file in (old, new):
         assert 0 == run(*verb, "-o", str(file), *to).exit_code
         assert (0o600, True) == (stat.S_IMODE(file.stat().st_mode), file.stat().st_size > 0)
-
-
-def test_what_is_not_there_exits_2(to: list[str], tmp_path: Path) -> None:
-    assert 2 == run("import", str(tmp_path / "nothing"), *to).exit_code
-    assert 2 == run("export", "-o", str(tmp_path / "no" / "where"), *to).exit_code
-    away = run("export", "-o", "-", "--server", "http://127.0.0.1:9")
-    assert (2, True) == (away.exit_code, "no sandbox answers" in away.stderr)
-    missing = run("export", "-o", "-", "--server", to[1], "--sandbox", f"{to[-1]}-slip")
-    assert (1, True, b"") == (missing.exit_code, "stub-server sandboxes" in missing.stderr, missing.stdout_bytes)
-    refused = run("import", "-", "--server", to[1], "--sandbox", "Not a name", given=b"")
-    assert (1, True) == (refused.exit_code, "name of a sandbox" in refused.stderr)

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from ..support.make import order_body
 from ..support.refusal import fields, refused
 from ..support.wire import Door
 
-NOBODY = "00000000-0000-4000-8000-000000000000"
 CODE = "metadata_key_invalid"
 GOOD = ["a", "x" * 64, "🚀" * 64, "com espaço", ".", "a/b~c", "__proto__", "\u0001"]
 BAD = ["", "x" * 65, "🚀" * 65, "\0", "a\0b", "x" * 500_000]
@@ -51,32 +49,3 @@ def test_every_free_map_is_held_to_it(door: Door, path: str, sent: dict[str, Any
     else:
         assert answer.status == 201
         door.ask("DELETE", f"/v2/projects/{answer.json()['data']['project']['id']}")
-
-
-def test_the_maps_of_an_order_are_held_to_it(door: Door) -> None:
-    sample = door.ask("GET", "/_sandbox/credentials").json()["sample"]
-    buyer = {"name": "A", "email": "a@b.co", "document": "34712695846", "phones": {"": "1"}, "address": {"x" * 65: "1"}}
-    body = order_body(sample["projectId"], sample["planId"], customer=buyer, metadata={"\0": "1"})
-    found = fields(refused(door.send("POST", "/v2/orders/pix", body), 409, CODE))
-    assert {"customer.address", "customer.phones", "metadata"} == set(found)
-
-
-def test_the_headers_of_a_fault_rule_are_held_to_it(door: Door) -> None:
-    body = {"match": {"header": {"": "*"}}, "then": {"status": 503, "headers": {"x" * 65: "1"}}}
-    found = fields(refused(door.send("POST", "/_sandbox/faults", body), 409, CODE))
-    assert {"match.header", "then.headers"} == set(found)
-
-
-@pytest.mark.parametrize("name", BAD, ids=len)
-def test_a_verification_compares_with_any_name(door: Door, name: str) -> None:
-    """It keeps nothing, and no request has had such a header."""
-    body = {"request": {"header": {name: "*"}}, "times": {"exactly": 0}}
-    answer = door.send("POST", "/_sandbox/requests/verify", body)
-    assert (200, 0) == (answer.status, answer.json()["matched"])
-
-
-def test_a_wrong_name_is_told_after_the_violations_of_the_schema_and_before_conflicts(door: Door) -> None:
-    wrong = {"metadata": {"": "1"}}
-    refused(door.send("PUT", f"/v2/customers/{NOBODY}", wrong | {"name": 1}), 422, "validation_error")
-    refused(door.send("PUT", f"/v2/customers/{NOBODY}", wrong), 409, CODE)
-    refused(door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY) | wrong), 409, CODE)

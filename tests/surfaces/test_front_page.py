@@ -76,38 +76,6 @@ def test_strangers_see_no_request_and_no_clock(serve: Serve, settings: Json, hea
     assert 'href="console/requests"' in html
 
 
-def test_what_can_be_read_without_an_id_is_linked(front: httpx2.Response) -> None:
-    """And what cannot is not: a link that answers 404 or 422 helps nobody."""
-    linked = {link for link in LINK.findall(front.text) if link.startswith("_sandbox") and "openapi" not in link}
-    assert {"_sandbox/credentials", "_sandbox/clock", "_sandbox/events", "_sandbox/sandboxes"} <= linked
-    assert not any("{" in link or "qr" in link for link in linked)
-
-
-def test_a_browser_finds_the_icon_where_it_looks(live: Live) -> None:
-    """At the address that it tries by itself, when it shows a file that links none."""
-    icon = httpx2.get(f"{live.url}/favicon.ico", verify=NO_TLS)
-    assert (200, "image/svg+xml") == (icon.status_code, icon.headers["content-type"].partition(";")[0])
-    assert icon.content == httpx2.get(f"{live.url}/static/favicon.svg", verify=NO_TLS).content
-
-
-def test_it_needs_nothing_from_elsewhere(front: httpx2.Response) -> None:
-    """The page works offline, and its policy forbids it to try anything else."""
-    assert "//" not in re.sub(r"<code>.*?</code>", "", front.text)
-    policy = front.headers["content-security-policy"]
-    assert policy.startswith("default-src 'self';")
-    assert "unsafe" not in policy
-
-
-def test_another_method_is_refused_in_the_one_shape(live: Live) -> None:
-    """A page is no exception to the error shape."""
-    response = httpx2.post(f"{live.url}/", verify=NO_TLS)
-    assert (405, "GET, HEAD, OPTIONS", "method_not_allowed") == (
-        response.status_code,
-        response.headers["allow"],
-        response.json()["code"],
-    )
-
-
 @pytest.mark.parametrize("name", ["front", "Front"])
 def test_the_page_of_a_sandbox_stands_below_its_prefix_and_speaks_of_it(live: Live, name: str) -> None:
     """Without the slash, links would lead elsewhere: the browser is sent there."""
@@ -120,12 +88,6 @@ def test_the_page_of_a_sandbox_stands_below_its_prefix_and_speaks_of_it(live: Li
     assert f"<code>{live.url}</code>" in httpx2.get(f"{live.url}/", verify=NO_TLS).text
     assert httpx2.post(f"{live.url}/s/{name}", verify=NO_TLS).status_code == 307
     live.app.sandboxes.forget("front")
-
-
-def test_a_prefix_that_names_no_sandbox_leads_nowhere(live: Live) -> None:
-    assert httpx2.get(f"{live.url}/s/-bad-", verify=NO_TLS).json()["code"] == "sandbox_not_found"
-    assert httpx2.get(f"{live.url}/s/", verify=NO_TLS).json()["code"] == "sandbox_not_found"
-    assert httpx2.get(f"{live.url}/s", verify=NO_TLS).json()["code"] == "route_not_found"
 
 
 def test_a_cookie_that_is_decoded_to_other_letters_is_no_defect(live: Live) -> None:

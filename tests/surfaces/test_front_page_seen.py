@@ -56,17 +56,6 @@ def test_the_page_of_a_world_speaks_of_that_world(browser: Page, live: Live, san
     assert f"'{base}/v2/customers?limit=2'" in page.look("document.getElementById('curl').textContent")
 
 
-def test_every_sandbox_of_the_server_is_one_click_away(browser: Page, live: Live, sandbox_name: str) -> None:
-    """From the page of any of them, by links that hold under whatever name the server goes by."""
-    page = opened(browser, f"{live.url}/s/{sandbox_name}/")
-    links = "Object.fromEntries([...document.querySelectorAll('#sandboxes a')].map(a => [a.textContent, a.href]))"
-    found = page.look(links)
-    assert f"{live.url}/s/{sandbox_name}/" == found[sandbox_name]
-    assert f"{live.url}/" == found["default"]
-    opened(browser, f"{live.url}/")
-    assert f"{live.url}/s/{sandbox_name}/" == page.look(links)[sandbox_name]
-
-
 def test_a_server_whose_controls_are_shut_says_what_it_needs(browser: Page, serve: Serve) -> None:
     """The page shows the refusal instead of waiting for ever."""
     shut = serve(host="0.0.0.0")  # noqa: S104 - the test's server listens on loopback all the same
@@ -90,33 +79,3 @@ def test_an_operation_of_the_list_opens_with_a_call_to_copy(browser: Page, live:
     name, _, value = header.partition(": ")
     assert f"{live.url}/s/{sandbox_name}/v2/orders/" in url
     assert 200 == httpx2.get(url, headers={name: value}, verify=NO_TLS).status_code
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_of_an_operation_fits_a_phone(browser: Page, live: Live, scheme: str) -> None:
-    """Nothing but long examples is scrolled sideways; text is dark on light, or light on dark."""
-    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    browser.tell("Emulation.setDeviceMetricsOverride", width=360, height=740, deviceScaleFactor=2, mobile=True)
-    browser.tell("Emulation.setEmulatedMedia", **media)
-    try:
-        for name in ("createPixOrder", "createFault", "listOrders"):
-            browser.go(f"{live.url}/docs/{name}")
-            browser.look("document.querySelectorAll('details').forEach(each => { each.open = true; })")
-            assert 360 == browser.look("document.documentElement.scrollWidth")
-            assert "block" == browser.look("getComputedStyle(document.querySelector('.fields td')).display")
-        colour = browser.look("getComputedStyle(document.body).color.match(/[0-9]+/g).map(Number)")
-        assert (sum(colour) < 384) is (scheme == "light")
-    finally:
-        browser.tell("Emulation.clearDeviceMetricsOverride")
-        browser.tell("Emulation.setEmulatedMedia", features=[])
-
-
-def test_a_printed_page_has_its_examples_and_no_button(browser: Page, live: Live) -> None:
-    browser.go(f"{live.url}/docs/createPixOrder")
-    browser.tell("Emulation.setEmulatedMedia", media="print")
-    try:
-        assert "none" == browser.look("getComputedStyle(document.getElementById('copy')).display")
-        heights = "[...document.querySelectorAll('details pre')].map(each => each.getBoundingClientRect().height)"
-        assert 0 < min(browser.look(heights))
-    finally:
-        browser.tell("Emulation.setEmulatedMedia", media="")

@@ -1,6 +1,5 @@
 """--store that cannot be written, as on a full disk: changes are refused and not done, reads go on, it recovers."""
 
-import re
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,11 +15,10 @@ from stub_server.persistence import sqlite
 
 from ..conftest import Serve
 from ..journeys.hooks import clients
-from ..support.disk import FULL, Disk, recovered
+from ..support.disk import Disk, recovered
 from ..support.files import HEADERS, exported
 from ..support.make import HELD, created, customer_body
 from ..support.processes import Process
-from ..support.receiver import receiving
 
 NOW = ("--now", "2026-11-20T14:32:05.123Z")
 
@@ -145,52 +143,6 @@ def test_what_was_refused_is_not_done_and_what_was_answered_is(tmp_path: Path) -
     assert (True, True) == (bool(done), bool(undone))
 
 
-@pytest.mark.check
-def test_a_full_disk_is_logged_once(tmp_path: Path) -> None:
-    with Process("--store", str(tmp_path / "store"), *NOW) as server, server.api() as api:
-        disk = Disk(server)
-        for _ in range(2):
-            disk.fill()
-            for _ in range(5):
-                refused(api.post("/v2/customers", json=customer_body()))
-            disk.free()
-            created(api.post("/v2/customers", json=customer_body()))
-        said = server.stop()
-    lines = [line for line in said.splitlines() if "store" in line]
-    assert 4 == len(lines), said
-    assert ["cannot be written" in line for line in lines] == [True, False] * 2
-    assert "Traceback" not in said
-
-
-@pytest.mark.check
-def test_time_waits_and_deliveries_are_made_again(tmp_path: Path) -> None:
-    """A delivery whose outcome cannot be written is made again, once, when it can."""
-    with receiving() as receiver, Process("--store", str(tmp_path / "store"), *NOW) as server:
-        disk = Disk(server)
-        with server.api() as api, server.control() as control:
-            created(api.post("/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]}))
-            disk.fill()
-            for _ in range(3):
-                refused(api.post("/v2/customers", json=customer_body()))
-            assert [] == receiver.requests
-            disk.free()
-            created(api.post("/v2/customers", json=customer_body()))
-            assert control.post("/webhooks/drain").json()["complete"]
-        assert 1 == len(receiver.requests)
-
-
-@pytest.mark.check
-def test_the_start_says_what_is_wrong(tmp_path: Path) -> None:
-    bounded = f"import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, ({FULL}, {FULL})); "
-    (tmp_path / "bounded.py").write_text(bounded + 'runpy.run_module("stub_server", run_name="__main__")')
-    said = Process(
-        "--store", str(tmp_path / "store"), *NOW, module="bounded", env={"PYTHONPATH": str(tmp_path)}
-    ).refused()
-    assert re.search(r"--store \S+: .*cannot be (used|written)", said), said
-    assert "no store of sandboxes" not in said
-    assert "Traceback" not in said
-
-
 def test_a_change_for_which_the_store_is_locked_is_not_done(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,44 +160,3 @@ def test_a_change_for_which_the_store_is_locked_is_not_done(
         recovered(control)
         created(api.post("/v2/customers", json=body))
         assert 1 == api.get("/v2/customers").json()["pagination"]["total"]
-
-
-@pytest.mark.check
-def test_who_waited_while_a_change_was_undone_is_answered_in_the_one_shape(tmp_path: Path) -> None:
-    """What was read may be what was undone."""
-    with (
-        Process("--store", str(tmp_path / "store"), *NOW) as server,
-        server.api() as api,
-        ThreadPoolExecutor(2) as pool,
-    ):
-        disk, nobody = Disk(server), "/v2/customers/00000000-0000-4000-8000-000000000000"
-        created(api.post("/v2/customers", json=customer_body()))
-        read = pool.submit(api.get, nobody, headers={"X-Sandbox-Delay": "1500; after"})
-        late = pool.submit(api.post, "/v2/customers", json=customer_body(), headers={"X-Sandbox-Delay": "1500"})
-        sleep(0.5)
-        disk.fill()
-        refused(api.post("/v2/customers", json=customer_body()))
-        disk.free()
-        refused(read.result())
-        refused(late.result())
-        made = created(api.post("/v2/customers", json=customer_body()))["customer"]["id"]
-        assert 200 == api.get(f"/v2/customers/{made}").status_code
-
-
-@pytest.mark.night
-@pytest.mark.check
-def test_a_key_keeps_no_answer_about_what_was_undone(tmp_path: Path) -> None:
-    """A test send records its delivery before it waits for the receiver. The store lost that step meanwhile."""
-    store = ("--store", str(tmp_path / "store"))
-    with receiving() as receiver, Process(*store, *NOW) as server, server.api() as api, ThreadPoolExecutor(1) as pool:
-        disk, receiver.delay = Disk(server), 1.5
-        hook = created(api.post("/v2/webhooks", json={"url": receiver.url, "events": ["order.paid"]}))["webhook"]
-        send, key = f"/v2/webhooks/{hook['id']}/test", {"Idempotency-Key": "once"}
-        disk.fill()
-        lost = pool.submit(api.post, send, headers=key)
-        sleep(0.5)
-        disk.free()
-        assert 200 == api.get("/v2/plans").status_code
-        refused(lost.result())
-        log = api.post(send, headers=key).json()["log"]["id"]
-        assert 200 == api.get(f"/v2/webhooks/logs/{log}").status_code

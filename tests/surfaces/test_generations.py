@@ -9,10 +9,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from click.testing import CliRunner
 
 from stub_server import banner
-from stub_server.cli import main
 from stub_server.data.filling import MERCHANT_ID
 from stub_server.data.keys import MAIN_ID, pair_of
 from stub_server.kernel import guesses
@@ -122,45 +120,10 @@ def test_credentials_of_the_seed_open_no_public_server(because: Json) -> None:
         assert "public, because of --" in told_at_start(server)
 
 
-def test_a_host_of_this_machine_makes_no_server_public() -> None:
-    for name in ("localhost:8080", "127.0.0.1:1", "[::1]:80", "sandbox.localhost"):
-        assert not Settings(allow_hosts=(name,)).is_public, name
-    for name in ("localhost.example", "127.0.0.1.example:80", "[::2]"):
-        assert f"--allow-host {name}" == Settings(allow_hosts=(name,)).public_because
-
-
 def told_at_start(server: Live) -> str:
     with redirect_stdout(StringIO()) as out:
         banner.show(server.app, server.settings)
     return " ".join(out.getvalue().split())
-
-
-def test_a_plain_server_repeats_what_it_gives(plain: Live) -> None:
-    """Also what it gives to the next sandbox of a name, and after a rotation."""
-
-    def given(server: Live) -> list[str]:
-        door = Side(server.url, "again", {})
-        found = [door.credentials()["private_key"], door.rotate()["sandbox"]["credentials"]["private_key"]]
-        door.control("DELETE", "/sandboxes/again")
-        found.append(door.credentials()["private_key"])
-        return found
-
-    first = given(plain)
-    assert 3 == len(set(first))
-    with running(FROZEN) as other:
-        assert first == given(other)
-    assert pair_of(Settings().signing_secret(b""), 42, MAIN_ID, "again")[1] == first[0]
-    assert "server plain, for this machine alone: keys and tokens follow from the seed" in told_at_start(plain)
-
-
-def test_a_refused_first_request_changes_nothing_of_what_is_given(plain: Live) -> None:
-    token = forge.signed(Settings(), sandbox="refused", merchant_id=MERCHANT_ID)
-    bearer = {"Authorization": f"Bearer {token}"}
-    none = {"projectId": MERCHANT_ID, "planId": MERCHANT_ID}
-    for _ in range(2):
-        answer = httpx2.post(f"{plain.url}/v2/orders", json=none, headers=bearer, verify=NO_TLS)
-        assert answer.status_code in (404, 409, 422), answer.text
-    assert 200 == Side(plain.url, "refused", {}).api(token)
 
 
 # -- deleted and rotated
@@ -224,17 +187,6 @@ def test_a_rotation_ends_what_was_given_at_once(guarded: Live) -> None:
     assert "rotateSandbox" == steps[0]["cause"]["operation"]
 
 
-def test_keys_of_users_end_where_that_is_asked_for(guarded: Live) -> None:
-    door = side(guarded, "all-keys")
-    mine = api_key(door, door.credentials()["jwt"])
-    door.rotate()
-    assert 200 == door.api(mine)
-    told = door.rotate(keys=True)
-    assert (1, True) == (told["keys_total"], told["keys_deleted"])
-    assert 401 == door.api(mine)
-    assert 0 == door.rotate(keys=True)["keys_total"]
-
-
 def test_a_control_key_rotates_its_own_sandbox_alone(guarded: Live) -> None:
     door, other = side(guarded, "own-rotation"), side(guarded, "not-mine")
     key = {"X-Sandbox-Control-Key": door.credentials()["control_key"]}
@@ -247,21 +199,6 @@ def test_a_control_key_rotates_its_own_sandbox_alone(guarded: Live) -> None:
     direct = httpx2.post(f"{guarded.url}/_sandbox/sandboxes/own-rotation/rotate", headers=key, verify=NO_TLS)
     assert 200 == direct.status_code, direct.text
     assert 403 == door.control("POST", "/sandboxes/own-rotation/rotate", key).status_code
-
-
-def test_the_command_rotates_with_a_control_key(guarded: Live) -> None:
-    door = side(guarded, "by-command")
-    before = door.credentials()
-    api_key(door, before["jwt"])
-    asked = ["--server", guarded.url, "--control-key", before["control_key"]]
-    done = CliRunner().invoke(main, ["sandboxes", "rotate", "by-command", *asked])
-    assert 0 == done.exit_code, done.output
-    after = door.credentials()
-    assert {after["private_key"], after["control_key"]} <= set(done.output.split())
-    assert "users had made 1 more API keys" in done.output
-    assert 401 == door.api(before["jwt"])
-    for wrong in (["rotate"], ["rotate", "a", "b"], ["list", "a", "--keys"]):
-        assert CliRunner().invoke(main, ["sandboxes", *wrong, *asked]).exit_code in (1, 2), wrong
 
 
 @pytest.mark.promise("nothing-goes-back-time-brings")
@@ -289,40 +226,6 @@ def test_nothing_that_goes_back_brings_a_generation_back(guarded: Live) -> None:
             assert newest["public_key"] == door.credentials()["public_key"], path
             assert 200 == door.control("GET", "/invariants").status_code, path
         door.order()
-
-
-def test_a_seeded_key_that_was_deleted_comes_back_with_new_halves(guarded: Live) -> None:
-    door = side(guarded, "deleted-key")
-    before = door.credentials()
-    bearer = {"Authorization": f"Bearer {before['jwt']}"}
-    assert 200 == httpx2.delete(f"{door.url}/api-keys/{MAIN_ID}", headers=bearer, verify=NO_TLS).status_code
-    door.rotate()
-    door.control("POST", "/rewind", json={"to_step": 0})
-    assert [401, 200] == [door.api(each["private_key"]) for each in (before, door.credentials())]
-
-
-def test_a_fork_has_a_generation_of_its_own(guarded: Live) -> None:
-    door = side(guarded, "parent")
-    for _ in range(2):
-        fork = created(door.control("POST", "/sandboxes/parent/fork", json={"name": "child"}))["sandbox"]["credentials"]
-        child = Side(guarded.url, "child")
-        assert 200 == child.api(fork["jwt"])
-        assert 401 == child.api(door.credentials()["private_key"])
-        assert 204 == door.control("DELETE", "/sandboxes/child").status_code
-    again = created(door.control("POST", "/sandboxes/parent/fork", json={"name": "child"}))["sandbox"]["credentials"]
-    assert 401 == Side(guarded.url, "child").api(fork["private_key"])
-    assert again["control_key"] != fork["control_key"]
-
-
-def test_a_stream_ends_with_its_generation(guarded: Live) -> None:
-    door = side(guarded, "streamed")
-    with httpx2.stream(
-        "GET", f"{door.url}/_sandbox/stream", headers=ADMIN_HEADERS, verify=NO_TLS, timeout=20
-    ) as stream:
-        lines = stream.iter_lines()
-        assert "retry" in next(lines)
-        door.rotate()
-        assert all(line == "" or line.split(":")[0] in ("event", "id", "data") for line in lines)  # and it ends
 
 
 def test_a_rotation_survives_a_restart(tmp_path: Path) -> None:
@@ -383,16 +286,3 @@ def test_the_key_of_a_pay_page_is_in_no_journal(guarded: Live) -> None:
         found = door.control("GET", path)
         assert 200 == found.status_code
         assert key not in found.text
-
-
-def test_the_console_and_the_command_show_the_pay_page(guarded: Live) -> None:
-    door = side(guarded, "shown")
-    order = door.order()
-    address = door.pay_url(order)
-    asked = ["--server", guarded.url, "--sandbox", "shown", "--admin-key", ADMIN]
-    assert address in CliRunner().invoke(main, ["orders", "show", order["id"], *asked]).output
-    with closing(Console(guarded.url, "shown")) as browser:
-        question = browser.open(f"/console/data/orders/{order['id']}")
-        found = browser.send(question, "Open", key=door.credentials()["control_key"])
-        link = next(each for each in found.links if "/pay/" in each)
-        assert (200, address) == (browser.follow(found, link).status, browser.follow(found, link).url)

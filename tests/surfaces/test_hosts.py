@@ -3,7 +3,6 @@
 import pytest
 
 from stub_server.http.access import Hosts
-from stub_server.kernel.text import host_name
 
 from ..conftest import Serve
 from ..support.live import Live
@@ -79,30 +78,6 @@ def test_health_and_qr_images_are_for_every_host(live: Live, prefix: str, path: 
     assert expected == answer.status
 
 
-@pytest.mark.parametrize("path", ["/s/rebound/_sandbox/health", "/_sandbox/health"])
-def test_a_foreign_host_makes_no_worlds(live: Live, path: str) -> None:
-    headers = [] if path.startswith("/s/") else [("X-Sandbox", "rebound")]
-    answer = Door(live.port, "", "x").ask("GET", path, host="evil.example", headers=headers)
-    refused(answer, 404, "sandbox_not_found")
-    assert live.app.sandboxes.find("rebound") is None
-
-
-def test_a_request_without_a_host_is_answered(door: Door) -> None:
-    """Old and simple clients leave it out; no browser does."""
-    head = f"GET {door.prefix}/v2/customers HTTP/1.0\r\nAuthorization: Bearer {door.token}\r\n\r\n"
-    assert exchange(door.port, "GET", head.encode()).status == 200
-
-
-@pytest.mark.parametrize(
-    ("host", "expected"),
-    [("dev.box", 200), ("DEV.BOX:8080", 200), ("[2001:db8::7]", 200), ("sub.dev.box", 403), ("dev.box.evil", 403)],
-)
-def test_the_user_names_further_hosts(serve: Serve, host: str, expected: int) -> None:
-    """`--allow-host`, for a proxy or a name in a hosts file."""
-    live = serve(allow_hosts=("dev.box", "[2001:DB8:0::7]:4600"), auth="lenient")
-    assert status(Door(live.port, "", "x"), host) == expected
-
-
 def test_an_allowed_host_names_no_new_sandbox_and_has_no_control_surface(serve: Serve) -> None:
     """What a proxy lets through may come from anywhere: the control surface asks for --admin-key there, as ever."""
     live = serve(allow_hosts=("dev.box", "[2001:DB8:0::7]:4600"), auth="lenient")
@@ -119,15 +94,6 @@ def test_a_server_for_others_is_called_by_any_name(serve: Serve, host: str, sett
     """There the credential decides: it does not follow from the seed."""
     live = serve(**settings, auth="lenient")
     assert status(Door(live.port, "", "x"), host) == 200
-
-
-@pytest.mark.parametrize(
-    ("header", "name"),
-    [("A.Example:80", "a.example"), ("a.example.", "a.example"), ("[2001:DB8:0::7]:8", "2001:db8::7")],
-)
-def test_port_and_case_and_spelling_make_no_difference(header: str, name: str) -> None:
-    assert name == host_name(header)
-    assert Hosts([header], loopback=True).admits((f"[{name}]" if ":" in name else name).encode())
 
 
 def test_a_host_is_refused_as_often_as_it_is_named() -> None:

@@ -48,18 +48,6 @@ def test_every_file_is_written_where_its_tool_reads_it(tmp_path: Path, tool: str
     assert sorted(done.output.split()) == sorted(str(tmp_path / "new" / place) for place in templates(tool))
 
 
-def test_every_folder_belongs_to_a_tool() -> None:
-    assert {folder for folders in TOOLS.values() for folder in folders} == {each.name for each in TEMPLATES.iterdir()}
-
-
-def test_two_tools_share_what_is_the_same(tmp_path: Path) -> None:
-    for tool in ("vitest", "playwright"):
-        done = CliRunner().invoke(main, ["init", tool, str(tmp_path)])
-        assert done.exit_code == 0, done.output
-    assert "server.ts" not in done.output
-    assert templates("vitest") | templates("playwright") == written(tmp_path)
-
-
 def test_a_file_that_exists_is_named_and_none_is_written(tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text("mine")
     done = CliRunner().invoke(main, ["init", "schemathesis", str(tmp_path)])
@@ -75,13 +63,6 @@ def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["init", "schemathesis", str(tmp_path / "new")])
     assert (2, True) == (done.exit_code, "sandbox_hooks.py exists already" in done.output)
     assert not elsewhere.exists()
-
-
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    done = CliRunner().invoke(main, ["init", "schemathesis", str(tmp_path / "file" / "below")])
-    assert done.exit_code == 2
-    assert "Error:" in done.output
 
 
 @pytest.mark.check
@@ -103,12 +84,6 @@ def test_the_compose_file_keeps_its_schema_and_starts_a_server_that_others_can_c
     assert [403, 200] == [answer.status_code for answer in found]
 
 
-@pytest.mark.check
-@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
-def test_a_workflow_keeps_its_schema(file: Path) -> None:
-    fits("vendor.github-workflows", file)
-
-
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
 def test_a_workflow_names_actions_by_their_commits_and_may_only_read(file: Path) -> None:
     """Whoever owns an action can move a tag of it."""
@@ -117,12 +92,6 @@ def test_a_workflow_names_actions_by_their_commits_and_may_only_read(file: Path)
     assert used
     assert [] == [action for action in used if re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action) is None]
     assert "read" == yaml.safe_load(text)["permissions"]["contents"]
-
-
-def test_the_page_on_ci_shows_the_workflow() -> None:
-    """`test_docs_ci.py` runs its steps."""
-    file = TEMPLATES / "github-actions" / ".github" / "workflows" / "sandbox-tests.yml"
-    assert f"```yaml\n{file.read_text(encoding='utf-8')}```" in (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.check

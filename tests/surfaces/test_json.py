@@ -61,23 +61,6 @@ def test_json_that_is_no_object_is_422(door: Door, customer_id: str, body: bytes
     assert "body" in fields(refused(answer, 422, "validation_error"))
 
 
-def test_32_levels_are_read_and_judged_by_the_schema(door: Door, customer_id: str) -> None:
-    body = b'{"name":' + b"[" * 31 + b"]" * 31 + b"}"
-    answer = door.ask("PUT", f"/v2/customers/{customer_id}", body)
-    assert fields(refused(answer, 422, "validation_error")) == {"name": "type"}
-
-
-def test_many_brackets_side_by_side_are_not_deep(door: Door, customer_id: str) -> None:
-    body = b'{"name":[' + b",".join([b"[]"] * 500) + b"]}"
-    refused(door.ask("PUT", f"/v2/customers/{customer_id}", body), 422, "validation_error")
-
-
-def test_brackets_inside_a_text_are_text(door: Door, customer_id: str) -> None:
-    answer = door.send("PUT", f"/v2/customers/{customer_id}", {"metadata": {"note": "[{" * 100}})
-    assert answer.status == 200
-    assert answer.json()["customer"]["metadata"] == {"note": "[{" * 100}
-
-
 def test_of_two_members_with_one_name_the_last_wins(door: Door, customer_id: str) -> None:
     answer = door.ask("PUT", f"/v2/customers/{customer_id}", b'{"name": "First", "name": "Second"}')
     assert (200, "Second") == (answer.status, answer.json()["customer"]["name"])
@@ -91,17 +74,6 @@ def test_text_is_stored_as_sent(door: Door, customer_id: str, text: str) -> None
     answer = door.send("PUT", f"/v2/customers/{customer_id}", {"name": text})
     assert (200, text) == (answer.status, answer.json()["customer"]["name"])
     assert door.ask("GET", f"/v2/customers/{customer_id}").json()["customer"]["name"] == text
-
-
-def test_nul_in_a_text_is_refused_by_the_schema(door: Door, customer_id: str) -> None:
-    answer = door.ask("PUT", f"/v2/customers/{customer_id}", rb'{"name": "A\u0000B", "metadata": {"k": "\u0000"}}')
-    assert fields(refused(answer, 422, "validation_error")) == {"name": "format", "metadata.k": "format"}
-
-
-def test_a_length_counts_characters_and_not_bytes(door: Door, customer_id: str) -> None:
-    assert door.send("PUT", f"/v2/customers/{customer_id}", {"name": "\U0001f600" * 120}).status == 200
-    answer = door.send("PUT", f"/v2/customers/{customer_id}", {"name": "\U0001f600" * 121})
-    assert fields(refused(answer, 422, "validation_error")) == {"name": "max"}
 
 
 def plan(**changes: object) -> dict[str, object]:
@@ -120,23 +92,10 @@ def judged(door: Door, number: str, member: str = "interval_count") -> object:
     return fields(refused(answer, 422, "validation_error"))[member]
 
 
-@pytest.mark.parametrize("number", ["1", "36"])
-def test_an_integer_is_an_integer(door: Door, number: str) -> None:
-    assert judged(door, number) == "taken"
-
-
 @pytest.mark.parametrize("number", ["1.0", "1e0", "10e-1", "1.5", '"1"', "true", "[1]"])
 def test_nothing_else_is_an_integer(door: Door, number: str) -> None:
     """Draft 4: 1.0 is a number and no integer."""
     assert judged(door, number) == "type"
-
-
-@pytest.mark.parametrize(
-    "number",
-    ["0", "-1", "37", "9223372036854775807", "18446744073709551615", "-9223372036854775808", "9" * 30, "1e300"],
-)
-def test_an_integer_out_of_range_is_out_of_range(door: Door, number: str) -> None:
-    assert judged(door, number) in ("min", "max")
 
 
 @pytest.mark.parametrize(
@@ -193,17 +152,7 @@ def test_a_hundred_thousand_unknown_members_get_a_short_answer(door: Door, custo
     assert 1 <= len(refused(answer, 422, "validation_error")["details"]) <= 100
 
 
-def test_a_huge_wrong_value_is_not_said_back_whole(door: Door, customer_id: str) -> None:
-    answer = door.send("PUT", f"/v2/customers/{customer_id}", {"email": "x" * 500_000, "n" * 100_000: 1})
-    refused(answer, 422, "validation_error")
-    assert len(answer.body) < 3_000
-
-
 def test_read_only_fields_are_unknown_in_a_request(door: Door, customer_id: str) -> None:
     body = {"name": "Ana", "id": customer_id, "createdAt": "2026-11-20T14:32:05.123Z"}
     answer = door.send("PUT", f"/v2/customers/{customer_id}", body)
     assert fields(refused(answer, 422, "validation_error")) == {"id": "unknown_field", "createdAt": "unknown_field"}
-
-
-def test_an_empty_change_is_refused(door: Door, customer_id: str) -> None:
-    refused(door.ask("PUT", f"/v2/customers/{customer_id}", b"{}"), 422, "validation_error")

@@ -1,8 +1,7 @@
 """The way of a request: each layer alone, before a next one that only notes what reaches it; and the whole list."""
 
-import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,18 +9,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from connexion.middleware import ConnexionMiddleware
 
 from stub_server.app import create_app
-from stub_server.calls.call import CALL, Call, Caller
-from stub_server.calls.reply import Streamed
-from stub_server.engine.draft import Draft
-from stub_server.engine.step import Cause
-from stub_server.faults.fault_rules import Effect
-from stub_server.http.dispatch import Endpoint
 from stub_server.http.monitor import Limits
-from stub_server.http.routing import Application, Routing
-from stub_server.kernel.problem import BadRequest, Refusal
+from stub_server.http.routing import Application
 from stub_server.settings import Settings
 
 from ..support.live import FROZEN, NO_TLS, serving
@@ -29,7 +20,6 @@ from ..support.make import customer_body
 
 pytestmark = pytest.mark.check
 ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
-HOST = {"host": "127.0.0.1:4600"}
 
 
 def name_of(layer: Any) -> str:
@@ -51,282 +41,6 @@ def test_the_page_on_architecture_lists_the_layers_as_the_code_has_them(database
 def app() -> Application:
     """An application whose layers are built one by one."""
     return create_app(replace(FROZEN, rate_limit=(2, 60), scenario="empty"))
-
-
-class Endpoints(Routing):
-    """The operations that Routing knows, by base path and id."""
-
-    def __init__(self, app: Any) -> None:
-        super().__init__(app)
-        self.known: dict[tuple[str, str], Endpoint] = {}
-
-    def add(self, method: str, path: str, endpoint: Endpoint) -> None:
-        super().add(method, path, endpoint)
-        self.known[endpoint.base, endpoint.operation.id] = endpoint
-
-
-class Alone:
-    """One layer, and the requests that it passed on."""
-
-    def __init__(self, app: Application, name: str, then: Callable[[Call], Awaitable[None]] | None = None) -> None:
-        """`then` is what the next layer does."""
-        self.app, self.passed, self.sent = app, list[Call](), list[dict[str, Any]]()
-
-        async def following(scope: Any, receive: Any, send: Any) -> None:
-            self.passed.append(scope[CALL])
-            if then is not None:
-                await then(scope[CALL])
-
-        layers = [layer for layer in app.middlewares if name_of(layer) == name]
-        assert layers or name == "Dispatch"
-        self._stack = ConnexionMiddleware(app.app if name == "Dispatch" else following, middlewares=layers)
-        self._stack.apis = app.apis
-        self._endpoints = Endpoints(following)
-        for api in app.apis:
-            self._endpoints.add_api(api.specification, base_path=api.base_path, **api.kwargs)
-
-    def ask(
-        self, method: str, path: str, *, headers: dict[str, str] | None = None, operation: str = "", **known: Any
-    ) -> Call:
-        """Have a request reach the layer, as the layers before it leave it; `known` are attributes of its call."""
-        body, further = known.pop("body", b""), known.pop("scope", {})
-        sent = [(name.encode(), value.encode()) for name, value in (HOST | (headers or {})).items()]
-        target, _, query = path.partition("?")
-        call = Call(method, target, query.encode(), sent, self.app.sandboxes.default, self.app.server)
-        if known.pop("begun", True):
-            call.begin()
-        merchant = call.sandbox.store.merchant
-        call.caller = Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
-        if operation:
-            call.endpoint = self._endpoints.known["", operation]
-        for name, value in known.items():
-            setattr(call, name, value)
-        scope = {
-            "type": "http", "http_version": "1.1", "method": method, "path": target, "raw_path": target.encode(),
-            "query_string": query.encode(), "headers": sent, "extensions": {}, CALL: call,
-        } | further  # fmt: skip
-
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def send(message: dict[str, Any]) -> None:
-            self.sent.append(message)
-
-        asyncio.run(self._stack(scope, receive, send))
-        self.holds_call = CALL in scope
-        return call
-
-    def refused(self, *asked: Any, **known: Any) -> str:
-        """The code of a request that is refused and not passed on."""
-        before = len(self.passed)
-        with pytest.raises(Refusal) as caught:
-            self.ask(*asked, **known)
-        assert before == len(self.passed)
-        return caught.value.code
-
-
-def test_request_context_sends_what_the_layers_leave(app: Application) -> None:
-    async def answer(call: Call) -> None:
-        call.begin()
-        if call.path == "/refused":
-            raise BadRequest("No.", code="malformed_request")
-        call.answer = 200, [(b"content-length", b"2")], (b"{}",), b"{}"
-
-    layer = Alone(app, "RequestContext", answer)
-    layer.ask("GET", "/here", begun=False)
-    start, body = layer.sent
-    assert (200, b"{}") == (start["status"], body["body"])
-    layer.sent.clear()
-    layer.ask("GET", "/refused", begun=False)
-    assert (400, True) == (layer.sent[0]["status"], b"malformed_request" in layer.sent[1]["body"])
-    assert {b"x-request-id", b"vary"} <= {name for name, _ in layer.sent[0]["headers"]}
-    assert not layer.holds_call, "an idle connection keeps the scope of its last request"
-
-
-def test_request_context_ends_a_stream_that_it_cannot_send(app: Application) -> None:
-    """The sandbox has lost what the request saw, while it was answered."""
-
-    async def pieces() -> AsyncGenerator[bytes, None]:
-        yield b"{}"
-
-    chunks = pieces()
-
-    async def answer(call: Call) -> None:
-        call.begin()
-        call.trace.began = 0
-        call.stream = Streamed(chunks, b"application/json")
-
-    world = app.sandboxes.default
-    world.is_undone = True
-    try:
-        Alone(app, "RequestContext", answer).ask("GET", "/here", begun=False)
-    finally:
-        world.is_undone = False
-    with pytest.raises(StopAsyncIteration):
-        asyncio.run(anext_of(chunks))
-
-
-async def anext_of(chunks: AsyncGenerator[bytes, None]) -> bytes:
-    """The next piece."""
-    return await anext(chunks)
-
-
-def test_host_policy_refuses_other_names_and_deliveries(app: Application) -> None:
-    layer = Alone(app, "HostPolicy")
-    assert "host_not_allowed" == layer.refused("GET", "/v2/plans", headers={"host": "evil.example"})
-    assert "delivery_not_allowed" == layer.refused("POST", "/v2/plans", headers={"webhook-id": "evt_1"})
-    layer.ask("GET", "/_sandbox/health", headers={"host": "evil.example"})
-    layer.ask("GET", "/v2/plans")
-    assert 2 == len(layer.passed)
-
-
-def test_sandbox_selection_takes_the_prefix_and_begins_the_trace(app: Application) -> None:
-    layer = Alone(app, "SandboxSelection")
-    call = layer.ask("GET", "/s/default/v2/plans", begun=False)
-    assert ("/s/default", "/v2/plans", "/v2/plans") == (call.prefix, call.path, call.trace.path)
-    assert "sandbox_not_found" == layer.refused("GET", "/s/nobody/_sandbox/clock", begun=False)
-    assert (307, 1) == (layer.ask("GET", "/s/default", begun=False).answer[0], len(layer.passed))
-    pending = layer.ask("POST", "/s/fresh/v2/plans", begun=False).pending
-    assert pending is not None
-    assert app.sandboxes.find("fresh") is None
-
-
-def test_forwarding_passes_on_what_is_held_here(database: str) -> None:
-    app = create_app(replace(FROZEN, scenario="empty", store=database))
-    layer = Alone(app, "Forwarding")
-    layer.ask("GET", "/v2/plans")
-    assert 1 == len(layer.passed)
-    assert "malformed_request" == layer.refused("GET", "/v2/plans", headers={"x-sandbox-hop": "x"})
-    assert "store_unavailable" == layer.refused("GET", "/v2/plans", holder="http://127.0.0.1:1", holder_sandbox="team")
-    assert "store_unavailable" == layer.refused("GET", "/v2/plans", holder="http://127.0.0.1:1", is_hop=True)
-    app.sandboxes.persistence.close()
-
-
-def test_access_policy_answers_preflights_and_guards_the_controls(app: Application) -> None:
-    layer = Alone(app, "AccessPolicy")
-    asked = {"origin": "http://localhost:3000", "access-control-request-method": "GET"}
-    assert 204 == layer.ask("OPTIONS", "/v2/plans", headers=asked).answer[0]
-    assert "admin_key_required" == layer.refused("GET", "/_sandbox/clock", headers={"origin": "https://evil.example"})
-    layer.ask("GET", "/v2/plans", headers={"origin": "https://evil.example"})
-    assert 1 == len(layer.passed)
-
-
-def test_due_jobs_come_before_the_request() -> None:
-    app = create_app(FROZEN)
-    world, layer = app.sandboxes.default, Alone(app, "DueJobs")
-    draft = Draft(world, world.store, Cause("control", "", "setting a timer"))
-    draft.at(world.clock.now, "order.expire", draft.ids.uuid())
-    draft.record()
-    number = world.log.number
-    call = layer.ask("GET", "/v2/plans")
-    assert number < world.log.number == call.trace.before
-    world.is_broken = True
-    assert "sandbox_unavailable" == layer.refused("GET", "/v2/plans")
-    layer.ask("POST", "/_sandbox/reset")
-
-
-def test_rate_limit_counts_requests_to_the_api(app: Application) -> None:
-    layer = Alone(app, "RateLimit")
-    said = [dict(layer.ask("GET", "/v2/plans").limits)[b"ratelimit"] for _ in range(2)]
-    assert [b'"default";r=1;t=60', b'"default";r=0;t=60'] == said
-    assert "rate_limited" == layer.refused("GET", "/v2/plans")
-    assert () == layer.ask("GET", "/_sandbox/clock").limits
-
-
-def test_pages_answer_what_is_no_operation(app: Application) -> None:
-    layer = Alone(app, "Pages")
-    page = layer.ask("GET", "/openapi.json")
-    assert (200, False, 0) == (page.answer[0], page.is_kept, len(layer.passed))
-    assert "method_not_allowed" == layer.refused("POST", "/openapi.json")
-    layer.ask("GET", "/v2/plans")
-    assert 1 == len(layer.passed)
-
-
-def test_routing_finds_the_operation(app: Application) -> None:
-    layer = Alone(app, "Routing")
-    call = layer.ask("GET", "/v2/plans/some-id")
-    assert (("some-id",), "getPlan") == (call.path_values, call.trace.operation)
-    assert "route_not_found" == layer.refused("GET", "/v2/planes")
-    assert "method_not_allowed" == layer.refused("DELETE", "/v2/plans")
-    assert [(b"allow", b"GET, HEAD, OPTIONS, POST")] == layer.ask("OPTIONS", "/v2/plans").answer[1]
-
-
-def test_fault_injection_refuses_on_demand(app: Application) -> None:
-    layer = Alone(app, "FaultInjection")
-    asked = {"x-sandbox-simulate": "rate_limited"}
-    assert "rate_limited" == layer.refused("GET", "/v2/plans", headers=asked, operation="listPlans")
-    assert layer.ask("GET", "/v2/plans", operation="listPlans").faults is None
-
-
-def test_security_turns_the_credential_into_a_caller(app: Application) -> None:
-    layer = Alone(app, "Security")
-    assert "missing_credentials" == layer.refused("GET", "/v2/plans", operation="listPlans")
-    world = app.sandboxes.default
-    token = {"authorization": f"Bearer {app.server.ready_token(world)}"}
-    call = layer.ask("GET", "/v2/plans", headers=token, operation="listPlans")
-    assert call.caller is not None
-    assert world.store.merchant.id == call.caller.merchant_id
-
-
-def test_validation_passes_on_checked_arguments(app: Application) -> None:
-    layer = Alone(app, "Validation")
-    call = layer.ask("GET", "/v2/plans?limit=3", operation="listPlans")
-    assert 3 == call.arguments["query"]["limit"]
-    assert "validation_error" == layer.refused("GET", "/v2/plans?limit=x", operation="listPlans")
-    json = {"content-type": "application/json"}
-    assert "malformed_json" == layer.refused("POST", "/v2/plans", operation="createPlan", headers=json, body=b"{")
-
-
-def test_body_faults_act_on_valid_requests(app: Application) -> None:
-    before = Alone(app, "FaultInjection")
-    layer = Alone(app, "BodyFaults")
-    asked = before.ask("GET", "/v2/plans", operation="listPlans", headers={"x-sandbox-delay": "0"})
-    injection = asked.faults
-    injection.of_body = list
-    of_rule = {"body": [Effect("rule", {"status": 503, "code": "simulated_fault"})]}
-    assert "simulated_fault" == layer.refused("GET", "/v2/plans", faults=injection, arguments=of_rule)
-    dropped = before.ask("GET", "/v2/plans", operation="listPlans", headers={"x-sandbox-delay": "0"}).faults
-    dropped.of_body = list
-    layer.ask("GET", "/v2/plans", faults=dropped, arguments={"body": [Effect("rule", {"drop_connection": "before"})]})
-    assert 0 == len(layer.passed)
-    layer.ask("GET", "/v2/plans")
-    assert 1 == len(layer.passed)
-
-
-def test_first_use_creates_the_pending_sandbox(app: Application) -> None:
-    pending = Alone(app, "SandboxSelection").ask("POST", "/s/brand-new/v2/plans", begun=False).pending
-    call = Alone(app, "FirstUse").ask("POST", "/v2/plans", pending=pending, sandbox=pending)
-    assert (None, pending) == (call.pending, app.sandboxes.find("brand-new"))
-    assert call.created is not None
-
-
-def test_time_travel_replaces_the_sandbox(app: Application) -> None:
-    layer = Alone(app, "TimeTravel")
-    call = layer.ask("GET", "/v2/plans", operation="listPlans", headers={"x-sandbox-as-of": "0"})
-    assert call.sandbox is not app.sandboxes.default
-    refused = layer.refused("POST", "/v2/plans", operation="createPlan", headers={"x-sandbox-as-of": "0"})
-    assert "malformed_request" == refused
-    assert layer.ask("GET", "/v2/plans", operation="listPlans").sandbox is app.sandboxes.default
-
-
-def test_idempotency_hands_the_key_on_and_answers_what_is_saved(app: Application) -> None:
-    layer, dispatch = Alone(app, "Idempotency"), Alone(app, "Dispatch")
-    asked: dict[str, Any] = {"headers": {"idempotency-key": "one"}, "operation": "createCustomer"}
-    asked["arguments"] = {"body": customer_body()}
-    call = layer.ask("POST", "/v2/customers", **asked)
-    assert call.reply_key is not None
-    first = dispatch.ask("POST", "/v2/customers", reply_key=call.reply_key, **asked)
-    assert 201 == first.answer[0]
-    again = layer.ask("POST", "/v2/customers", **asked)
-    assert (1, 201, first.answer[3]) == (len(layer.passed), again.answer[0], again.answer[3])
-    assert (b"idempotent-replayed", b"true") in again.answer[1]
-
-
-def test_dispatch_records_change_and_answer(app: Application) -> None:
-    before = app.sandboxes.default.log.number
-    layer = Alone(app, "Dispatch")
-    call = layer.ask("POST", "/v2/customers", operation="createCustomer", arguments={"body": customer_body()})
-    assert (201, before + 1) == (call.answer[0], app.sandboxes.default.log.number)
 
 
 # -- one left out

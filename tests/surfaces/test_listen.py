@@ -3,7 +3,6 @@
 import json
 import queue
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -20,8 +19,8 @@ from standardwebhooks.webhooks import Webhook
 from stub_server.cli import main
 
 from ..support.forked import Popen
-from ..support.live import NO_TLS, Live
-from ..support.make import Json, Maker
+from ..support.live import Live
+from ..support.make import Maker
 from ..support.receiver import Receiver, receiving
 from ..support.relay import relaying
 
@@ -162,76 +161,6 @@ def test_nothing_is_lost_and_nothing_sent_twice_over_a_bad_network(
         assert 0 == running.stopped(signal.SIGTERM)
 
 
-def test_a_receiver_that_is_away_is_waited_for(live: Live, sandbox_name: str, make_customer: Maker) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with listening(live.url, sandbox_name, "--forward-to", f"http://127.0.0.1:{port}/hook") as running:
-        running.line()
-        made = [make_customer()["id"] for _ in range(3)]
-        assert f"No answer from http://127.0.0.1:{port}/hook (connection_refused)" in running.notice()
-        with receiving(port) as receiver:
-            assert "The receiver is back." == running.notice()
-            until(lambda: len(receiver.requests) == 3)
-            assert made == received(receiver)
-            assert ["200"] * 3 == [running.line().split()[2] for _ in made]
-        assert 0 == running.stopped()
-
-
-def test_an_event_that_is_not_taken_is_told_and_exits_1(
-    live: Live, sandbox_name: str, make_customer: Maker, receiver: Receiver
-) -> None:
-    """It is not repeated: the receiver has had it. So it is with one that nobody has had at the end."""
-    receiver.status = 500
-    with listening(live.url, sandbox_name, "--forward-to", receiver.url) as running:
-        running.line()
-        make_customer()
-        assert "500" == running.line().split()[2]
-        receiver.status = 200
-        make_customer()
-        assert "200" == running.line().split()[2]
-        assert 2 == len(receiver.requests)
-        assert 1 == running.stopped()
-    with listening(live.url, sandbox_name, "--forward-to", "http://127.0.0.1:9/") as running:
-        running.line()
-        make_customer()
-        running.notice()
-        assert 1 == running.stopped()
-
-
-def test_events_are_shown_whole_and_for_programs(
-    live: Live, sandbox_name: str, make_customer: Maker, receiver: Receiver
-) -> None:
-    with (
-        listening(live.url, sandbox_name, "--print") as plain,
-        listening(live.url, sandbox_name, "--print", "--json", "--forward-to", receiver.url) as programs,
-    ):
-        assert f"Events of the sandbox {sandbox_name}" == plain.line()
-        ready = json.loads(programs.line())
-        assert (sandbox_name, receiver.url) == (ready["sandbox"], ready["forward_to"])
-        assert ready["signing_key"].startswith("whsec_")
-        customer = make_customer()
-        assert "customer.created" == plain.line().split()[1]
-        event: Json = json.loads(plain.line())
-        assert customer == event["data"]["customer"]
-        told = json.loads(programs.line())
-        assert (event, "customer.created", event["id"], 200, None) == tuple(
-            told[name] for name in ("event", "type", "id", "status", "error")
-        )
-        assert json.loads(receiver.requests[0].body) == event
-        assert [0, 0] == [plain.stopped(), programs.stopped()]
-
-
-def test_a_reset_is_told_and_followed(
-    live: Live, sandbox_name: str, control: httpx2.Client, make_customer: Maker
-) -> None:
-    with listening(live.url, sandbox_name, "--print", "--json") as running:
-        running.line()
-        assert 200 == control.post("/reset").status_code
-        assert "reset" in running.notice()
-        customer = make_customer()
-        assert customer["id"] == json.loads(running.line())["event"]["data"]["customer"]["id"]
-
-
 def test_what_cannot_be_followed_exits_2_and_says_why(live: Live) -> None:
     for args, says in (
         ((), "--print to show them"),
@@ -245,36 +174,3 @@ def test_what_cannot_be_followed_exits_2_and_says_why(live: Live) -> None:
     ):
         said = CliRunner().invoke(main, ["listen", *args])
         assert (2, True) == (said.exit_code, says in " ".join(said.output.split())), said.output
-
-
-@pytest.mark.parametrize(
-    ("verb", "code"),
-    [(("listen", "--print"), 1), (("certify", "http://127.0.0.1:9/hook"), 2), (("requests", "list"), 1)],
-    ids=["listen", "certify", "requests list"],
-)
-def test_a_mistyped_sandbox_is_refused_and_not_made(
-    live: Live, sandbox_name: str, control: httpx2.Client, verb: tuple[str, ...], code: int
-) -> None:
-    assert 200 == control.get("/health").status_code
-    for slip, hint in ((sandbox_name + "q", f" Did you mean {sandbox_name}?"), ("nowhere-at-all", "")):
-        said = CliRunner().invoke(main, [*verb, "--server", live.url, "--sandbox", slip])
-        told = f"Error: There is no sandbox {slip}.{hint} GET /s/{slip}/_sandbox/credentials creates it."
-        assert (code, told) == (said.exit_code, said.output[: len(told)])
-        assert live.app.sandboxes.find(slip) is None
-
-
-def test_a_server_that_stops_waits_for_no_follower(sandbox_name: str) -> None:
-    """Which gets its answer at once instead of being cut off."""
-    command = [sys.executable, "-m", "stub_server", "--port", "0", "--log", "quiet"]
-    with Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        url = next(line for line in server.stdout if line.startswith("curl ")).split("'")[1].partition("/v2")[0]
-        answers: queue.Queue[int] = queue.Queue()
-        follow = f"{url}/_sandbox/events?wait=60"
-        threading.Thread(target=lambda: answers.put(httpx2.get(follow, timeout=60, verify=NO_TLS).status_code)).start()
-        time.sleep(0.5)
-        server.send_signal(signal.SIGTERM)
-        begun = time.monotonic()
-        assert 0 == server.wait(PATIENCE)
-        assert time.monotonic() - begun < 20
-        assert 200 == answers.get(timeout=5)

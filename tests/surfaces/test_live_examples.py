@@ -8,15 +8,13 @@ import pytest
 from stub_server.contract.document import Operation
 
 from ..support.contract import document
-from ..support.examples import bodies, path_examples, path_ids, raw, requests
+from ..support.examples import bodies, raw, requests
 from ..support.live import Live
 from ..support.wire import Door, Header
 from .conftest import door_to
 
 OPERATIONS = tuple(document().operations.values())
-WITH_ID = [operation for operation in OPERATIONS if "{" in operation.path]
 STRANGER: list[Header] = [("Origin", "https://elsewhere.example")]
-ENDING = [operation for operation in WITH_ID if operation.method == "DELETE" or operation.id == "archiveProject"]
 
 
 @pytest.fixture
@@ -36,25 +34,6 @@ def test_each_can_be_sent_one_after_the_other(fresh: Door) -> None:
     ]
     assert [] == [(name, path, answer.body) for name, path, answer in answers if answer.status >= 300]
     assert len(answers) > len(OPERATIONS)
-
-
-@pytest.mark.parametrize("operation", WITH_ID, ids=lambda operation: operation.id)
-def test_an_id_in_a_path_has_an_example_for_each_of_the_request_or_the_answer(live: Live, operation: Operation) -> None:
-    """Tools pair examples of one name."""
-    contract = door_to(live, "surfaces").ask("GET", "/openapi.json").json()
-    found = raw(contract, operation)
-    names = bodies(contract, found.get("requestBody", {})) or bodies(contract, found["responses"]["200"])
-    assert names
-    assert list(names) == list(path_examples(contract, operation))
-
-
-@pytest.mark.parametrize("operation", ENDING, ids=lambda operation: operation.id)
-def test_what_ends_a_record_is_shown_another_than_what_reads_it(live: Live, operation: Operation) -> None:
-    contract = door_to(live, "surfaces").ask("GET", "/openapi.json").json()
-    (ended,) = path_ids(contract, operation)
-    stem = operation.path.partition("}")[0]
-    readers = [other for other in WITH_ID if other.method == "GET" and other.path.startswith(stem)]
-    assert [] == [other.id for other in readers if ended in path_ids(contract, other)]
 
 
 def shown(contract: Any, operation: Operation) -> Iterator[tuple[str, Any]]:

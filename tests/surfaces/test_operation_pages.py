@@ -15,9 +15,7 @@ from ..conftest import Serve
 from ..support.contract import document
 from ..support.explained import pasted
 from ..support.live import NO_TLS, Live
-from ..support.refusal import refused
 from ..support.short import some
-from ..support.wire import Door
 
 pytestmark = pytest.mark.check
 
@@ -30,7 +28,6 @@ STATEFUL = {
     "resumeSubscription": [409],  # the example is not to be canceled
     "verifyRequests": [409],  # such requests were not made
 }
-LINK = re.compile(r'(?:href|src)="([^"]+)"')
 NAME = re.compile(r'<code class="name"><span>([^<]*)</span>([^<]+)</code>(\s*<strong class="required">)?')
 COMMAND = re.compile(r'<pre id="curl"[^>]*>(.*?)</pre>', re.DOTALL)
 BLANK = re.compile(r"Replace <code>")
@@ -150,55 +147,6 @@ def test_every_call_that_a_page_of_a_control_shows_works(serve: Serve, tmp_path:
     assert len(statuses) > 40
 
 
-@pytest.mark.parametrize("ident", ["getOrder", "createPixOrder", "payOrder"])
-def test_the_call_is_to_the_world_below_whose_prefix_the_page_was_opened(
-    live: Live, sandbox_name: str, ident: str
-) -> None:
-    """With the ids and the key of that world."""
-    base = f"{live.url}/s/{sandbox_name}"
-    mine = httpx2.get(f"{base}/_sandbox/credentials", verify=NO_TLS).json()
-    shown = command(page(base, ident))
-    assert f" {base}/" in shown
-    assert any(ident in shown for ident in mine["sample"].values())
-    assert (mine["private_key"] in shown) is (ident in API.operations)
-    other = command(page(live.url, ident))
-    assert f" {live.url}/{'v2' if ident in API.operations else '_sandbox'}/" in other
-    assert mine["private_key"] not in other
-
-
-def test_a_page_names_the_sandbox_that_a_header_chose(live: Live, sandbox_name: str) -> None:
-    shown = page(live.url, "getSandbox", **{"x-sandbox": sandbox_name})
-    assert f"in sandbox {sandbox_name}" in words(shown)
-    assert f"/sandboxes/{sandbox_name}" in command(shown)
-    assert "in sandbox" not in words(page(live.url, "getSandbox"))
-
-
-def test_an_operation_for_people_alone_is_called_with_a_jwt(live: Live) -> None:
-    """A private key would be refused."""
-    assert "Authorization: Bearer eyJ" in command(page(live.url, "createApiKey"))
-    assert "Authorization: Bearer sk_" in command(page(live.url, "listOrders"))
-
-
-def test_every_link_of_a_page_answers(live: Live) -> None:
-    """Links are relative, so that they hold below a prefix too."""
-    with httpx2.Client(base_url=f"{live.url}/s/front/docs/", verify=NO_TLS, timeout=30) as client:
-        found = {link for ident in ("createPixOrder", "payOrder") for link in LINK.findall(client.get(ident).text)}
-        assert {"../", "../static/copy.js", "getOrder", "inspectOrder"} <= found
-        assert [] == [link for link in found if link.startswith(("/", "http"))]
-        assert {} == {link: status for link in found if (status := client.get(link).status_code) != 200}
-    live.app.sandboxes.forget("front")
-
-
-def test_a_page_needs_nothing_from_elsewhere(live: Live) -> None:
-    """It works offline, and its policy is that of the front page."""
-    answer = httpx2.get(f"{live.url}/docs/createPixOrder", verify=NO_TLS)
-    policy = answer.headers["content-security-policy"]
-    assert httpx2.get(f"{live.url}/", verify=NO_TLS).headers["content-security-policy"] == policy
-    assert "unsafe" not in policy
-    assert [] == [link for link in LINK.findall(answer.text) if "//" in link]
-    assert [] == re.findall(r"<script>|\bstyle=|\bon[a-z]+=", answer.text)
-
-
 @pytest.mark.promise("key-on-operation-pages")
 @pytest.mark.parametrize(
     ("settings", "headers"),
@@ -233,27 +181,6 @@ def test_whoever_has_the_admin_key_is_shown_a_key(serve: Serve) -> None:
     assert "Bearer sk_" in shown
 
 
-@pytest.mark.parametrize("prefix", ["", "/s/front"])
-def test_an_unknown_operation_is_refused_with_the_one_that_was_meant(live: Live, prefix: str) -> None:
-    door = Door(live.port, prefix, "")
-    for written, meant in (("creatPixOrder", "createPixOrder"), ("PAYORDER", "payOrder")):
-        told = refused(door.ask("GET", f"/docs/{written}"), 404, "route_not_found")["message"]
-        assert f"There is no operation {written}. Did you mean {prefix}/docs/{meant}?" in told
-    told = refused(door.ask("GET", "/docs/zzz"), 404, "route_not_found")["message"]
-    assert f"There is no operation zzz. {prefix}/ lists every operation." == told
-    refused(door.ask("POST", "/docs/createOrder"), 405, "method_not_allowed")
-    live.app.sandboxes.forget("front")
-
-
-@pytest.mark.parametrize("path", ["/docs", "/docs/", "/swagger", "/redoc"])
-@pytest.mark.parametrize("prefix", ["", "/s/front"])
-def test_where_documentation_is_looked_for_leads_to_the_front_page(live: Live, prefix: str, path: str) -> None:
-    moved = httpx2.get(f"{live.url}{prefix}{path}", verify=NO_TLS)
-    assert (307, f"{prefix}/", b"") == (moved.status_code, moved.headers["location"], moved.content)
-    assert 405 == httpx2.post(f"{live.url}{prefix}{path}", verify=NO_TLS).status_code
-    live.app.sandboxes.forget("front")
-
-
 @pytest.fixture(scope="module")
 def overlaid(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Live:
     file = tmp_path_factory.mktemp("overlay") / "overlay.yaml"
@@ -275,26 +202,3 @@ def test_html_in_a_contract_is_text(overlaid: Live) -> None:
     assert "<script>" not in html
     assert "<script>alert(1)</script> Use GET & listCustomers ." in words(html)
     assert "<script>alert('field')</script>" in words(html)
-
-
-def test_a_schema_inside_itself_is_shown_once(overlaid: Live) -> None:
-    names = [unescape(above + name) for above, name, _ in NAME.findall(page(overlaid.url, "createCustomer"))]
-    assert ["family", "family.surname", "family.parents"] == [n for n in names if n.startswith("family")][:3]
-    assert [] == [name for name in names if "parents[]" in name]
-
-
-def test_an_operation_of_an_overlay_is_listed_and_opens(overlaid: Live) -> None:
-    """Though its tag is declared nowhere, it has no summary, and nobody knows its status."""
-    front = httpx2.get(f"{overlaid.url}/", verify=NO_TLS).text
-    assert '<a href="docs/listCoupons">listCoupons</a>' in front
-    text = words(page(overlaid.url, "listCoupons"))
-    assert "GET /v2/coupons" in text
-    assert "499 Gone." in text
-
-
-def test_a_page_says_what_becomes_of_unknown_fields(live: Live, serve: Serve) -> None:
-    """Of the API; the controls refuse them in any case."""
-    lax = serve(unknown_fields="ignore")
-    told = [words(page(url, ident)) for url in (live.url, lax.url) for ident in ("createCustomer", "advanceClock")]
-    assert [True, True, False, True] == ["is refused with 422, unknown_field" in text for text in told]
-    assert [False, False, True, False] == ["are dropped" in text for text in told]

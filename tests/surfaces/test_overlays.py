@@ -9,7 +9,6 @@ from stub_server.contract.source import ContractError
 from stub_server.settings import Settings
 
 from ..conftest import Serve
-from ..support.contract import document
 from ..support.make import customer_body
 from ..support.refusal import fields, refused
 from ..support.short import some
@@ -59,28 +58,6 @@ actions:
           x-scopes: ["orders:read"]
           responses: { "200": { description: Coupons. } }
 """
-BY_PATH = """\
-overlay: 1.0.0
-info: { title: A parameter of a path, version: "1" }
-actions:
-  - target: $.paths
-    update:
-      /v2/coupons/{couponId}:
-        parameters:
-          - { name: couponId, in: path, required: true, schema: { type: string } }
-        get:
-          operationId: getCoupon
-          tags: [Coupons]
-          security: [{ bearer: [] }]
-          responses: { "200": { description: A coupon. } }
-"""
-STATUS = """\
-overlay: 1.0.0
-info: { title: Creating answers 200, version: "1" }
-actions:
-  - target: $.components.schemas.CustomerCreate.required
-    update: [phones]
-"""
 
 
 @pytest.fixture
@@ -119,57 +96,12 @@ def test_an_added_field_is_taken_and_validated(overlaid: Door) -> None:
     assert overlaid.send("PUT", f"/v2/customers/{ident}", {"nickname": "Nina"}).status == 200
 
 
-@pytest.mark.parametrize("overlaid", [[ENUM]], indirect=True, ids=["enum"])
-def test_a_tightened_enum_refuses_what_it_took(overlaid: Door) -> None:
-    company = customer_body(document="11222333000181", type="company")
-    assert fields(refused(overlaid.send("POST", "/v2/customers", company), 422, "validation_error")) == {"type": "enum"}
-    assert overlaid.send("POST", "/v2/customers", customer_body(type="individual")).status == 201
-
-
-@pytest.mark.parametrize("overlaid", [[STATUS]], indirect=True, ids=["required"])
-def test_an_array_is_appended_to(overlaid: Door) -> None:
-    body = customer_body()
-    del body["phones"]
-    assert fields(refused(overlaid.send("POST", "/v2/customers", body), 422, "validation_error")) == {
-        "phones": "required"
-    }
-    assert "name" in fields(refused(overlaid.send("POST", "/v2/customers", {}), 422, "validation_error"))
-
-
 @pytest.mark.parametrize("overlaid", [[OPERATION]], indirect=True, ids=["operation"])
 def test_an_operation_without_behaviour_is_501(overlaid: Door) -> None:
     answer = overlaid.ask("GET", "/v2/coupons")
     assert (501, "not_implemented") == (answer.status, answer.json()["code"])
     assert answer.json()["request_id"] == answer.header("x-request-id")
     refused(overlaid.ask("GET", "/v2/coupons", token=None), 401, "missing_credentials")
-
-
-@pytest.mark.parametrize("overlaid", [[BY_PATH]], indirect=True, ids=["path"])
-def test_parameters_of_a_path_are_those_of_its_operations(overlaid: Door) -> None:
-    assert 501 == overlaid.ask("GET", "/v2/coupons/a").status
-    (parameter,) = overlaid.ask("GET", "/openapi.json").json()["paths"]["/v2/coupons/{couponId}"]["get"]["parameters"]
-    assert "couponId" == parameter["name"]
-
-
-@pytest.mark.parametrize(
-    "overlaid", [[BY_PATH.replace("/v2/coupons/{", "/v2/customers/x{")]], indirect=True, ids=["in part"]
-)
-def test_a_segment_that_is_templated_in_part_takes_no_other_path(overlaid: Door) -> None:
-    answer = overlaid.ask("GET", "/v2/customers/5ab3361d-3eac-47e3-b01d-3c9969450711")
-    assert (404, "not_found") == (answer.status, answer.json()["code"])
-
-
-@pytest.mark.parametrize("overlaid", [[OPERATION]], indirect=True, ids=["operation"])
-def test_an_operation_of_an_overlay_is_assumed_unless_it_says_more(overlaid: Door) -> None:
-    """It need not tell its `x-basis`: what describes the contract describes it too."""
-    told = overlaid.ask("GET", "/api-keys/info").json()["info"]["contract"]
-    assert len(document().operations) + 1 == told["total_operations"]
-    root = Door(overlaid.port, "", overlaid.token)
-    assert root.ask("GET", "/").status == 200
-    report = root.ask("GET", "/_sandbox/assumptions").json()
-    assert report["documented_operations"] == 4
-    (found,) = (entry["text"] for entry in report["assumptions"] if entry["subject"] == "listCoupons")
-    assert found.endswith(": method, path, request, response.")
 
 
 @pytest.mark.parametrize("overlaid", [[FIELD, ENUM]], indirect=True, ids=["two"])
@@ -250,23 +182,6 @@ def test_a_broken_overlay_stops_the_start_with_place_and_reason(tmp_path: Path, 
     assert str(caught.value).startswith(str(file))
 
 
-def test_a_list_whose_parameters_are_taken_away_still_answers(serve: Serve, tmp_path: Path) -> None:
-    """The page has its usual size, and a filter that the server does not know is named in a warning."""
-    overlay = tmp_path / "fewer.yaml"
-    overlay.write_text(
-        "overlay: 1.0.0\n"
-        "info: { title: t, version: 1.0.0 }\n"
-        "actions:\n"
-        "  - { target: \"$.paths['/v2/customers'].get.parameters[0]\", remove: true }\n"
-        "  - target: \"$.paths['/v2/customers'].get.parameters[?@.name == 'document_type']\"\n"
-        "    update: { name: documentType }\n"
-    )
-    door = door_to(serve(overlays=(overlay,)))
-    answer = door.ask("GET", "/v2/customers?documentType=cnpj")
-    assert (200, 20) == (answer.status, len(answer.json()["customers"]))
-    assert answer.header("x-sandbox-warnings") == "filter_without_effect:documentType"
-
-
 MOVED = """\
 overlay: 1.0.0
 info: { title: Customers are listed elsewhere, version: "1" }
@@ -304,18 +219,6 @@ def moved(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Door:
     file = tmp_path_factory.mktemp("overlays") / "moved.yaml"
     file.write_text(MOVED, encoding="utf-8")
     return door_to(serve(overlays=(file,)))
-
-
-def test_a_list_bound_to_a_path_without_parameters_answers(moved: Door) -> None:
-    """The page has its usual size."""
-    answer = moved.ask("GET", "/v2/clients")
-    assert (200, 20) == (answer.status, len(answer.json()["customers"]))
-
-
-def test_a_parameter_that_no_behaviour_knows_changes_nothing(moved: Door) -> None:
-    """It is accepted, as the contract says."""
-    ident = moved.ask("GET", "/v2/clients").json()["customers"][0]["id"]
-    assert moved.ask("GET", f"/v2/customers/{ident}?expand=orders").status == 200
 
 
 def test_what_only_the_corrected_contract_allows_is_501(moved: Door) -> None:

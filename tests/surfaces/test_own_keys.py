@@ -7,10 +7,8 @@ import httpx2
 import pytest
 
 from stub_server.data.keys import MAIN_ID, derive_keys, pair_of
-from stub_server.sandboxes import entry
 from stub_server.sandboxes.entry import keys_of
 
-from ..conftest import Serve
 from ..support.live import NO_TLS, Live
 from ..support.refusal import refused
 from ..support.wire import Door
@@ -61,37 +59,6 @@ def test_seeded_keys_differ_by_sandbox_and_records_do_not(live: Live, worlds: tu
     assert (default["public_key"], default["private_key"]) == pair_of(secret, live.settings.seed, MAIN_ID)
 
 
-def test_the_same_name_and_seed_give_the_same_keys(live: Live, worlds: tuple[Door, Door]) -> None:
-    before = credentials(live, WORLDS[0])
-    assert worlds[0].ask("POST", "/_sandbox/reset").status == 200
-    after = credentials(live, WORLDS[0])
-    assert before["private_key"] == after["private_key"]
-    assert worlds[0].ask("GET", "/v2/customers", token=after["private_key"]).status == 200
-
-
-@pytest.mark.parametrize("half", ["private_key", "public_key"])
-def test_a_seeded_key_finds_its_world(live: Live, worlds: tuple[Door, Door], half: str) -> None:
-    """Either half, as the scheme is spelled in any case."""
-    one = worlds[0]
-    made = one.send("POST", "/v2/customers", {"name": "Só aqui", "email": "so@example.com", "document": "P4SSKEY1"})
-    assert made.status == 201
-    key = credentials(live, WORLDS[0])[half]
-    info = bare(one, key).ask("GET", "/api-keys/info")
-    assert info.status == 200
-    merchant = bare(one, key).ask("GET", f"/api-keys/merchant/{credentials(live, WORLDS[0])['public_key']}")
-    assert merchant.status == 200
-    if half == "private_key":
-        assert made.json()["customer"]["id"] == customers(bare(one, key))[0]
-        lower = one.ask("GET", "/v2/customers", token=None, headers=[("Authorization", f"bearer {key}")])
-        assert lower.status == 200
-
-
-def test_a_key_of_default_stays_in_default(live: Live) -> None:
-    body = credentials(live, "default")
-    answer = Door(live.port, "", body["private_key"]).ask("GET", f"/v2/orders/{body['sample']['orderId']}")
-    assert answer.status == 200
-
-
 @pytest.mark.promise("credential-of-one-sandbox")
 def test_a_seeded_key_under_another_world_is_refused_and_told_whose_it_is(
     live: Live, worlds: tuple[Door, Door]
@@ -111,18 +78,6 @@ def test_a_seeded_key_under_another_world_is_refused_and_told_whose_it_is(
     assert "one of the sandbox default," in refused(public, 401, "invalid_token")["message"]
 
 
-def test_a_made_key_under_another_world_is_refused_as_one_that_never_was(worlds: tuple[Door, Door]) -> None:
-    """Whose it is would be told to whoever found it."""
-    one, two = worlds
-    made = one.send("POST", "/api-keys", {"name": "Minha", "scopes": ["customers:read"]}).json()["api_key"]
-    for half, nobody, path in (
-        ("private_key", "sk_sandbox_nobody", "/v2/customers"),
-        ("public_key", "pk_no", "/api-keys/info"),
-    ):
-        answers = [two.ask("GET", path, token=token) for token in (made[half], nobody)]
-        assert 1 == len({refused(answer, 401, "invalid_token")["message"] for answer in answers})
-
-
 def test_a_key_that_somebody_made_finds_its_world(worlds: tuple[Door, Door]) -> None:
     """Until it is deleted; a reset takes it away with everything else."""
     one = worlds[0]
@@ -135,14 +90,6 @@ def test_a_key_that_somebody_made_finds_its_world(worlds: tuple[Door, Door]) -> 
     refused(bare(one, keys[0]["private_key"]).ask("GET", "/v2/customers"), 401, "invalid_token")
     assert one.ask("POST", "/_sandbox/reset").status == 200
     refused(bare(one, keys[1]["private_key"]).ask("GET", "/v2/customers"), 401, "invalid_token")
-
-
-def test_a_key_of_a_world_that_is_gone_is_unknown(live: Live) -> None:
-    """It makes no world: what it was of nobody remembers."""
-    key = credentials(live, "keys-gone")["private_key"]
-    live.app.sandboxes.forget("keys-gone")
-    refused(Door(live.port, "", key).ask("GET", "/v2/customers"), 401, "invalid_token")
-    assert live.app.sandboxes.find("keys-gone") is None
 
 
 def test_a_copy_has_seeded_keys_of_its_own_and_leaves_made_ones_to_their_world(live: Live) -> None:
@@ -168,22 +115,3 @@ def test_a_copy_has_seeded_keys_of_its_own_and_leaves_made_ones_to_their_world(l
     sandboxes.keyring.forget("keys-copy")
     assert len(sandboxes.keyring) == ring
     sandboxes.forget("keys-parent")
-
-
-def test_a_key_that_two_worlds_name_is_the_first_ones_and_forgotten_with_it() -> None:
-    ring = entry.Keyring()
-    ring.add("one", ["a", "b"])
-    ring.add("two", ["b", "c", "d"])
-    assert ["one", "one", "two", "two"] == [ring.get(key) for key in "abcd"]
-    ring.forget("two")
-    assert ["one", "one", None, None] == [ring.get(key) for key in "abcd"]
-    ring.forget("one")
-    ring.forget("nobody")
-    assert len(ring) == 0
-
-
-@pytest.mark.check
-def test_lenient_takes_a_key_of_another_world_as_the_seeded_merchant(serve: Serve) -> None:
-    server = serve(auth="lenient")
-    door = Door(server.port, "/s/surfaces", credentials(server, "default")["private_key"])
-    assert door.ask("GET", "/v2/customers?limit=1").status == 200

@@ -7,8 +7,6 @@ import pytest
 
 from stub_server.contract.document import Document
 from stub_server.http import access
-from stub_server.http.access import MOST_CALLERS, RateLimit
-from stub_server.kernel.problem import Limited
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
@@ -85,40 +83,8 @@ def test_callers_do_not_take_from_each_other(caller: httpx2.Client) -> None:
     assert 401 == caller.get("/s/elsewhere/v2/plans").status_code
 
 
-def test_another_spelling_is_no_other_caller(caller: httpx2.Client) -> None:
-    """The scheme in capitals, or more blanks after it."""
-    for spelling in ("Bearer ", "bearer ", "BEARER   "):
-        answer = caller.get("/v2/plans", headers={"Authorization": f"{spelling}one-key"})
-        assert 401 == answer.status_code
-    assert 429 == caller.get("/v2/plans", headers={"Authorization": "beArer one-key"}).status_code
-
-
-def test_the_control_surface_is_not_limited(caller: httpx2.Client) -> None:
-    """A test must be able to steer whatever it has used up."""
-    answers = [caller.get("/_sandbox/clock") for _ in range(6)]
-    assert [200] * 6 == [answer.status_code for answer in answers]
-    assert all("RateLimit" not in answer.headers for answer in answers)
-
-
 def test_the_api_tells_its_limit(server: Live) -> None:
     """And null where there is none, as the contract's example shows."""
     key = httpx2.get(f"{server.url}/_sandbox/credentials", verify=NO_TLS).json()["public_key"]
     info = httpx2.get(f"{server.url}/api-keys/info", verify=NO_TLS, headers={"Authorization": f"Bearer {key}"})
     assert {"requests": 3, "window_seconds": 60} == info.json()["info"]["limits"]["rate_limit"]
-
-
-async def nothing(*_: object) -> None:
-    """The next layer of one that is asked directly."""
-
-
-def test_callers_are_bounded(time: Time) -> None:
-    """Past so many the one that was silent longest is forgotten, and begins anew."""
-    limit = RateLimit(nothing, (1, 60))
-    for number in range(MOST_CALLERS):
-        limit.take("default", b"Bearer %d" % number, None)
-    with pytest.raises(Limited):
-        limit.take("default", b"Bearer 0", None)
-    limit.take("default", b"Bearer one more", None)
-    limit.take("default", b"Bearer 1", None)
-    with pytest.raises(Limited):
-        limit.take("default", b"Bearer 0", None)

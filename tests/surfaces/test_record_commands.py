@@ -8,10 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stub_server.cli import main
-from stub_server.files.package import RECORDING, pack
 from stub_server.settings import Settings
 
-from ..support.files import changed, lines, sealed
+from ..support.files import changed, lines
 from ..support.live import NO_TLS, Live, running
 from ..support.make import Maker
 from ..support.refusal import says
@@ -46,33 +45,6 @@ def test_what_was_recorded_is_replayed_without_a_server(
     said = run("replay", "-", "--json", given=file.read_bytes())
     expected = {"ok": True, "requests": 2, "same": 2, "aside": 0, "aside_by_reason": {}, "request": None, "diff": None}
     assert expected | {"contract": None, "differing": {}} == json.loads(said.output)
-
-
-def test_why_requests_are_left_aside_is_told(to: list[str], api: httpx2.Client, tmp_path: Path) -> None:
-    """In words, and as JSON with the oldest twenty ids of each reason."""
-    assert 200 == api.get("/v2/orders").status_code
-    file = tmp_path / "bug.stub"
-    assert 0 == run("record", "-o", str(file), *to).exit_code
-    *found, (_, request) = lines(file.read_bytes())
-    spoilt = [
-        {"simulated": "fault:flt_1"},
-        {"status": 429, "code": "rate_limited"},
-        {"status": 0},
-        {"operation": "certifyReceiver"},
-        *({"operation": "verifyRequests"} for _ in range(21)),
-    ]
-    idents = [f"req_{number:024x}" for number in range(len(spoilt))]
-    aside = [("request", request | {"id": ident} | other) for ident, other in zip(idents, spoilt, strict=True)]
-    file.write_bytes(sealed([*found, ("request", request), *aside]))
-    said = run("replay", str(file)).output
-    reasons = "fault_rules", "rate_limit", "no_answer", "other_machines"
-    assert says(said, "requests: 26", "same: 1", *reasons, "count: 21")
-    told = json.loads(run("replay", "--json", str(file)).output)
-    expected = {name: {"count": 1, "ids": [ident]} for name, ident in zip(reasons, idents, strict=False)}
-    assert (25, expected | {"earlier_requests": {"count": 21, "ids": idents[4:24]}}) == (
-        told["aside"],
-        told["aside_by_reason"],
-    )
 
 
 def test_the_first_difference_is_shown_as_a_diff(
@@ -115,23 +87,6 @@ def test_what_a_recording_says_cannot_move_the_cursor(to: list[str], make_custom
     assert all(sign.isprintable() for sign in said.output_bytes.decode().replace("\n", ""))
 
 
-def test_wrong_usage_is_two(tmp_path: Path) -> None:
-    assert 2 == run("replay").exit_code
-    assert 2 == run("replay", str(tmp_path / "nothing.stub")).exit_code
-    assert 2 == run("record", "--server", "http://127.0.0.1:9", "-o", str(tmp_path / "x.stub")).exit_code
-
-
-def test_without_a_name_the_file_is_called_as_the_sandbox(
-    to: list[str], make_customer: Maker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    make_customer()
-    told = json.loads(run("record", "--json", *to).output)
-    size = (tmp_path / f"{to[-1]}.stub").stat().st_size
-    assert {"sandbox": to[-1], "file": f"{to[-1]}.stub", "bytes": size} == told
-    assert b"\x1f\x8b" == run("record", "-o", "-", *to).stdout_bytes[:2]
-
-
 def test_a_recording_is_served_and_rewound_to_a_request(to: list[str], make_customer: Maker, tmp_path: Path) -> None:
     made = [make_customer()["id"] for _ in range(2)]
     file = tmp_path / "bug.stub"
@@ -150,9 +105,12 @@ def test_a_recording_is_served_and_rewound_to_a_request(to: list[str], make_cust
     assert [200, 404] == found
 
 
-def test_a_recording_that_does_not_say_how_its_server_was_set_is_not_replayed(tmp_path: Path) -> None:
-    file = tmp_path / "bug.stub"
-    with file.open("w+b") as written:
-        pack(written, [], {"version": "2", "digest": "0" * 64}, secrets=True, kind=RECORDING)
-    told = run("replay", str(file))
-    assert (2, True) == (told.exit_code, "lacks the settings of its server" in told.stderr)
+def test_without_a_name_the_file_is_called_as_the_sandbox(
+    to: list[str], make_customer: Maker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_customer()
+    told = json.loads(run("record", "--json", *to).output)
+    size = (tmp_path / f"{to[-1]}.stub").stat().st_size
+    assert {"sandbox": to[-1], "file": f"{to[-1]}.stub", "bytes": size} == told
+    assert b"\x1f\x8b" == run("record", "-o", "-", *to).stdout_bytes[:2]

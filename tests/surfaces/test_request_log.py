@@ -3,32 +3,23 @@
 import contextlib
 import http.client
 import io
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from threading import Event
 from weakref import ref
 
-import httpx2
 import pytest
 
 from stub_server.engine.journal import Trace
 from stub_server.request_log import AT_ONCE, RequestLog
 
 from ..support.forked import Popen
-from ..support.live import NO_TLS
-from ..support.make import created, order_body
 
 pytestmark = pytest.mark.check
-
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
-KINDS = {str: "string", int: "integer", float: "number", type(None): "null", list: "array of strings"}
 
 
 def status(host: str, path: str, credential: str) -> int:
@@ -78,38 +69,6 @@ def test_a_line_says_what_was_asked_and_answered() -> None:
         "… GET    [alice] /_sandbox/credentials 200 getCredentials …",
         "Stopped by SIGINT.",
     ] == [re.sub(r"(\d\d\d) (\w+) (\w+ )?…", r"\1 \2 \3…", line) for line in lines]
-
-
-def test_lines_for_programs_are_json() -> None:
-    *lines, last = [json.loads(line) for line in told("json")]
-    assert {"stopped": "SIGINT"} == last
-    assert [200, 401, 404, 200] == [line["status"] for line in lines]
-    assert {"time", "request_id", "sandbox", "method", "path", "operation", "status", "code", "ms", "warnings"} == set(
-        lines[0]
-    )
-    assert ["default", "default", "default", "alice"] == [line["sandbox"] for line in lines]
-
-
-def test_the_page_lists_the_members_of_json_lines() -> None:
-    def ask(host: str, key: str) -> None:
-        four_requests(host, key)
-        sample = httpx2.get(f"http://{host}/_sandbox/credentials", verify=NO_TLS).json()["sample"]
-        body = order_body(sample["projectId"], sample["planId"])
-        headers = {"Authorization": f"Bearer {key}", "Origin": "http://shop.example"}
-        created(httpx2.post(f"http://{host}/v2/orders/pix", json=body, headers=headers, verify=NO_TLS))
-
-    *lines, last = [json.loads(line) for line in told("json", ask)]
-    section = PAGE.partition("\n## The log\n")[2]
-    rows = re.findall(r"^\| `(\w+)` \| ([a-z ]+?)(, not always)? \|", section, re.MULTILINE)
-    kinds, optional = {name: kind for name, kind, _ in rows}, {name for name, _, some in rows if some}
-    assert [*kinds] == [*lines[-1], "dropped", *last]
-    for line in lines:
-        assert line.keys() | optional == lines[-1].keys()
-        assert [] == [name for name, value in line.items() if KINDS[type(value)] not in kinds[name].split(" or ")]
-
-
-def test_a_quiet_server_says_nothing() -> None:
-    assert [] == told("quiet")
 
 
 def trace(number: int) -> Trace:
@@ -170,15 +129,3 @@ def test_a_slow_terminal_is_not_waited_for() -> None:
     stream.goes_on.set()
     log.close()
     assert f"… {2 * AT_ONCE} more requests" in stream.getvalue()
-
-
-def test_running_installs_less_than_testing() -> None:
-    """`make run` brings what the server needs; `make test` adds its own tools."""
-    env = {**os.environ, "MAKEFLAGS": ""}
-    commands = {
-        goal: subprocess.run(
-            ["make", "-nB", goal], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=True
-        ).stdout
-        for goal in ("run", "test")
-    }
-    assert {"run": False, "test": True} == {goal: ".[dev]" in text for goal, text in commands.items()}

@@ -52,41 +52,6 @@ def test_requests_are_listed_newest_first(to: list[str], api: httpx2.Client) -> 
     assert ["listPlans"] == [row["operationId"] for row in asked("list", "--limit", "1", *to)["requests"]]
 
 
-def test_each_filter_chooses(to: list[str], api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
-    make_customer()
-    api.get(f"/v2/orders/{UNKNOWN}")
-    api.get("/v2/plans", params={"search": "needle"})
-    control.post("/clock/advance", json={"seconds": 60})
-    late = control.get("/clock").json()["now"]
-    api.get("/v2/products")
-    caller = asked("list", "--limit", "1", *to)["requests"][0]["caller"]
-    everything = ["listProducts", "listPlans", "getOrder", "createCustomer"]
-    for flags, expected in (
-        ((), everything),
-        (("--operation", "getOrder"), everything[2:3]),
-        (("--method", "POST"), everything[3:]),
-        (("--path", "/v2/p*"), everything[:2]),
-        (("--status", "4xx"), everything[2:3]),
-        (("--code", "not_found"), everything[2:3]),
-        (("--caller", caller["kind"]), everything),
-        (("--caller", caller["merchant_id"]), everything),
-        (("--caller", "private_key"), []),
-        (("--since", late), everything[:1]),
-        (("--until", "2000-01-01T00:00:00Z"), []),
-        (("--contains", "needle"), everything[1:2]),
-        (("--control",), ["listProducts", "advanceClock", *everything[1:]]),
-        (("--method", "GET", "--limit", "2"), everything[:2]),
-    ):
-        assert expected == [row["operationId"] for row in asked("list", *flags, *to)["requests"]], flags
-    assert "There are no such requests.\n" == requests("list", "--status", "5xx", *to).output
-
-
-def test_more_than_a_page_is_listed(to: list[str], api: httpx2.Client) -> None:
-    sent = [api.get("/v2/plans").headers["x-request-id"] for _ in range(103)]
-    assert sent[::-1] == [row["id"] for row in asked("list", "--limit", "200", *to)["requests"]]
-    assert sent[:1:-1] == [row["id"] for row in asked("list", "--limit", "101", *to)["requests"]]
-
-
 def test_a_request_is_shown_whole_and_can_be_sent_again(to: list[str], make_customer: Maker, tmp_path: Path) -> None:
     made = make_customer(name="Ana Souza")
     shown = asked("show", "last", *to)["request"]
@@ -103,14 +68,6 @@ def test_a_request_is_shown_whole_and_can_be_sent_again(to: list[str], make_cust
     assert "    name: Ana Souza" in lines
     assert "    authorization: '[redacted]'" in lines
     assert [409] == pasted(lines[-1], tmp_path)
-
-
-def test_a_refused_request_is_shown_with_why(to: list[str], api: httpx2.Client) -> None:
-    refused = api.get(f"/v2/orders/{UNKNOWN}")
-    said = requests("show", "last", *to).output
-    assert "status: 404\ncode: not_found\n" in said
-    assert refused.json()["message"] + "\n" in said
-    assert f"`stub-server explain {refused.headers['x-request-id']} {' '.join(to)}` shows" in said
 
 
 @pytest.mark.promise("no-escape-in-lists")
@@ -148,15 +105,6 @@ def test_an_archive_is_written_to_a_file(to: list[str], api: httpx2.Client, tmp_
     assert 1 == len(json.loads(said.stdout_bytes)["log"]["entries"])
 
 
-def test_without_a_name_the_archive_is_called_as_the_sandbox(
-    to: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    said = requests("har", *to)
-    size = (tmp_path / f"{to[-1]}.har").stat().st_size
-    assert (0, True) == (said.exit_code, says(said.output, f"{to[-1]}.har", f"{size:,} bytes"))
-
-
 @pytest.mark.parametrize("way", ["argument", "file", "stdin"])
 def test_what_holds_exits_0(to: list[str], make_customer: Maker, way: str, tmp_path: Path) -> None:
     make_customer()
@@ -178,60 +126,3 @@ def test_what_does_not_hold_exits_1_with_the_nearest_misses(to: list[str], make_
     as_json = requests("verify", expected, "--json", *to)
     report = json.loads(as_json.stdout)
     assert (1, False, [ident]) == (as_json.exit_code, report["ok"], [miss["id"] for miss in report["nearest"]])
-
-
-def test_a_slip_is_warned_of_and_what_does_not_exist_exits_1(to: list[str]) -> None:
-    said = requests("verify", '{"request": {"path": "/v2/order/pix"}, "times": {"exactly": 0}}', *to)
-    assert (0, "Warning: unknown_path\n") == (said.exit_code, said.stderr)
-    said = requests("verify", '{"request": {"operationId": "createPixOrdr"}, "times": {"exactly": 0}}', *to)
-    assert (1, True) == (said.exit_code, says(said.stdout, "ok: false", "createPixOrdr", "createPixOrder"))
-
-
-def test_all_requests_are_forgotten(to: list[str], api: httpx2.Client) -> None:
-    api.get("/v2/plans")
-    assert 0 == requests("clear", *to).exit_code
-    assert [] == asked("list", *to)["requests"]
-    assert {"deleted": "all"} == asked("clear", *to)
-    none = requests("show", "last", *to)
-    assert (1, True) == (none.exit_code, says(none.stderr, "no requests"))
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (("show", "req_000000000000000000000000"), "The journal has no request with this id"),
-        (("list", "--status", "9xx"), "status"),
-        (("list", "--operation", "nothing"), "operationId"),
-        (("har", "-o", "-", "--since", "yesterday"), "since"),
-        (("verify", '{"times": {"often": 1}, "since": 3}'), "\n  "),
-    ],
-)
-def test_what_the_sandbox_refuses_exits_1(to: list[str], args: tuple[str, ...], said: str) -> None:
-    found = requests(*args, *to)
-    assert (1, True, "") == (found.exit_code, said in found.stderr, found.stdout), found.output
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (("verify", "[1]"), "The expectation is not a JSON object"),
-        (("verify", "{half"), "The expectation is not a JSON object"),
-        (("verify", '{"since": NaN}'), "The expectation is not a JSON object"),
-        (("verify", '{"since": "\\ud800"}'), "The expectation is not a JSON object"),
-        (("verify", "[" * 100_000), "The expectation is not a JSON object"),
-        (("verify", "@/no/such/file"), "/no/such/file: No such file or directory."),
-        (("list", "--limit", "0"), "--limit"),
-        (("show",), "ID|last"),
-        *[
-            ((*verb, "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9")
-            for verb in (("list",), ("show", "last"), ("har", "-o", "-"), ("verify", "{}"), ("clear",))
-        ],
-    ],
-)
-def test_what_cannot_be_meant_or_asked_exits_2(args: tuple[str, ...], said: str) -> None:
-    found = requests(*args)
-    assert (2, True, "") == (found.exit_code, said in found.stderr, found.stdout), found.output
-
-
-def test_a_file_that_cannot_be_written_exits_2(to: list[str], tmp_path: Path) -> None:
-    assert 2 == requests("har", "-o", str(tmp_path / "no" / "where"), *to).exit_code

@@ -66,17 +66,6 @@ def test_head_has_the_headers_of_get_and_no_body(door: Door, customer_id: str, p
     assert [h for h in get.headers if h[0] not in differ] == [h for h in head.headers if h[0] not in differ]
 
 
-def test_head_of_a_refusal_has_no_body(door: Door) -> None:
-    get, head = door.ask("GET", f"/v2/customers/{ID}"), door.ask("HEAD", f"/v2/customers/{ID}")
-    assert (404, 404, b"") == (get.status, head.status, head.body)
-    assert get.header("content-length") == head.header("content-length")
-
-
-def test_head_of_a_path_without_get_is_405(door: Door) -> None:
-    answer = door.ask("HEAD", "/v2/orders/pix")
-    assert (405, "OPTIONS, POST", b"") == (answer.status, answer.header("allow"), answer.body)
-
-
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
 @pytest.mark.parametrize(
     "path", ["/v2/customers/", f"/v2/customers/{ID}/", "/api-keys/", "/v2/orders/pix/", "//v2/customers"]
@@ -105,20 +94,6 @@ def test_a_literal_segment_wins_over_a_template(door: Door, method: str, path: s
     assert answer.header("allow") == allow
 
 
-def test_logs_of_a_webhook_and_a_log_are_told_apart(door: Door) -> None:
-    """`/logs/logs` is the log named logs, which no log can be; only GET is there."""
-    refused(door.ask("GET", "/v2/webhooks/logs/logs"), 404, "not_found")
-    answer = door.ask("DELETE", "/v2/webhooks/logs/logs")
-    refused(answer, 405, "method_not_allowed")
-    assert answer.header("allow") == GETS
-
-
-def test_a_refused_literal_method_calls_no_operation(door: Door) -> None:
-    """`GET /v2/orders/pix` is not getOrder("pix"): that would be a 404 of an order."""
-    body = refused(door.ask("GET", "/v2/orders/pix"), 405, "method_not_allowed")
-    assert "POST" in body["message"]
-
-
 @pytest.mark.parametrize(
     "path",
     [
@@ -131,28 +106,6 @@ def test_a_refused_literal_method_calls_no_operation(door: Door) -> None:
 )  # fmt: skip
 def test_an_unknown_path_is_404_in_the_one_shape(door: Door, path: str) -> None:
     refused(door.ask("GET", path), 404, "route_not_found")
-
-
-def test_an_encoded_slash_is_a_character_of_its_segment(door: Door) -> None:
-    """It parts no segments: this is the customer with a very odd id."""
-    refused(door.ask("GET", "/v2/customers/..%2f..%2fetc%2fpasswd"), 404, "not_found")
-
-
-@pytest.mark.parametrize("path", ["/v2/c%75stomers", "/%76%32/customers", "/v2/customers?"])
-def test_a_percent_encoded_letter_is_the_letter(door: Door, path: str) -> None:
-    """RFC 3986 §6.2.2.2: both spellings are the same path."""
-    answer = door.ask("GET", path)
-    assert answer.status == 200
-
-
-@pytest.mark.parametrize("length", [5_000, 30_000])
-def test_a_very_long_path_is_an_unknown_path(door: Door, length: int) -> None:
-    body = refused(door.ask("GET", "/v2/" + "a" * length), 404, "route_not_found")
-    assert len(body["message"]) < 400
-
-
-def test_a_path_of_very_many_segments_is_an_unknown_path(door: Door) -> None:
-    refused(door.ask("GET", "/a" * 10_000), 404, "route_not_found")
 
 
 def test_an_unknown_path_is_404_before_any_credential_is_asked_for(door: Door) -> None:

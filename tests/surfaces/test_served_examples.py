@@ -21,7 +21,6 @@ FOREIGN: list[Header] = [("Origin", "https://elsewhere.example")]
 LOCAL: list[Header] = [("Origin", "http://localhost:5173")]
 API, CONTROL = "/openapi.json", "/_sandbox/openapi.json"
 FORMS = ("default", "other seed", "empty", "frozen", "advanced", "foreign", "local page", "limited")
-STATES = {state for lifecycle in document().lifecycles.values() for state in lifecycle.states}
 SAID = {
     "deactivateKey": ("api_key", "is_active", False),
     "monthlyPlan": ("plan", "interval", "month"),

@@ -1,6 +1,5 @@
 """Environments and wrong starts: each ends in service, or in one clear line and exit code 2, never in a traceback."""
 
-import errno
 import os
 import re
 import signal
@@ -17,21 +16,18 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import click
-import httpx2
 import orjson
 import pytest
 
 from stub_server.cli import serve
 
 from ..support.forked import Popen, run
-from ..support.live import NO_TLS
 from ..support.short import some
 
 pytestmark = pytest.mark.check
 
 COMMAND = [sys.executable, "-m", "stub_server"]
 PATIENCE = 60
-ROOT = Path(__file__).parents[2]
 EMPTY = ("--port", "0", "--scenario", "empty")
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("STUB_")}
 
@@ -333,13 +329,6 @@ def test_what_can_start_serves(name: str, tmp_path: Path) -> None:
     assert "store-in-the-home" != name or (tmp_path / "store").is_dir()
 
 
-def test_pages_and_pictures_are_made_where_warnings_are_errors(tmp_path: Path) -> None:
-    with started(tmp_path, env={"PYTHONWARNINGS": "error"}) as (_, url):
-        for path in ("/", "/guide/", "/console", "/openapi.json", "/_sandbox/metrics"):
-            answer = httpx2.get(url + path, timeout=PATIENCE, verify=NO_TLS, follow_redirects=True)
-            assert 200 == answer.status_code, (path, answer.text)
-
-
 # -- addresses
 
 
@@ -382,81 +371,7 @@ def test_a_server_that_restarts_on_changes_listens_and_stops_as_others_do(tmp_pa
     assert not (tmp_path / "ready.json").exists()
 
 
-RESOLVER = """
-import socket, sys
-asked = socket.getaddrinfo
-def both(host, port, *rest, **options):
-    found = [asked(each, port, *rest, **options) for each in ("::1", "127.0.0.1")] if host == "localhost" else []
-    return sum(found, []) or asked(host, port, *rest, **options)
-socket.getaddrinfo = both
-made = socket.create_server
-def refuses(address, **options):
-    if address[0] == "::1" and {error}:
-        raise OSError({error}, "no")
-    return made(address, **options)
-socket.create_server = refuses
-from stub_server.__main__ import run
-sys.argv[0] = "stub-server"
-run()
-"""
-"""A machine whose `localhost` has two addresses, of which one may fail."""
-
-
-@of_both_families
-@pytest.mark.parametrize(
-    ("host", "error", "served"),
-    [
-        (["--host", "localhost"], 0, (True, True)),
-        (["--host", "localhost"], errno.EADDRNOTAVAIL, (True, False)),
-        ([], errno.EAFNOSUPPORT, (True, False)),
-        ([], errno.EADDRINUSE, (True, False)),
-    ],
-)
-def test_a_name_has_all_its_addresses_as_far_as_the_machine_has_them(
-    host: list[str], error: int, served: tuple[bool, bool], tmp_path: Path
-) -> None:
-    """Where no free port is free for both, that of IPv4 is enough."""
-    other = shell(f'shift 3; set -- {sys.executable} -c "$MACHINE" "$@"; ')
-    env = {"MACHINE": RESOLVER.replace("{error}", str(error))}
-    with started(tmp_path, *host, env=env, before=other) as (_, url):
-        assert served == both(url)
-
-
-@of_both_families
-@pytest.mark.parametrize("taken", ["127.0.0.1", "::1"])
-def test_a_port_that_is_taken_on_one_address_is_refused(taken: str, tmp_path: Path) -> None:
-    """A client that calls `localhost` would else talk to the other program."""
-    family = socket.AF_INET6 if ":" in taken else socket.AF_INET
-    with socket.create_server((taken, 0), family=family) as other:
-        command = [*COMMAND, "serve", "--scenario", "empty", "--port", str(other.getsockname()[1])]
-        said = refused(run(command, cwd=tmp_path, env=environment({}), timeout=PATIENCE))
-    assert "Address already in use at " in said
-    assert "--port 0 picks a free one." in said
-
-
 # -- ends
-
-
-def test_who_reads_the_banner_may_close_the_pipe(tmp_path: Path) -> None:
-    with started(tmp_path, before=("sh", "-c", '"$@" | head -1 & wait', "sh")) as (process, url):
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("Membership Commerce sandbox")
-        assert answers(url)
-        os.kill(orjson.loads((tmp_path / "ready.json").read_bytes())["pid"], signal.SIGTERM)
-        assert ("", "") == process.communicate(timeout=PATIENCE)
-
-
-@pytest.mark.parametrize("verb", [["assumptions"], ["--help"], ["pay", "--help"], ["export", "-o", "-"]])
-def test_a_verb_whose_output_nobody_reads_ends_as_others_do(verb: list[str], tmp_path: Path) -> None:
-    with started(tmp_path) as (_, url):
-        reader, writer = os.pipe()
-        os.close(reader)
-        env = environment({"STUB_SERVER": url})
-        with Popen([*COMMAND, *verb], env=env, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True) as ended:
-            os.close(writer)
-            assert ended.stderr is not None
-            assert "" == ended.stderr.read()
-        assert 141 == ended.returncode
 
 
 @pytest.mark.parametrize(

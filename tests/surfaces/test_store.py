@@ -1,12 +1,9 @@
 """--store DIR: what was answered is there after a restart, however the process ended; what a start refuses."""
 
 import os
-import re
-import shlex
 import shutil
 import sqlite3
 import stat
-import subprocess
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -15,25 +12,21 @@ from typing import Any
 from unittest.mock import patch
 
 import httpx2
-import orjson
 import pytest
 
 from stub_server.app import create_app
-from stub_server.files.package import BadFile
 from stub_server.http.routing import Application
-from stub_server.persistence import commits, sql
-from stub_server.persistence.sql import FORMAT, StoreError, chained, sandbox, sum_of
-from stub_server.persistence.sqlite import DATABASE, SqliteSession
+from stub_server.persistence import commits
+from stub_server.persistence.sql import FORMAT, StoreError, sum_of
+from stub_server.persistence.sqlite import DATABASE
 
 from ..engine.inside import Inside
 from ..engine.state import same
 from ..engine.state import state as facts
-from ..journeys.hooks import clients
-from ..support.files import exported, lines, sealed
-from ..support.live import FROZEN, NO_TLS, running, small_scenario
+from ..support.files import exported
+from ..support.live import FROZEN, NO_TLS, small_scenario
 from ..support.make import HELD, created, customer_body, order_body
-from ..support.overlays import overlay, shortened
-from ..support.processes import PATIENCE, ROOT, Process
+from ..support.processes import Process
 from ..support.receiver import receiving
 from ..support.refusal import says
 from ..support.short import some
@@ -130,61 +123,6 @@ def test_what_was_answered_is_there_after_a_restart(tmp_path: Path, how: str) ->
         assert (False, ["customer.created"]) == (followed["began_anew"], [e["type"] for e in followed["events"]])
 
 
-def test_reset_import_and_steps_after_them_are_kept(tmp_path: Path) -> None:
-    with store(tmp_path, *NOW) as server:
-        with server.control() as control:
-            file = exported(control)
-            assert 200 == control.post("/reset", json={"scenario": "empty", "seed": 7}).status_code
-        with server.api() as api:
-            created(api.post("/v2/customers", json=customer_body()))
-        with server.control("carried") as control:
-            headers = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
-            assert 200 == control.post("/import", content=file, headers=headers).status_code
-        with server.api("carried") as api:
-            created(api.post("/v2/customers", json=customer_body()))
-        with server.control() as control:
-            assert 200 == control.post("/reset").status_code
-        before = [told(server, name) for name in ("default", "carried")]
-        server.kill()
-    with server:
-        with server.control() as control:  # by when they were made, however often they were replaced since
-            listed = control.get("/sandboxes").json()["sandboxes"]
-        assert ["carried", "default"] == [sandbox["name"] for sandbox in listed]
-        assert before == [told(server, name) for name in ("default", "carried")]
-        assert ["empty", str(tmp_path / "small.yaml")] == [found["sandbox"]["scenario"] for found in before]
-
-
-def test_steps_can_be_had_after_a_restart(tmp_path: Path) -> None:
-    with store(tmp_path, *NOW) as server:
-        with server.api() as api:
-            for _ in range(5):
-                created(api.post("/v2/customers", json=customer_body()))
-        server.kill()
-    with server, server.control() as control:
-        body = {"name": "earlier", "step": 3}
-        made = created(control.post("/sandboxes/default/fork", json=body))["sandbox"]
-        now = control.get("/sandboxes/default").json()["sandbox"]
-        assert (3, 2) == (made["step"], now["records"] - made["records"])
-
-
-def test_a_rewind_is_kept_and_can_be_undone_after_a_restart(tmp_path: Path) -> None:
-    with store(tmp_path, *NOW) as server:
-        with server.api() as api, server.control() as control:
-            for _ in range(4):
-                created(api.post("/v2/customers", json=customer_body()))
-            full = exported(control)
-            assert 200 == control.post("/rewind", json={"to_step": 2}).status_code
-            feed = control.get("/events", params={"wait": 0}).json()["next"]
-            before = told(server)
-        server.kill()
-    with server, server.control() as control:
-        assert before == told(server)
-        assert not control.get("/events", params={"after": feed}).json()["began_anew"]
-        assert 200 == control.post("/rewind", json={"to_step": 4}).status_code
-        records = [line for line in lines(full) if line[0] == "record"]
-        assert records == [line for line in lines(exported(control)) if line[0] == "record"]
-
-
 def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) -> None:
     """Of the steps that it holds none is left, so that the directory is bounded and starts are fast."""
     settings = replace(FROZEN, scenario="empty", history=100, store=tmp_path / "store")
@@ -262,50 +200,6 @@ def test_deliveries_go_on_after_a_restart_and_what_was_held_stays_held(tmp_path:
             assert resumed.post("/webhooks/drain").json()["complete"]
             assert 0 == resumed.get("/health").json()["deliveries"]["held"]
             assert len(receiver.requests) >= 3
-
-
-def test_a_running_clock_catches_up_and_each_overdue_delivery_gets_one_attempt(tmp_path: Path) -> None:
-    """The machine was off for a month: the bills of the time were made at their instants, and told once."""
-    with receiving() as receiver:
-        receiver.status = 500
-        with store(tmp_path) as server:
-            with server.api() as api, server.control() as control:
-                sample = control.get("/credentials").json()["sample"]
-                hook = {"url": receiver.url, "events": ["customer.created"]}
-                ours = created(api.post("/v2/webhooks", json=hook))["webhook"]["id"]
-                created(api.post("/v2/customers", json=customer_body()))
-                order = created(place(api, sample))
-                assert 200 == control.post(f"/orders/{order['id']}/pay").status_code
-                control.post("/webhooks/drain")
-                since = control.get("/clock").json()["now"]
-            server.kill()
-        _pass(tmp_path / "store" / DATABASE, 30 * 86_400_000)
-        receiver.requests.clear()
-        with server, server.control() as control, server.api() as api:
-            assert control.get("/clock").json()["now"] > since
-            assert control.post("/webhooks/drain").json()["complete"]
-            assert 1 == len(receiver.requests)
-            (log,) = api.get("/v2/webhooks/logs", params={"status": "retrying", "webhookId": ours}).json()["logs"]
-            assert 2 == log["attempt_count"]
-            told = control.get("/events", params={"limit": 100}).json()["events"]
-            due = [event for event in told if event["type"] == "order.expired" and event["timestamp"] > since]
-            assert due, [event["type"] for event in told]
-            assert 200 == control.get("/invariants").status_code
-
-
-def _pass(database: Path, ms: int) -> None:
-    """Let time pass in a directory whose server is off: the running clock of its sandbox is so much further ahead."""
-    with closing(SqliteSession(database)) as session:
-        found = sandbox(session, "default")
-        assert found is not None
-        number, kept = found
-        (_, _, before), (place, line, _) = session.run("select * from steps order by place")[-2:]
-        step = orjson.loads(line)
-        step["step"]["clock"]["offset"] += ms
-        line = orjson.dumps(step)
-        kept = kept._replace(chain=chained(line, before))
-        session.run("update steps set line = ?, sum = ? where place = ?", line, kept.chain, place)
-        session.run("update sandboxes set chain = ?, sum = ? where id = ?", kept.chain, sum_of(*kept), number)
 
 
 def test_a_directory_in_use_is_refused_and_free_again_after_a_kill(tmp_path: Path) -> None:
@@ -396,35 +290,6 @@ def test_a_damaged_directory_is_told_in_a_line_and_nothing_of_it_is_lost(tmp_pat
         assert total == api.get("/v2/customers").json()["pagination"]["total"]
 
 
-def test_a_file_is_no_directory(tmp_path: Path) -> None:
-    (tmp_path / "store").write_text("mine", encoding="utf-8")
-    assert "this is a file. Name a directory." in refusal(tmp_path / "store")
-    assert "mine" == (tmp_path / "store").read_text(encoding="utf-8")
-
-
-def test_a_key_of_a_sandbox_that_is_gone_is_written_nowhere(tmp_path: Path) -> None:
-    """A key may be made as its sandbox is deleted. That is no store that cannot be written."""
-    left(tmp_path)
-    with closing(SqliteSession(tmp_path / DATABASE)) as session:
-        assert set() == sql.commit(session, sql.Batch([sql.key_entered("a-key", 999)]), 0)
-        assert [] == session.run("select * from credentials where credential = 'a-key'")
-
-
-def test_a_directory_without_its_database_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
-    left(tmp_path)
-    (tmp_path / DATABASE).unlink()
-    assert says(refusal(tmp_path), DATABASE)
-
-
-def test_records_that_do_not_fit_the_served_contract_stop_the_start_with_a_list(tmp_path: Path) -> None:
-    left(tmp_path / "store")
-    strict = overlay(tmp_path, shortened("Customer", 12))
-    said = store(tmp_path, "--overlay", str(strict)).refused()
-    assert says(said, "default")
-    assert 1 == said.count("\n  customers /name: ")
-    left(tmp_path / "store")
-
-
 @pytest.mark.promise("store-of-its-owner")
 def test_a_directory_is_its_owners_alone(tmp_path: Path) -> None:
     with store(tmp_path, *NOW) as server:
@@ -444,22 +309,6 @@ def test_a_directory_that_others_may_read_is_told_at_the_start(tmp_path: Path) -
         assert "readable by other users" not in server.stop()
 
 
-def test_tokens_of_a_server_for_others_serve_after_a_restart(tmp_path: Path) -> None:
-    """Its secret is random, and kept."""
-    flags = ("--host", "0.0.0.0", "--admin-key", "k", *NOW)  # noqa: S104 - a public bind is tested, shut by its key
-    with store(tmp_path, *flags) as server:
-        headers = {"X-Sandbox-Admin-Key": "k"}
-        url = f"{server.url}/_sandbox/credentials"
-        before = httpx2.get(url, headers=headers, verify=NO_TLS).json()
-        server.kill()
-    with server:
-        after = httpx2.get(url, headers=headers, verify=NO_TLS).json()
-        assert before["private_key"] == after["private_key"]
-        for credential in (before["jwt"], before["private_key"]):
-            own = {"Authorization": f"Bearer {credential}"}
-            assert 200 == httpx2.get(f"{server.url}/v2/customers", headers=own, verify=NO_TLS).status_code
-
-
 def test_every_answer_waits_for_the_disk_where_that_is_asked_for(tmp_path: Path) -> None:
     with store(tmp_path, *NOW, "--sync", "always") as server:
         with server.api() as api:
@@ -468,49 +317,3 @@ def test_every_answer_waits_for_the_disk_where_that_is_asked_for(tmp_path: Path)
         server.kill()
     with server:
         assert before == told(server)
-
-
-def test_a_file_is_begun_with_once_and_what_is_stored_goes_on(tmp_path: Path) -> None:
-    """Each start put the file in the place of what had been done since."""
-    path = tmp_path / "my bug.sandbox"
-    with running(replace(FROZEN, scenario="empty")) as live, clients(live) as (_, control):
-        path.write_bytes(exported(control))
-    with Process("--store", str(tmp_path / "store"), "--restore", str(path)) as server:
-        assert "--restore" not in server.banner
-        with server.api() as api:
-            created(api.post("/v2/customers", json=customer_body()))
-        before = told(server)
-        server.kill()
-    with server:
-        assert before == told(server)
-        assert "--restore has no effect" in server.banner
-        (told_command,) = re.findall("`(.*)`", server.banner)
-        assert (
-            0
-            == subprocess.run(
-                shlex.split(told_command), cwd=ROOT, capture_output=True, timeout=PATIENCE, check=False
-            ).returncode
-        )
-        with server.api() as api:
-            assert [] == api.get("/v2/customers").json()["customers"]
-
-
-def test_a_server_begins_with_a_file(tmp_path: Path) -> None:
-    with running(FROZEN) as live, clients(live) as (api, control):
-        created(api.post("/v2/customers", json=customer_body()))
-        file = exported(control, history=True)
-    (tmp_path / "bug.sandbox").write_bytes(file)
-    with Process("--restore", str(tmp_path / "bug.sandbox")) as other, other.control() as control:
-        shown = control.get("/sandboxes/default").json()["sandbox"]
-        assert (1, True) == (shown["step"], shown["frozen"])
-        assert file == exported(control, history=True)
-    (tmp_path / "bug.sandbox").write_bytes(file[:-20])
-    with pytest.raises(BadFile, match="it is truncated"):
-        create_app(replace(FROZEN, restore=tmp_path / "bug.sandbox"))
-    found = lines(file)
-    found[3][1]["public"]["surprise"] = 1
-    (tmp_path / "bug.sandbox").write_bytes(sealed(found))
-    assert "\n  " in other.refused()
-    (tmp_path / "bug.sandbox").unlink()
-    os.mkfifo(tmp_path / "bug.sandbox")
-    assert "not a regular file" in other.refused()

@@ -1,23 +1,16 @@
 """The contract as strangers read it, with fixed examples; a sandbox shows its records to those who may read all."""
 
-import io
-import socket
-from collections.abc import Iterator
-from contextlib import ExitStack
 from functools import cache
-from statistics import median
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
 
 from stub_server.console.examples import with_examples_of_parameters
-from stub_server.request_log import RequestLog
 
 from ..conftest import Serve
 from ..support.contract import document, parsed
 from ..support.live import Live
-from ..support.wire import Answer, Door, Header, connect
+from ..support.wire import Answer, Door, Header
 from .conftest import door_to
 
 pytestmark = pytest.mark.check
@@ -74,16 +67,6 @@ def test_a_public_server_shows_strangers_no_record(public: Live, credentials: An
         assert is_fixed(door.ask("GET", path, headers=[(f"X-Sandbox-{name}-Key", "wrong")]))
 
 
-def test_a_key_that_may_not_read_all_is_shown_no_record(public: Live, credentials: Any) -> None:
-    owner = Door(public.port, "", credentials["jwt"])
-    scopes = ["plans:read"]
-    restricted = [{"scopes": scopes}, {"allowed_projects": [credentials["sample"]["projectId"]]}]
-    every = [scope["name"] for scope in document().scopes if scope["assignable"]]
-    for number, limits in enumerate(restricted):
-        made = owner.send("POST", "/api-keys", {"name": f"Partner {number}", "scopes": every} | limits).json()
-        assert is_fixed(Door(public.port, "", made["api_key"]["private_key"]).ask("GET", "/openapi.json"))
-
-
 def test_a_page_of_an_operation_shows_strangers_the_examples_of_the_contract(public: Live, credentials: Any) -> None:
     samples = [*credentials["sample"].values(), credentials["public_key"], credentials["private_key"]]
     door = Door(public.port, "", "")
@@ -92,31 +75,6 @@ def test_a_page_of_an_operation_shows_strangers_the_examples_of_the_contract(pub
         assert [] == [value for value in samples if value in page]
     order = document().raw["x-example-records"]["orderId"][0]
     assert order in door.ask("GET", "/docs/getOrder").body.decode()
-
-
-@pytest.mark.parametrize("origin", [FOREIGN, "null"])
-@pytest.mark.parametrize("path", FILES)
-def test_any_page_reads_the_contract_of_a_local_server_with_fixed_examples(door: Door, path: str, origin: str) -> None:
-    """With a credential too: the credentials of a local server follow from its seed."""
-    for token in (None, door.token):
-        answer = door.ask("GET", path, headers=[("Origin", origin)], token=token)
-        assert (origin, True) == (answer.header("access-control-allow-origin"), is_fixed(answer))
-    asked: list[Header] = [("Origin", origin), ("Access-Control-Request-Method", "GET")]
-    assert origin == door.ask("OPTIONS", path, headers=asked, token=None).header("access-control-allow-origin")
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1:5173", "localhost:3000", "[::1]:8080"])
-def test_a_page_of_another_local_port_sees_the_records_of_a_local_server(door: Door, host: str) -> None:
-    """An application under development asks for ids that exist."""
-    answer = door.ask("GET", "/openapi.json", headers=[("Origin", f"http://{host}")], token=None)
-    assert not is_fixed(answer)
-    assert f"http://{host}" == answer.header("access-control-allow-origin")
-
-
-def test_a_local_page_sees_no_record_of_a_public_server_without_a_credential(public: Live) -> None:
-    """It is a page of the caller's machine, which is not this one."""
-    local: list[Header] = [("Origin", "http://127.0.0.1:5173")]
-    assert is_fixed(Door(public.port, "", "").ask("GET", "/openapi.json", headers=local))
 
 
 def test_a_page_of_this_server_and_a_named_one_with_a_credential_see_records(serve: Serve) -> None:
@@ -128,60 +86,3 @@ def test_a_page_of_this_server_and_a_named_one_with_a_credential_see_records(ser
     assert not is_fixed(door.ask("GET", "/openapi.json", headers=named))
     embedded: list[Header] = [("Sec-Fetch-Site", "cross-site")]
     assert is_fixed(door.ask("GET", "/openapi.json", headers=embedded, token=None))
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "says"),
-    [
-        ("GET", "/v2/plans", f"origin {FOREIGN} was refused, --cors-origin {FOREIGN} allows it"),
-        ("OPTIONS", "/v2/plans", f"origin {FOREIGN} was refused, --cors-origin {FOREIGN} allows it"),
-        ("GET", "/_sandbox/clock", f"origin {FOREIGN} was refused, --cors-origin {FOREIGN} allows it"),
-        ("OPTIONS", "/_sandbox/clock", f"origin {FOREIGN} was refused, --cors-origin {FOREIGN} allows it"),
-        ("GET", "/openapi.json", None),
-        ("GET", "/_sandbox/health", None),
-    ],
-)
-def test_the_terminal_says_which_origin_was_refused(serve: Serve, method: str, path: str, says: str | None) -> None:
-    live, lines = serve(), io.StringIO()
-    log = RequestLog("requests", lines)
-    live.app.server.listeners.append(log)
-    headers: list[Header] = [("Origin", FOREIGN), ("Access-Control-Request-Method", "GET")]
-    Door(live.port, "", "").ask(method, path, headers=headers, token=None)
-    until = monotonic() + 10
-    while not (found := [line for line in lines.getvalue().splitlines() if f" {path} " in line]):
-        assert monotonic() < until
-        log.flush()
-    (line,) = found
-    assert ("origin" in line, says is None or line.endswith(says)) == (says is not None, True)
-
-
-def waits(door: Door, seconds: float) -> list[float]:
-    """How long each of a client's requests takes, on a connection of its own."""
-    found: list[float] = []
-    until = monotonic() + seconds
-    while monotonic() < until:
-        begun = monotonic()
-        assert 200 == door.ask("GET", "/v2/plans?limit=1").status
-        found.append(monotonic() - begun)
-        sleep(0.01)
-    return found
-
-
-@pytest.fixture
-def unread(live: Live) -> Iterator[None]:
-    """A hundred clients that ask for the contract five times at once and read nothing."""
-    request = f"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1:{live.port}\r\n\r\n".encode()
-    with ExitStack() as opened:
-        connections = [opened.enter_context(connect(live.port)) for _ in range(100)]
-        for connection in connections:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-        for connection in connections:
-            connection.sendall(request * 5)
-        yield
-
-
-def test_clients_that_do_not_read_keep_no_other_waiting(live: Live, door: Door, request: pytest.FixtureRequest) -> None:
-    """It waited for seconds: every answer was made anew, one after the other."""
-    quiet = median(waits(door, 1))
-    request.getfixturevalue("unread")
-    assert max(waits(door, 3)) < 20 * quiet + 0.2

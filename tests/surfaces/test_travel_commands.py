@@ -33,43 +33,6 @@ def test_the_sandboxes_of_a_server_are_listed(
     assert "There are no such sandboxes.\n" == done("sandboxes", "list", "nobody", *to[:2])
 
 
-@pytest.mark.check
-def test_every_page_of_a_list_is_read(to: list[str], live: Live, sandbox_name: str) -> None:
-    names = [f"{sandbox_name}-{number}" for number in range(103)]
-    for name in names:
-        assert (
-            201
-            == httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"name": name}, timeout=30, verify=NO_TLS).status_code
-        )
-    try:
-        assert names[::-1] == [
-            world["name"] for world in asked("sandboxes", "list", f"{sandbox_name}-*", *to[:2])["sandboxes"]
-        ]
-    finally:
-        for name in names:
-            live.app.sandboxes.forget(name)
-
-
-def test_a_sandbox_is_deleted_by_its_name(live: Live, to: list[str], sandbox_name: str) -> None:
-    assert f"{sandbox_name} is deleted.\n" == done("sandboxes", "delete", sandbox_name, *to[:2])
-    assert live.app.sandboxes.find(sandbox_name) is None
-    assert {"deleted": sandbox_name} == asked("sandboxes", "delete", remade(live, sandbox_name), *to[:2])
-    assert live.app.sandboxes.find(sandbox_name) is None
-
-
-def test_what_is_no_one_sandbox_is_not_deleted(live: Live, to: list[str], sandbox_name: str) -> None:
-    for name, suggested in ((f"{sandbox_name}q", sandbox_name), (f"{sandbox_name}*", ""), ("default", "default")):
-        said = run("sandboxes", "delete", name, *to[:2])
-        assert (1, True) == (said.exit_code, says(said.output, suggested)), said.output
-    assert live.app.sandboxes.find(sandbox_name) is not None
-
-
-def remade(live: Live, name: str) -> str:
-    """The name of a sandbox that is there again."""
-    assert 200 == httpx2.get(f"{live.url}/s/{name}/_sandbox/credentials", verify=NO_TLS).status_code
-    return name
-
-
 def test_a_sandbox_is_created_with_its_data_and_told_how_it_is_called(live: Live) -> None:
     said = done("sandboxes", "create", "made-by-hand", "--scenario", "empty", "--seed", "7", "--server", live.url)
     try:
@@ -140,24 +103,3 @@ def test_a_rewind_goes_to_a_step_a_request_or_an_instant(
     refused = run("rewind", "--to-step", "100000", *to)
     assert (1, True) == (refused.exit_code, "The newest step" in refused.stderr)
     assert "" == refused.stdout
-
-
-def test_what_cannot_be_meant_exits_2(to: list[str]) -> None:
-    for args, said in (
-        (("rewind", "--to-step", "-1"), "--to-step"),
-        (("export", "FILE"), "unexpected extra argument"),
-        (("snapshots", "restore"), "Missing argument 'NAME'"),
-        (("fork", "--ttl", "0"), "--ttl"),
-        (("sandboxes", "list", "--sandbox", "a"), "No such option"),
-        (("sandboxes", "delete"), "Missing argument 'NAME'"),
-    ):
-        found = run(*args, *(to[:2] if args[0] == "sandboxes" else to))
-        assert (2, True) == (found.exit_code, said in found.output), (args, found.output)
-
-
-@pytest.mark.parametrize(
-    "verb", [("sandboxes", "list"), ("fork",), ("snapshots", "save", "a"), ("rewind", "--to-step", "0")]
-)
-def test_where_no_server_answers_they_exit_2_and_say_where(verb: str) -> None:
-    found = run(*verb.split(), "--server", "http://127.0.0.1:9")
-    assert (2, True) == (found.exit_code, says(found.stderr, "http://127.0.0.1:9"))

@@ -4,12 +4,9 @@ import os
 import resource
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from stub_server.contract import bundle
 from stub_server.contract.source import ContractError
@@ -95,23 +92,6 @@ def test_a_scenario_that_would_hurt_is_refused_in_one_line(tmp_path: Path, text:
     assert 1 == len(result.stderr.strip().splitlines())
 
 
-def test_a_scenario_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
-    """Reading a FIFO waited for ever, and a device until the memory was full."""
-    fifo, zero = tmp_path / "fifo.yaml", tmp_path / "zero.yaml"
-    os.mkfifo(fifo)
-    zero.symlink_to("/dev/zero")
-    for path in (fifo, zero):
-        result = started(path)
-        assert (2, f"Error: {path.name}: is not a regular file") == (result.returncode, result.stderr.strip())
-
-
-def test_bytes_that_are_no_text_name_their_line(tmp_path: Path) -> None:
-    file = tmp_path / "overlay.yaml"
-    file.write_bytes(b"overlay: 1.0.0\ninfo: \xff\n")
-    result = checked(file)
-    assert (1, f"Error: {file}:2: is not UTF-8\n") == (result.returncode, result.stderr)
-
-
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     """A FIFO that nobody writes to, and a device without an end."""
     fifo = tmp_path / "fifo"
@@ -119,23 +99,3 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     for path in (fifo, Path("/dev/zero")):
         with pytest.raises(ContractError, match=f"{path}: is not a regular file"):
             bundle.contracts(OPENAPI, [path])
-
-
-def test_many_actions_read_their_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand actions cost a thousand small changes, not a thousand readings."""
-    action = "  - { target: \"$.paths['/v2/customers'].get\", update: { description: Told anew. } }\n"
-    file = tmp_path / "overlay.yaml"
-    file.write_text(HEAD + action * 1_000, encoding="utf-8")
-    read: list[int] = []
-    load, compose = yaml.load, yaml.compose
-
-    def counted(text: str, loader: type[yaml.CSafeLoader], *, reads: Any) -> Any:
-        if text.startswith("overlay:"):
-            read.append(len(text))
-        return reads(text, loader)
-
-    monkeypatch.setattr(yaml, "load", partial(counted, reads=load))
-    monkeypatch.setattr(yaml, "compose", partial(counted, reads=compose))  # which finds lines
-    found = bundle.contracts(OPENAPI, [file])[0]
-    assert "Told anew." == found["paths"]["/v2/customers"]["get"]["description"]
-    assert 1 == len(read)

@@ -1,7 +1,6 @@
 """The ready file, the stop of a server that nobody uses, and what the log says at the end."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -21,7 +20,6 @@ from ..support.wire import connect
 
 pytestmark = pytest.mark.check
 
-PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
 PATIENCE = 30
 
 
@@ -66,35 +64,6 @@ def test_a_ready_file_has_what_a_first_request_needs_and_goes_with_the_server(tm
         process.send_signal(signal.SIGTERM)
         assert {"stopped": "SIGTERM"} == last_line(process)
         assert [] == [*tmp_path.iterdir()]
-
-
-def test_a_server_leaves_the_ready_file_of_the_next_one(tmp_path: Path) -> None:
-    ready = tmp_path / "ready.json"
-    with served(ready) as (process, _):
-        ready.write_text("of the next one")
-        process.send_signal(signal.SIGINT)
-        assert {"stopped": "SIGINT"} == last_line(process)
-    assert "of the next one" == ready.read_text()
-
-
-def test_a_server_can_be_interrupted_as_soon_as_it_says_something() -> None:
-    command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--log", "json", "--scenario", "empty"]
-    process = Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    assert {"stopped": "SIGINT"} == last_line(process)
-
-
-def test_an_interrupt_before_the_loop_runs_is_no_warning() -> None:
-    early = (
-        "import os, uvicorn.server\nserving = uvicorn.server.asyncio_run\n"
-        "def run(main, **options): os.kill(os.getpid(), 2); serving(main, **options)\n"
-        "uvicorn.server.asyncio_run = run\n"
-    )
-    serve = 'from stub_server.cli import main\nmain(["serve", "--port", "0", "--scenario", "empty"])'
-    process = Popen([sys.executable, "-c", early + serve], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert ("Stopped by SIGINT.\n", 0) == (process.communicate(timeout=PATIENCE)[1], process.returncode)
 
 
 @pytest.mark.parametrize(
@@ -154,20 +123,3 @@ def test_a_server_ends_with_its_standard_input_and_waits_for_no_client() -> None
             half.sendall(b"POST /_sandbox/reset HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
             process.stdin.close()
             assert 0 == process.wait(2)
-
-
-def test_a_server_without_standard_input_does_not_begin() -> None:
-    command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--scenario", "empty", "--stop-on-eof"]
-    ended = run(command, stdin=subprocess.DEVNULL, timeout=PATIENCE)
-    assert "Traceback" not in ended.stderr
-
-
-def test_the_page_starts_a_server_and_stops_it(tmp_path: Path) -> None:
-    (block,) = re.findall(r"^```sh\n(.*?ready-file.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    env = {name: value for name, value in os.environ.items() if not name.startswith("STUB_")}
-    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    script = f"{block}\nwait\ntest ! -e sandbox.json"
-    ran = subprocess.run(["bash", "-euc", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
-    assert 0 == ran.returncode, ran.stderr
-    assert '"plans":[' in ran.stdout
-    assert "Stopped by SIGTERM." in ran.stderr

@@ -1,7 +1,6 @@
 """Before a request is one: headers without end, trailers that would be headers, and bytes that are no HTTP at all."""
 
 import json
-import re
 import socket
 from contextlib import suppress
 from typing import Any
@@ -42,14 +41,6 @@ def refused_and_hung_up(live: Live, sent: bytes, status: int, code: str) -> dict
 # -- headers
 
 
-def test_headers_of_64_kib_are_read(live: Live) -> None:
-    sent = head(live, size=LARGEST_HEAD)
-    assert len(sent) == LARGEST_HEAD == 65_536
-    with connect(live.port) as connection:
-        connection.sendall(sent)
-        assert answer_on(connection).status == 200
-
-
 @pytest.mark.parametrize("arrives", ["at once", "in two pieces"])
 def test_a_byte_more_is_431(live: Live, arrives: str) -> None:
     sent = head(live, size=LARGEST_HEAD + 1)
@@ -81,13 +72,6 @@ def others_are_served(live: Live) -> bool:
 )
 def test_headers_without_end_are_431_before_they_end(live: Live, sent: bytes) -> None:
     refused_and_hung_up(live, sent, 431, "headers_too_large")
-
-
-def test_blank_lines_before_a_request_are_skipped(live: Live) -> None:
-    """RFC 9112, 2.2."""
-    with connect(live.port) as connection:
-        connection.sendall(b"\r\n" * 70_000 + head(live))
-        assert answer_on(connection).status == 200
 
 
 @pytest.mark.promise("number-headers")
@@ -129,31 +113,6 @@ def test_whoever_goes_on_sending_is_cut_off(live: Live) -> None:
     assert others_are_served(live)
 
 
-def test_each_request_of_a_connection_has_the_whole_room(live: Live) -> None:
-    with connect(live.port) as connection:
-        for _ in range(3):
-            connection.sendall(head(live, size=LARGEST_HEAD))
-            assert answer_on(connection).status == 200
-
-
-def test_many_requests_at_once_are_not_one_long_head(live: Live) -> None:
-    """Pipelining: 80 KiB of requests, each of them short."""
-    one, last = head(live), head(live, "Connection: close")
-    count = 80 * 1024 // len(one)
-    with connect(live.port) as connection:
-        connection.sendall(one * count + last)
-        assert rest_of(connection).count(b"HTTP/1.1 200 OK\r\n") == count + 1
-
-
-@pytest.mark.parametrize("fault", [b"no http at all\r\n\r\n", b"GET / HTTP/1.1\r\nX:" + b"a" * 140_000])
-def test_what_comes_before_a_fault_is_still_answered(live: Live, fault: bytes) -> None:
-    with connect(live.port) as connection:
-        connection.sendall(head(live) + fault)
-        first, second = re.findall(rb"HTTP/1\.1 (\d+)", rest_of(connection))
-    assert b"200" == first
-    assert second in (b"400", b"431")
-
-
 # -- what is no HTTP
 
 
@@ -187,15 +146,6 @@ def test_what_is_no_http_is_400_at_once_and_not_told_on_the_terminal(
         answer = answer_on(connection)
         assert (400, "close", b"") == (answer.status, answer.header("connection"), rest_of(connection))
     assert [] == caplog.messages
-
-
-def test_what_is_left_of_a_body_longer_than_its_length_is_no_request(live: Live) -> None:
-    with connect(live.port) as connection:
-        lines = ("Content-Type: application/json", "Content-Length: 2")
-        connection.sendall(head(live, *lines, method="POST", path="/s/wire-body/_sandbox/reset") + b"{}")
-        assert 200 == answer_on(connection).status
-        connection.sendall(b'"name": "Rui"}')
-        assert 400 == answer_on(connection).status
 
 
 HERE = b"\r\nHost: localhost\r\n"
@@ -253,34 +203,6 @@ def test_a_header_that_decides_comes_once(live: Live, name: str) -> None:
         assert name in refused(answer_on(connection), 400, "malformed_request")["message"]
 
 
-def test_who_waits_to_send_a_body_that_is_refused_is_hung_up_on(live: Live, door: Door) -> None:
-    """The client need not send the body then: what it sent next was read as that body, and never answered."""
-    lines = ("Expect: 100-continue", "Content-Type: application/json", "Content-Length: 2000000")
-    for credential, status, code in (("x", 401, "invalid_token"), (door.token, 413, "payload_too_large")):
-        path = f"{door.prefix}/v2/customers"
-        sent = head(live, f"Authorization: Bearer {credential}", *lines, method="POST", path=path)
-        refused_and_hung_up(live, sent, status, code)
-
-
-def test_a_compressed_body_is_refused_with_the_coding_that_is_read(live: Live, door: Door) -> None:
-    answer = door.ask("POST", "/v2/customers", b"{}", headers=[("Content-Encoding", "gzip")])
-    refused(answer, 415, "unsupported_media_type")
-    assert "identity" == answer.header("accept-encoding")
-
-
-@pytest.mark.parametrize("path", ["/v2/customers", "/openapi.json", "/_sandbox/clock"])
-def test_allow_names_what_is_served(live: Live, path: str) -> None:
-    door = Door(live.port, "", "x")
-    allowed = door.ask("DELETE", path).header("allow") or ""
-    assert {"GET", "HEAD", "OPTIONS"} <= set(allowed.split(", "))
-    assert allowed == door.ask("OPTIONS", path).header("allow")
-
-
-def test_if_match_is_ignored_with_a_warning(live: Live, door: Door) -> None:
-    answer = door.ask("GET", "/v2/customers", headers=[("If-Match", '"x"')])
-    assert (200, "if_match_ignored") == (answer.status, answer.header("x-sandbox-warnings"))
-
-
 # -- trailers
 
 
@@ -302,13 +224,6 @@ def test_an_admin_key_in_a_trailer_opens_nothing(serve: Serve) -> None:
     key = "X-Sandbox-Admin-Key: a-long-admin-key"
     assert trailing(live, lines=(key,)).status == 200
     refused(trailing(live, key), 403, "admin_key_required")
-
-
-def test_a_credential_in_a_trailer_is_none(live: Live, door: Door) -> None:
-    credential = f"Authorization: Bearer {door.token}"
-    path = f"{door.prefix}/v2/customers"
-    assert trailing(live, lines=(credential,), path=path).status == 200
-    refused(trailing(live, credential, path=path), 401, "missing_credentials")
 
 
 def test_a_trailer_overrides_no_header(live: Live, door: Door) -> None:
@@ -360,14 +275,6 @@ def test_a_websocket_is_refused_in_the_one_shape_and_the_connection_goes_on(
     assert [] == caplog.messages
 
 
-def test_who_offers_http_2_is_answered_in_http_1(live: Live, caplog: pytest.LogCaptureFixture) -> None:
-    """As often as he likes: curl --http2 does so with every request."""
-    with connect(live.port) as connection:
-        connection.sendall(head(live, *UPGRADE) * 600 + head(live, "Connection: close"))
-        assert 601 == rest_of(connection).count(b"HTTP/1.1 200 OK")
-    assert [] == caplog.messages
-
-
 def framed(body: bytes, framing: str) -> tuple[str, bytes]:
     """The header that says how long a body is, and the body as it is sent."""
     if framing == "length":
@@ -415,23 +322,6 @@ def test_a_body_is_never_read_as_the_next_request(live: Live, offer: tuple[str, 
         assert 1 == rest_of(connection).count(b"HTTP/1.1 ")
 
 
-def test_requests_with_bodies_are_answered_in_turn_however_many_arrive_at_once(live: Live, door: Door) -> None:
-    one = b"".join(new_customer(live, door, "length", *UPGRADE))
-    with connect(live.port) as connection:
-        connection.sendall(one * 3 + head(live, *UPGRADE) + one + head(live, "Connection: close"))
-        answers = re.findall(rb"HTTP/1\.1 (\d+)", rest_of(connection))
-    assert [b"201", b"409", b"409", b"200", b"409", b"200"] == answers
-
-
-def test_what_arrives_in_one_packet_behind_a_chunked_body_has_to_be_sent_again(live: Live, door: Door) -> None:
-    """Only the parser knows where such a body ends, and behind it an offer would hide the next body."""
-    begin, body = new_customer(live, door, "chunked")
-    with connect(live.port) as connection:
-        connection.sendall(begin + body + head(live, *UPGRADE, "Content-Length: 4", method="POST") + b"GET ")
-        created = answer_on(connection)
-        assert (201, "close", b"") == (created.status, created.header("connection"), rest_of(connection))
-
-
 @pytest.mark.parametrize("body", [b"", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"])
 def test_nothing_is_read_behind_connect(live: Live, body: bytes) -> None:
     sent = head(live, f"Content-Length: {len(body)}", method="CONNECT", path="/v2/plans") + body
@@ -440,12 +330,3 @@ def test_nothing_is_read_behind_connect(live: Live, body: bytes) -> None:
         answer = answer_on(connection)
         refused(answer, 405, "method_not_allowed")
         assert ("close", b"") == (answer.header("connection"), rest_of(connection))
-
-
-def test_who_offers_another_protocol_and_waits_to_send_the_body_is_told_to_continue(live: Live, door: Door) -> None:
-    begin, body = new_customer(live, door, "length", *UPGRADE, "Expect: 100-continue")
-    with connect(live.port) as connection:
-        connection.sendall(begin)
-        assert b"HTTP/1.1 100 Continue\r\n\r\n" == connection.recv(65_536)
-        connection.sendall(body)
-        assert 201 == answer_on(connection).status

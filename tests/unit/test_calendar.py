@@ -51,19 +51,6 @@ def test_period_ends_clamp_to_the_month_and_keep_anchor_day_and_time(
     assert calendar.add_interval(ms(anchor), interval, count, periods) == ms(end)
 
 
-@given(INSTANTS, INTERVALS, COUNTS, st.integers(0, 24))
-def test_periods_follow_each_other_and_keep_the_time_of_day(anchor: int, interval: str, count: int, n: int) -> None:
-    end = calendar.add_interval(anchor, interval, count, n)
-    later = calendar.add_interval(anchor, interval, count, n + 1)
-    assert later > end
-    assert end % DAY_MS == anchor % DAY_MS
-
-
-@given(INSTANTS, INTERVALS, COUNTS, st.integers(1, 12))
-def test_many_periods_of_one_are_one_period_of_many(anchor: int, interval: str, count: int, n: int) -> None:
-    assert calendar.add_interval(anchor, interval, count, n) == calendar.add_interval(anchor, interval, count * n, 1)
-
-
 @pytest.mark.parametrize(("interval", "count"), [("year", 36), ("month", 36), ("week", 36), ("day", 36)])
 def test_a_period_beyond_the_year_9999_is_an_overflow(interval: str, count: int) -> None:
     with pytest.raises(OverflowError, match="9999"):

@@ -37,32 +37,6 @@ def numbers(log: Log) -> list[int]:
     return [step.number for step in log]
 
 
-def test_steps_are_kept_in_order_and_the_oldest_go() -> None:
-    log = Log(3, Budget())
-    assert (0, 1, 0) == (log.number, log.oldest, len(log))
-    filled(log, 2)
-    assert ([1, 2], 1) == (numbers(log), log.oldest)
-    filled(log, 3)
-    assert ([3, 4, 5], 3, 5) == (numbers(log), log.oldest, log.number)
-    assert [5, 4, 3] == [step.number for step in reversed(log)]
-
-
-def test_a_log_that_keeps_nothing_counts() -> None:
-    budget = Budget()
-    log = Log(0, budget)
-    filled(log, 4)
-    assert (4, 5, 0, 0) == (log.number, log.oldest, len(log), budget.used)
-
-
-def test_a_step_must_be_the_next_one() -> None:
-    log, budget = Log(3, Budget()), Budget()
-    filled(log, 1)
-    for number in (1, 3):
-        with pytest.raises(AssertionError):
-            log.append(EMPTY._replace(number=number))
-    assert ([1], 0) == (numbers(log), budget.used)
-
-
 @pytest.mark.promise("steps")
 def test_bytes_of_one_log_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "MOST_BYTES", 2 * EMPTY.size)
@@ -86,36 +60,6 @@ def test_bytes_of_all_that_is_kept_are_bounded() -> None:
     filled(busy, 60)
     assert 95 * EMPTY.size < budget.used == idle.size + busy.size <= budget.most
     assert abs(len(idle) - len(busy)) <= 6
-
-
-def test_a_log_that_was_dropped_without_closing_it_takes_no_room_for_ever() -> None:
-    budget = Budget(10 * EMPTY.size)
-    filled(Log(20, budget), 8)
-    log = Log(20, budget)
-    filled(log, 9)
-    assert (9, 9 * EMPTY.size) == (len(log), budget.used)
-
-
-def test_a_closed_log_gives_its_bytes_back_and_keeps_nothing_more() -> None:
-    budget = Budget()
-    one, two = Log(10, budget), Log(10, budget)
-    filled(one, 3)
-    filled(two, 2)
-    one.close()
-    assert (0, 2 * EMPTY.size) == (len(one), budget.used)
-    filled(one, 1)
-    assert (4, 0, 2 * EMPTY.size) == (one.number, len(one), budget.used)
-
-
-def test_a_fresh_log_goes_on_under_the_same_bounds() -> None:
-    budget = Budget()
-    log = Log(2, budget)
-    filled(log, 3)
-    fresh = log.fresh(7)
-    assert (7, 8, 0) == (fresh.number, fresh.oldest, len(fresh))
-    filled(fresh, 3)
-    assert [9, 10] == numbers(fresh)
-    assert 4 * EMPTY.size == budget.used
 
 
 def test_what_a_step_shows_of_itself_holds_no_secret() -> None:

@@ -92,12 +92,6 @@ def test_private_addresses_are_open_only_to_a_server_of_this_machine(address: st
     assert not allowed(address, local=False)
 
 
-@pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "::ffff:8.8.8.8"])
-def test_public_addresses_are_open(address: str) -> None:
-    """The internet can be reached from anywhere."""
-    assert allowed(address, local=False)
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])
 def test_a_blocked_address_is_never_connected_to(receiver: Receiver, host: str) -> None:
     """However this machine is written, a server reachable from outside does not post to it."""
@@ -114,12 +108,6 @@ def test_the_address_that_was_checked_is_the_one_connected_to(receiver: Receiver
     (request,) = receiver.requests
     assert request.headers["host"] == f"loja.example:{port}"
     assert request.path == "/hook?a=1"
-
-
-def test_the_next_address_is_tried_when_one_refuses(receiver: Receiver) -> None:
-    """A name with several addresses is reached at the one that listens."""
-    port = receiver.url.split(":")[2].split("/")[0]
-    assert attempt(f"http://loja.example:{port}/", to=["127.0.0.9", "127.0.0.1"]).status == 200
 
 
 def test_what_is_sent(receiver: Receiver) -> None:
@@ -178,14 +166,6 @@ def test_every_status_is_success_or_has_a_reason(status: int, error: str | None)
     assert error_of(status) == error
 
 
-def test_the_answer_is_kept_up_to_a_limit(receiver: Receiver) -> None:
-    """4096 bytes are kept, as text that any store takes."""
-    receiver.body = b"a\x00\xff" + b"x" * 10_000
-    outcome = attempt(receiver.url)
-    assert outcome.body == "a\ufffd\ufffd" + "x" * 4093
-    assert outcome.response_headers["content-length"] == "10003"
-
-
 def test_a_receiver_that_does_not_answer_times_out(receiver: Receiver) -> None:
     """The limit is for the whole attempt."""
     receiver.delay = 2.0
@@ -228,12 +208,6 @@ def test_an_answer_that_is_no_http_is_a_failed_connection() -> None:
 def test_a_name_that_names_nothing_is_a_dns_failure(url: str) -> None:
     """The contract takes these addresses; an attempt says that nothing is there."""
     assert attempt(url).error == "dns"
-
-
-@pytest.mark.parametrize("url", ["http://[zz]/", "http://127.0.0.1:99999/", "http://127.0.0.1:0/"])
-def test_an_address_that_cannot_exist_fails_without_a_defect(url: str) -> None:
-    """No address that the contract takes can break the sender."""
-    assert attempt(url).error in ("connection_failed", "dns")
 
 
 def test_an_answer_that_only_ever_continues_is_given_up() -> None:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from stub_server.console import sessions
-from stub_server.console.sessions import LASTS, Sessions, cookie_name
+from stub_server.console.sessions import Sessions, cookie_name
 
 HOST = "127.0.0.1:4600"
 KEYS = {"x-sandbox-admin-key": "secret", "x-sandbox-control-key": "own"}
@@ -29,16 +28,6 @@ def test_a_session_ends_with_its_key() -> None:
         assert {} == kept.visitor(cookie(ident), HOST, keys).keys
 
 
-def test_a_session_ends_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, now = Sessions(b"a"), [1000.0]
-    monkeypatch.setattr(sessions, "time", lambda: now[0])
-    ident = kept.begin("secret")
-    now[0] += LASTS - 1
-    assert {"x-sandbox-admin-key": "secret"} == kept.visitor(cookie(ident), HOST, KEYS).keys
-    now[0] += 2
-    assert {} == kept.visitor(cookie(ident), HOST, KEYS).keys
-
-
 @pytest.mark.promise("session-console-sealed-key-began")
 def test_no_part_of_a_session_can_be_changed() -> None:
     kept = Sessions(b"a")
@@ -49,30 +38,6 @@ def test_no_part_of_a_session_can_be_changed() -> None:
         f"{drawn}.{ends}", f"{drawn}.{ends}.{kept.token(f'{drawn}.{ends}')}", seal, "..", "x.x.x",
     ):  # fmt: skip
         assert (forged, False, {}) == kept.visitor(cookie(forged), HOST, KEYS)
-
-
-def test_of_several_cookies_the_one_with_a_session_counts() -> None:
-    kept = Sessions(b"a")
-    ident = kept.begin("secret")
-    assert ident == kept.visitor(cookie("another", ident), HOST, KEYS).ident
-    assert ("another", False, {}) == kept.visitor(cookie("another", ident), HOST, {})
-
-
-def test_of_very_many_cookies_eight_are_looked_at() -> None:
-    """Each costs two seals."""
-    kept = Sessions(b"a")
-    ident = kept.begin("secret")
-    assert ident == kept.visitor(cookie(*["x"] * 7, ident), HOST, KEYS).ident
-    assert ("x", False, {}) == kept.visitor(cookie(*["x"] * 8, ident), HOST, KEYS)
-
-
-@pytest.mark.parametrize(
-    "sent", ["", "=", ";;;", cookie(""), cookie("x" * 500), "stub_console_80=x", 'é=\x00; "', "a" * 9000]
-)
-def test_who_has_no_usable_id_is_given_one(sent: str) -> None:
-    visitor = Sessions(b"a").visitor(sent, HOST, KEYS)
-    assert visitor.is_new
-    assert len(visitor.ident) > 40
 
 
 def test_a_token_is_that_of_one_visitor_of_one_server() -> None:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ..size.counting import Size, by_room, changes, longest_functions, modules_of, never_imported, never_used, written
-from ..size.way import ways
+from ..size.counting import Size, by_room, longest_functions, modules_of, written
 
 SHOP = '''from .till import take
 
@@ -47,19 +46,3 @@ def test_what_there_is_to_understand_is_counted_by_room(package: Path) -> None:
     assert [(2, "shop/till.py:1 take"), (2, "shop/shop.py:7 sell"), (2, "shop/shop.py:10 close")] == longest_functions(
         modules, 9
     )
-
-
-def test_what_nobody_needs_is_found(package: Path) -> None:
-    (package / "attic" / "lost.py").write_text("def find():\n    return 1\n", encoding="utf-8")
-    modules = modules_of(package)
-    assert ["attic/lost.py", "start.py"] == never_imported(modules)
-    assert ["attic/lost.py:1 find"] == never_used(modules)
-
-
-@pytest.mark.check
-def test_the_way_of_an_order_is_longer_than_that_of_a_list() -> None:
-    order, listed = ways().values()
-    assert "http/routing.py" in set(order) & set(listed)
-    assert "operations/orders.py" in set(order) & set(listed)
-    assert len(set(order)) > len(set(listed)) > 10
-    assert changes(order) > changes(listed)

@@ -124,6 +124,7 @@ def test_reads_say_what_was_judged(tmp_path: Path) -> None:
     assert {LISTS, *LISTS.split()} == {names for kind, names in found if kind == "laxer"}
 
 
+@pytest.mark.night
 def test_writes_say_what_was_judged(tmp_path: Path) -> None:
     with serving() as url:
         divergences = told(url, tmp_path, "--write", "--charges")
