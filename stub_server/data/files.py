@@ -36,7 +36,7 @@ class Node:
     steps: tuple[str | int, ...] = ()
 
     def fail(self, reason: str) -> ScenarioError:
-        line = line_in(self.text, self.steps) if self.text else None
+        line = line_in(self.text, list(self.steps)) if self.text else None
         where = self.file if line is None else f"{self.file}:{line}"
         return ScenarioError(f"{where}: {self.key or '(root)'}: {reason}")
 

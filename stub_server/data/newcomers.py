@@ -5,6 +5,7 @@ sandbox's now. What stands there then is written to the sandbox in one step, as 
 """
 
 from random import Random
+from typing import Any
 
 import orjson
 
@@ -69,7 +70,7 @@ def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
     """The customer: of the persona's kind, with a name, e-mail address and document that nobody has."""
     fields: Body = expand(persona["customer"]) | {"id": None}
     own, customers = str(fields["document"]), draft.store.customers
-    faker = new_faker(draft.sandbox.seed, "newcomers", name)
+    faker: Any = new_faker(draft.sandbox.seed, "newcomers", name)  # Faker types `company` as text
     is_abroad = fields["address"].get("country", "BR") != "BR"
     while True:
         drawn: Body = faker.company() if "/" in own else faker.person()
