@@ -28,7 +28,7 @@ def test_the_steps_of_the_workflow_leave_a_recording_that_replays(tmp_path: Path
         "STUB_PORT": port,
         "STUB_SERVER": f"http://127.0.0.1:{port}",
     }
-    script = f"{serves}\ntrap 'kill $!' EXIT\n{waits}\nstub-server orders\n{records}\n"
+    script = f"{serves}\ntrap 'kill $!' EXIT\n{waits}\nstub-server orders list\n{records}\n"
     ran = subprocess.run(["bash", "-euc", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
     assert '"status":200' in (tmp_path / "sandbox.log").read_text(encoding="utf-8")
