@@ -7,7 +7,7 @@ from dataclasses import replace
 import orjson
 
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
-from ..engine.attempts import LOST, Attempt, attempt_for, conclude, wrong_keys
+from ..engine.attempts import Attempt, attempt_for, conclude, wrong_keys
 from ..engine.deliveries import ANSWERING, is_kept_back, is_simulated, is_waiting, keeps_waiting
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
@@ -73,7 +73,7 @@ async def send(sender: Sender, delivery: Delivery, timeout: float, disturbed: Ef
     if disturbed.delay:
         await asyncio.sleep(disturbed.delay / SECOND)
     if disturbed.then.get(DROP):
-        return AttemptOutcome(None, None, {}, disturbed.delay, LOST, {}, "", simulated=disturbed.label)
+        return AttemptOutcome.lost(disturbed.delay, disturbed.label)
     if disturbed.then.get(BAD_SIGNATURE):
         delivery = replace(delivery, keys=wrong_keys(delivery.keys))
     outcome = await sender.attempt(delivery, timeout)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..kernel.problem import Conflict
@@ -22,6 +22,7 @@ SCHEDULES: Mapping[str, tuple[int, ...]] = MappingProxyType(
 JITTER = 0.1  # of a wait, more or less
 LONGEST_WAIT = DAY  # that a receiver may ask for
 MOST_FAILURES = 3  # events in a row that used up their attempts
+LOST = "connection_failed"  # the error of an attempt that nobody answered
 MOST_ATTEMPTS = 100  # attempts of one delivery, the newest: by hand there may be any number
 
 
@@ -42,13 +43,18 @@ class AttemptOutcome(NamedTuple):
     retry_after: int | None = None
     simulated: str | None = None
 
+    @classmethod
+    def lost(cls, after: int = 0, simulated: str | None = None) -> Self:
+        """The result of an attempt that nobody answered, after so many ms."""
+        return cls(None, None, {}, after, LOST, {}, "", simulated=simulated)
+
 
 def error_of(status: int) -> str | None:
     """Why an answer is no success, or None for one that is."""
     if 200 <= status < 300:
         return None
     if status < 200:  # an upgrade nobody asked for: not an answer to what was sent
-        return "connection_failed"
+        return LOST
     if status < 400:
         return "redirect"
     return "http_4xx" if status < 500 else "http_5xx"

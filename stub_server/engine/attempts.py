@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from ..domain import receivers
-from ..domain.deliveries import AUTOMATIC, AttemptOutcome, after_delivery, attempted
+from ..domain.deliveries import AUTOMATIC, LOST, AttemptOutcome, after_delivery, attempted
 from ..domain.webhooks import valid_keys
 from ..events.sender import Delivery
 from ..events.signing import new_key, signatures, signed_headers
@@ -18,9 +18,6 @@ from ..store.memory import Store
 from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_for
 from .draft import Draft
 from .sandbox import Sandbox
-
-LOST = "connection_failed"
-"""The error of an attempt that a fault rule lets get lost."""
 
 
 class Attempt(NamedTuple):

@@ -39,7 +39,7 @@ Responder: TypeAlias = Callable[[], Awaitable[AttemptOutcome]]
 
 async def unanswered() -> AttemptOutcome:
     """Answers as nobody does who listens at an address."""
-    return AttemptOutcome(None, None, {}, 0, "connection_failed", {}, "")
+    return AttemptOutcome.lost()
 
 
 class Sender:
