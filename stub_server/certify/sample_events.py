@@ -58,14 +58,11 @@ class Samples:
         return self._under_new_id(base | {"data": data | new} | new)
 
     def large(self) -> Body:
-        """A body of 250 kB: much metadata, or where there is none a long text."""
+        """A body of 250 kB: much metadata, of a record that has some if there is one."""
         base = self.next()
-        parts = [*(part for part in base["data"].values() if isinstance(part, dict)), base["data"]]
-        holder = next((part for part in parts if isinstance(part.get("metadata"), dict)), None)
-        if holder is not None:
-            holder["metadata"] = {f"key_{number}": _ENTRY for number in range(LARGE // len(_ENTRY))}
-        else:
-            parts[0]["description"] = "x" * LARGE
+        parts = [part for part in base["data"].values() if isinstance(part, dict)] or [base["data"]]
+        holder = max(parts, key=lambda part: "metadata" in part)
+        holder["metadata"] = {f"key_{number}": _ENTRY for number in range(LARGE // len(_ENTRY))}
         return self._under_new_id(base)
 
     def _under_new_id(self, payload: Body) -> Body:

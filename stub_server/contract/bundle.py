@@ -49,8 +49,10 @@ def contracts(folder: Path, files: Sequence[Path] = (), file: Path = CACHE) -> B
         return Bundle(api, control, api, overlays)
     document = overlays.apply(api)
     overlays.refuse(shape_faults(document, api))
-    with overlays.naming():
+    try:
         generate(document, Names(document), emitters, api)
+    except ContractError as error:
+        raise overlays.named(error) from None
     overlays.refuse(_broken_references(document))
     _merge_parameters(document)
     names = Names(document)

@@ -10,11 +10,10 @@ import orjson
 
 from ..kernel.record import has_more_values
 from .document import Document
-from .schema import MOST_EXPLAINED, Schemas, Validator
+from .schema import Schemas, Validator
 from .source import Json, escaped
 
-MOST_FAULTS = 20  # of one value
-MOST_SEARCHED = 2_000  # values of what is searched for more than one fault: all are found before the first is returned
+MOST_FAULTS, MOST_SEARCHED = 20, 2_000  # faults of one value, and values of what is searched for them
 
 
 class Fault(NamedTuple):
@@ -77,11 +76,9 @@ class Converter:
 
     def faults(self, schema: Json, value: Json) -> list[Fault]:
         """Why a value does not fit; of a very wide one only that it does not."""
-        if has_more_values(value, MOST_EXPLAINED):
-            return [Fault("", f"it does not fit, and has more than {MOST_EXPLAINED:,} values")]
-        validator = self._validator(schema)
-        is_wide = has_more_values(value, MOST_SEARCHED)
-        errors = [validator.first_error(value)] if is_wide else islice(validator.iter_errors(value), MOST_FAULTS)
+        if has_more_values(value, MOST_SEARCHED):  # all faults are found before the first is returned
+            return [Fault("", f"it does not fit, and has more than {MOST_SEARCHED:,} values")]
+        errors = islice(self._validator(schema).iter_errors(value), MOST_FAULTS)
         return [fault for error in errors for fault in _faults(error)]
 
 

@@ -2,8 +2,7 @@
 
 import copy
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -71,14 +70,6 @@ class Overlays:
         found = dict.fromkeys(str(self.named(fault)) for fault in faults)
         if found:
             raise ContractError("\n".join(found))
-
-    @contextmanager
-    def naming(self) -> Iterator[None]:
-        """Have an error name the overlays."""
-        try:
-            yield
-        except ContractError as error:
-            raise self.named(error) from None
 
 
 def _actions(file: Path) -> list[Json]:

@@ -108,40 +108,28 @@ class Secrets:
 
     def suspects_line(self, path: str, query: bytes) -> bool:
         """Whether a request line may have a secret. It is fast, and true too often rather than too seldom."""
-        return self._may_be_in(path) or (query != b"" and self.suspects(query))
+        return _has(path, self._line_signs) or (query != b"" and self.suspects(query))
 
     def suspects_headers(self, texts: bytes) -> bool:
         """The same of names and values of headers."""
-        return self._may_be_in(texts.decode("latin-1"))
+        return _has(texts.decode("latin-1"), self._line_signs)
 
     def suspects(self, body: bytes) -> bool:
         """The same of a body or a query."""
         if len(body) > LARGEST:
             return True
         text = body.lower().decode("latin-1")  # signs are ASCII, which is lowered much faster as bytes
-        if self._has_sign(text):
+        if _has(text, self._signs):
             return True
         if "%" not in text and "\\" not in text:
             return False
         decoded = _decoded(text)
-        return decoded is None or self._has_sign(decoded)
+        return decoded is None or _has(decoded, self._signs)
 
     def suspects_encoded(self, media: bytes, body: bytes) -> bool:
         """Whether a body is in a charset in which secrets are not found."""
         declared = _CHARSET.search(media.lower())
         return body != b"" and declared is not None and declared[1] not in _LIKE_ASCII
-
-    def _may_be_in(self, text: str) -> bool:
-        for sign in self._line_signs:  # noqa: SIM110 - of every request, and a generator would take twice the time
-            if sign in text:
-                return True
-        return False
-
-    def _has_sign(self, text: str) -> bool:
-        for sign in self._signs:  # noqa: SIM110 - as above
-            if sign in text:
-                return True
-        return False
 
     def _plain(self, text: str) -> str:
         for own in self._own:
@@ -225,6 +213,13 @@ def _found(part: Json) -> Iterator[str]:
 
 
 # -- texts
+
+
+def _has(text: str, signs: Iterable[str]) -> bool:
+    for sign in signs:  # noqa: SIM110 - of every request, and a generator would take twice the time
+        if sign in text:
+            return True
+    return False
 
 
 def shapeless(text: str) -> str:
