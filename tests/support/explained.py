@@ -14,11 +14,6 @@ from .make import Json
 
 BEFORE_A_SANDBOX = ("host_not_allowed", "delivery_not_allowed", "sandbox_not_found")
 """Codes of requests that are refused before a sandbox is chosen: the default one's journal has them."""
-ANOTHER_WOULD_DO = {
-    "project_has_activity", "webhook_deleted", "log_not_retryable", "method_not_allowed", "not_found",
-    "merchant_not_found", "project_archived",
-}  # fmt: skip
-"""Codes of requests that only another record or method would make succeed: the explanation says which, and no more."""
 ENDING = re.compile(r"/(?:archive|suspend|cancel|refund|fail|expire)$")
 ENDED = {"is_active": (False,), "status": ("inactive", "archived", "suspended")}
 ANOTHER_PATH = {"route_not_found", *BEFORE_A_SANDBOX}
