@@ -37,3 +37,18 @@ def test_what_is_due_first_comes_first_however_timers_are_set_and_taken(moves: l
 def attempt(due: int, seq: int) -> Timer:
     """An attempt to send."""
     return timer(due, seq, SENDING)
+
+
+def test_attempts_that_are_held_wait_until_they_are_not() -> None:
+    timers, one = Timers(), attempt(5, 1)
+    timers.put(one)
+    taken(timers, 5, 1)
+    timers.regroup(one, timers.on_hold)
+    assert (None, 0, [one]) == (timers.next_attempt(), timers.attempts_due(5), timers.pending())
+    timers.put_back(timers.on_hold)
+    assert 5 == timers.next_attempt()
+    taken(timers, 5, 1)
+    timers.regroup(one, timers.on_hold)
+    timers.discard(one)
+    timers.put_back(timers.on_hold)
+    assert (None, []) == (timers.next_attempt(), timers.pending())
