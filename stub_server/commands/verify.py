@@ -1,6 +1,6 @@
 """The verbs `verify` and `proxy`, which compare a backend with the contract.
 
-Exit codes: 0 conforms, 1 diverges (of `proxy` only with `--fail`), 2 could not run, 3 reached too little.
+Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached too little; of `proxy`, 1 and 3 only with `--fail`.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ _HANDOVER = 0.0002  # seconds for which the judging thread may keep a request wa
 @click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
               help="Header to send with every request; repeatable.")  # fmt: skip
 @click.option("--cacert", type=EXISTING, help="Certificates (PEM) to trust in place of the usual ones.")
+@click.option("--proxy", type=url, metavar="URL",
+              help="Proxy for every request, in place of HTTP_PROXY, HTTPS_PROXY and NO_PROXY.")  # fmt: skip
 @_REPORTS
 @click.option("--baseline", type=EXISTING, metavar="REPORT.json", help="Hide the divergences of an earlier report.")
 @click.option("--har", type=EXISTING, help="Check this recorded traffic, and send nothing.")
@@ -131,7 +133,7 @@ def _sent(
             run = asyncio.run(runner.run() if file is None else runner.run(recording.add))
             outcome = of_run(run, options, hidden, coverage)
             if corrects and not run.away and not run.is_interrupted:
-                asyncio.run(Correcting(runner, progress).correct(outcome.report, run.findings))
+                asyncio.run(Correcting(runner, run, progress).correct(outcome.report, run.findings))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before the comparison ended.") from None
         except ssl.SSLError:
@@ -184,7 +186,9 @@ def _ask(host: str) -> None:
 @of_overlays
 @_REPORTS
 @_WRITE_OVERLAY
-@click.option("--fail", is_flag=True, help="Exit with 1 if the backend diverges from the contract.")
+@click.option(
+    "--fail", is_flag=True, help="Exit with 1 if the backend diverges from the contract, with 3 if nothing was judged."
+)
 def proxy(
     url: str, port: int, overlays: tuple[Path, ...], reports: tuple[str, ...], write_overlay: Path | None, fail: bool
 ) -> None:
@@ -209,9 +213,12 @@ def proxy(
         asyncio.run(watching.observed.correct(report))
     for text in written(report, forms, write_overlay):
         click.echo(text)
-    for reason, count in sorted(watching.unjudged.items()):
-        click.echo(f"Not judged: {count:,} ({printable(reason)}).", err=True)
-    sys.exit(1 if fail and report.exit else 0)
+    reasons = [f"{count:,} ({printable(reason)})" for reason, count in sorted(watching.unjudged.items())]
+    if not report.requests and not report.divergences:
+        click.echo(f"Nothing was judged: {', '.join(reasons) or 'no request came'}.", err=True)
+    elif reasons:
+        click.echo(f"Not judged: {', '.join(reasons)}.", err=True)
+    sys.exit(report.exit if fail else 0)
 
 
 async def _served(target: str, port: int, watching: Watching) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from ..contract.document import Operation
 from .catalogue import Steps, at, leaves
 from .probes import Roles, is_id
 
@@ -67,7 +68,13 @@ class Comparing:
         """
         self._roles, self._constants, self._defaults, self._clock = roles, constants, defaults, clock
         self._sent: set[Any] = set()
+        self.writers: dict[str, Operation] = {}
+        """By the name of a member, the operation that was the last to write it."""
+        self.deleted: dict[str, Operation] = {}
+        """By the id of a record, the operation that has deleted it."""
+        self._stored: dict[str, list[Any]] = {}
         self.skew: float | None = None
+        self._slowest = 0.0
 
     def sent(self, value: Any) -> None:
         """Note the values of a request: those of answers may follow from them."""
@@ -75,10 +82,24 @@ class Comparing:
             if isinstance(leaf, (str, int, float)):
                 self._sent |= {leaf, leaf.casefold() if isinstance(leaf, str) else leaf}
 
+    def wrote(self, operation: Operation, body: Any) -> None:
+        """Note what an accepted request has written: an answer that lacks it shows that it was not stored."""
+        self.writers |= dict.fromkeys(body, operation)
+        parts = [body]
+        for part in parts:
+            for name, value in part.items():
+                self._stored.setdefault(name, []).append(value)
+                parts += [value] if isinstance(value, dict) else []
+
+    def _is_stored(self, place: Steps, value: Any) -> bool:
+        """Whether a value at a place was written."""
+        return bool(place) and value in self._stored.get(place[-1], ())
+
     def differences(
         self, target: Any, first: Any, second: Any, moment: Moment, entries: Steps | None = None
     ) -> Iterator[Difference]:
         """Where the target's answer differs. With `entries`, the place of a list, only its own records are compared."""
+        self._slowest = max(self._slowest, moment.took)
         if entries is None:
             yield from self._walk((), target, first, second, moment)
             return
@@ -91,14 +112,20 @@ class Comparing:
             if not isinstance(target, dict):
                 return  # the schema finds it
             for name in first:
-                if name in second and name in target:
+                if name not in second:
+                    continue
+                if name in target:
                     yield from self._walk((*place, name), target[name], first[name], second[name], moment)
+                elif first[name] == second[name] and self._is_stored((*place, name), first[name]):
+                    yield Difference((*place, name), first[name], "nothing", "not-persisted")
+            if first == second and target.keys() - first.keys() and self._is_stored(place, first):
+                yield Difference(place, first, target, "not-persisted")
         elif isinstance(first, list) and isinstance(second, list):
             if not isinstance(target, list):
                 return  # the schema finds it
             if _are_texts(target, first) and first == second and all(self._follows_from(place, text) for text in first):
                 if target != first:
-                    yield Difference(place, first, target)
+                    yield self._other(place, first, target)
                 return
             yield from self._list(place, target, first, second, moment)
         else:
@@ -119,7 +146,8 @@ class Comparing:
                 for theirs, one, two in zip(target, first, second, strict=True):
                     yield from self._walk(place, theirs, one, two, moment)
             elif is_whole and len(first) == len(second):
-                yield Difference(place, f"{len(first)} entries", f"{len(target)} entries")
+                kind = "not-persisted" if self._is_stored(place, first) else "value"
+                yield Difference(place, f"{len(first)} entries", f"{len(target)} entries", kind)
             return
         named: dict[str, tuple[Any, Any]] = {}
         for own in first:
@@ -135,6 +163,9 @@ class Comparing:
             elif are_own:
                 yield Difference(place, "all records that match", "too few records", "list")
         others = listed.keys() - named.keys()
+        if gone := others & self.deleted.keys():
+            others -= gone
+            yield Difference(place, "no record that was deleted", f"the deleted record {min(gone)}", "not-deleted")
         if are_own and others:
             kind = "list" if others <= self._roles.own else "filter"
             yield Difference(place, "the records that match", "records that do not match", kind)
@@ -149,18 +180,22 @@ class Comparing:
                 if abs(one - two) <= TOLERANCE:
                     yield from self._instant(place, target, one - moment.twins, theirs, moment)
             elif theirs != one:
-                yield Difference(place, first, target)
+                yield self._other(place, first, target)
             return
         if type(first) is not type(second) or first != second or _is_other(first, target):
             return
         if target == first and isinstance(target, bool) is isinstance(first, bool):
             return
         if first is None or target is None or self._follows_from(place, first):
-            yield Difference(place, first, target)
+            yield self._other(place, first, target)
             return
         known = self._constants.setdefault(place, (first, target))
         if known[0] == first and known[1] != target:
             yield Difference(place, known[1], target)
+
+    def _other(self, place: Steps, expected: Any, got: Any) -> Difference:
+        kind = "not-persisted" if self._is_stored(place, expected) else "value"
+        return Difference(place, expected, got, kind)
 
     def _follows_from(self, place: Steps, value: Any) -> bool:
         """Whether a value follows from a request, a default or a state. Numbers are always computed."""
@@ -193,7 +228,8 @@ class Comparing:
         if self.skew is None:
             self.skew = theirs - moment.target - away
             return
-        if abs(theirs - moment.target - self.skew - away) > 2 * TOLERANCE + moment.took:
+        # The request that made the record may have taken longer than this one.
+        if abs(theirs - moment.target - self.skew - away) > 2 * TOLERANCE + self._slowest:
             yield Difference(place, f"{away:+.0f} s from the request", f"{theirs - moment.target - self.skew:+.0f} s")
 
 

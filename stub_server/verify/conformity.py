@@ -69,6 +69,7 @@ class Conformity:
         self._schemas = Schemas(document.raw, formats(is_document_unchecked, is_document_unchecked))
         self._places = Places(document)
         self._validators: dict[str, Validator] = {}
+        self._beginnings = [path.split("/")[1:2] for path in document.raw["paths"]]
         self.knows_nowhere = False
         """Whether `learn_nowhere` was called."""
         self._nowhere: bytes | None = None
@@ -76,6 +77,10 @@ class Conformity:
     def operation_of(self, method: str, path: str) -> Operation | None:
         """The operation of a request by its path below the base address, without query. HEAD is that of GET."""
         return self._document.routed(path)[0].get("GET" if method == "HEAD" else method)
+
+    def is_of_api(self, path: str) -> bool:
+        """Whether a path begins as those of the contract do."""
+        return path.split("/")[1:2] in self._beginnings
 
     def findings(self, exchange: Exchange, operation: Operation | None, group: str) -> list[Finding]:
         """In what the answer departs from the contract, in the order of `CLASSES`.
@@ -112,6 +117,11 @@ class Conformity:
             if status >= 500:
                 title = f"An unknown path is answered {status}."
                 yield _Departure("server-error", "#/paths", str(status), title, Said(404, "route_not_found"))
+            elif status not in _ABSENT and self.is_of_api(request.path):
+                shown = self._showing.shown(request).path
+                title = f"{request.method} {shown} is answered {status}, and the contract does not have it."
+                cause = f"{request.method} {shown}"
+                yield _Departure("undocumented-operation", "#/paths", cause, title, Said(404, "route_not_found"))
             return
         at, name = pointer_of(operation), f"{operation.method} {operation.path}"
         is_head = request.method == "HEAD"

@@ -12,6 +12,7 @@ CLASSES = {
     "transport": "The backend gave no answer that HTTP allows.",
     "server-error": "The backend answered 5xx.",
     "missing-operation": "The backend does not have the operation.",
+    "undocumented-operation": "The backend answers a path or method that the contract does not have.",
     "auth": "The backend accepts a credential that the contract refuses, or refuses one that it accepts.",
     "scope": "The backend asks for other scopes than the contract.",
     "stricter": "The backend refuses a request that the contract accepts.",
@@ -36,16 +37,15 @@ CLASSES = {
 }
 """The classes of divergences with what each means. The first that fits names what a probe found."""
 RANKS = {kind: number for number, kind in enumerate(CLASSES)}
+COSTLY = (
+    "not-persisted", "not-deleted", "idempotency", "uniqueness", "auth", "scope", "reference", "lifecycle", "figures",
+)  # fmt: skip
+SEVERITY = {kind: number for number, kind in enumerate(dict.fromkeys((*COSTLY, *CLASSES)))}
+"""The order of a report: first what costs data or money."""
 BESIDE = frozenset(("undocumented-field", "missing-header"))
 """Classes that a probe may find in addition to another one."""
-GROUPS = {
-    "says_yes": "says yes",
-    "says_no": "says no",
-    "remembers": "remembers",
-    "finds": "finds",
-    "moves": "moves",
-}
-"""The groups of probes, and how the columns of a report are headed."""
+GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")
+"""The groups of probes, which are the columns of a report."""
 
 
 class Shown(NamedTuple):
@@ -99,7 +99,8 @@ class Divergence:
     """One way in which the target departs. `basis` is `documented` or `assumed`, by the contract's `x-basis`.
 
     `operations` are in the contract's order. `overlay` has the `actions` of an OpenAPI Overlay that corrects the
-    contract. `line` is where the contract says otherwise; `Where` sets it.
+    contract, if one was found and proved; `is_tried` says whether it was looked for. `line` is where the contract says
+    otherwise; `Where` sets it.
     """
 
     fingerprint: str
@@ -113,6 +114,7 @@ class Divergence:
     expected: Said
     findings: list[Finding]
     overlay: dict[str, Any] | None = None
+    is_tried: bool = False
     line: Line = field(init=False)
 
     @property
@@ -131,7 +133,7 @@ class Divergence:
 
         Requests that make the records which others need must be accepted too.
         """
-        found = ((each.operation, each.group if each.group in GROUPS else "says_yes") for each in self.findings)
+        found = ((each.operation, each.group if each.group in GROUPS else "accepts") for each in self.findings)
         return list(dict.fromkeys(found))
 
 
@@ -147,8 +149,9 @@ class Unreached(NamedTuple):
 class Report:
     """The report of a run. `mode` is `read`, `write`, `har` or `proxy`; `coverage` is per cent; `exit` is 0 to 3.
 
-    `contract` has version and digest of the contract, `hidden` counts the divergences that a baseline hides. `rows`
-    have, by operationId, `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`.
+    `contract` has version and digest of the contract, `hidden` counts the divergences that a baseline hides, and `tag`
+    is in the names of the run's records. `rows` have, by operationId, `ok`, `diverges`, `unreached` or `none` for each
+    of `GROUPS`.
     """
 
     target: str
@@ -164,6 +167,7 @@ class Report:
     divergences: list[Divergence]
     left_behind: list[str] = field(default_factory=list)
     hidden: int = 0
+    tag: str = ""
 
 
 def contract_of(document: Document) -> str:

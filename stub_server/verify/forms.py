@@ -1,6 +1,6 @@
 """The forms of a report: text and HTML for people; JSON, JUnit's XML, SARIF 2.1.0 and the overlay for programs."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -12,11 +12,10 @@ from jinja2 import Environment, PackageLoader
 
 from ..commands.options import json_text, printable, printable_lines
 from ..version import __version__
-from .findings import CLASSES, GROUPS, RANKS, Divergence, Report, Said
+from .findings import CLASSES, COSTLY, GROUPS, RANKS, Divergence, Report, Said
 from .showing import cut
 
 _LONGEST = 240  # characters of an answer that are shown
-_SHOWN = 3  # paths of one list that are shown
 _MOST_NAMES = 5
 _MARKS = {"ok": "✓", "diverges": "✗", "unreached": "\N{EN DASH}", "none": ""}
 _LEGEND = f"{_MARKS['ok']} as the contract says, {_MARKS['diverges']} diverges, {_MARKS['unreached']} out of reach"
@@ -24,7 +23,7 @@ _EXITS = {
     0: "The backend conforms",
     1: "The backend diverges",
     2: "The run failed",
-    3: "The run reached less than --coverage asks for",
+    3: "The run covered less than --coverage asks for",
 }
 _DEFECTS = frozenset(("transport", "server-error"))
 _SERVER = "the whole backend"
@@ -47,29 +46,37 @@ def text(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     yield f"{report.target} compared with {report.contract}"
-    yield ""
-    yield from _matrix(report)
+    if report.divergences:
+        yield ""
+        yield from _classes(report)
     for number, divergence in enumerate(report.divergences, 1):
         yield ""
         yield from _numbered(number, divergence)
-    if report.unreached:
+    yield ""
+    yield from _matrix(report)
+    if reasons := _unreached(report):
         yield ""
-        yield "Out of reach:"
-        for reason, operations in _unreached(report).items():
-            yield f"  {reason}: {operations}"
+        yield "Out of reach, in documented statuses:"
+        yield from (f"  {count:>4}  {reason}" for reason, count in reasons.items())
     if report.left_behind:
         yield ""
-        yield "Left behind in the backend:"
-        yield from (f"  {path}" for path in _left_behind(report))
+        yield f"Left behind in the backend: {_left_behind(report)}"
     yield ""
     yield _summary(report)
 
 
+def _classes(report: Report) -> Iterator[str]:
+    """How many divergences there are of each class, and what it means."""
+    counts = Counter(each.kind for each in report.divergences)
+    width = max(map(len, counts))
+    yield from (f"{count:>4}  {kind.ljust(width)}  {CLASSES[kind]}" for kind, count in counts.items())
+
+
 def _matrix(report: Report) -> Iterator[str]:
     width = max(map(len, report.rows), default=0)
-    yield "  ".join(("".ljust(width), *GROUPS.values()))
+    yield "  ".join(("".ljust(width), *GROUPS))
     for operation, row in report.rows.items():
-        marks = (_MARKS[row[group]].center(len(name)) for group, name in GROUPS.items())
+        marks = (_MARKS[row[group]].center(len(group)) for group in GROUPS)
         yield "  ".join((operation.ljust(width), *marks)).rstrip()
     yield _LEGEND
 
@@ -118,7 +125,11 @@ def _advice(divergence: Divergence) -> str:
         return f"{report}: the source document shows what the contract says.{more}"
     if divergence.overlay is not None:
         return "Correct the sandbox: --write-overlay FILE writes an overlay for this."
-    return "The contract assumes this, and no overlay can change it: write your code for what the backend does."
+    if divergence.kind in COSTLY:
+        return f"{report}, unless you know that it is meant: this may cost data or money."
+    if divergence.is_tried:
+        return "No overlay corrects the sandbox here: write your code for what the backend does."
+    return "The contract assumes this. --write-overlay FILE corrects the sandbox if an overlay can."
 
 
 def _operations_of(divergence: Divergence) -> str:
@@ -151,33 +162,21 @@ def _summary(report: Report) -> str:
     if report.mode in ("har", "proxy"):
         return f"{found} {requests} saw {report.coverage:.1f} % of the documented statuses."
     return (
-        f"{found} {requests} in {report.seconds:.1f} s reached {report.coverage:.1f} % of what the mode "
-        f"{report.mode!r} can reach (seed {report.seed})."
+        f"{found} {requests} in {report.seconds:.1f} s covered {report.coverage:.1f} % of the documented statuses "
+        f"that {report.mode} mode can reach with this credential (seed {report.seed})."
     )
 
 
-def _unreached(report: Report) -> dict[str, str]:
-    """What was not reached, by reason: `createOrder 201 409, getOrder 200`."""
-    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for each in report.unreached:
-        found[each.reason][each.operation].append(str(each.status))
-    return {
-        reason: ", ".join(" ".join((operation, *statuses)) for operation, statuses in operations.items())
-        for reason, operations in found.items()
-    }
+def _unreached(report: Report) -> dict[str, int]:
+    """How many documented statuses were not reached, by reason."""
+    return dict(Counter(each.reason or "no request was answered so" for each in report.unreached).most_common())
 
 
-def _left_behind(report: Report) -> list[str]:
-    """The paths of records that were left behind: the newest of each list, and how many more the JSON report has."""
-    lists: defaultdict[str, list[str]] = defaultdict(list)
-    for path in report.left_behind:
-        lists[path.rpartition("/")[0]].append(path)
-    shown = []
-    for at, paths in lists.items():
-        shown += paths[-_SHOWN:]
-        if len(paths) > _SHOWN:
-            shown.append(f"{at}/…: {len(paths) - _SHOWN:,} more; the JSON report has all")
-    return shown
+def _left_behind(report: Report) -> str:
+    """How many records were left behind, by list, and how to find them."""
+    lists = Counter(path.rpartition("/")[0] for path in report.left_behind)
+    counts = ", ".join(f"{count:,} of {path}" for path, count in lists.items())
+    return f"{counts}. Their names and e-mail addresses begin with {report.tag}; the JSON report has their paths."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -210,6 +209,7 @@ def json(report: Report) -> str:
                 for each in report.unreached
             ],
             "divergences": list(map(_divergence, report.divergences)),
+            "tag": report.tag,
             "left_behind": report.left_behind,
         },
         indent=2,
@@ -245,7 +245,7 @@ def junit(report: Report) -> str:
     for name in ("target", "contract", "mode", "seed", "coverage"):
         SubElement(properties, "property", name=name, value=printable(str(getattr(report, name))))
     for operation, group in dict.fromkeys([*states, *found]):
-        element = SubElement(suite, "testcase", classname=operation or _SERVER, name=GROUPS[group])
+        element = SubElement(suite, "testcase", classname=operation or _SERVER, name=group)
         _end(element, states.get((operation, group), "diverges"), found.get((operation, group), []))
     for name, count in (("tests", "testcase"), ("failures", "testcase/failure"), ("skipped", "testcase/skipped")):
         suite.set(name, str(len(suite.findall(count))))

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from ..contract.document import JSON, Document, Operation
-from .catalogue import Catalogue, Places, Steps, at, pointer_of
+from .catalogue import Catalogue, Places, Steps, at, below, body_of, pointer_of
 from .cleanup import Cleanup
 from .comparing import Comparing, Difference, Moment, TargetClock, instant_of
 from .conformity import Conformity
@@ -20,7 +20,7 @@ from .target import Rights, Target
 
 _SEVERAL = frozenset(("schema", "value"))
 """Classes of which an answer may have several findings, each with its own cause."""
-_SEEN_LATER = frozenset(("not-persisted", "idempotency", "figures", "paging"))
+_SURE = frozenset(("lifecycle", "idempotency", "figures", "paging", "filter"))
 """Suspicions of a probe that a value confirms, unless the same value has departed before."""
 
 
@@ -34,6 +34,8 @@ class Run:
     - `away` is a clause that says why the target could not be asked any more.
     - `constants` are values that the twins share and that follow from nothing: theirs and the target's, by place.
     - `unanswered` operations may have changed something without an answer.
+    - `needs` has, by operationId, the creating operations of the records that a request needs.
+    - `measured` has the target's limits, by pointer and keyword.
     - `strange` are ids of records that the target made although the contract refuses it: that finding is enough.
     """
 
@@ -57,6 +59,8 @@ class Run:
     constants: dict[Steps, tuple[Any, Any]] = field(default_factory=dict)
     unanswered: list[Operation] = field(default_factory=list)
     strange: set[str] = field(default_factory=set)
+    needs: dict[str, list[str]] = field(default_factory=dict)
+    measured: dict[tuple[str, str], Any] = field(default_factory=dict)
     conformity: Conformity = field(init=False)
     defaults: Mapping[str, set[Any]] = field(init=False)
     unique: frozenset[str | None] = field(init=False)
@@ -86,7 +90,8 @@ class Judge:
     def __init__(self, run: Run, roles: Roles) -> None:
         self.comparing = Comparing(roles, run.constants, run.defaults, run.clock)
         self._run = run
-        self._departed: dict[tuple[str, str], str] = {}  # values that differ, with the pointer that was reported
+        # Values that differ, with the class, the operation and the pointer that were reported.
+        self._departed: dict[tuple[str, str], tuple[str, Operation | None, str]] = {}
 
     def findings(self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], moment: Moment) -> list[Finding]:
         """In what the target departs from both twins: findings of one class, and those of `BESIDE`."""
@@ -124,7 +129,11 @@ class Judge:
         codes = code_of(target.json()), code_of(twin.json())
         if probe.operation is None:
             is_no = target.status in (404, 405)
-            return None if is_no else self._unlike("laxer", probe, exchange, twin, f"{probe.learns} is answered")
+            return (
+                None
+                if is_no
+                else self._unlike("undocumented-operation", probe, exchange, twin, f"{probe.learns} is answered")
+            )
         if target.status == twin.status:
             if target.status < 400 or codes[0] == codes[1]:
                 return None
@@ -133,12 +142,13 @@ class Judge:
             return self._finding("error-code", probe, exchange, self._run.showing.said(twin), cause, title)
         if target.is_success and twin.is_success:
             return self._unlike("wrong-status", probe, exchange, twin, f"{target.status} for {twin.status}")
+        cause = probe.learns.rpartition(": ")[2]  # what is refused or accepted in a body or a parameter
         if twin.is_success:
             kind = {401: "auth", 403: "scope"}.get(target.status) or probe.suspect or "stricter"
-            return self._unlike(kind, probe, exchange, twin, "refused")
+            return self._unlike(kind, probe, exchange, twin, cause)
         if target.is_success:
             kind = {401: "auth", 403: "scope"}.get(twin.status, "") or probe.suspect or self._laxer(codes[1])
-            cause = probe.learns.rpartition(": ")[2]  # what the contract refuses in a body or a parameter
+            cause = str(codes[1]) if kind == "laxer" and twin.status == 409 else cause  # a rule between several members
             return self._unlike(kind, probe, exchange, twin, cause)
         kind = probe.suspect if probe.suspect in ("auth", "scope") else "wrong-status"
         return self._unlike(kind, probe, exchange, twin, f"{target.status} for {twin.status}")
@@ -178,7 +188,7 @@ class Judge:
         assert operation is not None
         member, kind = ".".join(difference.at) or "the body", difference.kind
         got, wanted = str(difference.got), str(difference.expected)
-        if kind in ("list", "filter"):
+        if kind in ("list", "filter", "not-deleted"):
             title = f"{probe.learns}: {member} has {got}."
         elif kind == "reference":
             got = self._run.showing.value(difference.got)
@@ -193,9 +203,23 @@ class Judge:
             pointer = pointer_of(operation, "parameters", number)
             probe = replace(probe, about=None, learns=f"filtered by {name}", pointer=pointer)
             title = f"{probe.learns}: {member} has {got}."
-        elif kind in ("value", "reference") and (probe.suspect not in _SEEN_LATER or known in self._departed):
-            here = self._member_at(operation, exchange.answer.status, difference.at)
-            probe = replace(probe, about=None, pointer=self._departed.setdefault(known, here))
+        elif kind == "not-deleted":
+            gone_by = self.comparing.deleted[got.rpartition(" ")[2]]
+            probe = replace(probe, about=gone_by, pointer=pointer_of(gone_by))
+        elif known in self._departed:
+            kind, about, pointer = self._departed[known]
+            probe = replace(probe, about=about, pointer=pointer)
+        elif kind == "not-persisted" and probe.suspect not in ("lifecycle", "idempotency"):
+            name = next(step for step in difference.at if step in self.comparing.writers)
+            writer = self.comparing.writers[name]
+            probe = replace(probe, about=writer, pointer=below(body_of(writer), "properties", name))
+            self._departed[known] = kind, writer, probe.pointer
+        elif kind in ("value", "reference", "not-persisted") and probe.suspect not in _SURE:
+            kind = "value" if kind == "not-persisted" else kind
+            probe = replace(
+                probe, about=None, pointer=self._member_at(operation, exchange.answer.status, difference.at)
+            )
+            self._departed[known] = kind, None, probe.pointer
         elif kind != "filter" and probe.suspect:
             kind = probe.suspect
         elif kind == "list":

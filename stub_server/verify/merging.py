@@ -1,5 +1,6 @@
 """Merges the findings that have one cause into one divergence."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import blake2b
@@ -9,7 +10,7 @@ from ..contract.document import JSON, Document
 from ..contract.source import Json, unescaped
 from ..kernel.text import counted
 from .catalogue import below, located
-from .findings import RANKS, Divergence, Finding
+from .findings import SEVERITY, Divergence, Finding
 
 EVERYWHERE = "everywhere"
 _FEWEST = 3  # operations in which a class can be everywhere: a run of one operation has no everywhere
@@ -21,7 +22,9 @@ _PARTS = {
     "responses": ("response",),
 }
 _WHOLE = ("method", "path")
-_OF_LINES = frozenset(("stricter", "laxer", "filter", "value", "schema", "undocumented-field"))
+_OF_LINES = frozenset(
+    ("not-persisted", "stricter", "laxer", "filter", "value", "schema", "undocumented-field", "undocumented-operation")
+)
 """Classes with a cause for each line of the contract: they are never everywhere."""
 _NEVER_SHOWN = frozenset(
     ("auth", "scope", "filter", "sort", "paging", "uniqueness", "idempotency", "lifecycle", "value", "error-code",
@@ -30,6 +33,9 @@ _NEVER_SHOWN = frozenset(
 _MISSING = "missing-operation"
 _OF_ROUTES = (404, 409, 422)  # statuses that show an operation, except a 404 like that of an unknown path
 _UNSURE = frozenset((_MISSING, "transport", "server-error", "auth", "scope"))
+_VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
+_PARAMETER = re.compile(r"#/paths/[^/]+/[^/]+/parameters/([0-9]+)").match
+_MOST_NAMES = 5
 
 
 def merged(
@@ -39,9 +45,10 @@ def merged(
     of_class: Mapping[str, Collection[str]] = MappingProxyType({}),
     answered: Collection[str] = (),
 ) -> list[Divergence]:
-    """The divergences of a run, in the order of `CLASSES`, then of the contract's operations.
+    """The divergences of a run: first what costs data or money, then in the order of `CLASSES`.
 
-    - Findings of one class with the same pointer are merged; without a pointer, those with the same cause.
+    - Findings of one class with the same cause are merged: what an operation does not store, the parameters that a
+      list ignores, a check that bodies lack, or parameters, else a line of the contract.
     - A class found in more than half of its operations is one divergence. Its operations are those that were probed for
       it (`of_class`), else all that were `probed`, as operationIds.
     - Of a missing operation, nothing else is reported. An operation that `answered`, or refused in another way, is not
@@ -55,16 +62,16 @@ def merged(
     findings = [_as_refusal(finding) if finding.operation in there else finding for finding in findings]
     missing = {finding.operation for finding in findings if finding.kind == _MISSING} - there
     findings = [finding for finding in findings if finding.kind == _MISSING or finding.operation not in missing]
+    findings = _with_ignored(findings, document)
     order = {name: number for number, name in enumerate(document.operations)}
     among = order.keys() & set(probed)
 
     def rank(finding: Finding) -> tuple[int, int, str]:
-        return RANKS[finding.kind], order.get(finding.operation, len(order)), _cause(finding)
+        return SEVERITY[finding.kind], order.get(finding.operation, len(order)), finding.pointer or finding.cause
 
     classes: dict[str, dict[str, list[Finding]]] = {}
     for finding in sorted(findings, key=rank):
-        cause = finding.cause if _is_general(finding) else canonical(document, finding.pointer) or finding.cause
-        classes.setdefault(finding.kind, {}).setdefault(cause, []).append(finding)
+        classes.setdefault(finding.kind, {}).setdefault(_cause(finding, document), []).append(finding)
     return [
         each
         for kind, causes in classes.items()
@@ -74,13 +81,48 @@ def merged(
     ]
 
 
-def _cause(finding: Finding) -> str:
-    return finding.pointer or finding.cause
+def _with_ignored(findings: list[Finding], document: Document) -> list[Finding]:
+    """The findings, in which a parameter that is ignored is not also one whose values are not checked."""
+    ignored = {
+        (finding.operation, name)
+        for finding in findings
+        if finding.kind in ("filter", "sort") and (name := _parameter(finding, document))
+    }
+    return [
+        replace(finding, kind="filter")
+        if finding.kind == "laxer" and (finding.operation, _parameter(finding, document)) in ignored
+        else finding
+        for finding in findings
+    ]
 
 
-def _is_general(finding: Finding) -> bool:
-    """Whether a finding is about how the target reads all bodies, and not about a line of the contract."""
-    return finding.kind == "laxer" and finding.cause in ("null", "a member that is not known")
+def _parameter(finding: Finding, document: Document) -> str:
+    """The name of the parameter that a finding is about; empty where it is about none."""
+    operation, found = document.operations.get(finding.operation), _PARAMETER(finding.pointer)
+    if operation is None or found is None:
+        name = finding.cause.partition(": ")[0]
+        known = [] if operation is None or not finding.title.startswith(f"{operation.id} · {name}: ") else [name]
+        names = {parameter.name for parameter in operation.parameters} if operation is not None else set()
+        return next((each for each in known if each in names), "")
+    return operation.parameters[int(found[1])].name
+
+
+def _check(finding: Finding) -> str:
+    """What a body or parameter is not checked for, without the limits."""
+    return _VARIES.sub("", finding.cause).strip() or "bounds"
+
+
+def _cause(finding: Finding, document: Document) -> str:
+    """What findings of one class have in common that are one divergence."""
+    line = canonical(document, finding.pointer) or finding.cause
+    match finding.kind:
+        case "laxer":
+            return "parameters" if _parameter(finding, document) else _check(finding)
+        case "not-persisted" | "not-deleted":
+            return finding.operation
+        case "filter" if _parameter(finding, document):
+            return f"{finding.operation} parameters"
+    return line
 
 
 def _as_refusal(finding: Finding) -> Finding:
@@ -101,9 +143,7 @@ def _divergences(causes: dict[str, list[Finding]], document: Document, among: Co
     shown = {finding.operation for finding in everything}.intersection(among)
     if everything[0].kind in _OF_LINES or len(shown) < _FEWEST or 2 * len(shown) <= len(among):
         for cause, findings in causes.items():
-            others = len({canonical(document, finding.pointer) for finding in findings}) - 1
-            more = f" (and {counted(others, 'other place')})" if others > 0 else ""
-            yield _divergence(findings[0], findings, document, f"{_phrase(findings[0].title)}{more}", cause)
+            yield _divergence(findings[0], findings, document, _title(findings, document), cause)
         return
     widest = max(causes.values(), key=lambda findings: len({finding.operation for finding in findings}))
     others = len(causes) - 1
@@ -111,6 +151,27 @@ def _divergences(causes: dict[str, list[Finding]], document: Document, among: Co
     title = f"{EVERYWHERE}: {_phrase(widest[0].title)}{more}"
     # The widest cause may differ from run to run, so the fingerprint has none.
     yield _divergence(widest[0], everything, document, title, EVERYWHERE)
+
+
+def _title(findings: list[Finding], document: Document) -> str:
+    """One title for findings with one cause."""
+    shown = findings[0]
+    places = dict.fromkeys(canonical(document, finding.pointer) for finding in findings)
+    if shown.kind == "filter":
+        names = dict.fromkeys(filter(None, (_parameter(finding, document) for finding in findings)))
+        if len(names) > 1:
+            return f"{shown.operation} ignores {_listed([*names])}"
+    if shown.kind == "not-persisted":
+        names = dict.fromkeys(unescaped(pointer)[-1] for pointer in places if "/properties/" in pointer)
+        if len(names) > 1:
+            return f"{shown.operation} does not store {_listed([*names])}"
+    others = len(places) - 1
+    return _phrase(shown.title) + (f" (and {counted(others, 'other place')})" if others else "")
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _divergence(shown: Finding, findings: list[Finding], document: Document, title: str, cause: str) -> Divergence:

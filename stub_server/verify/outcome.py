@@ -11,7 +11,7 @@ import orjson
 from ..app import data_dir
 from ..commands.options import Unusable
 from ..contract import bundle
-from ..contract.document import Document
+from ..contract.document import Document, Operation, Response
 from ..contract.source import read_text
 from .findings import CLASSES, GROUPS, Divergence, Report, Unreached, contract_of
 from .forms import FORMS, overlay
@@ -21,11 +21,13 @@ from .merging import merged
 from .observed import Observed
 from .probes import costs
 from .run import Options
+from .target import PERSON
 from .where import Where
 
 _CONFORMS, _DIVERGES, _FAILED, _TOO_LITTLE = range(4)
 _TOO_LARGE = "the contract does not say how large a body may be"
 _BUSY = "only a busy or broken server answers this"
+_OF_KEYS = frozenset(("ip_not_allowed",))
 _ELSEWHERE = {413: _TOO_LARGE, 408: _BUSY, 429: _BUSY, 500: _BUSY, 502: _BUSY, 503: _BUSY, 504: _BUSY}
 
 
@@ -63,7 +65,7 @@ def of_recorded(
         observed.judge(exchange)
     report = observed.report(monotonic() - began)
     left_out = [f"Not judged: {count:,} ({reason})." for reason, count in sorted(archive.left_out.items())]
-    if not report.requests:
+    if not report.requests and not report.divergences:
         message = f"{file}: contains no request of the contract. Give the address above /v2 as URL."
         raise Unusable(" ".join([message, *left_out]))
     hide(report, known)
@@ -118,7 +120,13 @@ def of_run(run: Run, options: Options, known: Collection[str], least: float) -> 
     answered = [name for name, statuses in run.statuses.items() if any(200 <= status < 300 for status in statuses)]
     divergences = merged(run.findings, document, set(run.groups), run.suspected, answered)
     classes = options.classes or CLASSES
-    divergences = [d for d in divergences if d.kind in classes and d.kind not in options.skip]
+    divergences = [
+        each
+        for each in divergences
+        if each.kind in classes
+        and each.kind not in options.skip
+        and (not each.operations or {*each.operations} & {*run.chosen})
+    ]
     unreached = [*_unreached(run, document, options)]
     report = Report(
         target=options.url,
@@ -133,6 +141,7 @@ def of_run(run: Run, options: Options, known: Collection[str], least: float) -> 
         unreached=unreached,
         divergences=divergences,
         left_behind=run.cleanup.left_behind,
+        tag=run.cleanup.tag,
     )
     hide(report, known)
     Where(data_dir("openapi"), document, options.overlays).locate(report.divergences)
@@ -185,32 +194,43 @@ def _rows(run: Run, divergences: list[Divergence]) -> dict[str, dict[str, str]]:
             return "diverges"
         if group in run.groups.get(operation, ()):
             return "ok"
-        return "none" if group in ("remembers", "finds", "moves") else "unreached"
+        return "none" if group in ("persists", "filters", "transitions") else "unreached"
 
     return {operation: {group: state(operation, group) for group in GROUPS} for operation in run.chosen}
 
 
 def _unreached(run: Run, document: Document, options: Options) -> Iterator[Unreached]:
-    """The documented statuses that no probe can reach, with the reason."""
+    """The documented statuses that were not answered, with the reason."""
     for operation in (document.operations[name] for name in run.chosen):
-        for status in operation.responses:
-            if status in run.statuses.get(operation.id, ()):
-                continue
-            if operation.id in run.rights.closed:
-                yield Unreached(operation.id, status, run.rights.closed[operation.id])
-            elif status in _ELSEWHERE:
-                yield Unreached(operation.id, status, _ELSEWHERE[status])
-            elif not options.write and (operation.method != "GET" or status == 403):
-                yield Unreached(operation.id, status, "needs --write")
-            elif run.rights.is_key and status == 403:
-                yield Unreached(operation.id, status, "needs a JWT to create keys with fewer scopes")
-            elif costs(operation) and not options.charges:
-                yield Unreached(operation.id, status, "needs --charges")
+        for response in operation.responses.values():
+            if response.status not in run.statuses.get(operation.id, ()):
+                yield Unreached(operation.id, response.status, _reason(run, operation, response, options))
+
+
+def _reason(run: Run, operation: Operation, response: Response, options: Options) -> str:
+    """Why a documented status was not answered; empty if a request should have been answered so."""
+    status, rights = response.status, run.rights
+    if operation.id in rights.closed:
+        return rights.closed[operation.id]
+    if status in _ELSEWHERE:
+        return _ELSEWHERE[status]
+    if not options.write and (operation.method != "GET" or status in (403, 409)):
+        return "needs --write"
+    if status == 403 and set(response.codes) <= _OF_KEYS:
+        return "needs a key with other settings"
+    if status == 403 and rights.kind != PERSON:
+        return "needs a JWT, which creates keys with fewer scopes"
+    if status == 403 and not run.statuses["createApiKey"] & {201}:
+        return "no API key with fewer scopes could be created"
+    if costs(operation) and not options.charges:
+        return "needs --charges"
+    needed = [f"needs {name}: {why}" for name, why in rights.closed.items() if name in run.needs.get(operation.id, ())]
+    return needed[0] if needed else ""
 
 
 def _coverage(run: Run, document: Document, unreached: list[Unreached]) -> float:
     """Per cent of the documented statuses within reach that were answered."""
-    away = {(each.operation, each.status) for each in unreached}
+    away = {(each.operation, each.status) for each in unreached if each.reason}
     within = {(name, status) for name in run.chosen for status in document.operations[name].responses} - away
     reached = {(name, status) for name, status in within if status in run.statuses.get(name, ())}
     return round(100 * len(reached) / len(within), 1) if within else 0.0

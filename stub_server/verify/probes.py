@@ -1,18 +1,16 @@
 """A probe: one request with what it is to learn, and roles such as `{the project}` for ids; and what builds probes."""
 
 import re
-from collections.abc import Container, Generator, Iterator, Mapping
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ..contract.document import JSON, Operation
 from ..contract.source import Json
-from ..explain.mending import ABSENT
-from ..explain.repairs import example_of
-from .catalogue import Catalogue, Resource, body_of, leaves, pointer_of, role_of, with_leaves
+from .catalogue import Catalogue, Resource, leaves, pointer_of, role_of, with_leaves
 from .exchange import Answer
-from .variants import NOWHERE, Fresh, Variant, Variants
+from .variants import NOWHERE, Fresh, Variants
 
 GIVEN, NONE, WRONG = "given", "none", "wrong"
 """Credentials of a request: the caller's, none, and an invalid one. Others are roles of API keys."""
@@ -37,6 +35,7 @@ class Probe:
     - `about` is the operation to which a divergence belongs, such as the creation that a read shows.
     - `is_checked`: the record that it makes or changes is read again.
     - `is_alone`: it is sent to the target only, and its answer is compared only with the contract.
+    - `is_quiet`: a refusal is no finding: what follows finds its cause.
     """
 
     operation: Operation | None
@@ -57,6 +56,7 @@ class Probe:
     about: Operation | None = None
     is_checked: bool = True
     is_alone: bool = False
+    is_quiet: bool = False
 
 
 class Flaw(NamedTuple):
@@ -65,6 +65,14 @@ class Flaw(NamedTuple):
     kind: str
     title: str
     expected: str
+
+
+class Measured(NamedTuple):
+    """The target's own limit, in place of that of a keyword at a pointer of the contract."""
+
+    pointer: str
+    keyword: str
+    limit: Any
 
 
 class Seen(NamedTuple):
@@ -83,7 +91,8 @@ class Seen(NamedTuple):
         return self.target.is_success is self.twin.is_success
 
 
-Journey = Generator["Probe | Flaw", Seen, None]
+Asked = Probe | Flaw | Measured
+Journey = Generator[Asked, Seen, None]
 """Yields probes in order, on records of its own, and is sent what each was answered."""
 
 
@@ -114,6 +123,12 @@ class Roles:
         self._by_twin[0].setdefault(first, target)
         self._by_twin[1].setdefault(second, target)
         self.own.add(target)
+
+    def forget(self, target: str) -> None:
+        """Compare a record of the target no more: its state has departed from that of the twins."""
+        for names in self._by_twin:
+            for name in [name for name, own in names.items() if own == target]:
+                del names[name]
 
     def role(self, first: str, second: str) -> str | None:
         """The target's text for what both twins call so; None if it is not known."""
@@ -149,13 +164,16 @@ def is_id(value: Any) -> bool:
 
 
 class Builder:
-    """One per journey."""
+    """One for each chain of journeys, which share records: `present` has the roles that are played."""
 
     def __init__(
         self, catalogue: Catalogue, variants: Variants, fresh: Fresh, *, charges: bool, closed: Container[str] = ()
     ) -> None:
         """Without `charges`, nothing is sent that may cost money; `closed` are the operationIds out of reach."""
         self.catalogue, self.variants, self.fresh = catalogue, variants, fresh
+        self.document = catalogue.document
+        self.present: dict[str, Any] = {}
+        """The roles that are played, with the bodies that made the records."""
         self._charges, self._closed = charges, closed
 
     def may(self, operation: Operation) -> bool:
@@ -175,12 +193,8 @@ class Builder:
 
     def path(self, operation: Operation, **others: str) -> str:
         """The path with roles for ids; `others` are values of path parameters, percent-encoded."""
-        path = operation.path
-        for parameter in operation.parameters:
-            if parameter.place == "path":
-                value = others.get(parameter.name, placeholder(role_of(parameter.name)))
-                path = path.replace(f"{{{parameter.name}}}", value)
-        return path
+        names = [parameter.name for parameter in operation.parameters if parameter.place == "path"]
+        return operation.at_ids({name: others.get(name, placeholder(role_of(name))) for name in names})
 
     def needs(self, operation: Operation) -> list[Resource]:
         """The kinds of records that a request names, each after those that it needs itself."""
@@ -199,7 +213,7 @@ class Builder:
         """The kinds of records with a member that is the value of a path parameter, such as `publicKey`."""
         member = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in parameter)
         for resource in self.catalogue.resources.values():
-            if not parameter.endswith("Id") and member in self.catalogue.document.schema(resource.schema)["properties"]:
+            if not parameter.endswith("Id") and member in self.document.schema(resource.schema)["properties"]:
                 yield resource
 
     def harmless(self, operation: Operation, body: Any) -> Any:
@@ -218,20 +232,27 @@ class Builder:
 
     def body(self, operation: Operation) -> Any:
         """The first example of the contract for an operation, with roles and new values; None without a body."""
-        schema = self.catalogue.body(operation)
-        if schema is None:
+        if operation.body is None:
             return None
-        shown = example_of(operation, self.catalogue.document)
-        return self.fresh.renewed(self._with_roles(schema, {} if shown is ABSENT else shown))
+        return self.fresh.renewed(self._shown(operation)[0])
+
+    def examples(self, operation: Operation) -> list[Any]:
+        """The other examples of the contract, with roles and new values."""
+        return [self.fresh.example(each) for each in self._shown(operation)[1:]]
+
+    def _shown(self, operation: Operation) -> list[Any]:
+        schema = self.catalogue.body(operation) or {}
+        shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
+        return [self._with_roles(schema, each) for each in shown]
 
     def plain(self, operation: Operation) -> Any:
         """A small body whose record others can refer to: active, and with all values of its lists of options."""
         schema = self.catalogue.body(operation) or {}
         body = self.body(operation)
-        properties = {name: self.catalogue.document.resolve(s) for name, s in schema.get("properties", {}).items()}
+        properties = {name: self.document.resolve(s) for name, s in schema.get("properties", {}).items()}
         small = {name: value for name, value in body.items() if name in schema.get("required", ())}
         for name, node in properties.items():
-            items = self.catalogue.document.resolve(node.get("items", {}))
+            items = self.document.resolve(node.get("items", {}))
             if name in self.catalogue.resources:
                 small[name] = placeholder(role_of(name))
             elif node.get("type") == "array" and "enum" in items and name not in small:
@@ -242,18 +263,6 @@ class Builder:
                 small[name] = False
         return small
 
-    def parameter_variants(self, operation: Operation) -> Iterator[tuple[str, Variant]]:
-        """Values of each parameter of a query, with its name."""
-        for number, parameter in enumerate(operation.parameters):
-            if parameter.place == "query":
-                pointer = pointer_of(operation, "parameters", number, "schema")
-                for variant in self.variants.of_parameter(parameter.schema, pointer, parameter.name, self.fresh):
-                    yield parameter.name, variant
-
-    def body_variants(self, operation: Operation, body: Any) -> Iterator[Variant]:
-        """Variants of a body that an operation accepts."""
-        return self.variants.of_body(operation.body or {}, body_of(operation), body, self.fresh)
-
     def probe(self, operation: Operation, group: str, learns: str, pointer: str = "", **more: Any) -> Probe:
         """A request to an operation, with roles in its path. Without a pointer, it is about the whole operation."""
         more.setdefault("path", self.path(operation))
@@ -261,37 +270,40 @@ class Builder:
             operation, operation.method, group=group, learns=learns, pointer=pointer or pointer_of(operation), **more
         )
 
-    def make(self, resource: Resource, **changes: Any) -> Probe:
-        """The creation of a record that plays the resource's role."""
+    def make(self, resource: Resource, **changes: Any) -> Journey:
+        """Create a record that plays the resource's role from then on."""
         operation = resource.creates[0]
         body = {**self.plain(operation), **changes}
-        return self.probe(operation, SETUP, f"make {resource.role}", body=body, makes=resource.role)
+        yield self.probe(operation, SETUP, f"make {resource.role}", body=body, makes=resource.role)
+        self.present[resource.role] = body
 
-    def delete(self, resource: Resource, role: str) -> Iterator[Probe]:
+    def delete(self, resource: Resource, role: str) -> Journey:
         """Delete a record that is no longer needed, if that is possible: some kinds are limited in number."""
         if resource.delete is not None:
+            self.present.pop(role, None)
             path = self.path(resource.delete, **{resource.key: placeholder(role)})
             yield self.probe(resource.delete, SETUP, f"delete {role}", path=path, keeps=False)
 
-    def prepare(self, operation: Operation) -> Iterator[Probe]:
-        """Make the records that an operation needs."""
+    def prepare(self, operation: Operation) -> Journey:
+        """Make the records that an operation needs, as far as they are not there."""
         for resource in self.needs(operation):
-            yield self.make(resource)
-        test = self.catalogue.document.operations.get("sendTestWebhook")
+            if resource.role not in self.present:
+                yield from self.make(resource)
+        test = self.document.operations.get("sendTestWebhook")
         if "{logId}" in operation.path and test is not None and self.may(test):
             yield from self.prepare(test)
             yield self.probe(test, SETUP, "send a test", body={}, makes="the log")
 
     def _with_roles(self, schema: Json, value: Any) -> Any:
         """A body with roles in place of ids; a webhook is inactive and hears the run's own project."""
-        if isinstance(value, Mapping):
-            made = {name: self._role(name, inner) for name, inner in value.items()}
-            properties = schema.get("properties", {})
-            if "is_active" in properties and "url" in properties:
-                made["is_active"] = False
-                made["projectId"] = "{the project}"
-            return made
-        return value
+        if not isinstance(value, Mapping):
+            return value
+        made = {name: self._role(name, inner) for name, inner in value.items()}
+        properties = schema.get("properties", {})
+        if "is_active" in properties and "url" in properties:
+            made["is_active"] = False
+            made["projectId"] = "{the project}"
+        return made
 
     def _role(self, name: str, value: Any) -> Any:
         resources = self.catalogue.resources
@@ -302,6 +314,13 @@ class Builder:
         if isinstance(value, Mapping):
             return {inner: self._role(inner, other) for inner, other in value.items()}
         return value
+
+
+class Chain(NamedTuple):
+    """Journeys that share records, and their builder."""
+
+    builder: Builder
+    journeys: Iterable[Journey]
 
 
 def costs(operation: Operation) -> bool:

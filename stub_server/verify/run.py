@@ -11,20 +11,22 @@ from pathlib import Path
 from time import monotonic
 from uuid import UUID
 
-from ..contract.document import Operation
+import orjson
+
+from ..contract.document import JSON, Operation
 from ..contract.formats import formats
 from ..domain.documents import is_document_here, is_document_unchecked
-from .catalogue import Catalogue
+from .catalogue import Catalogue, Resource, at
 from .cleanup import Cleanup
-from .exchange import Exchange, base_of
+from .exchange import Exchange, Request, base_of, bearer
 from .findings import CLASSES
 from .journeys.accepting import accepts, refuses_all, strangers
 from .journeys.reading import lists, others
-from .journeys.records import depends, finds, moves, remembers, repeats, unique
+from .journeys.records import depends, finds, finds_logs, moves, remembers, unique
 from .judging import Run
-from .probes import Builder, Journey
+from .probes import Builder, Chain, Journey
 from .showing import Showing
-from .target import AT_ONCE, Away, Over, Rights, Target, rights_of, together
+from .target import AT_ONCE, KEY, PERSON, TRIES, Away, Over, Rights, Target, rights_of, together
 from .twin import Twin
 from .variants import Fresh, Variants
 from .walking import Walk
@@ -49,6 +51,7 @@ class Options:
     overlays: tuple[Path, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     trusted: str | None = None
+    proxy: str | None = None
 
     @property
     def classes(self) -> set[str]:
@@ -64,18 +67,9 @@ class Options:
 class Runner:
     """One run against one target."""
 
-    def __init__(
-        self,
-        options: Options,
-        progress: Callable[[int, int], None],
-        *,
-        asks: Callable[[Callable[[str], Builder]], Iterator[Journey]] | None = None,
-    ) -> None:
-        """`progress` is called with the number of journeys that are done, and of all.
-
-        `asks` replaces the journeys of the contract: it is called with a function that returns a builder by its name.
-        """
-        self.options, self._progress, self._asks = options, progress, asks
+    def __init__(self, options: Options, progress: Callable[[int, int], None]) -> None:
+        """`progress` is called with the number of chains of journeys that are done, and of all."""
+        self.options, self._progress = options, progress
         self.twins = Twin(options.seed + 1, options.overlays), Twin(options.seed + 2, options.overlays)
         self.document = self.twins[0].document
         self._catalogue = Catalogue(self.document)
@@ -89,7 +83,7 @@ class Runner:
         Raises nothing for what the target does.
         """
         began, options = monotonic(), self.options
-        target = Target(options.url, options.headers, options.trusted, on_exchange)
+        target = Target(options.url, options.headers, options.trusted, on_exchange, options.proxy)
         run = Run(
             self._catalogue,
             target,
@@ -150,7 +144,11 @@ class Runner:
         run.chosen = tuple(operation.id for operation in operations)
         asked = [operation for operation in operations if self.options.write or operation.method == "GET"]
         run.rights = await rights_of(run.target, self.options.token, asked, run.unknown_id)
-        waiting = [*self._journeys([each for each in operations if each.id not in run.rights.closed], run.rights)]
+        if self.options.write and run.rights.kind == KEY:
+            await self._learn_limits(run)
+        builder = self._builder("needs", run.rights)
+        run.needs = {each.id: [needed.creates[0].id for needed in builder.needs(each)] for each in operations}
+        waiting = [*self._chains(operations, run.rights)]
         total, done = len(waiting), 0
         waiting.reverse()
 
@@ -164,43 +162,89 @@ class Runner:
 
         await together(*(worker() for _ in range(AT_ONCE)))
 
-    async def _walk(self, run: Run, journey: Journey) -> None:
-        made, is_key = run.cleanup.made(), run.rights.is_key
-        async with self.twins[0].fork(as_key=is_key) as first, self.twins[1].fork(as_key=is_key) as second:
-            await Walk(run, self.options.token, (first, second), made).go(journey)
+    async def _learn_limits(self, run: Run) -> None:
+        """Learn whether an API key is limited to some projects: then it cannot create one."""
+        project = self._catalogue.resources.get("projectId")
+        if project is None or project.creates[0].id in run.rights.closed:
+            return
+        create = project.creates[0]
+        body = orjson.dumps(self._builder("limits", run.rights).plain(create))
+        headers = (*bearer(self.options.token), ("Content-Type", JSON))
+        answer = await run.target.send(Request(create.method, create.path, "", headers, body), TRIES)
+        if answer.status == 403:
+            run.rights.is_limited = True
+            run.rights.closed[create.id] = "the credential is limited to some projects"
+        place = self._catalogue.record_at(create)
+        record = at(answer.json(), place[0]) if place is not None and answer.is_success else None
+        if isinstance(record, dict):
+            run.cleanup.note(run.cleanup.made(), create, str(record.get("id")))
+
+    async def _walk(self, run: Run, chain: Chain) -> None:
+        made = run.cleanup.made()
+        async with self.twins[0].fork(run.rights) as first, self.twins[1].fork(run.rights) as second:
+            await Walk(run, self.options.token, (first, second), made).go(chain)
         await run.cleanup.remove(run.target, made)  # some kinds of records are limited in number
 
-    def _journeys(self, operations: list[Operation], rights: Rights) -> Iterator[Journey]:
-        """The journeys over the operations that the credential opens."""
-        resources = self._catalogue.resources.values()
+    def _builder(self, name: str, rights: Rights) -> Builder:
+        fresh = Fresh(self._run_id, self.options.seed, name)
+        return Builder(self._catalogue, self._variants, fresh, charges=self.options.charges, closed=rights.closed)
 
-        def builder(name: str) -> Builder:
-            fresh = Fresh(self._run_id, self.options.seed, name)
-            return Builder(self._catalogue, self._variants, fresh, charges=self.options.charges, closed=rights.closed)
-
-        if self._asks is not None:
-            yield from self._asks(builder)
-            return
+    def _chains(self, operations: list[Operation], rights: Rights) -> Iterator[Chain]:
+        """The journeys over the operations that the credential opens: in a chain those of one tag."""
         if not self.options.write:
+            resources = {each.list.id: each for each in self._catalogue.resources.values() if each.list is not None}
             for operation in operations:
                 if operation.method == "GET":
-                    own = builder(f"reads {operation.id}")
-                    yield others(own, operation)
-                    yield lists(own, next((each for each in resources if each.list == operation), None), operation)
+                    own = self._builder(f"reads {operation.id}", rights)
+                    yield Chain(own, [others(own, operation), lists(own, resources.get(operation.id), operation)])
             return
-        for operation in sorted(operations, key=lambda each: -len(str(each.body))):  # the longest journeys first
-            yield accepts(builder(operation.id), operation)
+        tags: dict[str, list[Operation]] = {}
         for operation in operations:
-            if operation.takes_key:
-                yield repeats(builder(f"repeats {operation.id}"), operation)
-        for resource in resources:
-            about = (*resource.creates, resource.read, resource.list, resource.update, resource.delete)
-            if resource.creates[0].id not in rights.closed and any(operation in about for operation in operations):
-                for journey in (moves, depends, finds, remembers, unique):
-                    yield journey(builder(f"{journey.__name__} {resource.key}"), resource)
-        for part in range(AT_ONCE):
-            yield refuses_all(builder(f"refuses {part}"), operations[part::AT_ONCE], makes_keys=not rights.is_key)
-        yield strangers(builder("strangers"))
+            tags.setdefault(operation.tag, []).append(operation)
+        for tag in sorted(tags, key=lambda tag: -sum(each.method != "GET" for each in tags[tag])):
+            own = self._builder(tag, rights)
+            yield Chain(own, self._of_tag(own, tag, tags[tag]))
+        own = self._builder("refuses", rights)
+        yield Chain(own, [refuses_all(own, operations, makes_keys=rights.kind == PERSON), strangers(own)])
+
+    def _of_tag(self, builder: Builder, tag: str, operations: list[Operation]) -> Iterator[Journey]:
+        """The journeys of a tag: over its kinds of records, then over its other operations."""
+        done: set[str] = set()
+
+        def about(*names: Operation | None) -> bool:
+            return any(operation in operations for operation in names)
+
+        for resource in self._catalogue.resources.values():
+            creates, update = resource.creates, resource.update
+            if creates[0].tag != tag:
+                continue
+            for operation in filter(about, creates):
+                yield accepts(builder, operation)
+            if about(*creates, resource.list):
+                yield finds(builder, resource)
+            if update is not None and about(update):
+                yield accepts(builder, update)
+            if about(*creates, update):
+                yield unique(builder, resource)
+            if about(*creates, resource.read, resource.list, resource.delete):
+                yield remembers(builder, resource)
+            if about(*creates, update, resource.delete, *self._movers(resource)):
+                yield moves(builder, resource)
+            for parent in builder.needs(creates[0]):
+                if about(*creates, update, resource.delete):
+                    yield depends(builder, parent, resource)
+            done |= {each.id for each in (*creates, update) if each is not None}
+        for operation in operations:
+            if operation.id not in done:
+                yield accepts(builder, operation)
+            if "Log" in str(self._catalogue.entries_at(operation)).title() and operation.method == "GET":
+                yield finds_logs(builder, operation)
+
+    def _movers(self, resource: Resource) -> list[Operation]:
+        """The operations that make moves of a kind of records."""
+        moves = () if resource.lifecycle is None else resource.lifecycle.moves
+        names = {name for move in moves for name in move.by}
+        return [each for each in self.document.operations.values() if each.id in names]
 
 
 def _on_signals(ends: Callable[[], None] | None) -> None:

@@ -25,11 +25,20 @@ _SIGN_OF_LIFE = Request("GET", "/v2/verify-unknown")
 _LIVES = 2.0  # seconds for which a sign of life is asked for
 
 
+PERSON, KEY, PUBLIC = "a JWT", "an API key", "a public key"
+"""Kinds of credentials."""
+
+
 @dataclass(slots=True)
 class Rights:
-    """Whether the credential is an API key, and why operations are out of its reach, by operationId."""
+    """What the credential is: its kind, the scopes that it lacks, and whether it is limited to some projects.
 
-    is_key: bool = False
+    `closed` says why operations are out of its reach, by operationId.
+    """
+
+    kind: str = PERSON
+    lacking: set[str] = field(default_factory=set)
+    is_limited: bool = False
     closed: dict[str, str] = field(default_factory=dict)
 
 
@@ -62,15 +71,20 @@ class Target:
         headers: tuple[tuple[str, str], ...],
         trusted: str | None,
         on_exchange: Callable[[Exchange], None],
+        proxy: str | None = None,
     ) -> None:
-        """`url` is the parent of `/v2`; `headers` are sent with every request; `trusted` is a file of certificates."""
+        """`url` is the parent of `/v2`; `headers` are sent with every request; `trusted` is a file of certificates.
+
+        Without `proxy`, those of the environment are used (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`).
+        """
         context = True if trusted is None else ssl.create_default_context(cafile=trusted)
         self._base, self._headers, self._on_exchange = base_of(url), headers, on_exchange
         self._client = httpx2.AsyncClient(
             timeout=None,  # the client's limits are per read: a trickling answer would never exceed them
             follow_redirects=False,
             verify=context,
-            trust_env=False,
+            trust_env=proxy is None,
+            proxy=proxy,
             limits=httpx2.Limits(max_connections=AT_ONCE),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # a session could replace a credential
         )
@@ -199,14 +213,26 @@ async def rights_of(target: Target, token: str, operations: Sequence[Operation],
         raise Away("refuses the credential: 401 to every operation")
     if answers and not any(isinstance(answer.json(), dict) for answer in answers):
         raise Away(_foreign(answers[0]))
-    of_people = {operation.id for operation in operations if operation.scheme == "jwt"}
-    rights = Rights(bool(of_people) and all(statuses[name] in (401, 403) for name in of_people))
-    lacking = {scope for o in operations if statuses[o.id] == 403 and o.id not in of_people for scope in o.scopes}
+    rights = Rights()
+
+    def all_answer(scheme: str, *refusals: int) -> bool:
+        of_scheme = [statuses[operation.id] for operation in operations if operation.scheme == scheme]
+        return bool(of_scheme) and all(status in refusals for status in of_scheme)
+
+    if all_answer("bearer", 401):
+        rights.kind = PUBLIC
+    elif all_answer("jwt", 401, 403):
+        rights.kind = KEY
+    granted = {scope for o in operations if o.scheme != "jwt" and statuses[o.id] != 403 for scope in o.scopes}
+    rights.lacking = {scope for o in operations if o.scheme != "jwt" for scope in o.scopes} - granted
     for operation in operations:
-        if operation.scheme == "jwt" and rights.is_key:
-            rights.closed[operation.id] = "needs a JWT, and the credential is an API key"
-        elif lacking & operation.scopes:
-            rights.closed[operation.id] = f"the credential lacks {' or '.join(sorted(lacking & operation.scopes))}"
+        lacking = sorted(rights.lacking & operation.scopes)
+        if operation.scheme == "jwt" and rights.kind != PERSON:
+            rights.closed[operation.id] = f"needs a JWT, and the credential is {rights.kind}"
+        elif operation.scheme == "bearer" and rights.kind == PUBLIC:
+            rights.closed[operation.id] = "needs a private key or a JWT, and the credential is a public key"
+        elif lacking:
+            rights.closed[operation.id] = f"the credential lacks {' or '.join(lacking)}"
     return rights
 
 

@@ -18,6 +18,7 @@ from ..http.inside import Question, ask
 from ..http.routing import Application
 from ..settings import Settings
 from .exchange import Answer, Headers, Request, bearer
+from .target import PERSON, PUBLIC, Rights
 
 _PEER = ("127.0.0.1", 50_000)
 
@@ -47,21 +48,28 @@ class Twin:
         self.document = self._app.server.document
 
     @asynccontextmanager
-    async def fork(self, *, as_key: bool = False) -> AsyncIterator[Fork]:
-        """A fork that is deleted afterwards. Its credential is a JWT, or an API key with all scopes."""
+    async def fork(self, rights: Rights) -> AsyncIterator[Fork]:
+        """A fork that is deleted afterwards, with a credential that may do what that of the target may."""
         name = f"verify-{next(self._numbers)}"
         made = await self._control("POST", "/_sandbox/sandboxes/default/fork", {"name": name})
         fork = Fork(self, name, made["sandbox"]["credentials"]["jwt"])
         try:
-            if as_key:
-                scopes = [scope["name"] for scope in self.document.scopes if scope["assignable"]]
-                body = orjson.dumps({"name": "verify", "scopes": scopes})
-                headers = (*bearer(fork.token), ("content-type", JSON))
-                answer = await fork.send(Request("POST", "/api-keys", "", headers, body))
-                fork = fork._replace(token=answer.json()["api_key"]["private_key"])
+            if rights.kind != PERSON:
+                key = await self._key(fork, rights)
+                fork = fork._replace(token=key["public_key" if rights.kind == PUBLIC else "private_key"])
             yield fork
         finally:
             await self._control("DELETE", f"/_sandbox/sandboxes/{name}")
+
+    async def _key(self, fork: Fork, rights: Rights) -> Any:
+        scopes = [scope["name"] for scope in self.document.scopes if scope["assignable"]]
+        body: dict[str, Any] = {"name": "verify", "scopes": [name for name in scopes if name not in rights.lacking]}
+        headers = (*bearer(fork.token), ("content-type", JSON))
+        if rights.is_limited:
+            listed = await fork.send(Request("GET", "/v2/projects", "limit=1", headers))
+            body["allowed_projects"] = [listed.json()["data"]["projects"][0]["id"]]
+        answer = await fork.send(Request("POST", "/api-keys", "", headers, orjson.dumps(body)))
+        return answer.json()["api_key"]
 
     async def _control(self, method: str, path: str, body: Any = None) -> Any:
         headers: Headers = (("content-type", JSON),)

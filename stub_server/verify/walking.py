@@ -13,7 +13,22 @@ from .comparing import Moment
 from .exchange import Answer, Exchange, Request, bearer
 from .findings import Finding
 from .judging import Judge, Run
-from .probes import GIVEN, NONE, WRONG, Flaw, Journey, Names, Probe, Roles, Seen, costs, placeholder
+from .probes import (
+    GIVEN,
+    NONE,
+    WRONG,
+    Chain,
+    Flaw,
+    Journey,
+    Measured,
+    Names,
+    Probe,
+    Roles,
+    Seen,
+    costs,
+    is_id,
+    placeholder,
+)
 from .target import TRIES, Limited, Over
 from .twin import Fork
 
@@ -25,13 +40,14 @@ _ROLES = {
     "id": "{}",
     "code": "{} code",
     "public_key": "the public key",
+    "event_id": "{} event",
     **dict.fromkeys(("api_key", "key", "private_key", "secret", "token"), "{} secret"),
 }
 """The roles that members of a new record play."""
 
 
 class Walk:
-    """One journey."""
+    """A chain of journeys over records that they share."""
 
     def __init__(self, run: Run, token: str, forks: tuple[Fork, Fork], made: Made) -> None:
         """`token` is the target's credential; `made` collects the records of the target."""
@@ -42,16 +58,28 @@ class Walk:
         self._is_lost = False  # whether the last request may have been served several times, or not at all
         self._roles.play("the unknown id", Names(run.unknown_id, run.unknown_id, run.unknown_id))
 
-    async def go(self, journey: Journey) -> None:
-        """Send the probes in order, until the target's records are no longer what the twins' are."""
+    async def go(self, chain: Chain) -> None:
+        """Send the probes of each journey in order, until the target's records are no longer what the twins' are.
+
+        The next journey begins with new records then.
+        """
         await self._ask_nowhere()
+        for journey in chain.journeys:
+            if not await self._journey(journey):
+                chain.builder.present.clear()
+
+    async def _journey(self, journey: Journey) -> bool:
+        """Whether it came to its end."""
         seen: Seen | None = None
         last: tuple[Probe, Exchange] | None = None
         while True:
             try:
                 probe = next(journey) if seen is None else journey.send(seen)
             except StopIteration:
-                return
+                return True
+            if isinstance(probe, Measured):
+                self._run.measured[probe.pointer, probe.keyword] = probe.limit
+                continue
             if isinstance(probe, Flaw):
                 assert last is not None
                 self._run.findings.append(self._judge.flaw(probe, *last))
@@ -60,12 +88,14 @@ class Walk:
                 seen = await self._probe(probe)
                 last = probe, Exchange(self._request(probe, 0), seen.target)
             except KeyError:  # a role that nothing plays: what makes it was refused
-                return
+                return False
             if self._is_lost or (probe.keeps and not seen.is_alike):
-                return
+                return False
             check = self._check(probe, seen)
-            if check is not None and (await self._probe(check)).has_departed:
-                return
+            if check is not None:
+                read = await self._probe(check)
+                if read.has_departed and not read.is_alike:
+                    return False
 
     async def _ask_nowhere(self) -> None:
         """Learn how the target answers an unknown path: another 404 comes from an operation."""
@@ -79,7 +109,7 @@ class Walk:
         if operation is None or not probe.is_checked or not seen.twin.is_success or not seen.is_alike:
             return None
         for resource in self._run.catalogue.resources.values():
-            if resource.read is None:
+            if resource.read is None or resource.read.id in self._run.rights.closed:
                 continue
             if operation in resource.creates and probe.makes:
                 path = resource.read.path.replace(f"{{{resource.key}}}", placeholder(probe.makes))
@@ -88,7 +118,7 @@ class Walk:
             else:
                 continue
             return Probe(
-                resource.read, "GET", path, "remembers", f"a read after {operation.id}", pointer_of(operation),
+                resource.read, "GET", path, "persists", f"a read after {operation.id}", pointer_of(operation),
                 suspect="not-persisted", about=operation,
             )  # fmt: skip
         return None
@@ -102,6 +132,9 @@ class Walk:
         began = time()
         first, second = await asyncio.gather(*(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True)))
         ended = time()
+        operation = probe.operation
+        if operation is not None and answer.is_success and first.is_success and isinstance(probe.body, dict):
+            self._judge.comparing.wrote(operation, self._roles.spelled(probe.body, 1))
         if self._is_lost and not self._is_unanswered(probe, answer):
             self._learn(probe, Seen(answer, first), second)
             return Seen(answer, first)
@@ -120,7 +153,8 @@ class Walk:
                 await asyncio.sleep(pause)
                 answer = await self._ask(probe, requests[0])
                 findings = judged(time())
-        self._run.findings += findings
+        if not probe.is_quiet or answer.is_success:
+            self._run.findings += findings
         seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
         if probe.operation is not None:
             self._run.answered(probe, seen.target.status)
@@ -179,20 +213,26 @@ class Walk:
     def _learn(self, probe: Probe, seen: Seen, second: Answer) -> None:
         """Note the record that an answer is about, and what plays its roles from now on."""
         operation = probe.operation
+        if probe.method != "GET" and not seen.is_alike:
+            for segment in filter(is_id, self._request(probe, 0).path.split("/")):
+                self._roles.forget(segment)
         if operation is None or not seen.target.is_success:
             return
         if operation.method == "DELETE":
-            self._made.pop(self._request(probe, 0).path.rpartition("/")[2], None)
+            gone = self._request(probe, 0).path.rpartition("/")[2]
+            self._made.pop(gone, None)
+            self._judge.comparing.deleted[gone] = operation
         place = self._run.catalogue.record_at(operation)
         if place is None:
             return
         record = at(seen.target.json(), place[0])
         ident = record.get("id") if isinstance(record, dict) else None
-        if isinstance(ident, str) and not seen.is_alike:
+        twins = at(seen.twin.json(), place[0]), at(second.json(), place[0])
+        known = self._roles.role(*(str((each or {}).get("id")) for each in twins))
+        if isinstance(ident, str) and (not seen.is_alike or known not in (None, ident)):
             self._run.strange.add(ident)
         if isinstance(ident, str) and operation.method == "POST" and self._run.catalogue.success(operation) == 201:
             self._run.cleanup.note(self._made, operation, ident)
-        twins = at(seen.twin.json(), place[0]), at(second.json(), place[0])
         if not probe.makes or not isinstance(record, dict) or not all(isinstance(twin, dict) for twin in twins):
             return
         for member, role in _ROLES.items():

@@ -51,7 +51,7 @@ PARTS = (
     Part("soak", "ten minutes of everything at once", module("tests.soak"), shows=30),
     Part("neighbours", "what clients feel of heavy work in another sandbox", module("tests.soak.neighbours"), shows=30),
     Part("mutants", "planted defects that tests notice", module("tests.mutants"), shows=10),
-    Part("verify-mutants", "planted defects that verify notices", module("tests.verify"), shows=10),
+    Part("verify-mutants", "planted defects that verify notices", module("tests.verify", "--all"), shows=10),
     Part("bench", "speed beside stock Connexion and bare Starlette", module("tests.benchmarks"), shows=80),
     Part("size", "how much there is to understand", module("tests.size", "--total"), shows=6),
 )

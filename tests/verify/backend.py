@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote, urlencode
 
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,13 +23,30 @@ _OWN = (("host", "127.0.0.1"),)
 class Backend:
     """The outermost layer. The control surface is passed on unchanged: a foreign backend has none."""
 
-    def __init__(self, app: ASGIApp, acts: Sequence[Act] = (), *, delay: float = 0.0, shuffle: bool = False) -> None:
-        """`delay` is in seconds, added to each answer; `shuffle` puts the headers of answers into another order."""
-        self.app, self._acts, self._delay, self._shuffle = app, acts, delay, shuffle
+    def __init__(
+        self,
+        app: ASGIApp,
+        acts: Sequence[Act] = (),
+        *,
+        find: Callable[[str], Act] | None = None,
+        delay: float = 0.0,
+        shuffle: bool = False,
+    ) -> None:
+        """`delay` is in seconds, added to each answer; `shuffle` puts the headers of answers into another order.
+
+        `find` gives the act of a name that `POST /_mutants` sets.
+        """
+        self.app, self._acts, self._find, self._delay, self._shuffle = app, acts, find, delay, shuffle
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].startswith(CONTROL):
             await self.app(scope, receive, send)
+            return
+        if scope["path"] == "/_mutants" and self._find is not None:
+            self._acts = [self._find(name) for name in json_of(await _request(scope, receive))]
+            await _asking(self.app, scope)(own("POST", f"{CONTROL}/reset"))
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body"})
             return
         ask = _asking(self.app, scope)
         for act in reversed(self._acts):
@@ -114,6 +131,12 @@ def with_header(request: Request, name: str, value: str | None) -> Request:
     """A request with one header set, or without it."""
     kept = tuple(pair for pair in request.headers if pair[0].lower() != name)
     return request._replace(headers=kept if value is None else (*kept, (name, value)))
+
+
+def without_query(request: Request, name: str, *more: tuple[str, str]) -> Request:
+    """A request without a query parameter, and with others."""
+    kept = [pair for pair in parse_qsl(request.query, keep_blank_values=True) if pair[0] != name]
+    return request._replace(query=urlencode([*kept, *more]))
 
 
 async def as_owner(request: Request, ask: Ask) -> Request:

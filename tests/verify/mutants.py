@@ -1,16 +1,18 @@
-"""Twenty mutants of the sandbox, each of which departs in one way, as a foreign backend would."""
+"""Mutants of the sandbox that follow from no line of the contract, each of which departs in one way."""
 
 import re
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, urlencode
 from uuid import uuid4
 
+import yaml
 from orjson import dumps
 
 from stub_server.verify.exchange import Answer, Request
 
+from ..support.contract import document
 from .backend import (
     Act,
     Ask,
@@ -23,8 +25,10 @@ from .backend import (
     with_header,
     with_json,
     without_effect,
+    without_query,
 )
 
+_UNSEEN = Path(__file__).with_name("unseen.yaml")
 _UNKNOWN = "ffffffff-ffff-4fff-8fff-ffffffffffff"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _MARK = "\N{INVISIBLE SEPARATOR}"
@@ -35,13 +39,13 @@ _dangling: dict[str, list[str]] = {}  # the planIds that were sent, of products 
 class Mutant(NamedTuple):
     """A way to depart. It must be found as one of `kinds`, for some of `operations` and no other.
 
-    Without operations it is everywhere.
+    Without operations it is everywhere. `make` gives an act with a memory of its own.
     """
 
     name: str
     kinds: frozenset[str]
     operations: frozenset[str]
-    act: Act
+    make: Callable[[], Act]
 
 
 MUTANTS: dict[str, Mutant] = {}
@@ -52,26 +56,32 @@ def mutant(kinds: str, *operations: str) -> Callable[[Act], Act]:
 
     def add(act: Act) -> Act:
         name = act.__name__.replace("_", "-")
-        MUTANTS[name] = Mutant(name, frozenset(kinds.split()), frozenset(operations), act)
+        MUTANTS[name] = Mutant(name, frozenset(kinds.split()), frozenset(operations), lambda: act)
         return act
 
     return add
 
 
-def pairs() -> list[tuple[str, str]]:
-    """Ten pairs, in which each mutant is once."""
-    names = [*MUTANTS]
-    return [*zip(names[:10], names[10:], strict=True)]
+def every() -> dict[str, Mutant]:
+    """These, and those that follow from the contract."""
+    from .generated import generated
+
+    return MUTANTS | generated(document())
+
+
+def unseen() -> dict[str, str]:
+    """Why a run cannot see some of those that follow from the contract, by name."""
+    rules = [(re.compile(each["pattern"]), each["reason"]) for each in yaml.safe_load(_UNSEEN.read_text())]
+    return {name: reason for name in every() for pattern, reason in rules if pattern.search(name)}
+
+
+def act_of(name: str) -> Act:
+    """What a mutant does."""
+    return every()[name].make()
 
 
 def _code(answer: Answer) -> str:
     return str(json_of(answer).get("code", ""))
-
-
-def _without(request: Request, name: str, *more: tuple[str, str]) -> Request:
-    """A request without a query parameter, and with others."""
-    kept = [pair for pair in parse_qsl(request.query, keep_blank_values=True) if pair[0] != name]
-    return request._replace(query=urlencode([*kept, *more]))
 
 
 @mutant("auth")
@@ -79,15 +89,6 @@ async def auth_ignored(request: Request, ask: Ask) -> Answer:
     """Whoever has no valid credential is the merchant."""
     answer = await ask(request)
     return await ask(await as_owner(request, ask)) if answer.status == 401 else answer
-
-
-@mutant("scope", "listOrders")
-async def scope_not_needed(request: Request, ask: Ask) -> Answer:
-    """Orders are listed without orders:read."""
-    answer = await ask(request)
-    if is_for(request, "GET", "/v2/orders") and _code(answer) == "insufficient_scope":
-        return await ask(await as_owner(request, ask))
-    return answer
 
 
 @mutant("not-persisted", "createProduct")
@@ -98,12 +99,6 @@ async def create_not_kept(request: Request, ask: Ask) -> Answer:
         path = f"/v2/products/{json_of(answer)['product']['id']}"
         await ask(await as_owner(own("DELETE", path), ask))
     return answer
-
-
-@mutant("not-persisted", "updateCustomer")
-async def update_not_kept(request: Request, ask: Ask) -> Answer:
-    """The customer is answered as it would be, and stays as it was."""
-    return await _only_said(request, ask, "PUT", "/v2/customers/")
 
 
 @mutant("not-deleted", "deletePlan")
@@ -137,35 +132,6 @@ async def foreign_key_not_enforced(request: Request, ask: Ask) -> Answer:
     return rewritten(answer, lambda it: it | {"planIds": _dangling[it["id"]]} if it.get("id") in _dangling else it)
 
 
-@mutant("lifecycle", "suspendProject")
-async def forbidden_move_allowed(request: Request, ask: Ask) -> Answer:
-    """A draft can be suspended."""
-    answer = await ask(request)
-    if is_for(request, "POST", "/v2/projects/{id}/suspend") and _code(answer) == "invalid_state_transition":
-        path = request.path.replace("/suspend", "/activate")
-        await ask(await as_owner(own("POST", path), ask))
-        return await ask(request)
-    return answer
-
-
-@mutant("filter", "listCustomers")
-async def filter_ignored(request: Request, ask: Ask) -> Answer:
-    """`type` finds people and companies alike."""
-    answer = await ask(request)
-    if is_for(request, "GET", "/v2/customers") and answer.status == 200:
-        return await ask(_without(request, "type"))
-    return answer
-
-
-@mutant("sort", "listProjects")
-async def sort_ignored(request: Request, ask: Ask) -> Answer:
-    """The newest project is always first."""
-    answer = await ask(request)
-    if is_for(request, "GET", "/v2/projects") and answer.status == 200:
-        return await ask(_without(request, "sort"))
-    return answer
-
-
 @mutant("paging", "listPlans")
 async def pages_off_by_one(request: Request, ask: Ask) -> Answer:
     """Every page but the first begins with its second plan."""
@@ -176,22 +142,9 @@ async def pages_off_by_one(request: Request, ask: Ask) -> Answer:
     page = found["pagination"]["page"]
     if page == 1 or not found["plans"]:
         return answer
-    following = json_of(await ask(_without(request, "page", ("page", str(page + 1)))))
+    following = json_of(await ask(without_query(request, "page", ("page", str(page + 1)))))
     plans = [*found["plans"][1:], *following["plans"][:1]]
     return with_body(answer, dumps(found | {"plans": plans}))
-
-
-@mutant("uniqueness", "createPlan")
-async def uniqueness_dropped(request: Request, ask: Ask) -> Answer:
-    """A new plan may have the name of another: it is stored with a mark that is never shown."""
-    answer = await ask(request)
-    if is_for(request, "POST", "/v2/plans") and _code(answer) == "duplicate_name":
-        sent = json_of(request)
-        name = f"{sent['name'][:110]}{_MARK}{next(_serial)}"
-        answer = await ask(with_json(request, sent | {"name": name}))
-    if _MARK.encode() not in answer.body:
-        return answer
-    return with_body(answer, re.sub(f"{_MARK}[0-9]+".encode(), b"", answer.body))
 
 
 @mutant("idempotency")
@@ -238,40 +191,6 @@ async def header_missing(request: Request, ask: Ask) -> Answer:
     answer = await ask(request)
     if is_for(request, "POST", "/v2/customers"):
         return answer._replace(headers=tuple(pair for pair in answer.headers if pair[0] != "location"))
-    return answer
-
-
-@mutant("stricter", "createApiKey")
-async def bound_stricter(request: Request, ask: Ask) -> Answer:
-    """The name of a new API key has at most 50 characters in place of 100."""
-    name = _sent(request, "/api-keys", "name")
-    if len(name) > 50:
-        return await ask(with_json(request, json_of(request) | {"name": name.ljust(101, "x")}))
-    return await ask(request)
-
-
-@mutant("laxer", "createProject")
-async def bound_laxer(request: Request, ask: Ask) -> Answer:
-    """The long description of a new project, which is never shown, may have any length."""
-    text = _sent(request, "/v2/projects", "long_description")
-    if len(text) > 20_000:
-        return await ask(with_json(request, json_of(request) | {"long_description": text[:20_000]}))
-    return await ask(request)
-
-
-def _sent(request: Request, path: str, member: str) -> str:
-    """A text in the body of a creation; empty where there is none."""
-    body = json_of(request) if is_for(request, "POST", path) else {}
-    text = body.get(member) if isinstance(body, dict) else None
-    return text if isinstance(text, str) else ""
-
-
-@mutant("error-code", "getWebhook")
-async def other_error_code(request: Request, ask: Ask) -> Answer:
-    """An unknown webhook is webhook_not_found."""
-    answer = await ask(request)
-    if is_for(request, "GET", "/v2/webhooks/{id}") and answer.status == 404:
-        return with_body(answer, dumps(json_of(answer) | {"code": "webhook_not_found"}))
     return answer
 
 

@@ -22,7 +22,7 @@ def finding(kind: str = "stricter", operation: str = "createCustomer", pointer: 
     plain = Finding(
         kind=kind,
         operation=operation,
-        group="says_yes",
+        group="accepts",
         pointer=pointer,
         cause="name: longest text",
         title="a name of 120 characters is refused",
@@ -36,8 +36,8 @@ def finding(kind: str = "stricter", operation: str = "createCustomer", pointer: 
 def report(*findings: Finding, overlay: dict[str, Any] | None = None) -> Report:
     """The report of a run that found these, in two operations. `overlay` corrects all of them."""
     rows = {name: dict.fromkeys(GROUPS, "ok") for name in ("createCustomer", "listOrders")}
-    rows["createCustomer"] |= {"says_yes": "diverges", "remembers": "diverges", "moves": "none"}
-    rows["listOrders"] |= {"finds": "unreached"}
+    rows["createCustomer"] |= {"accepts": "diverges", "persists": "diverges", "transitions": "none"}
+    rows["listOrders"] |= {"filters": "unreached"}
     divergences = merged(findings, document(), rows)
     where().locate(divergences)
     for divergence in divergences:
@@ -55,6 +55,7 @@ def report(*findings: Finding, overlay: dict[str, Any] | None = None) -> Report:
         unreached=[Unreached("createOrder", 201, "needs --charges"), Unreached("createOrder", 409, "needs --charges")],
         divergences=divergences,
         left_behind=["/v2/projects/7d2f0c1e"],
+        tag="verify-0a1b2c",
     )
 
 

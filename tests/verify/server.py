@@ -1,4 +1,7 @@
-"""`python -m tests.verify.server --mutant NAME`: a mutated sandbox, served as `stub-server serve` serves its own."""
+"""`python -m tests.verify.server --mutant NAME`: a mutated sandbox, served as `stub-server serve` serves its own.
+
+`POST /_mutants` with a list of names sets others, and resets the sandbox.
+"""
 
 from functools import partial
 
@@ -8,12 +11,12 @@ from stub_server import serving
 from stub_server.settings import Settings
 
 from .backend import Backend
-from .mutants import MUTANTS
+from .mutants import act_of
 
 
 @click.command(context_settings={"show_default": True})
 @click.option("--port", type=int, default=0, help="Port to listen on; 0 picks a free one.")
-@click.option("--mutant", "mutants", type=click.Choice([*MUTANTS]), multiple=True, help="How it departs; repeatable.")
+@click.option("--mutant", "mutants", multiple=True, help="How it departs; repeatable.")
 @click.option("--scenario", default="default", help="The data to begin with, by name or file.")
 @click.option("--seed", type=int, default=42, help="The same seed gives the same data.")
 @click.option("--delay", type=float, default=0.0, help="Seconds that each answer takes more.")
@@ -24,8 +27,8 @@ def main(port: int, mutants: tuple[str, ...], scenario: str, seed: int, delay: f
     with serving.listen(settings) as listeners:
         settings = serving.with_port(settings, listeners[0])
         app = serving.build(settings)
-        acts = [MUTANTS[name].act for name in mutants]
-        app.middlewares.insert(0, partial(Backend, acts=acts, delay=delay, shuffle=shuffle))
+        acts = map(act_of, mutants)
+        app.middlewares.insert(0, partial(Backend, acts=[*acts], find=act_of, delay=delay, shuffle=shuffle))
         print(f"ready {settings.url}", flush=True)
         serving.run(app, settings, listeners)
 

@@ -25,7 +25,7 @@ def conformity() -> Conformity:
 
 def found(conformity: Conformity, exchange: Exchange) -> list[Finding]:
     request = exchange.request
-    return conformity.findings(exchange, conformity.operation_of(request.method, request.path), "says_yes")
+    return conformity.findings(exchange, conformity.operation_of(request.method, request.path), "accepts")
 
 
 def kinds(findings: list[Finding]) -> list[tuple[str, str]]:
@@ -80,6 +80,9 @@ DEPARTURES: dict[str, tuple[Exchange, list[tuple[str, str]]]] = {
     "no answer": (exchange("GET", CUSTOMERS, 0, b""), [("transport", "#/paths/~1v2~1customers/get")]),
     "a defect": (exchange("GET", CUSTOMERS, 500, b"<html>"), [("server-error", "#/paths/~1v2~1customers/get")]),
     "a defect elsewhere": (exchange("GET", "/elsewhere", 503, b""), [("server-error", "#/paths")]),
+    "an unknown path": (exchange("GET", "/v2/coupons", 200, {}), [("undocumented-operation", "#/paths")]),
+    "an unknown path that is refused": (exchange("GET", "/v2/coupons", 404, {}), []),
+    "a path of another service": (exchange("GET", "/assets/app.js", 200, {}), []),
     "no such route": (
         exchange("GET", CUSTOMER, 404, {"detail": "Not Found"}),
         [("missing-operation", "#/paths/~1v2~1customers~1{customerId}/get")],

@@ -96,12 +96,13 @@ def test_what_a_target_says_is_text(form: str) -> None:
     text.encode()
 
 
-def test_text_shows_the_matrix_first_and_five_lines_of_each() -> None:
+def test_text_counts_the_classes_first_and_shows_five_lines_of_each() -> None:
     text = rendered("text", finding(), finding("laxer", "listOrders", "", target=Said(0, "")), overlay=OVERLAY)
-    head, first, second, reach, left, last = text.split("\n\n")[1:]
-    assert ["says", "yes", "says", "no", "remembers", "finds", "moves"] == head.splitlines()[0].split()
-    assert ["createCustomer", "✗", "✓", "✗", "✓"] == head.splitlines()[1].split()
-    assert ["listOrders", "✓", "✓", "✓", "\N{EN DASH}", "✓"] == head.splitlines()[2].split()
+    classes, first, second, matrix, reach, left, last = text.split("\n\n")[1:]
+    assert [["1", "stricter"], ["1", "laxer"]] == [line.split()[:2] for line in classes.splitlines()]
+    assert ["accepts", "rejects", "persists", "filters", "transitions"] == matrix.splitlines()[0].split()
+    assert ["createCustomer", "✗", "✓", "✗", "✓"] == matrix.splitlines()[1].split()
+    assert ["listOrders", "✓", "✓", "✓", "\N{EN DASH}", "✓"] == matrix.splitlines()[2].split()
     assert 5 == len(first.splitlines()) == len(second.splitlines())
     for line, fact in zip(
         first.splitlines(), ("createCustomer", "curl", "422", "CustomerCreate.yaml:", "--write-overlay"), strict=True
@@ -109,8 +110,9 @@ def test_text_shows_the_matrix_first_and_five_lines_of_each() -> None:
         assert fact in line
     assert "assumed" in first.splitlines()[3]
     assert "no answer" in second
-    assert "createOrder 201 409" in reach
-    assert "/v2/projects/7d2f0c1e" in left
+    assert ["2", "needs", "--charges"] == reach.splitlines()[1].split()
+    assert "1 of /v2/projects" in left
+    assert "verify-0a1b2c" in left
     assert "2 divergences" in last
 
 
@@ -135,19 +137,19 @@ def test_json_has_its_shape() -> None:
         "operations": [
             {
                 "operationId": "createCustomer",
-                "says_yes": "diverges",
-                "says_no": "ok",
-                "remembers": "diverges",
-                "finds": "ok",
-                "moves": "none",
+                "accepts": "diverges",
+                "rejects": "ok",
+                "persists": "diverges",
+                "filters": "ok",
+                "transitions": "none",
             },
             {
                 "operationId": "listOrders",
-                "says_yes": "ok",
-                "says_no": "ok",
-                "remembers": "ok",
-                "finds": "unreached",
-                "moves": "ok",
+                "accepts": "ok",
+                "rejects": "ok",
+                "persists": "ok",
+                "filters": "unreached",
+                "transitions": "ok",
             },
         ],
         "unreached": [
@@ -174,6 +176,7 @@ def test_json_has_its_shape() -> None:
                 "overlay": OVERLAY,
             }
         ],
+        "tag": "verify-0a1b2c",
         "left_behind": ["/v2/projects/7d2f0c1e"],
     } == found
     assert HOSTILE == as_json(HOSTILE_FINDING)["divergences"][0]["title"]
@@ -190,27 +193,27 @@ def test_html_is_one_page_without_script_and_without_other_files() -> None:
 
 
 def test_junit_has_a_case_for_each_operation_and_group() -> None:
-    found = [finding(), finding("schema", "listOrders", group="moves"), finding("transport", "", "")]
+    found = [finding(), finding("schema", "listOrders", group="transitions"), finding("transport", "", "")]
     [suite] = as_junit(*found)
     cases = {(case.get("classname"), case.get("name")): case for case in suite.iter("testcase")}
     assert 2 * len(GROUPS) + 1 == len(cases) == int(suite.get("tests", ""))
     ends = {place: [each.tag for each in case] for place, case in cases.items()}
-    assert ["failure"] == ends["createCustomer", "says yes"]
-    assert [] == ends["createCustomer", "says no"]
-    assert ["skipped"] == ends["createCustomer", "moves"]
-    assert ["skipped"] == ends["listOrders", "finds"]
-    assert ["failure"] == ends["listOrders", "moves"]
-    assert ["failure"] == ends["the whole backend", "says yes"]
+    assert ["failure"] == ends["createCustomer", "accepts"]
+    assert [] == ends["createCustomer", "rejects"]
+    assert ["skipped"] == ends["createCustomer", "transitions"]
+    assert ["skipped"] == ends["listOrders", "filters"]
+    assert ["failure"] == ends["listOrders", "transitions"]
+    assert ["failure"] == ends["the whole backend", "accepts"]
     assert (3, 3) == (int(suite.get("failures", "")), len(suite.findall("testcase/failure")))
     assert int(suite.get("skipped", "")) == len(suite.findall("testcase/skipped"))
-    failure = cases["createCustomer", "says yes"][0]
+    failure = cases["createCustomer", "accepts"][0]
     assert "stricter" == failure.get("type")
     assert NAME.rpartition("/")[2] in str(failure.text)
 
 
 def test_junit_skips_what_the_baseline_knows() -> None:
     [suite] = as_junit()
-    case = suite.find("testcase[@classname='createCustomer'][@name='remembers']")
+    case = suite.find("testcase[@classname='createCustomer'][@name='persists']")
     assert case is not None
     assert ["skipped"] == [each.tag for each in case]
 

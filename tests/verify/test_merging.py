@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from stub_server.verify.findings import CLASSES, Said
+from stub_server.verify.findings import CLASSES, SEVERITY, Said
 from stub_server.verify.merging import basis_of, merged
 
 from ..support.contract import document
@@ -18,19 +18,19 @@ LISTS = (("listApiKeys", "~1api-keys"), ("listCustomers", "~1v2~1customers"))
 
 def test_findings_of_a_class_with_one_pointer_are_one() -> None:
     found = [
-        finding(operation="updateCustomer", cause="another", group="remembers"),
+        finding(operation="updateCustomer", cause="another", group="persists"),
         finding(operation="createCustomer", target=Said(400, "a")),
         finding(operation="createCustomer", target=Said(422, "b")),
     ]
     [one] = merged(found, document(), EVERY)
     assert ["createCustomer", "updateCustomer"] == one.operations
     assert ("createCustomer", 3, "a") == (one.operation, one.count, one.target.excerpt)
-    assert {("createCustomer", "says_yes"), ("updateCustomer", "remembers")} == set(one.cases)
+    assert {("createCustomer", "accepts"), ("updateCustomer", "persists")} == set(one.cases)
 
 
 def test_what_departs_in_a_preparation_is_no_group_of_its_own() -> None:
     [one] = merged([finding(group="setup")], document(), EVERY)
-    assert ["says_yes"] == [group for _, group in one.cases]
+    assert ["accepts"] == [group for _, group in one.cases]
 
 
 def test_without_a_pointer_the_cause_decides() -> None:
@@ -54,11 +54,12 @@ def test_another_class_or_pointer_is_another_divergence() -> None:
     assert 3 == len({each.fingerprint for each in merged(found, document(), EVERY)})
 
 
-def test_the_order_is_that_of_the_classes_and_then_of_the_contract() -> None:
+def test_what_costs_data_or_money_comes_first_then_the_order_is_that_of_the_classes_and_the_contract() -> None:
     found = [finding(kind, name, cause=name, pointer="") for kind in CLASSES for name in (EVERY[9], EVERY[2])]
     random.Random(1).shuffle(found)
     told = [(each.kind, each.operation) for each in merged(found, document(), EVERY)]
-    assert [(kind, name) for kind in CLASSES for name in (EVERY[2], EVERY[9])] == told
+    assert [(kind, name) for kind in SEVERITY for name in (EVERY[2], EVERY[9])] == told
+    assert ["not-persisted", "not-deleted", "idempotency", "uniqueness"] == [*SEVERITY][:4]
 
 
 def test_what_no_operation_has_comes_last_in_its_class() -> None:
@@ -145,24 +146,39 @@ def test_an_operation_that_has_answered_is_not_missing() -> None:
     assert ["error-code", "schema"] == [each.kind for each in told]
 
 
-def test_a_parameter_that_operations_share_has_one_line() -> None:
-    pages = [
-        finding("laxer", name, f"#/paths/{path}/get/parameters/0/schema", cause="no integer") for name, path in LISTS
-    ]
-    [one] = merged(pages, document(), EVERY)
-    assert [name for name, _ in LISTS] == one.operations
+def test_parameters_that_a_list_ignores_are_one_divergence() -> None:
+    names = ("created_since", "status", "search")
+    parameters = [each.name for each in document().operations["listPlans"].parameters]
+    found = []
+    for name in names:
+        pointer = f"#/paths/~1v2~1plans/get/parameters/{parameters.index(name)}"
+        found += [
+            finding("filter", "listPlans", pointer, cause="plans", title=f"listPlans · {name}=x: plans has more."),
+            finding("laxer", "listPlans", f"{pointer}/schema", cause="a value that is not listed"),
+        ]
+    [one] = merged(found, document(), EVERY)
+    assert ("filter", 6) == (one.kind, one.count)
+    assert "listPlans ignores created_since, search, status" == one.title.replace("status, search", "search, status")
 
 
-def test_how_a_target_reads_all_bodies_is_one_cause() -> None:
+def test_what_bodies_are_not_checked_for_is_one_by_the_kind_of_check() -> None:
     members = ("name", "email", "document")
     found = [finding("laxer", pointer=NAME.replace("name", member), cause="null") for member in members]
     [one] = merged(found, document(), EVERY)
     assert one.title.endswith("(and 2 other places)")
-    assert 3 == len(merged([replace(each, cause="left out") for each in found], document(), EVERY))
+    sizes = [replace(each, cause=f"{size} characters") for size, each in zip((121, 255, 41), found, strict=True)]
+    assert 2 == len(merged([*sizes, *(replace(each, cause="left out") for each in found)], document(), EVERY))
+
+
+def test_what_an_operation_does_not_store_is_one_divergence() -> None:
+    place = "#/paths/~1v2~1customers/post/requestBody/content/application~1json/schema/properties/"
+    found = [finding("not-persisted", pointer=place + name, cause=name) for name in ("metadata", "phones")]
+    [one] = merged(found, document(), EVERY)
+    assert "createCustomer does not store metadata, phones" == one.title
 
 
 def test_a_class_with_a_cause_for_each_line_is_never_everywhere() -> None:
-    found = [finding("laxer", name, f"#/{name}") for name in EVERY]
+    found = [finding("value", name, f"#/{name}") for name in EVERY]
     assert len(EVERY) == len(merged(found, document(), EVERY))
 
 

@@ -45,11 +45,13 @@ def say(handler: BaseHTTPRequestHandler, status: int, body: bytes = b"{}", **hea
     handler.wfile.write(body)
 
 
-def sent(url: str, *requests: Request, told: Callable[[Exchange], None] = lambda _: None) -> list[Answer]:
+def sent(
+    url: str, *requests: Request, told: Callable[[Exchange], None] = lambda _: None, proxy: str | None = None
+) -> list[Answer]:
     """The answers to requests that are sent at once."""
 
     async def send() -> list[Answer]:
-        target = Target(url, (("X-Team", "qa"),), None, told)
+        target = Target(url, (("X-Team", "qa"),), None, told, proxy)
         try:
             return [*await asyncio.gather(*(target.send(request) for request in requests))]
         finally:
@@ -144,3 +146,26 @@ def test_a_dropped_connection_is_no_answer_and_a_target_without_answers_ends_the
         is_away = True
         with pytest.raises(Away):
             sent(url, GET)
+
+
+def test_a_proxy_of_the_environment_is_used_unless_another_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def noting(name: str) -> Act:
+        def act(handler: BaseHTTPRequestHandler) -> None:
+            asked.append((name, handler.path))
+            say(handler, 200)
+
+        return act
+
+    backend = "http://backend.invalid"
+    with answering(noting("environment")) as usual, answering(noting("given")) as other:
+        monkeypatch.setenv("HTTP_PROXY", usual)
+        monkeypatch.setenv("http_proxy", usual)
+        assert [200] == [each.status for each in sent(backend, GET)]
+        assert [200] == [each.status for each in sent(backend, GET, proxy=other)]
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert [200] == [each.status for each in sent(other, GET)]
+    where = f"{backend}/v2/things?a=1"
+    assert [("environment", where), ("given", where), ("given", "/v2/things?a=1")] == asked

@@ -9,7 +9,7 @@ from stub_server.contract.formats import formats
 from stub_server.domain.documents import is_document_here, is_document_unchecked
 from stub_server.verify.catalogue import Catalogue, pointer_of
 from stub_server.verify.probes import Builder
-from stub_server.verify.variants import NOWHERE, Fresh, Variant, Variants
+from stub_server.verify.variants import NOWHERE, Fresh, Variant, Variants, applied, size_of
 
 from ..support.contract import document
 
@@ -25,44 +25,36 @@ def variants() -> Variants:
     return Variants(document(), formats(is_document_here, is_document_unchecked), NOW)
 
 
-def of_operation(name: str) -> list[Variant]:
+def of_operation(name: str) -> tuple[list[list[Variant]], list[Variant], Any]:
+    """The groups of values that an operation accepts, the bodies that it refuses, and the body of both."""
     operation = document().operations[name]
     builder = Builder(Catalogue(document()), variants(), fresh(), charges=True)
     assert operation.body is not None
-    return [*builder.variants.of_body(operation.body, pointer_of(operation), builder.body(operation), builder.fresh)]
+    body, where = builder.body(operation), pointer_of(operation)
+    return (
+        builder.variants.groups(operation.body, where, body, builder.fresh),
+        [*builder.variants.refused(operation.body, where, body, builder.fresh)],
+        body,
+    )
 
 
 @pytest.mark.parametrize("name", WITH_BODIES)
-def test_a_variant_is_accepted_or_refused_as_it_says(name: str) -> None:
-    operation, judge, seen = document().operations[name], variants(), of_operation(name)
+def test_values_are_accepted_or_refused_as_they_say_and_point_to_a_line(name: str) -> None:
+    operation, judge = document().operations[name], variants()
+    groups, refused, body = of_operation(name)
     assert operation.body is not None
-    assert seen
-    for variant in seen:
-        assert judge.accepts(operation.body, variant.value) is variant.is_accepted, variant
-
-
-@pytest.mark.parametrize("name", WITH_BODIES)
-def test_where_a_variant_points_there_is_a_line(name: str) -> None:
-    for variant in of_operation(name):
+    assert refused
+    for group in groups:
+        assert judge.accepts(operation.body, applied(body, group)), group
+    for variant in refused:
+        assert not judge.accepts(operation.body, variant.value), variant
+    for variant in (*refused, *(part for group in groups for part in group)):
         node: Any = document().raw
         for step in variant.pointer.removeprefix("#/").split("/"):
             node = node[step.replace("~1", "/").replace("~0", "~")]
 
 
-@pytest.mark.parametrize(
-    ("name", "member"),
-    [("createCustomer", "name"), ("createPlan", "name"), ("createProduct", "name"), ("createProject", "name")],
-)
-def test_the_longest_text_and_one_more_are_tried(name: str, member: str) -> None:
-    operation = document().operations[name]
-    assert operation.body is not None
-    most = document().resolve(document().resolve(operation.body)["properties"][member])["maxLength"]
-    tried = {(len(v.value[member]), v.is_accepted) for v in of_operation(name) if (member,) in v.places and
-             isinstance(v.value.get(member), str)}  # fmt: skip
-    assert {(most, True), (most + 1, False)} <= tried
-
-
-def test_bounds_of_numbers_and_every_value_of_an_enum_are_tried() -> None:
+def test_limits_and_every_value_of_an_enum_are_tried_in_few_bodies_and_one_more_is_refused() -> None:
     schema = {
         "type": "object",
         "required": ["size"],
@@ -70,23 +62,28 @@ def test_bounds_of_numbers_and_every_value_of_an_enum_are_tried() -> None:
         "properties": {
             "size": {"type": "integer", "minimum": 1, "maximum": 9},
             "kind": {"type": "string", "enum": ["a", "b"]},
+            "name": {"type": "string", "maxLength": 4},
             "list": {"type": "array", "maxItems": 2, "items": {"type": "string"}},
         },
     }
-    tried = [*variants().of_body(schema, "#", {"size": 3, "kind": "a", "list": ["x"]}, fresh())]
-    said = {(repr(v.value), v.is_accepted) for v in tried}
-    for value, is_accepted in (
-        ({"size": 3}, True),
-        ({"size": 1, "kind": "a", "list": ["x"]}, True),
-        ({"size": 0, "kind": "a", "list": ["x"]}, False),
-        ({"size": 9, "kind": "a", "list": ["x"]}, True),
-        ({"size": 10, "kind": "a", "list": ["x"]}, False),
-        ({"size": 3, "kind": "b", "list": ["x"]}, True),
-        ({"size": 3, "kind": "a", "list": ["x"] * 3}, False),
-        ({"size": None, "kind": "a", "list": ["x"]}, False),
-        ({"kind": "a", "list": ["x"]}, False),
-    ):
-        assert (repr(value), is_accepted) in said
+    body = {"size": 3, "kind": "a", "name": "x", "list": ["x"]}
+    groups = variants().groups(schema, "#", body, fresh())
+    sizes = [{part.place[0]: size_of(part.value) for part in group} for group in groups]
+    assert [{"size": 1, "kind": 1, "name": 4, "list": 0}, {"size": 9, "kind": 1, "list": 2}] == sizes
+    refused = [variant.tries for variant in variants().refused(schema, "#", body, fresh())]
+    for tries in ("size: left out", "size: below the minimum", "name: 5 characters", "list: 3 entries", "list: null"):
+        assert tries in refused
+
+
+@pytest.mark.parametrize("name", ["updateCustomer", "updatePlan", "updateProduct", "updateWebhook", "updateProject"])
+def test_another_value_of_each_member_is_another(name: str) -> None:
+    operation, judge, drawn = document().operations[name], variants(), fresh()
+    for member, node in document().resolve(operation.body or {})["properties"].items():
+        if not member.endswith(("Id", "Ids")):
+            first = judge.another(node, member, None, drawn)
+            second = judge.another(node, member, first, drawn)
+            assert None not in (first, second), member
+            assert first != second, member
 
 
 def test_values_of_one_run_and_seed_are_drawn_again_and_of_another_run_are_others() -> None:

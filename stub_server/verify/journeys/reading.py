@@ -96,7 +96,7 @@ def _alone(
 ) -> Probe:
     """A request that no twin gets: it has none of the target's records."""
     return builder.probe(
-        operation, "finds" if query else "says_yes", learns, pointer, path=path or operation.path, query=query,
+        operation, "filters" if query else "accepts", learns, pointer, path=path or operation.path, query=query,
         suspect=suspect, is_alone=True, keeps=False,
     )  # fmt: skip
 
