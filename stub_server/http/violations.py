@@ -47,7 +47,7 @@ _TYPES = {
     "object": "an object",
     "array": "a list",
 }
-_BEGINS_WELL = re.compile(r"https?://[^\s\0/]").match
+_BEGINS_WELL = re.compile(r"https?://[^\s\0/]", re.IGNORECASE).match
 _WEB = "is not a web address. Begin with http:// or https://, and encode spaces."
 _FORMATS = {
     "uri": _WEB,
@@ -218,7 +218,7 @@ def _types(types: Sequence[str], value: Any) -> str:
 def _form(error: Any, schema: Mapping[str, Any]) -> str:
     """What is wanted of a text in place of one that another pattern has, in the words that the contract has for it."""
     pattern = error.kind.pattern
-    if pattern.startswith("^https?://") and not _BEGINS_WELL(str(error.instance)):
+    if pattern.startswith("^[Hh][Tt][Tt][Pp][Ss]?://") and not _BEGINS_WELL(str(error.instance)):
         return _WEB
     if pattern in _PATTERNS:
         return _PATTERNS[pattern]
