@@ -22,7 +22,6 @@ from typing import Any, NoReturn
 
 import orjson
 import uvicorn
-from starlette.types import Receive, Scope, Send
 
 from . import banner, process
 from .app import PACKAGE, create_app, data_dir
@@ -89,7 +88,7 @@ def _reload(settings: Settings, listeners: Sequence[socket.socket], own: Sequenc
 
 def _wait_for_change(own: Sequence[Path]) -> None:
     """Wait until something changes. Files are looked for anew each time: editors put new ones in their places."""
-    from watchfiles import PythonFilter, watch
+    import watchfiles
 
     missing = [file for file in own if not file.exists()]
     if missing:
@@ -98,7 +97,7 @@ def _wait_for_change(own: Sequence[Path]) -> None:
         return
     suffixes = (".yaml", ".yml", ".json", ".html", ".css", ".js")
     watched = (PACKAGE, data_dir("openapi"), data_dir("fixtures"), *own)
-    next(watch(*watched, watch_filter=PythonFilter(extra_extensions=suffixes)))
+    next(watchfiles.watch(*watched, watch_filter=watchfiles.PythonFilter(extra_extensions=suffixes)))
 
 
 def _on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) -> None:
@@ -130,7 +129,7 @@ def _refuse(reason: str, listeners: Sequence[socket.socket]) -> None:
     page = f"<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=1><pre>{escape(reason)}</pre>"
     error = {"error": True, "message": reason, "code": "sandbox_unavailable", "status": 503, "details": []}
 
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
         request_id = f"req_{secrets.token_hex(12)}"
         headers = {k.lower(): v for k, v in scope["headers"]}
         is_page = b"text/html" in headers.get(b"accept", b"")

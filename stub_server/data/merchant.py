@@ -138,10 +138,10 @@ class Merchant:
         for offer in sorted(on_sale, key=lambda offer: offer.share):
             ident = offer.plan["id"]
             members = store.subscriptions.members("plan_subscribers", ident)
-            taken = len({*members, *store.orders.members("plan_waiting", ident)})
+            in_use = len({*members, *store.orders.members("plan_waiting", ident)})
             row = draft.open(store.plans, ident)
-            if taken and left and row is not None:
-                limited = row.public | {"max_subscribers": taken + left.pop(0), "updatedAt": iso(draft.now)}
+            if in_use and left and row is not None:
+                limited = row.public | {"max_subscribers": in_use + left.pop(0), "updatedAt": iso(draft.now)}
                 resources.change(draft, store.plans, row, limited, project=row.public["projectId"])
 
     # -- webhooks and keys

@@ -27,7 +27,7 @@ from .rhythm import moment
 from .script import Script
 
 IMPOSSIBLE = "persona_not_possible"
-LIVED = ("customers", "orders", "subscriptions")
+TABLES = ("customers", "orders", "subscriptions")
 LETTERS = 3  # of a passport, before its digits
 
 
@@ -51,7 +51,7 @@ def live(draft: Draft, persona: Node, wanted: Body, offers: list[Offer]) -> dict
             raise Conflict.at("planId", message, IMPOSSIBLE, advice=advice)
     ident = draft.ids.uuid()
     begins = min((at for _, at, _ in purchases), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
-    return _move_in(draft, _lived(draft, persona, purchases, fields | {"id": ident}, begins, rng))
+    return _move_in(draft, _scratch(draft, persona, purchases, fields | {"id": ident}, begins, rng))
 
 
 def offers_of(store: Store, plans: list[Body]) -> list[Offer]:
@@ -73,18 +73,18 @@ def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
     faker: Any = new_faker(draft.sandbox.seed, "newcomers", name)  # Faker types `company` as text
     is_abroad = fields["address"].get("country", "BR") != "BR"
     while True:
-        drawn: Body = faker.company() if "/" in own else faker.person()
+        drawn: Any = faker.company() if "/" in own else faker.person()
         if is_abroad:
             drawn = fields | {"document": own[:LETTERS] + faker.numerify("######")}
         if customers.holder("document", drawn["document"]) is None:
             break
     release(faker)
     kept = {member: fields[member] for member in ("phones", "address")}
-    told_by_document = ("id", "type", "document_type")
-    return {member: value for member, value in (drawn | kept | wanted).items() if member not in told_by_document}
+    of_document = ("id", "type", "document_type")
+    return {member: value for member, value in (drawn | kept | wanted).items() if member not in of_document}
 
 
-def _lived(draft: Draft, persona: Node, purchases: list[Bought], fields: Body, begins: int, rng: Random) -> Sandbox:
+def _scratch(draft: Draft, persona: Node, purchases: list[Bought], fields: Body, begins: int, rng: Random) -> Sandbox:
     """A sandbox in which the customer has lived from an instant (ms) to now. Raises Conflict."""
     sandbox, store = draft.sandbox, draft.store
     ids = sandbox.ids.copy(sandbox.name)
@@ -119,7 +119,7 @@ def _buy(script: Script, lives: Lives, purchase: Purchase) -> None:
 
 def _move_in(draft: Draft, scratch: Sandbox) -> dict[str, list[Body]]:
     """Write what a scratch sandbox has of the life, with the timers that lie ahead. Returns the records by table."""
-    found: dict[str, list[Body]] = {name: [] for name in LIVED}
+    found: dict[str, list[Body]] = {name: [] for name in TABLES}
     for name, records in found.items():
         for row in scratch.store.tables[name].all_rows():
             hidden = orjson.loads(row.record.hidden)

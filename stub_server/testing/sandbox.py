@@ -133,8 +133,8 @@ class Sandbox(_Deletable):
         """
         if persona is not None:
             body = {"persona": persona} | {name: changes.pop(name) for name in _BOUGHT if name in changes}
-            lived: Json = done(self.control.post("/personas", json=body | ({"customer": changes} if changes else {})))
-            return dict(lived["customer"])
+            made: Json = done(self.control.post("/personas", json=body | ({"customer": changes} if changes else {})))
+            return dict(made["customer"])
         found: Json = done(self.api.post("/v2/customers", json=self._person() | changes))["customer"]
         return found
 

@@ -75,6 +75,6 @@ def test_a_broken_overlay_is_answered_with_file_and_line_and_mended(tmp_path: Pa
         replaced(file, OVERLAY % "[")
         until(url, "/v2/plans", 503, "ours.yaml:4")
         file.unlink()
-        until(url, "/v2/plans", 503, "No such file")
+        until(url, "/v2/plans", 503, "no such file")
         replaced(file, OVERLAY % "Two")
         until(url, "/openapi.json", 200, "Two")

@@ -28,15 +28,15 @@ def get_clock(call: Call) -> Reply:
 
 
 async def set_clock(call: Call, query: Body, body: Body) -> Reply:
-    told: Body = {}
+    jobs: Body = {}
     set_frozen = partial(_set_frozen, call, body.get("frozen"))
     if "to" in body:
         fired, _ = await _jump(call, parse_iso(body["to"]), body, set_frozen)
-        told = _told(call, fired, query)
+        jobs = _jobs(call, fired, query)
     else:
         check_not_advancing(call.sandbox)
         set_frozen()
-    return reply.value(_clock(call) | told)
+    return reply.value(_clock(call) | jobs)
 
 
 async def advance_clock(call: Call, query: Body, body: Body) -> Reply:
@@ -49,14 +49,14 @@ async def advance_clock(call: Call, query: Body, body: Body) -> Reply:
     return reply.value(
         {
             "now": iso(call.sandbox.clock.now),
-            **_told(call, fired, query),
+            **_jobs(call, fired, query),
             "complete": complete,
             "remaining": counts(call.server.courier, call.sandbox)["due"],  # attempts
         }
     )
 
 
-def _told(call: Call, fired: list[Fired], query: Body) -> Body:
+def _jobs(call: Call, fired: list[Fired], query: Body) -> Body:
     """The jobs that ran: how many of each kind, and the first of each, or all of them."""
     if "about" in query:
         concerned = _concerned(call, query["about"].lower())

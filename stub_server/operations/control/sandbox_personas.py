@@ -15,9 +15,9 @@ def add_persona(call: Call, body: Body) -> Reply:
     if "document" in wanted and call.store.customers.holder("document", normalise(wanted["document"])) is not None:
         raise Conflict.at("customer.document", "Another customer has this document.", "duplicate_document")
     persona = call.server.sandboxes.factory.seeding.persona(body["persona"])
-    lived = live(call.draft, persona, wanted, offers_of(call.store, plans))
-    (customer,) = lived["customers"]
-    members = {"customer": customer, "subscriptions": lived["subscriptions"], "orders": lived["orders"]}
+    made = live(call.draft, persona, wanted, offers_of(call.store, plans))
+    (customer,) = made["customers"]
+    members = {"customer": customer, "subscriptions": made["subscriptions"], "orders": made["orders"]}
     return reply.value({"persona": body["persona"], **members}, 201)
 
 
