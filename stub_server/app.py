@@ -11,9 +11,9 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-from .calls.call import CONTROL
-from .calls.credentials import Tokens
+from .calls.request import CONTROL
 from .calls.server import Server, Waiting
+from .calls.tokens import Tokens
 from .console.contract_files import contract_pages
 from .console.pages import Console, console_pages
 from .console.sessions import Sessions
@@ -35,12 +35,13 @@ from .explain.mending import Mender
 from .explain.rehearsal import Rehearsal
 from .http.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
 from .http.context import RequestContext
-from .http.dispatch import Dispatch, Endpoint, Idempotency
-from .http.fault_injection import BodyFaults, FaultInjection
+from .http.dispatch import Dispatch
+from .http.endpoint import Endpoint
+from .http.fault_injection import FaultInjection
 from .http.hops import Hops
 from .http.pages import Pages
 from .http.routing import Application, Routing, Security
-from .http.selection import DueJobs, FirstUse, SandboxSelection, TimeTravel
+from .http.selection import SandboxSelection
 from .http.validation import Validation
 from .kernel.problem import Unavailable
 from .kernel.record import Body
@@ -177,24 +178,19 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         """The layers before Dispatch, in the order in which a request passes them."""
         return [
             partial(RequestContext, server=server, origins=origins, hops=hops),
-            partial(HostPolicy, hosts=hosts),
+            partial(HostPolicy, server=server, hosts=hosts),
             partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
             *forwarding,
-            partial(AccessPolicy, origins=origins),
-            partial(DueJobs, server=server),
-            partial(Pages, pages=pages, console=console.answer, most=console.most),
+            partial(AccessPolicy, server=server, origins=origins),
+            partial(Pages, server=server, pages=pages, console=console.answer, most=console.most),
             *([] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]),
             Routing,
-            partial(FaultInjection, document=document),
-            Security,
+            partial(FaultInjection, server=server),
+            partial(Security, server=server),
             Validation,
-            BodyFaults,
-            TimeTravel,
-            FirstUse,
-            Idempotency,
         ]
 
-    app = Application(Dispatch(), layers)
+    app = Application(Dispatch(server), layers)
     app.serve(server)
     endpoint = partial(Endpoint, shipped=shipped, ignore_unknown=settings.unknown_fields == "ignore")
     for base, part, compiled, package in (

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from .calls.call import CONTROL
+from .calls.request import CONTROL
 from .calls.server import Server
 from .commands.options import LOCAL, command
 from .domain.api_keys import PRIVATE

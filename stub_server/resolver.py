@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from connexion.operations import AbstractOperation
 from connexion.resolver import Resolution, Resolver
 
-from .calls.call import Call
+from .calls.work import Work
 from .contract.document import Document, Operation
 from .kernel.problem import NotBuilt
 from .kernel.record import Body
@@ -28,9 +28,9 @@ def module_of(package: str, tag: str) -> str:
     return f"{package}.{tag.lower().replace(' ', '_')}"
 
 
-def not_built(call: Call, *ids: str, query: Body | None = None, body: Body | None = None) -> Any:
+def not_built(work: Work, *ids: str, query: Body | None = None, body: Body | None = None) -> Any:
     """The handler of an operation that an overlay added: its answer is 501."""
-    raise NotBuilt(f"The contract lists {call.trace.operation}, but this sandbox has no behaviour for it.")
+    raise NotBuilt(f"The contract lists {work.trace.operation}, but this sandbox has no behaviour for it.")
 
 
 class Handlers(Resolver):

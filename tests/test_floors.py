@@ -37,7 +37,7 @@ OWNERS = {
     "flask": ("console/",),
     "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/protocol.py"),
     "click": ("cli.py", "__main__.py", "banner.py", "commands/"),
-    "joserfc": ("calls/credentials.py",),
+    "joserfc": ("calls/tokens.py",),
     "psycopg": ("persistence/",),
     "sqlite3": ("persistence/", "guide/"),
     "markdown_it": ("guide/",),

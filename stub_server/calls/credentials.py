@@ -1,33 +1,26 @@
-"""Credentials: issues and verifies the server's JWTs, and turns an Authorization header into a caller."""
+"""Credentials: turns an Authorization header into a caller."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from ..contract.document import Operation
-from ..contract.formats import is_uuid
 from ..domain.api_keys import digest
+from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
-from ..kernel.clock import wall_ms
-from ..kernel.ids import named_uuid
+from ..kernel.clock import iso
 from ..kernel.problem import Forbidden, Refusal, Unauthenticated, detail
 from ..kernel.record import Record
 from ..kernel.text import unmapped
-from .call import ADMIN_KEY, Call, Caller
+from .request import ADMIN_KEY, Caller, Request
+from .server import Server
+from .tokens import REALM, bad_credentials
 
-if TYPE_CHECKING:
-    from joserfc.jwk import OctKey
-
-ISSUER = "membership-sandbox"
-REALM = 'Bearer realm="membership-sandbox"'
 _KEYS = ("sk_", "pk_")  # API keys begin so
 _LONGEST_ADDRESS = 45  # characters
 _MAPPED = IPv6Network("::ffff:0:0/96")
-_REMEMBERED = 1024  # tokens that were verified
 
 
 def no_credentials(why: str = "") -> Unauthenticated:
@@ -43,212 +36,144 @@ def no_credentials(why: str = "") -> Unauthenticated:
     )
 
 
-def bad_credentials(message: str, code: str = "invalid_token", advice: str = "") -> Unauthenticated:
-    """401 for a credential that is not valid."""
-    challenge = f'{REALM}, error="invalid_token", error_description="{message}"'
-    return Unauthenticated(message, advice=advice, code=code, headers={"WWW-Authenticate": challenge})
-
-
-class Tokens:
-    """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached.
-
-    They expire by the wall clock, not by the sandbox clock. joserfc is imported for the first token: that takes 35 ms,
-    which a start does not need.
-    """
-
-    def __init__(self, secret: bytes) -> None:
-        self._secret = secret
-        self._verified = lru_cache(maxsize=_REMEMBERED)(self._verify)
-
-    @cached_property
-    def _key(self) -> "OctKey":
-        from joserfc.jwk import OctKey
-
-        return OctKey.import_key(self._secret)
-
-    def issue(
-        self, sandbox: Sandbox, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int
-    ) -> tuple[str, int]:
-        """A token and its expiry in seconds since 1970. The same arguments in the same second give the same token."""
-        now = wall_ms() // 1000
-        granted = " ".join(sorted(set(scopes)))
-        claims = {
-            "iss": ISSUER,
-            "sandbox": sandbox.name,
-            **({"generation": sandbox.generation} if sandbox.generation else {}),
-            "sub": user_id,
-            "merchant_id": merchant_id,
-            "scope": granted,
-            "iat": now,
-            "exp": now + expires_in,
-            "jti": named_uuid("jti", sandbox.identity, merchant_id, user_id, granted, str(now), str(expires_in)),
-        }
-        return self.signed(claims), now + expires_in
-
-    def signed(self, claims: Mapping[str, Any]) -> str:
-        from joserfc import jwt
-
-        return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
-
-    def caller_in(self, authorization: bytes) -> Caller | None:
-        """The caller of a bearer token of this server; None for anything else, which is rejected later."""
-        if authorization[:9].lower() != b"bearer ey":
-            return None
-        try:
-            return self.verified(authorization)
-        except Unauthenticated:
-            return None
-
-    def verified(self, authorization: bytes) -> Caller:
-        """The caller whose token is in an Authorization header, expired or not. Raises Unauthenticated."""
-        return self._verified(authorization[7:].strip())
-
-    def _verify(self, token: bytes) -> Caller:
-        from joserfc import jwt
-        from joserfc.errors import JoseError
-
-        try:
-            claims = jwt.decode(token.decode("latin-1"), self._key, algorithms=["HS256"]).claims
-        except (JoseError, ValueError, TypeError, KeyError, UnicodeError, AttributeError):
-            raise bad_credentials("The token is not one that this sandbox has issued.") from None
-        if (
-            claims.get("iss") != ISSUER
-            or not isinstance(claims.get("exp"), int)
-            or not all(isinstance(claims.get(name), str) for name in ("sandbox", "sub", "merchant_id", "scope"))
-            or not (is_uuid(claims["sub"]) and is_uuid(claims["merchant_id"]))
-        ):
-            raise bad_credentials("The token lacks claims that tokens of this sandbox have.")
-        # Ids are stored and compared in lower case, as everywhere.
-        subject, merchant_id = claims["sub"].lower(), claims["merchant_id"].lower()
-        return Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()), claims=claims)
-
-
-def admit(call: Call, operation: Operation) -> None:
-    """Set `call.caller` and `call.store`. Raises Unauthenticated (401) or Forbidden (403).
-
-    Checked in order: present, parses, known, right kind of credential, expired, inactive, address, scopes.
-    """
-    header = call.headers.get(b"authorization")
-    if header is None:
-        raise no_credentials("X-API-Key is not supported. " if b"x-api-key" in call.headers else "")
-    caller = call.caller = call.trace.caller = _caller(call, header, operation.scheme)
-    store = call.sandbox.stores.get(caller.merchant_id)
-    if store is None:
-        raise bad_credentials(
-            "The merchant of the token does not exist in this sandbox, or no longer exists.",
-            advice="POST /_sandbox/tokens creates one with a token.",
-        )
-    call.store = store
-    if caller.key_id is not None:
-        store.use_key(caller.key_id, call.now_text)
-    if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
-        scope = min(lacking)
-        raise Forbidden(
-            f"This credential lacks the scope {scope}.",
-            details=[detail("scope", "required", scope, "header")],
-            headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
-        )
-
-
-def sees_everything(call: Call) -> bool:
+def sees_everything(server: Server, request: Request, sandbox: Sandbox, trace: Trace) -> bool:
     """Whether a request has a credential that may read all records of the sandbox's merchant."""
-    header = call.headers.get(b"authorization")
-    if header is None:
+    if b"authorization" not in request.headers:
         return False
     try:
-        caller = _caller(call, header, "bearer")
+        caller = Gate(server).caller(request, sandbox, trace, "bearer")
     except Refusal:
         return False
-    scopes = call.server.document.scopes
+    scopes = server.document.scopes
     reads = [scope["name"] for scope in scopes if scope["access"] == "read" and scope["assignable"]]
-    return (
-        caller.projects is None and caller.merchant_id == call.sandbox.store.merchant.id and all(map(caller.may, reads))
-    )
+    return caller.projects is None and caller.merchant_id == sandbox.store.merchant.id and all(map(caller.may, reads))
 
 
-def _caller(call: Call, header: bytes, scheme: str | None) -> Caller:
-    if header[:9].lower() == b"bearer ey" and call.server.settings.auth == "strict":
-        return _token_caller(call, header)
-    kind, _, token = header.decode("latin-1").strip().partition(" ")
-    token = token.strip()
-    if kind.lower() != "bearer" or not token:
-        wrong = "has nothing after Bearer" if kind.lower() == "bearer" else "does not begin with Bearer"
-        raise no_credentials(f"The Authorization header {wrong}. ")  # not quoted: it may be a secret
-    if token.startswith(_KEYS):
-        return _key_caller(call, token, scheme)
-    try:
-        return _token_caller(call, b"Bearer " + token.encode("latin-1"))
-    except Unauthenticated:
-        if call.server.settings.auth == "lenient":
-            return _seeded_merchant(call.sandbox)
-        raise
+class Gate:
+    """Checks the credentials of requests. The journal learns whose one is, even if it is refused."""
 
+    def __init__(self, server: Server) -> None:
+        self._server, self._is_lenient = server, server.settings.auth == "lenient"
 
-def _token_caller(call: Call, authorization: bytes) -> Caller:
-    caller = call.trace.caller = call.token or call.server.tokens.verified(authorization)  # also of one that is refused
-    if caller.claims["exp"] <= call.trace.received / 1000:
-        raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
-    if caller.claims["sandbox"] != call.sandbox.name:
-        raise bad_credentials(
-            "This token is for another sandbox.", advice="GET /_sandbox/credentials has one for this sandbox."
-        )
-    if caller.claims.get("generation", "") != call.sandbox.generation:
-        message = "This token has ended: the sandbox was rotated, or deleted and created again."
-        raise bad_credentials(message, advice="GET /_sandbox/credentials has a new one.")
-    return caller
+    def admit(
+        self, operation: Operation, request: Request, sandbox: Sandbox, trace: Trace, token: Caller | None
+    ) -> Caller:
+        """Whom a request is from. Raises Unauthenticated (401) or Forbidden (403).
 
+        Checked in order: present, parses, known, right kind of credential, expired, inactive, address, scopes.
+        `token` is whom a token is for that was verified already, to choose the sandbox.
+        """
+        if token is None or self._is_lenient:
+            caller = trace.caller = self.caller(request, sandbox, trace, operation.scheme)
+        else:
+            caller = self._of_token(token, sandbox, trace)
+        store = sandbox.stores.get(caller.merchant_id)
+        if store is None:
+            raise bad_credentials(
+                "The merchant of the token does not exist in this sandbox, or no longer exists.",
+                advice="POST /_sandbox/tokens creates one with a token.",
+            )
+        if caller.key_id is not None:
+            store.use_key(caller.key_id, iso(sandbox.clock.now))
+        if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
+            scope = min(lacking)
+            raise Forbidden(
+                f"This credential lacks the scope {scope}.",
+                details=[detail("scope", "required", scope, "header")],
+                headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
+            )
+        return caller
 
-def _key_caller(call: Call, token: str, scheme: str | None) -> Caller:
-    sandbox, is_public = call.sandbox, token.startswith("pk_")
-    key = _key_in(sandbox, token)
-    if key is not None:
-        call.trace.caller = key  # also of a key that is refused
-    if is_public and scheme != "publicBearer" and call.server.settings.auth == "strict":
-        raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
-    if key is not None and scheme == "jwt" and not is_public:
-        raise Forbidden(
-            "API keys are managed with a JWT, never with an API key.",
-            advice="POST /_sandbox/tokens issues one.",
-            code="jwt_required",
-            details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
-        )
-    if key is None and call.server.settings.auth == "lenient":
-        return _seeded_merchant(sandbox)
-    if key is None:
-        other = call.server.sandboxes.seeded_owner(*_unique(token))
+    def caller(self, request: Request, sandbox: Sandbox, trace: Trace, scheme: str | None) -> Caller:
+        """Whose credential it is; `scheme` is what the operation asks for."""
+        headers = request.headers
+        header = headers.get(b"authorization")
+        if header is None:
+            raise no_credentials("X-API-Key is not supported. " if b"x-api-key" in headers else "")
+        if header[:9].lower() == b"bearer ey" and not self._is_lenient:
+            return self._of_token(self._server.tokens.verified(header), sandbox, trace)
+        kind, _, text = header.decode("latin-1").strip().partition(" ")
+        text = text.strip()
+        if kind.lower() != "bearer" or not text:
+            wrong = "has nothing after Bearer" if kind.lower() == "bearer" else "does not begin with Bearer"
+            raise no_credentials(f"The Authorization header {wrong}. ")  # not quoted: it may be a secret
+        if text.startswith(_KEYS):
+            return self._of_key(text, scheme, request, sandbox, trace)
+        try:
+            caller = self._server.tokens.verified(b"Bearer " + text.encode("latin-1"))
+            return self._of_token(caller, sandbox, trace)
+        except Unauthenticated:
+            if self._is_lenient:
+                return _seeded_merchant(sandbox)
+            raise
+
+    def _of_token(self, caller: Caller, sandbox: Sandbox, trace: Trace) -> Caller:
+        trace.caller = caller
+        if caller.claims["exp"] <= trace.received / 1000:
+            raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
+        if caller.claims["sandbox"] != sandbox.name:
+            raise bad_credentials(
+                "This token is for another sandbox.", advice="GET /_sandbox/credentials has one for this sandbox."
+            )
+        if caller.claims.get("generation", "") != sandbox.generation:
+            message = "This token has ended: the sandbox was rotated, or deleted and created again."
+            raise bad_credentials(message, advice="GET /_sandbox/credentials has a new one.")
+        return caller
+
+    def _of_key(self, token: str, scheme: str | None, request: Request, sandbox: Sandbox, trace: Trace) -> Caller:
+        is_public = token.startswith("pk_")
+        key = _key_in(sandbox, token)
+        if key is not None:
+            trace.caller = key
+        if is_public and scheme != "publicBearer" and not self._is_lenient:
+            raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
+        if key is not None and scheme == "jwt" and not is_public:
+            raise Forbidden(
+                "API keys are managed with a JWT, never with an API key.",
+                advice="POST /_sandbox/tokens issues one.",
+                code="jwt_required",
+                details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
+            )
+        if key is None and self._is_lenient:
+            return _seeded_merchant(sandbox)
+        if key is None:
+            raise self._unknown(token, sandbox)
+        if key.expires_at is not None and key.expires_at <= iso(sandbox.clock.now):
+            raise bad_credentials("This API key has expired. Use another one.", "api_key_expired")
+        if not key.is_active:
+            raise bad_credentials("This API key is switched off: set its is_active to true.", "api_key_inactive")
+        if key.networks:
+            self._check_address(key, request)
+        return key
+
+    def _unknown(self, token: str, sandbox: Sandbox) -> Unauthenticated:
+        other = self._server.sandboxes.seeded_owner(*_unique(token))
         if other is None or other == sandbox.name:
-            raise bad_credentials("No API key of this sandbox has this value.")
-        raise bad_credentials(
+            return bad_credentials("No API key of this sandbox has this value.")
+        return bad_credentials(
             f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}.",
             advice="GET /_sandbox/credentials shows its own.",
         )
-    if key.expires_at is not None and key.expires_at <= call.now_text:
-        raise bad_credentials("This API key has expired. Use another one.", "api_key_expired")
-    if not key.is_active:
-        raise bad_credentials("This API key is switched off: set its is_active to true.", "api_key_inactive")
-    if key.networks:
-        _check_address(call, key)
-    return key
 
-
-def _check_address(call: Call, caller: Caller) -> None:
-    claimed = call.headers.get(b"x-sandbox-client-ip")
-    if call.server.settings.is_public and not call.server.knows_admin(call.headers.get(ADMIN_KEY)):
-        claimed = None
-    text = claimed.decode("latin-1") if claimed is not None else call.peer or ""
-    try:
-        address = unmapped(ip_address(text))
-    except ValueError:
-        address = None
-    if address is None or not any(address in network for network in caller.networks):
-        plain = "".join(sign if sign.isprintable() else "?" for sign in text[:_LONGEST_ADDRESS])
-        shown = plain or "an unknown address"
-        raise Forbidden(
-            f"This API key may not be used from {shown} (allowed_ips). To try another address, send it as "
-            f"X-Sandbox-Client-IP{' with the admin key' if call.server.settings.is_public else ''}.",
-            code="ip_not_allowed",
-            details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
-        )
+    def _check_address(self, caller: Caller, request: Request) -> None:
+        server, headers = self._server, request.headers
+        claimed = headers.get(b"x-sandbox-client-ip")
+        if server.settings.is_public and not server.knows_admin(headers.get(ADMIN_KEY)):
+            claimed = None
+        text = claimed.decode("latin-1") if claimed is not None else request.peer or ""
+        try:
+            address = unmapped(ip_address(text))
+        except ValueError:
+            address = None
+        if address is None or not any(address in network for network in caller.networks):
+            plain = "".join(sign if sign.isprintable() else "?" for sign in text[:_LONGEST_ADDRESS])
+            shown = plain or "an unknown address"
+            raise Forbidden(
+                f"This API key may not be used from {shown} (allowed_ips). To try another address, send it as "
+                f"X-Sandbox-Client-IP{' with the admin key' if server.settings.is_public else ''}.",
+                code="ip_not_allowed",
+                details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
+            )
 
 
 def network_of(text: str) -> IPv4Network | IPv6Network:

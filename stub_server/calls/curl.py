@@ -5,7 +5,7 @@ from shlex import quote
 from urllib.parse import quote as encoded
 
 from ..kernel.text import SAFE_IN_PATHS
-from .call import CONTROL
+from .request import CONTROL
 
 LARGEST = 98_304  # bytes of a body: a shell takes no longer argument than 128 KiB
 _NAMES = {"authorization": "Authorization", "content-type": "Content-Type", "idempotency-key": "Idempotency-Key"}

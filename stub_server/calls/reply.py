@@ -13,7 +13,7 @@ from ..kernel.record import Body
 from ..store.query import Query, select
 from ..store.table import Table
 from ..store.tables import finder
-from .call import Call
+from .work import Work
 
 T = TypeVar("T")
 _SHAPING = frozenset(("page", "limit", "sort", "created_since", "created_until"))
@@ -46,9 +46,9 @@ class Reply:
     headers: tuple[tuple[bytes, bytes], ...] = ()
     media: bytes = b"application/json"
 
-    def created(self, call: Call, path: str) -> "Reply":
+    def created(self, work: Work, path: str) -> "Reply":
         """Make it a 201 with a Location: `path` has no prefix of the sandbox. Returns the reply itself."""
-        self.status, self.headers = 201, (*self.headers, (b"location", f"{call.prefix}{path}".encode()))
+        self.status, self.headers = 201, (*self.headers, (b"location", f"{work.prefix}{path}".encode()))
         return self
 
 
@@ -84,23 +84,23 @@ def bare(record: bytes) -> Reply:
     return Reply(200, (record,), "bare")
 
 
-def listed(call: Call, table: Table, query: Query, message: str, member: str, *, in_data: bool = False) -> Reply:
+def listed(work: Work, table: Table, query: Query, message: str, member: str, *, in_data: bool = False) -> Reply:
     """`{error, message, <member>: [...], pagination}`; `in_data` both are in `data`, as in `enveloped`.
 
     A key with `allowed_projects` sees only what belongs to those projects. The records are not joined: the journal
     refers to the parts, which the store has anyway.
     """
-    projects = None if call.caller is None else call.caller.projects
+    projects = None if work.caller is None else work.caller.projects
     if projects is not None:
         if table.name == "projects":
             query.ids = sorted(projects)
         elif table.name == "customers":
-            query.ids = call.store.customers_of(projects)
+            query.ids = work.store.customers_of(projects)
         elif "projectId" in table.spec.indexes:
             query.within = ("projectId", sorted(projects))
     records, total = select(table, query)
     if table.spec.live or table.spec.mirrors:
-        shown = [call.store.shown(table, record) for record in records]
+        shown = [work.store.shown(table, record) for record in records]
     else:
         shown = [record.public for record in records]
     rows = [b","] * max(0, 2 * len(shown) - 1)
@@ -127,7 +127,7 @@ def message(text: str, **members: Any) -> Reply:
     return value({"error": False, "message": text, **members})
 
 
-def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = ()) -> Query:
+def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = ()) -> Query:
     """A list's query parameters as a query of the store: each filter uses the index of the same name.
 
     `handled` are filters that the operation applies itself; any other without an index adds a warning.
@@ -146,7 +146,7 @@ def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = (
         found.until = range_end_ms(query["created_until"])
     for name, value in query.items():
         if name.endswith("_since"):
-            warn_of_empty_range(call, value, query.get(f"{name.removesuffix('since')}until"))
+            warn_of_empty_range(work, value, query.get(f"{name.removesuffix('since')}until"))
         if name in _SHAPING:
             continue
         if name in table.spec.tags:
@@ -157,14 +157,14 @@ def query_of(call: Call, table: Table, query: Body, handled: Collection[str] = (
         elif name in table.spec.indexes or name in table.unique:
             found.equal[name] = _PLAIN[name](value) if name in _PLAIN else value
         elif name not in handled:
-            call.warn(f"filter_without_effect:{name}")  # an overlay added or renamed it
+            work.warn(f"filter_without_effect:{name}")  # an overlay added or renamed it
     return found
 
 
-def warn_of_empty_range(call: Call, since: str | None, until: str | None) -> None:
+def warn_of_empty_range(work: Work, since: str | None, until: str | None) -> None:
     """`empty_range` where nothing can be from the one instant on and before the other."""
     if since is not None and until is not None and range_end_ms(since) >= range_end_ms(until):
-        call.warn("empty_range")
+        work.warn("empty_range")
 
 
 _PLAIN: Mapping[str, Any] = {
@@ -175,6 +175,6 @@ _PLAIN: Mapping[str, Any] = {
 }
 
 
-def list_reply(call: Call, table: Table, query: Body, message: str, member: str) -> Reply:
+def list_reply(work: Work, table: Table, query: Body, message: str, member: str) -> Reply:
     """The reply of a list operation that has no filters of its own."""
-    return listed(call, table, query_of(call, table, query), message, member)
+    return listed(work, table, query_of(work, table, query), message, member)

@@ -19,8 +19,8 @@ from ..kernel.guesses import Guesses
 from ..kernel.problem import Limited
 from ..sandboxes.sandboxes import Sandboxes
 from ..settings import Settings
-from .credentials import Tokens
 from .metrics import Requests
+from .tokens import Tokens
 
 OF_SANDBOX, IN_ALL = 64, 384  # requests that wait
 READY_FOR = 30 * 24 * 3600  # seconds

@@ -16,22 +16,22 @@ from ..kernel.record import Body, Record
 from ..persistence.sql import Kept
 from ..sandboxes.entry import Entry, records_of
 from ..store.memory import Store
-from .call import Call
+from .work import Work
 
 MOST_SHOWN = 200  # changes of a step, and events
 
 
-def credentials_of(call: Call, sandbox: Sandbox, prefix: str) -> Body:
+def credentials_of(work: Work, sandbox: Sandbox, prefix: str) -> Body:
     """The credentials and sample ids of a sandbox; `prefix` is the path prefix of its base URL."""
     merchant = sandbox.store.merchant
     return {
         "sandbox": sandbox.name,
-        "base_url": call.server.settings.url + prefix,
+        "base_url": work.server.settings.url + prefix,
         "merchant": {"id": merchant.id, "name": merchant.name},
-        "jwt": call.server.ready_token(sandbox),
+        "jwt": work.server.ready_token(sandbox),
         "public_key": sandbox.credentials["public_key"],
         "private_key": sandbox.credentials["private_key"],
-        "control_key": call.server.sandboxes.control_key(sandbox.name),
+        "control_key": work.server.sandboxes.control_key(sandbox.name),
         "sample": {name: sandbox.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},
     }
 
@@ -51,13 +51,13 @@ def shown_key(store: Store, record: Record, ready: str | None) -> Body:
     return {"merchant_id": store.merchant.id, "is_ready": public["public_key"] == ready, "api_key": public}
 
 
-def checked_beginning(call: Call, asked: Body) -> tuple[str | None, int | None]:
+def checked_beginning(work: Work, asked: Body) -> tuple[str | None, int | None]:
     """The scenario and the instant (ms) with which a request has a sandbox begin, where it names them.
 
     Raises NotFound for a scenario that is no name, Conflict outside the years 1970 to 8999. Paths of files are for the
     command line only: a request must not open files of this machine.
     """
-    sandboxes, scenario = call.server.sandboxes, asked.get("scenario")
+    sandboxes, scenario = work.server.sandboxes, asked.get("scenario")
     now = parse_iso(asked["now"]) if "now" in asked else None
     if scenario is not None and scenario != sandboxes.scenario and scenario not in sandboxes.scenarios:
         message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
@@ -69,7 +69,7 @@ def checked_beginning(call: Call, asked: Body) -> tuple[str | None, int | None]:
     return scenario, now
 
 
-def summary_of(call: Call, found: Entry | Kept) -> Body:
+def summary_of(work: Work, found: Entry | Kept) -> Body:
     """A sandbox without its credentials; one that is not in memory, as it was last stored."""
     if isinstance(found, Kept):
         name, step, summary = found.name, found.newest, loads(found.about)
@@ -93,15 +93,15 @@ def summary_of(call: Call, found: Entry | Kept) -> Body:
         "now": iso(now),
         "frozen": clock.frozen,
         "records": summary["records"],
-        "base_url": f"{call.server.settings.url}/s/{name}",
+        "base_url": f"{work.server.settings.url}/s/{name}",
         "created_at": iso(found.created_at),
         "last_used_at": iso(found.last_used_at),
         "expires_at": None if found.expires_at is None else iso(found.expires_at),
     }
 
 
-def shown(call: Call, entry: Entry) -> Body:
-    return {**summary_of(call, entry), "credentials": credentials_of(call, entry.sandbox, f"/s/{entry.sandbox.name}")}
+def shown(work: Work, entry: Entry) -> Body:
+    return {**summary_of(work, entry), "credentials": credentials_of(work, entry.sandbox, f"/s/{entry.sandbox.name}")}
 
 
 def shown_step(step: Step) -> Body:

@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from flask import Flask, Response, abort, render_template, request
 from markupsafe import Markup, escape
 
-from ..calls.call import CONTROL
+from ..calls.request import CONTROL
 from ..contract.document import Document, Operation
 from ..guide.guide import Guide
 from ..http.routing import DOCS

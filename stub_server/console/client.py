@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 import orjson
 
-from ..calls.call import CONTROL
 from ..calls.curl import command
+from ..calls.request import CONTROL
 from ..http.inside import Question, Reply
 
 ASK, ASKED, VISITOR = "stub_server.ask", "stub_server.sandbox", "stub_server.visitor"

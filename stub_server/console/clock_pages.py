@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from flask import Response, g, render_template, request
 
-from ..calls.call import CONTROL
+from ..calls.request import CONTROL
 from ..kernel.clock import DAY, HOUR, MINUTE, iso, parse_iso
 from .filters import clock_time
 from .forms import given

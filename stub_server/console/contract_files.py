@@ -13,10 +13,12 @@ from typing import NamedTuple, TypeAlias
 import orjson
 import yaml
 
-from ..calls.call import ADMIN_KEY, CONTROL, CONTROL_KEY, Answer, Call
 from ..calls.credentials import sees_everything
+from ..calls.request import ADMIN_KEY, CONTROL, CONTROL_KEY, is_local_origin
+from ..calls.work import Work
 from ..contract.source import Json
-from ..http.access import Origins, check_control, is_local_host, is_local_origin
+from ..http.access import Origins, check_control, is_local_host
+from ..http.answers import Answer
 from ..kernel.problem import Refusal
 from .examples import aim, replacements, stand_ins, with_examples_of_parameters
 
@@ -29,7 +31,7 @@ _SPLIT = 4  # levels of the contract that are written to YAML one by one: it is 
 Key: TypeAlias = tuple[Hashable, ...]
 
 
-def _sees_records(call: Call, origins: Origins) -> bool:
+def _sees_records(work: Work, origins: Origins) -> bool:
     """Whether a request gets a sandbox's own records in the contract's examples; others get those of the contract.
 
     It is of a program or a page of this machine, or has a credential that may read all. `origins` are the pages that
@@ -37,7 +39,7 @@ def _sees_records(call: Call, origins: Origins) -> bool:
 
     A credential is no help to a page that may not read the API: on a plain server every page could know it.
     """
-    headers, origin, server = call.headers, call.headers.get(b"origin"), call.server
+    headers, origin, server = work.request.headers, work.request.headers.get(b"origin"), work.server
     host = headers.get(b"host")
     if origin is None:
         is_same = headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site")
@@ -49,11 +51,11 @@ def _sees_records(call: Call, origins: Origins) -> bool:
         return False
     if CONTROL_KEY in headers or ADMIN_KEY in headers:
         try:
-            check_control(call, f"{CONTROL}/credentials", call.sandbox.name)
+            check_control(server, work.request, f"{CONTROL}/credentials", work.sandbox.name)
         except Refusal:
             return False
         return True
-    return sees_everything(call)
+    return sees_everything(server, work.request, work.sandbox, work.trace)
 
 
 class Served(NamedTuple):
@@ -108,31 +110,31 @@ class File:
     def _whole(self) -> bytes:
         return orjson.dumps({key: value for key, value in self.data.items() if key != NAMED})
 
-    async def answer(self, call: Call) -> Answer:
+    async def answer(self, work: Work) -> Answer:
         """The file, or 304."""
-        log, is_live = call.sandbox.log, _sees_records(call, self.origins)
-        key = (id(self), call.prefix, *((weakref.ref(log), log.number) if is_live else ()))
-        body, etag = await self.shelf.take(key, partial(self._made, call, is_live=is_live))
-        asked = call.headers.get(b"if-none-match", b"")
+        log, is_live = work.sandbox.log, _sees_records(work, self.origins)
+        key = (id(self), work.prefix, *((weakref.ref(log), log.number) if is_live else ()))
+        body, etag = await self.shelf.take(key, partial(self._made, work, is_live=is_live))
+        asked = work.request.headers.get(b"if-none-match", b"")
         headers = [(b"etag", etag), (b"cache-control", b"no-cache")]
         if etag in [part.strip().removeprefix(b"W/") for part in asked.split(b",")] or asked == b"*":
-            return 304, headers, (b"",), b""
+            return Answer(304, headers)
         headers += [(b"content-type", self.media), (b"content-length", b"%d" % len(body))]
-        return 200, headers, (body,), body
+        return Answer(200, headers, body)
 
-    async def _made(self, call: Call, *, is_live: bool) -> bytes:
+    async def _made(self, work: Work, *, is_live: bool) -> bytes:
         """The file with the records of a sandbox, or with the examples of the contract."""
-        data = self._contract(call, stand_ins(call.sandbox, call.server.settings.url + call.prefix) if is_live else {})
+        data = self._contract(work, stand_ins(work.sandbox, work.server.settings.url + work.prefix) if is_live else {})
         if is_live and self.is_control:
-            aim(data, call.sandbox)
+            aim(data, work.sandbox)
         if self.media == b"application/json":
             return orjson.dumps(data)
-        text: bytes = await call.server.sandboxes.worker.in_slices(_as_yaml(data))
+        text: bytes = await work.server.sandboxes.worker.in_slices(_as_yaml(data))
         return text
 
-    def _contract(self, call: Call, found: Mapping[str, str]) -> Json:
+    def _contract(self, work: Work, found: Mapping[str, str]) -> Json:
         """The contract of a sandbox's server, with the ids that were found in place of its own."""
-        body, others = self._whole, call.server.settings.url.encode() + b"/s/"
+        body, others = self._whole, work.server.settings.url.encode() + b"/s/"
         changes = {example.encode() + b"/s/": _OTHERS for example in self.named.get("baseUrl", ())}
         for old, new in (changes | replacements(self.named, found) | {_OTHERS: others}).items():
             body = body.replace(old, new)
@@ -140,7 +142,7 @@ class File:
         for server, written in zip(data.get("servers", ()), self.data.get("servers", ()), strict=True):
             path = self._path_of(written["url"])
             if path is not None:
-                server["url"] = call.server.settings.url + call.prefix + path.rstrip("/")
+                server["url"] = work.server.settings.url + work.prefix + path.rstrip("/")
         return data
 
     def _path_of(self, url: str) -> str | None:

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from flask import Response, abort, g, render_template, request
 
-from ..calls.call import CONTROL
+from ..calls.request import CONTROL
 from ..contract.document import Document, Lifecycle, Operation
 from ..kernel.clock import iso, parse_iso
 from .charts import Chart, Row, Timeline, columns, of_subscription

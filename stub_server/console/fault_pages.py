@@ -7,7 +7,7 @@ from urllib.parse import quote
 import orjson
 from flask import Response, g, render_template, request
 
-from ..calls.call import CONTROL
+from ..calls.request import CONTROL
 from ..kernel.clock import iso, parse_iso
 from .client import Refused
 from .filters import plain, read_json, words, written_json

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from flask import g, render_template, request
 
-from ..calls.call import CONTROL
+from ..calls.request import CONTROL
 from ..contract.document import Document
 from .client import Refused
 from .forms import given

@@ -17,10 +17,11 @@ from weakref import WeakValueDictionary
 
 from a2wsgi.wsgi import build_environ
 
-from ..calls.call import CONTROL, LARGEST_BODY, Answer, Call
+from ..calls.request import CONTROL, LARGEST_BODY
+from ..calls.work import Work
 from ..http import inside
 from ..http.access import check_control
-from ..http.answers import Headers
+from ..http.answers import Answer, Headers
 from ..http.inside import Question, Reply
 from ..http.pages import Page
 from ..http.routing import DOCS
@@ -73,70 +74,71 @@ class Console:
         self._app: WSGIApplication | None = None
         self._showing, self._acting = Threads(), WeakValueDictionary[str, Threads]()
 
-    async def answer(self, call: Call) -> Answer:
+    async def answer(self, work: Work) -> Answer:
         """What the application answers."""
-        if call.path in _RELAYED and call.method == "GET":
-            return self._relay(call)
+        request, target = work.request, work.target
+        if target.path in _RELAYED and request.method == "GET":
+            return self._relay(work)
         if self._app is None:
             made = await self._showing.run(self._make)  # importing Flask takes time; others are served meanwhile
             self._app = self._app or made  # two first requests may have come at once
         scope = {
-            "type": "http", "http_version": "1.1", "method": call.method, "scheme": "http", "path": call.path,
-            "query_string": call.query_string, "root_path": call.prefix, "headers": call.headers.items(),
-            "client": call.client,
+            "type": "http", "http_version": "1.1", "method": request.method, "scheme": "http", "path": target.path,
+            "query_string": request.query, "root_path": target.prefix, "headers": request.headers.items(),
+            "client": request.client,
         }  # fmt: skip
         # a2wsgi declares ASGI's types again.
-        environ = cast(Any, build_environ(cast(Any, scope), cast(Any, BytesIO(call.body_bytes))))
-        environ["CONTENT_LENGTH"] = str(len(call.body_bytes))
-        permitted = _permitted(call.path)
+        environ = cast(Any, build_environ(cast(Any, scope), cast(Any, BytesIO(work.upload))))
+        environ["CONTENT_LENGTH"] = str(len(work.upload))
+        permitted = _permitted(target.path)
         loop, asked = asyncio.get_running_loop(), list[Future[Reply]]()
 
         def ask(question: Question, prefix: str | None) -> Reply:
-            asked_of = call.prefix if prefix is None else prefix
-            asking = inside.ask(self._stack(), asked_of, question, call.client, permitted)
+            asked_of = target.prefix if prefix is None else prefix
+            asking = inside.ask(self._stack(), asked_of, question, request.client, permitted)
             answer = asyncio.run_coroutine_threadsafe(asking, loop)
             asked.append(answer)
             return answer.result()
 
-        environ[ASK], environ[ASKED], environ[VISITOR] = ask, call.sandbox.name, self._visitor(call)
+        environ[ASK], environ[ASKED], environ[VISITOR] = ask, work.sandbox.name, self._visitor(work)
         try:
-            with call.server.waiting.take(call.sandbox.name):
-                is_action, name = call.method == "POST", call.sandbox.name
+            with work.server.waiting.take(work.sandbox.name):
+                is_action, name = request.method == "POST", work.sandbox.name
                 threads = self._acting.setdefault(name, Threads()) if is_action else self._showing
                 return await threads.run(partial(copy_context().run, _answer, self._app, environ))
         finally:
             for each in asked:
                 each.cancel()
 
-    def most(self, call: Call) -> int:
+    def most(self, work: Work) -> int:
         """How many bytes of a form are read; those of a file of those alone whom the control surface lets in."""
         try:
-            if not self._visitor(call).keys:
-                check_control(call, CONTROL, call.sandbox.name)
+            if not self._visitor(work).keys:
+                check_control(work.server, work.request, CONTROL, work.sandbox.name)
         except Forbidden:
             return LARGEST_BODY
-        return LARGEST_FILE if call.path == IMPORT else LARGEST_BODY
+        return LARGEST_FILE if work.target.path == IMPORT else LARGEST_BODY
 
-    def _relay(self, call: Call) -> Answer:
+    def _relay(self, work: Work) -> Answer:
         """Send a control's answer on as it comes, with the key of the visitor's session. Raises Forbidden."""
-        if call.headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+        request = work.request
+        if request.headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
             raise Forbidden("Only pages of this server may read this.")
-        sent = {name: call.headers.get(name.encode(), b"").decode("latin-1") for name in ("host", "last-event-id")}
+        sent = {name: request.headers.get(name.encode(), b"").decode("latin-1") for name in ("host", "last-event-id")}
         headers = {name: value for name, value in sent.items() if value}
-        headers |= self._visitor(call).keys
-        query = call.query_string.decode("latin-1")
-        question = Question("GET", _RELAYED[call.path], query, headers, is_internal=True)
-        call.passage = inside.relay(call, self._stack(), question)
-        return 200, [], (b"",), b""
+        headers |= self._visitor(work).keys
+        query = request.query.decode("latin-1")
+        question = Question("GET", _RELAYED[work.target.path], query, headers, is_internal=True)
+        return inside.relay(work, self._stack(), question)
 
-    def _visitor(self, call: Call) -> Visitor:
-        cookies, host = (call.headers.get(name, b"").decode("latin-1") for name in (b"cookie", b"host"))
-        return self._sessions.visitor(cookies, host, _keys(call))
+    def _visitor(self, work: Work) -> Visitor:
+        cookies, host = (work.request.headers.get(name, b"").decode("latin-1") for name in (b"cookie", b"host"))
+        return self._sessions.visitor(cookies, host, _keys(work))
 
 
-def _keys(call: Call) -> dict[str, str]:
+def _keys(work: Work) -> dict[str, str]:
     """The keys that open the console of a sandbox, by their headers."""
-    server, name = call.server, call.sandbox.name
+    server, name = work.server, work.sandbox.name
     keys = {}
     if server.admin_key is not None:
         keys[ADMIN_KEY] = server.admin_key.decode()
@@ -160,14 +162,14 @@ def _answer(app: WSGIApplication, environ: Any) -> Answer:
     parts, status, headers = run_wsgi_app(app, environ, buffered=True)
     body = b"".join(parts)
     encoded: Headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-    return int(status[:3]), encoded, (body,), body
+    return Answer(int(status[:3]), encoded, body)
 
 
 def _to(path: str) -> Page:
     """Leads to another page of the sandbox."""
 
-    async def answer(call: Call) -> Answer:
-        return 307, [(b"location", (call.prefix + path).encode()), (b"content-length", b"0")], (b"",), b""
+    async def answer(work: Work) -> Answer:
+        return Answer(307, [(b"location", (work.prefix + path).encode()), (b"content-length", b"0")])
 
     return answer
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, g, make_response, render_template, request
 from werkzeug.exceptions import HTTPException, NotFound
 
-from ..calls.call import CONTROL
+from ..calls.request import CONTROL
 from ..kernel.clock import iso, parse_iso
 from .client import ASK, Client, Refused
 from .filters import clock_time

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from flask import Response, g, render_template, request
 
-from ..calls.call import CONTROL
+from ..calls.request import CONTROL
 from ..http.inside import Question
 from ..kernel.clock import iso, parse_iso
 from .charts import Chart, Row, columns

@@ -5,7 +5,7 @@ from urllib.parse import quote, urlencode
 
 from flask import Response, g, render_template, request
 
-from ..calls.call import CONTROL
+from ..calls.request import CONTROL
 from ..http.inside import Question
 from .client import Refused
 from .forms import given

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 from flask import Blueprint, Response, current_app, g, make_response, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
 
-from ..calls.call import CONTROL
+from ..calls.request import CONTROL
 from ..contract.document import Document, Operation
 from ..guide.guide import Guide
 from ..http.inside import Reply

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from ..calls.call import CONTROL
 from ..calls.curl import command
+from ..calls.request import CONTROL
 from ..contract.document import JSON
 from ..http.inside import Question
 from ..kernel.text import SAFE_IN_PATHS

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from flask import abort, g, render_template, request
 
-from ..calls.call import CONTROL
+from ..calls.request import CONTROL
 from ..contract.document import Document
 from ..contract.secrets import KEY_HEADERS
 from ..http.inside import Question, Reply

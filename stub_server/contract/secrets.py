@@ -106,13 +106,9 @@ class Secrets:
         """Secret members of queries and forms."""
         return re.compile(rf"((?:^|&)(?:{'|'.join(map(re.escape, sorted(self.names)))})=)[^&]*+", re.IGNORECASE)
 
-    def suspects_line(self, path: str, query: bytes) -> bool:
-        """Whether a request line may have a secret. It is fast, and true too often rather than too seldom."""
-        return _has(path, self._line_signs) or (query != b"" and self.suspects(query))
-
-    def suspects_headers(self, texts: bytes) -> bool:
-        """The same of names and values of headers."""
-        return _has(texts.decode("latin-1"), self._line_signs)
+    def suspects_line(self, line: str, query: bytes) -> bool:
+        """Whether a path or headers, or a query, may have a secret. It is fast, and true rather too often."""
+        return _has(line, self._line_signs) or (query != b"" and self.suspects(query))
 
     def suspects(self, body: bytes) -> bool:
         """The same of a body or a query."""

@@ -95,8 +95,7 @@ class Inbox(Bounded[Message]):
         event_type = named[:100] if isinstance(named, str) else None
         message = Message(self._number, name, now, _kept(headers), body, ident, event_type, verdict, answer)
         box.received, box.last_at = box.received + 1, now
-        self._add(message)
-        self._bound(MOST_MESSAGES, MOST_BYTES)
+        self._add(message, MOST_MESSAGES, MOST_BYTES)
         return message
 
     def set_answer(self, name: str, answer: Answer) -> None:
@@ -126,7 +125,7 @@ class Inbox(Bounded[Message]):
         while self._items:
             self._drop()
         for message in kept:
-            self._add(message)
+            self._add(message, MOST_MESSAGES, MOST_BYTES)
         if name is None:
             self._boxes.clear()
         else:

@@ -70,13 +70,18 @@ class Bounded(Generic[T]):
         self._items: deque[T] = deque()
         self.size = 0
 
-    def _add(self, item: T) -> None:
+    def _add(self, item: T, number: int, most: int) -> None:
+        """Add an item. The oldest make room beyond so many and so many bytes, and if the server has no room."""
         items, size, budget = self._items, item.size, self.budget
         if not items:
             budget.join(self)
         items.append(item)
         self.size += size
         budget.used += size
+        while len(items) > number or self.size > most:
+            self._drop()
+        if budget.used > budget.most:
+            budget.make_room()
 
     def _drop(self) -> T:
         """Drop the oldest item."""
@@ -84,13 +89,6 @@ class Bounded(Generic[T]):
         self.size -= item.size
         self.budget.used -= item.size
         return item
-
-    def _bound(self, number: int, size: int) -> None:
-        """Drop the oldest items beyond so many and so many bytes, and those for which the server has no room."""
-        while len(self._items) > number or self.size > size:
-            self._drop()
-        if self.budget.used > self.budget.most:
-            self.budget.make_room()
 
     def forget(self, size: int) -> None:
         """Drop the oldest items of about so many bytes: at most half of all bytes, and at least one item."""
@@ -132,8 +130,7 @@ class Log(Bounded[Step]):
             self.writer(step)
         self.number = step.number
         if self._most:
-            self._add(step)
-            self._bound(self._most, MOST_BYTES)
+            self._add(step, self._most, MOST_BYTES)
 
     def close(self) -> None:
         """Free the memory of a deleted sandbox. Later steps are dropped."""

@@ -5,37 +5,39 @@ A request is kept as the bytes that came and went; text is made when somebody re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter_ns
 from typing import Any, Final, TypeAlias
 
 from ..kernel.clock import wall_ms
 from .bounded import Bounded, Budget
+from .step import Step
 
 KEPT = 2_000
 MOST_BYTES = 32 * 1024 * 1024
 LONGEST = 1_024  # characters of a path, and of a query, that are kept
 Pairs: TypeAlias = "Sequence[tuple[bytes, bytes]]"
-HEADER = 150  # bytes of a header that is kept, besides its name and value
+_MOST_WARNINGS = 50  # of one request
 STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 
 
 class Trace:
-    """One request.
+    """What the journal has of one request. Layers note in it what they find out; `http/context.py` completes it.
 
-    Set by the layers: `operation` (its id), `caller` (a `calls.call.Caller`, also of a credential that was recognised
-    and refused), `code` of a refusal, `simulated` (the rule or header that caused a failure or a delay), and `before`
-    and `after`, the newest step before its first change and after its last; `after` is None where it changed nothing.
-    `events` and `deliveries` are the ids of what these changes raised. `auth_at` and so on are when a stage began, in
-    ns of the machine's counter, 0 for a stage that was not entered.
+    `operation` is an id, `caller` a `calls.request.Caller`, also of a credential that was recognised and refused,
+    `code` that of a refusal, `simulated` the rule or header that caused a failure or a delay. `before` and `after` are
+    the newest step before its first change and after its last; `after` is None where it changed nothing. `events` and
+    `deliveries` are the ids of what these changes raised. `auth_at` and so on are when a stage began, in ns of the
+    machine's counter, 0 for a stage that was not entered.
 
-    Set when it ends, without secrets: `request_headers`, `body`, `response_headers`, and `parts`, the answer's body of
-    `length` bytes. A body is None where none was kept: the journal keeps none, it was never read, or the connection
-    ended without an answer; `status` is then 0. `size` is about how many bytes all of it keeps alive.
+    When it has ended there are no secrets in it: `received_head`, `body`, and of the answer the headers `sent` and the
+    body's `parts`. A head is all headers as one text (`head_of`), because thousands of requests are kept. A body is
+    None where none was kept: the journal keeps none, it was never read, or the connection ended without an answer;
+    `status` is then 0. `size` is about how many bytes all of it keeps alive.
 
     `refused_origin` is the origin of a page that may not read the answer. `is_prefixed` says that the path was sent
-    with the sandbox's prefix, which is not in `path`; `is_control` that it is one of the control surface. A path or
-    query that is longer than any of the API is cut.
+    with the sandbox's prefix, which is not in `path`. What is not `is_kept` is not written to the journal: pages and
+    preflights. A path or query that is longer than any of the API is cut.
     """
 
     # Defaults of the class: to set all of them for every request would take longer.
@@ -46,31 +48,66 @@ class Trace:
     code: str | None = None
     deliveries: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
-    micros: int = 0
     is_control: bool = False
+    is_kept: bool = True
     is_prefixed: bool = False
-    length: int = 0
+    micros: int = 0
     operation: str | None = None
     parts: Sequence[bytes] | None = None
+    received_head: bytes = b""
     refused_origin: str | None = None
-    request_headers: Pairs = ()
     respond_at: int = 0
-    response_headers: Pairs = ()
     rule_at: int = 0
+    sent: Pairs = ()
     simulated: str | None = None
     size: int = 0
     status: int = 0
     validate_at: int = 0
-    warnings: Sequence[str] = ()
 
     def __init__(
-        self, ident: str, at: int, method: str, path: str, query: bytes, sandbox: str, before: int = 0
+        self,
+        ident: str,
+        at: int,
+        method: str,
+        path: str,
+        query: bytes,
+        sandbox: str,
+        before: int = 0,
+        *,
+        warnings: Sequence[str] = (),
+        began: int | None = None,
+        received: int | None = None,
     ) -> None:
         """`at` is the sandbox's time in ms and `before` its step; `received` and durations are the machine's."""
         self.id, self.at, self.method, self.sandbox, self.before = ident, at, method, sandbox, before
         self.path = path if len(path) <= LONGEST else path[:LONGEST] + "…"
         self.query = query if len(query) <= LONGEST else query[:LONGEST] + "…".encode()
-        self.began, self.received = perf_counter_ns(), wall_ms()
+        self.began = perf_counter_ns() if began is None else began
+        self.received = wall_ms() if received is None else received
+        self.warnings = warnings
+
+    def begin(self, at: int, before: int) -> None:
+        """Begin only now, at the sandbox's time in ms and its step: the request had to wait."""
+        self.at, self.before, self.began = at, before, perf_counter_ns()
+
+    def warn(self, codes: Iterable[str]) -> None:
+        """Add codes to X-Sandbox-Warnings, for what is accepted but may be a mistake."""
+        if len(self.warnings) < _MOST_WARNINGS:  # each new one is compared with all
+            self.warnings = tuple(dict.fromkeys((*self.warnings, *codes)))
+
+    def note(self, step: Step) -> None:
+        """Add a step that it recorded, with its events and deliveries."""
+        if self.after is None:
+            self.before = step.number - 1
+        self.after = step.number
+        if step.events:
+            self.events += tuple([event.id for event in step.events])
+            changes = step.changes
+            self.deliveries += tuple([c.id for c in changes if c.before is None and c.table == "webhook_logs"])
+
+    def lose(self) -> None:
+        """Forget the steps, which were undone."""
+        self.after, self.events, self.deliveries = None, (), ()
 
     @property
     def answer(self) -> bytes | None:
@@ -79,20 +116,20 @@ class Trace:
 
     @answer.setter
     def answer(self, body: bytes | None) -> None:
-        self.parts, self.length = (None, 0) if body is None else ((body,), len(body))
+        self.parts = None if body is None else (body,)
 
     @property
     def headers(self) -> list[tuple[str, str]]:
         """The headers received, names in lower case; values of one name are joined."""
-        found: dict[bytes, bytes] = {}
-        for name, value in self.request_headers:
-            found[name] = found[name] + b", " + value if name in found else value
-        return _decoded(found.items())
+        found: dict[str, str] = {}
+        for name, value in headers_of(self.received_head):
+            found[name] = f"{found[name]}, {value}" if name in found else value
+        return [*found.items()]
 
     @property
     def answer_headers(self) -> list[tuple[str, str]]:
         """The headers of the answer."""
-        return _decoded(self.response_headers)
+        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.sent]
 
     @property
     def reached(self) -> str:
@@ -107,18 +144,15 @@ class Trace:
         return [(name, max(0, end - at) // 1000) for (name, at), end in zip(reached, ends, strict=True)]
 
 
-def _decoded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
-    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+def head_of(headers: Pairs) -> bytes:
+    """Headers as one text: names and values in turn, a line each."""
+    return b"\n".join([text for header in headers for text in header])
 
 
-def encoded_headers(headers: Iterable[tuple[str, str]]) -> Pairs:
-    """Headers as a request has them."""
-    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-
-
-def size_of(headers: Pairs) -> int:
-    """About how many bytes headers keep alive."""
-    return sum([HEADER + len(name) + len(value) for name, value in headers])
+def headers_of(head: bytes) -> Iterator[tuple[str, str]]:
+    """The headers of such a text. None of them has a line break."""
+    lines = iter(head.decode("latin-1").split("\n") if head else ())
+    return zip(lines, lines, strict=False)
 
 
 class Journal(Bounded[Trace]):
@@ -128,25 +162,24 @@ class Journal(Bounded[Trace]):
     so that they take none from the API.
     """
 
-    __slots__ = ("_cleared", "_controls", "_forgotten", "_most", "keeps_bodies")
+    __slots__ = ("_appended", "_cleared", "_controls", "_most", "keeps_bodies")
 
     def __init__(self, most: int = KEPT, budget: Budget | None = None) -> None:
         """`most` requests are kept; 0 keeps no bodies, and as many requests as usual. `budget` is the server's."""
         super().__init__(budget or Budget())
         self._most, self.keeps_bodies = most or KEPT, most > 0
-        self._forgotten = self._cleared = 0
+        self._appended = self._cleared = 0
         self._controls = 0  # requests to the control surface
 
     def append(self, trace: Trace) -> None:
         """Keep a request; the oldest make room."""
-        self._add(trace)
+        self._appended += 1
         if trace.is_control:
             self._controls += 1
-        self._bound(self._most + min(self._controls, self._most), MOST_BYTES)
+        self._add(trace, self._most + min(self._controls, self._most), MOST_BYTES)
 
     def _drop(self) -> Trace:
         trace = super()._drop()
-        self._forgotten += 1
         if trace.is_control:
             self._controls -= 1
         return trace
@@ -154,18 +187,18 @@ class Journal(Bounded[Trace]):
     @property
     def is_whole(self) -> bool:
         """Whether every request since the last clearing is still there."""
-        return self._forgotten == self._cleared
+        return self._appended - len(self._items) == self._cleared
 
     def clear(self) -> None:
         """Delete every request."""
         while self._items:
             self._drop()
-        self._cleared = self._forgotten
+        self._cleared = self._appended
 
     @property
     def appended(self) -> int:
         """How many requests there ever were."""
-        return self._forgotten + len(self._items)
+        return self._appended
 
     def find(self, ident: str) -> Trace | None:
         """The request with an id, if it is still kept."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from ..calls.call import CONTROL
 from ..calls.curl import command
+from ..calls.request import CONTROL
 from ..calls.server import READY_FOR, Server
 from ..contract.document import Document, Operation
 from ..contract.secrets import LEFT_OUT

@@ -6,16 +6,19 @@ from collections.abc import Callable, MutableMapping
 from functools import cached_property
 from typing import Any
 
-from ..calls.call import CALL, Call
 from ..calls.server import Server
+from ..calls.target import Target
 from ..delivery.courier import Courier
 from ..engine.bounded import Budget, Log
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import do_due_at_once
 from ..events.sender import Sender, unanswered
 from ..faults.fault_rules import Faults
+from ..http.answers import Answer
+from ..http.context import request_of
 from ..http.inside import Question, scope_of
 from ..http.routing import Application, Routing
+from ..http.way import REQUEST, begin
 from ..kernel.problem import Refusal
 
 _PEER = ("127.0.0.1", 0)
@@ -54,25 +57,21 @@ class Rehearsal:
             return {"type": "http.request", "body": asked.body, "more_body": False}
 
         async def send(message: MutableMapping[str, Any]) -> None:
-            """Nothing is sent: the answer is left in the call."""
+            """Nothing is sent: the answer is returned."""
 
         await asyncio.sleep(0)
         scope = scope_of("", asked, _PEER)
-        call = scope[CALL] = Call(asked.method, asked.path, scope["query_string"], scope["headers"], copy, self.server)
-        call.client = _PEER
-        call.begin()
+        scope[REQUEST] = request_of(scope)
+        begin(scope, Target(self.server.sandboxes, copy, asked.path))
         try:
             do_due_at_once(copy)
-            await self.routing(scope, receive, send)
+            answer: Answer = await self.routing(scope, receive, send)
         except Refusal as refusal:
             return refusal
         except Exception as defect:  # which the request itself has already logged
             return Refusal(str(defect))
-        if call.stream is not None:
-            await call.stream.chunks.aclose()
-            return None
-        status = call.answer[0]
-        return None if 200 <= status < 300 else Refusal(f"{status}")
+        await answer.abandon()
+        return None if 200 <= answer.status < 300 else Refusal(f"{answer.status}")
 
 
 def silent(server: Server) -> Server:

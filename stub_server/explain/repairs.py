@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from ..calls.call import CONTROL
+from ..calls.request import CONTROL
 from ..contract.document import JSON, Document, Lifecycle, Operation
 from ..domain.documents import cpf_with_check_digits
 from ..domain.lifecycle import path as way

@@ -17,7 +17,7 @@ from ..data.keys import pair_of
 from ..domain.api_keys import digest
 from ..domain.webhooks import ABROAD
 from ..engine.bounded import Replies
-from ..engine.journal import Trace, encoded_headers, size_of
+from ..engine.journal import Trace, head_of
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step, Used
 from ..events.signing import new_key
@@ -191,13 +191,18 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
                 change.id for change in step.changes if change.before is None and change.table == "webhook_logs"
             )
         if keeps_bodies:
-            trace.request_headers = encoded_headers(body["headers"])
-            trace.response_headers = encoded_headers(body["answer_headers"])
+            trace.received_head = head_of(_encoded(body["headers"]))
+            trace.sent = _encoded(body["answer_headers"])
             trace.body = body["body"].encode("latin-1") or None
             trace.answer = None if body["answer"] is None else body["answer"].encode("latin-1")
-        headers = size_of(trace.request_headers) + size_of(trace.response_headers)
-        trace.size = _OVERHEAD + headers + len(trace.body or b"") + trace.length
+        texts = (trace.received_head, head_of(trace.sent), trace.body or b"", trace.answer or b"")
+        trace.size = _OVERHEAD + sum(map(len, texts))
         yield trace
+
+
+def _encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    """Headers as a request has them."""
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
 # -- secrets

@@ -2,7 +2,7 @@
 
 No other floor imports Connexion or ASGI; this one imports every floor below. Begin with `context.py`, the outermost
 layer, which sends every answer; the list of layers is in docs/architecture.md. What a layer raises is rendered by
-`answers.py`, what it adds is in `calls/call.py`. `protocol.py` extends uvicorn, `connection.py` is what it knows of
+`answers.py`, what it hands on is listed in `way.py`. `protocol.py` extends uvicorn, `connection.py` is what it knows of
 a connection, and `monitor.py` watches all of them.
 """
 

@@ -10,21 +10,24 @@ origins that the user names, may read responses. Elsewhere every origin may, and
 
 import hmac
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from math import ceil
 from time import monotonic
-from typing import Any
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from ..calls.call import ADMIN_KEY, CALL, CONTROL, CONTROL_KEY, PERMITTED, Call
+from ..calls.request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
+from ..calls.server import Server
+from ..calls.target import Target
 from ..engine.deliveries import INBOX
+from ..engine.journal import Trace
 from ..kernel.problem import BadRequest, Forbidden, Limited, NotBuilt, Refusal
 from ..kernel.text import counted, host_name, is_local
 from ..settings import Settings
-from .answers import Headers, Pairs
+from .answers import Answer, Headers, Layer, Pairs, Preflight
+from .way import LIMITS, REQUEST, TARGET, TRACE
 
 # Headers that decide what happens. Of two, this server and a proxy before it might each believe another one.
 _ONCE = frozenset(
@@ -58,7 +61,6 @@ _COMMON = (
     b"Authorization, Content-Type, Accept, Idempotency-Key, Prefer, X-Sandbox, X-Sandbox-Admin-Key, "
     b"X-Sandbox-Control-Key, X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
 )
-_ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
 MOST_HEADERS = 100
 MOST_QUERY_MEMBERS = 1_000
 """Bounds of a request that are checked before anything reads its headers and query one by one."""
@@ -100,52 +102,44 @@ class HostPolicy:
     It counts wrong admin keys before anybody else looks at one, since paths that need none may answer them otherwise.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
-        self.app, self._hosts = app, hosts
+    def __init__(self, app: Layer, server: Server, hosts: Hosts) -> None:
+        self.app, self._server, self._hosts = app, server, hosts
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        call: Call = scope[CALL]
-        _check_size(call.received, call.query_string)
-        self._check(call, scope["http_version"])
-        return self.app(scope, receive, send)
-
-    def _check(self, call: Call, version: str) -> None:
-        """Raises BadRequest, NotBuilt, Forbidden and Limited."""
-        headers = call.headers
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
+        request: Request = scope[REQUEST]
+        headers = request.headers
+        if len(request.sent) > MOST_HEADERS:
+            message = f"The request has more than {MOST_HEADERS} headers, the most that is read."
+            raise Refusal(message, status=431, code="headers_too_large")
+        if request.query.count(b"&") >= MOST_QUERY_MEMBERS:
+            message = f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read."
+            raise Refusal(message, status=414, code="uri_too_long")
         host = headers.get(b"host")
-        if host is None and version == "1.1":
+        if host is None and scope["http_version"] == "1.1":
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
         if b"transfer-encoding" in headers and _coding(headers) not in (b"", b"chunked"):
             raise NotBuilt("Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked.")
-        prefix, path = "", call.path
+        prefix, path = "", request.path
         if path.startswith("/s/"):
             prefix, path = path[: path.find("/", 3)], path[path.find("/", 3) :]
         if b"upgrade" in headers and headers[b"upgrade"].lower() == b"websocket":
             stream = f"GET {prefix}{CONTROL}/stream sends events as they happen."
             message = f"WebSockets are not supported. Send a plain HTTP request. {stream}"
             raise BadRequest(message)
-        repeated = None if len(headers) == len(call.received) else _repeated(call.received)
+        repeated = None if len(headers) == len(request.sent) else _repeated(request.sent)
         if repeated is not None:
             raise BadRequest(f"The request has more than one {repeated} header. Send one.")
         given = headers.get(ADMIN_KEY)
-        if given is not None and call.server.admin_key is not None and not call.server.knows_admin(given):
-            count_wrong_key(call)
+        if given is not None and self._server.admin_key is not None and not self._server.knows_admin(given):
+            count_wrong_key(self._server, request)
         if not self._hosts.admits(host) and path not in OPEN_CONTROL:
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         # A webhook's delivery could change something here, or cause more deliveries.
-        if DELIVERY in headers and inbox_at(call.method, path) is None:
+        if DELIVERY in headers and inbox_at(request.method, path) is None:
             message = f"Webhook deliveries to this server are for inboxes only: /s/SANDBOX{CONTROL}/inbox/NAME."
             raise Forbidden(message, code="delivery_not_allowed")
-
-
-def _check_size(headers: Pairs, query: bytes) -> None:
-    """Raises a 431 or 414 for a request of very many parts."""
-    if len(headers) > MOST_HEADERS:
-        message = f"The request has more than {MOST_HEADERS} headers, the most that is read."
-        raise Refusal(message, status=431, code="headers_too_large")
-    if query.count(b"&") >= MOST_QUERY_MEMBERS:
-        message = f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read."
-        raise Refusal(message, status=414, code="uri_too_long")
+        return self.app(scope, receive, send)
 
 
 def inbox_at(method: str, path: str) -> str | None:
@@ -184,56 +178,54 @@ class Origins:
 class AccessPolicy:
     """Answers preflights, and refuses callers who may not use the control surface."""
 
-    def __init__(self, app: ASGIApp, origins: Origins) -> None:
-        self.app, self._origins = app, origins
+    def __init__(self, app: Layer, server: Server, origins: Origins) -> None:
+        self.app, self._server, self._origins = app, server, origins
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        call: Call = scope[CALL]
-        origin = call.headers.get(b"origin")
-        if origin is not None:
-            call.is_foreign = not is_local_origin(origin)
-            if call.method == "OPTIONS" and _PREFLIGHT in call.headers:
-                return self._preflight(call, origin)
-        if call.path.startswith(CONTROL):
-            call.trace.at = call.sandbox.clock.read()  # for a refusal
-            if (call.method, call.path) not in scope.get(PERMITTED, ()):
-                check_control(call, call.path, call.sandbox.name)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        request: Request = scope[REQUEST]
+        target: Target = scope[TARGET]
+        if request.method == "OPTIONS" and b"origin" in request.headers and _PREFLIGHT in request.headers:
+            return self._preflight(scope, request, target.path)
+        if target.path.startswith(CONTROL) and (request.method, target.path) not in request.permitted:
+            check_control(self._server, request, target.path, target.sandbox.name)
         return self.app(scope, receive, send)
 
-    async def _preflight(self, call: Call, origin: bytes) -> None:
+    async def _preflight(self, scope: Scope, request: Request, path: str) -> Answer:
         """Answer what a page may send. Raises Forbidden for a foreign page and the control surface."""
-        guarded = call.path.startswith(CONTROL) and call.path not in OPEN_CONTROL
-        if guarded and not may_control(call.server.settings, origin):
-            call.trace.refused_origin = _refused(origin)
+        trace, origin = scope[TRACE], request.headers[b"origin"]
+        guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
+        if guarded and not may_control(self._server.settings, origin):
+            trace.refused_origin = _refused(origin)
             raise _closed(_PAGES)
         allowed: Headers = [VARY]  # allows nothing: the browser does not send the request
-        is_closed = call.path.startswith(CONSOLE) or not self._origins.may_read(origin)
-        if not guarded and call.path not in _READ_BY_ALL and is_closed:
-            call.trace.refused_origin = _refused(origin)
+        is_closed = path.startswith(CONSOLE) or not self._origins.may_read(origin)
+        if not guarded and path not in _READ_BY_ALL and is_closed:
+            trace.refused_origin = _refused(origin)
         else:
             allowed = [
                 (b"access-control-allow-origin", origin),
                 _WITH_CREDENTIALS,
                 _METHODS,
-                (b"access-control-allow-headers", call.headers.get(b"access-control-request-headers", _COMMON)),
+                (b"access-control-allow-headers", request.headers.get(b"access-control-request-headers", _COMMON)),
                 (b"access-control-max-age", b"600"),
                 (b"vary", b"Origin, Access-Control-Request-Headers"),
                 (b"content-length", b"0"),
             ]
-        call.answer, call.is_preflight, call.is_kept = (204, allowed, (b"",), b""), True, False
+        trace.is_kept = False
+        return Preflight(204, allowed)
 
 
-def answer_headers(call: Call, origin: bytes, origins: Origins) -> Headers:
+def answer_headers(server: Server, path: str, origin: bytes, origins: Origins, trace: Trace) -> Headers:
     """The headers with which a browser lets a page of this origin read the answer, credentials included.
 
-    There are none for a page that may not read it; the terminal shows how to allow that.
+    There are none for a page that may not read it; the terminal shows how to allow that. `path` is that in the sandbox.
     """
-    if call.path not in _READ_BY_ALL:
-        if call.path.startswith(CONSOLE):
+    if path not in _READ_BY_ALL:
+        if path.startswith(CONSOLE):
             return []
-        is_control = call.path.startswith(CONTROL)
-        if not (may_control(call.server.settings, origin) if is_control else origins.may_read(origin)):
-            call.trace.refused_origin = _refused(origin)
+        is_control = path.startswith(CONTROL)
+        if not (may_control(server.settings, origin) if is_control else origins.may_read(origin)):
+            trace.refused_origin = _refused(origin)
             return []
     return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
 
@@ -258,7 +250,7 @@ def _refused(origin: bytes) -> str:
     return f"origin {shown} was refused, --cors-origin {shown} allows it"
 
 
-def check_control(call: Call, path: str, sandbox: str | None) -> None:
+def check_control(server: Server, request: Request, path: str, sandbox: str | None) -> None:
     """The control surface requires a key if the admin key is set, else a caller on this machine, and no other can call.
 
     `sandbox` is None if there is none of the name. On loopback an inbox takes deliveries from every process of this
@@ -266,7 +258,7 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
     """
     if path in OPEN_CONTROL:
         return
-    headers, server = call.headers, call.server
+    headers = request.headers
     if server.admin_key is None and not server.settings.loopback:
         raise _closed("/_sandbox is closed, because other machines can reach this server. Start it with --admin-key.")
     control_key = headers.get(CONTROL_KEY)
@@ -277,12 +269,12 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
         found = None if named is None else server.sandboxes.find(named)
         own = "" if found is None else server.sandboxes.control_key(found.name)
         if not (own and hmac.compare_digest(control_key, own.encode())):
-            count_wrong_key(call)
+            count_wrong_key(server, request)
             raise _closed("X-Sandbox-Control-Key is not the control key of this sandbox.")
         if not opens(path):
             raise _closed("A control key is not enough here. Send the server's admin key as X-Sandbox-Admin-Key.")
         return
-    is_inbox = inbox_at(call.method, path) is not None
+    is_inbox = inbox_at(request.method, path) is not None
     if server.admin_key is not None and not (is_inbox and server.settings.loopback):
         if server.knows_admin(headers.get(ADMIN_KEY)):
             return
@@ -290,7 +282,7 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
         if path == METRICS and scheme.lower() == b"bearer":  # for scrapers
             if server.knows_admin(token.strip()):
                 return
-            count_wrong_key(call)
+            count_wrong_key(server, request)
         own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
         raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
     origin = headers.get(b"origin")
@@ -299,14 +291,14 @@ def check_control(call: Call, path: str, sandbox: str | None) -> None:
         raise _closed(_PAGES)
 
 
-def count_wrong_key(call: Call) -> None:
+def count_wrong_key(server: Server, request: Request) -> None:
     """Count a wrong admin or control key of an address on a public server; elsewhere they follow from the seed.
 
     Raises Limited after ten in a minute.
     """
-    if not call.server.settings.is_public:
+    if not server.settings.is_public:
         return
-    guesses, address = call.server.guesses, call.peer or ""
+    guesses, address = server.guesses, request.peer or ""
     wait = ceil(guesses.wait_of(address))
     if wait:
         message = f"Too many wrong keys from this address: wait {counted(wait, 'second')}. The right one works at once."
@@ -316,13 +308,6 @@ def count_wrong_key(call: Call) -> None:
 
 def _closed(message: str) -> Forbidden:
     return Forbidden(message, code="admin_key_required")
-
-
-@lru_cache(maxsize=64)
-def is_local_origin(origin: bytes) -> bool:
-    """Whether a page's origin is on this machine: any port, any scheme, for apps in a shell have one of their own."""
-    found = _ORIGIN(origin.decode("latin-1"))
-    return found is not None and is_local(host_name(found[1]))
 
 
 @lru_cache(maxsize=64)
@@ -346,17 +331,18 @@ def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
 class RateLimit:
     """A caller is a credential, or an address without one, in one sandbox. The control surface has no limit."""
 
-    def __init__(self, app: ASGIApp, rule: tuple[int, int]) -> None:
+    def __init__(self, app: Layer, rule: tuple[int, int]) -> None:
         """`rule` is a number of requests and of seconds: a window begins with a caller's first request."""
         most, seconds = rule
         self.app, self.most, self.seconds = app, most, seconds
         self._policy = f'"default";q={most};w={seconds}'
         self._windows: dict[bytes, tuple[float, int]] = {}  # when a window ends, and the requests in it
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        call: Call = scope[CALL]
-        if not call.path.startswith(CONTROL) and not call.is_internal:
-            call.limits = self.take(call.sandbox.name, call.headers.get(b"authorization"), call.peer)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        request: Request = scope[REQUEST]
+        target: Target = scope[TARGET]
+        if not target.path.startswith(CONTROL) and not request.is_internal:
+            scope[LIMITS] = self.take(target.sandbox.name, request.headers.get(b"authorization"), request.peer)
         return self.app(scope, receive, send)
 
     def take(self, sandbox: str, authorization: bytes | None, peer: str | None) -> Headers:

@@ -2,14 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 from starlette.types import Receive, Scope, Send
 
-from ..calls.call import Answer
-from ..calls.reply import Streamed
+from ..calls.reply import Reply, Streamed
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT
 from ..kernel.problem import Refusal
@@ -21,6 +20,7 @@ log = logging.getLogger("stub_server")
 
 Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
 Headers = list[tuple[bytes, bytes]]
+Passage: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 CONNECTION = "stub_server.connection"
 """Where the state in a scope has its Connection; a scope without a socket has none."""
 JSON = (b"content-type", b"application/json")
@@ -28,8 +28,8 @@ PATIENCE = 5.0  # seconds that a reader may take none of what is sent
 _DEFECT = "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
 
 
-def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[int, Headers, bytes]:
-    """Status, headers and body of a refusal. One that is no Refusal is logged as a defect.
+def render(error: Exception, trace: Trace, sandbox: str | None = None) -> "Answer":
+    """The answer of a refusal. One that is no Refusal is logged as a defect.
 
     `sandbox` is what the request was for, if not what its trace is of.
     """
@@ -50,7 +50,7 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> tuple[
     )
     headers: Headers = [JSON, (b"content-length", b"%d" % len(body))]
     headers += [(name.lower().encode(), text.encode("latin-1", "replace")) for name, text in refusal.headers.items()]
-    return refusal.status, headers, body
+    return Answer(refusal.status, headers, body)
 
 
 def not_allowed(method: str, allow: str) -> Refusal:
@@ -58,8 +58,8 @@ def not_allowed(method: str, allow: str) -> Refusal:
     return Refusal(message, status=405, code="method_not_allowed", headers={"Allow": allow})
 
 
-def options(allow: str) -> Answer:
-    return 204, [(b"allow", allow.encode())], (b"",), b""
+def options(allow: str) -> "Answer":
+    return Answer(204, [(b"allow", allow.encode())])
 
 
 def connection_of(scope: Scope) -> "Connection | None":
@@ -95,25 +95,129 @@ def has_left(scope: Scope) -> bool:
     return connection is not None and connection.link.is_closing()
 
 
-async def send_pieces(reply: Streamed, headers: Headers, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send pieces until they end or the reader leaves. A reader who does not read is cut off.
+class Answer:
+    """A whole answer. Layers return one; the outermost adds headers, and has it sent.
 
-    An empty piece is not sent: it is an opportunity to notice that the reader has left.
+    The body is there in `parts`, to which the journal refers, since the store has them anyway, and joined.
     """
-    leaving = asyncio.ensure_future(left(receive))
-    try:
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        if scope["method"] != "HEAD":
-            async for chunk in reply.chunks:
-                if leaving.done():
-                    return
-                if chunk:
-                    async with asyncio.timeout(PATIENCE):
-                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-    except TimeoutError:
-        leaving.cancel()
+
+    __slots__ = ("body", "headers", "parts", "status")
+    is_final = False  # whether it is sent as it is
+    is_preflight = False  # whether no further headers are added
+
+    def __init__(self, status: int, headers: Headers, body: bytes = b"", parts: Sequence[bytes] | None = None) -> None:
+        """Without `parts` the body is one of them."""
+        self.status, self.headers, self.body = status, headers, body
+        self.parts = (body,) if parts is None else parts
+
+    @classmethod
+    def of(cls, reply: Reply, body: bytes) -> "Answer":
+        """What a handler replies; `body` are its parts, joined."""
+        if reply.status == 204:  # which has neither body nor headers about one
+            return cls(204, [*reply.headers])
+        media = JSON if reply.media == JSON[1] else (b"content-type", reply.media)
+        return cls(reply.status, [*reply.headers, media, (b"content-length", b"%d" % len(body))], body, reply.parts)
+
+    def without_body(self) -> None:
+        """Answer a HEAD."""
+        self.body, self.parts = b"", (b"",)
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send all of it."""
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+    async def abandon(self) -> None:
+        """Release what it holds: it is not sent."""
+
+
+class Preflight(Answer):
+    """The answer to a browser that asks what a page may send."""
+
+    __slots__ = ()
+    is_preflight = True
+
+
+class Cut(Answer):
+    """An answer whose connection ends within the body."""
+
+    __slots__ = ()
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        await hang_up(scope, receive, unsent=False)
+
+
+class Dropped(Answer):
+    """No answer: the connection ends."""
+
+    __slots__ = ()
+    is_final = True
+
+    def __init__(self) -> None:
+        super().__init__(0, [])
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         await hang_up(scope, receive, unsent=True)
-    finally:
-        leaving.cancel()
-        await reply.chunks.aclose()
+
+
+class Said(Answer):
+    """What a server answers to another one, and to no client."""
+
+    __slots__ = ()
+    is_final = True
+
+
+class Forwarded(Answer):
+    """What another application answers: `passage` sends it, or its end, as it comes."""
+
+    __slots__ = ("_passage",)
+    is_final = True
+
+    def __init__(self, passage: Passage) -> None:
+        super().__init__(0, [])
+        self._passage = passage
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._passage(scope, receive, send)
+
+
+class Stream(Answer):
+    """An answer whose body comes piece by piece, until it ends or the reader leaves.
+
+    A reader who does not read is cut off. An empty piece is not sent: it is an opportunity to notice that the reader
+    has left.
+    """
+
+    __slots__ = ("_chunks",)
+
+    def __init__(self, reply: Streamed) -> None:
+        super().__init__(reply.status, [*reply.headers, (b"content-type", reply.media)])
+        self._chunks = reply.chunks
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        leaving = asyncio.ensure_future(left(receive))
+        try:
+            await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+            if scope["method"] != "HEAD":
+                async for chunk in self._chunks:
+                    if leaving.done():
+                        return
+                    if chunk:
+                        async with asyncio.timeout(PATIENCE):
+                            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        except TimeoutError:
+            leaving.cancel()
+            await hang_up(scope, receive, unsent=True)
+        finally:
+            leaving.cancel()
+            await self.abandon()
+
+    async def abandon(self) -> None:
+        await self._chunks.aclose()
+
+
+Layer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[Answer]]
+"""A layer as the one before it sees it: an ASGI application that leaves sending to the outermost."""

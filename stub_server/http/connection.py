@@ -130,7 +130,8 @@ class Connection:
         """Answer what never became a whole request, and wait for the client to close."""
         self.is_refused, self.part = True, OVER
         trace = Trace("req_" + secrets.token_hex(12), 0, "", "", b"", "")
-        status, headers, body = render(refusal, trace)
+        answer = render(refusal, trace)
+        status, headers, body = answer.status, answer.headers, answer.body
         headers += [(b"date", formatdate(usegmt=True).encode()), (b"x-request-id", trace.id.encode())]
         headers.append((b"connection", b"close"))
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]

@@ -1,23 +1,24 @@
-"""Faults on demand, by a request's own headers and by the fault rules of the sandbox.
-
-FaultInjection acts before the credential is read, BodyFaults by rules that read the body, once it has been validated.
-"""
+"""Faults on demand, by a request's own headers and by the fault rules of the sandbox."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from typing import Any
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from ..calls.call import CALL, MOST_WARNINGS, Answer, Call
-from ..calls.credentials import REALM
-from ..contract.document import Document, Operation
+from ..calls.request import MOST_WARNINGS, Request
+from ..calls.server import Server
+from ..calls.target import Target
+from ..calls.tokens import REALM
+from ..contract.document import Operation
+from ..engine.journal import Trace
 from ..faults.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect
 from ..kernel.problem import BadRequest, Refusal, detail
 from ..kernel.text import nearest, warning_of
-from .answers import Headers, has_left
+from .answers import Answer, Cut, Dropped, Layer, has_left
+from .way import ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
 
 SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
@@ -35,31 +36,36 @@ _PREFERENCES = ("code", "example")
 class FaultInjection:
     """Acts on requests to the API, before the credential is read. The control surface has no faults."""
 
-    def __init__(self, app: ASGIApp, document: Document) -> None:
-        """`document` has the statuses and codes that the operations of the API answer."""
-        self.app, self._document = app, document
-        known = [pair for operation in document.operations.values() for pair in _refusals(operation)]
+    def __init__(self, app: Layer, server: Server) -> None:
+        """The contract of the server has the statuses and codes that the operations of the API answer."""
+        self.app, self._server, self._document = app, server, server.document
+        known = [pair for operation in self._document.operations.values() for pair in _refusals(operation)]
         self._statuses = {code: status for status, code in reversed(known)}
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        call: Call = scope[CALL]
-        has_rules = bool(call.sandbox.faults.rules) and not call.is_internal
-        if (has_rules or not _WISHES.isdisjoint(call.headers)) and not call.endpoint.base:
-            return self._inject(call.endpoint.operation, scope, receive, send)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        request: Request = scope[REQUEST]
+        has_rules = bool(scope[TARGET].sandbox.faults.rules) and not request.is_internal
+        if (has_rules or not _WISHES.isdisjoint(request.headers)) and not scope[ENDPOINT].base:
+            return self._inject(scope[ENDPOINT].operation, scope, receive, send)
         return self.app(scope, receive, send)
 
-    async def _inject(self, operation: Operation, scope: Scope, receive: Receive, send: Send) -> None:
-        call: Call = scope[CALL]
-        texts = {"operationId": operation.id, "method": call.method, "path": call.trace.path}
-        effects_of = partial(call.sandbox.faults.by_request, texts, call.headers, call.now)
-        wishes = list(self._asked(scope["headers"], call, operation))
+    async def _inject(self, operation: Operation, scope: Scope, receive: Receive, send: Send) -> Answer:
+        request: Request = scope[REQUEST]
+        target: Target = scope[TARGET]
+        trace: Trace = scope[TRACE]
+        sandbox = target.sandbox
+        texts = {"operationId": operation.id, "method": request.method, "path": trace.path}
+        effects_of = partial(sandbox.faults.by_request, texts, request.headers, sandbox.clock.now)
+        wishes = list(self._asked(request, trace, operation))
         # On a server that others can reach, only authenticated callers may cause a delay.
-        late = [] if call.server.settings.loopback else [wish for wish in wishes if wish.only_waits]
-        call.faults = Injection(
-            partial(self._refusal, operation), lambda body: chain(late, effects_of(body, reads_body=True))
+        late = [] if self._server.settings.loopback else [wish for wish in wishes if wish.only_waits]
+        injection = scope[FAULTS] = Injection(
+            self._server,
+            partial(self._refusal, operation),
+            lambda body: chain(late, effects_of(body, reads_body=True)),
         )
         effects = chain([wish for wish in wishes if wish not in late], effects_of())
-        await call.faults(self.app, effects, scope, receive, send)
+        return await injection(self.app, effects, scope, receive, send)
 
     def _refusal(self, operation: Operation, effect: Effect) -> Refusal:
         then = effect.then
@@ -76,56 +82,42 @@ class FaultInjection:
         values = self._document.examples(operation.raw["responses"].get(str(status)))
         return next((value for value in values if isinstance(value, dict) and value.get("code") == code), {})
 
-    def _asked(self, sent: Headers, call: Call, operation: Operation) -> Iterator[Effect]:
-        """What a request's headers ask for; `sent` are all headers, as preferences may be in several.
-
-        Raises BadRequest for what the operation cannot answer.
-        """
-        headers = call.headers
+    def _asked(self, request: Request, trace: Trace, operation: Operation) -> Iterator[Effect]:
+        """What a request's headers ask for. Raises BadRequest for what the operation cannot answer."""
+        headers = request.headers
         if DELAY in headers:
             yield _delay(headers[DELAY])
         if SIMULATE in headers:
             code = headers[SIMULATE].decode("latin-1").strip()
             yield from _wished(operation, "X-Sandbox-Simulate", "simulate", None, code)
         if PREFER in headers:
-            preferred = _preferences(b",".join(value for name, value in sent if name == PREFER).decode("latin-1"))
+            preferred = _preferences(
+                b",".join(value for name, value in request.sent if name == PREFER).decode("latin-1")
+            )
             unknown = [name for name in reversed(preferred) if name not in _PREFERENCES]
             guessed = unknown[:MOST_WARNINGS]
-            call.warn(*(warning_of("unknown_preference", name, nearest(name, _PREFERENCES)) for name in guessed))
+            trace.warn(warning_of("unknown_preference", name, nearest(name, _PREFERENCES)) for name in guessed)
             yield from _wished(operation, "Prefer", "prefer", preferred.get("code"), preferred.get("example"))
 
 
-class BodyFaults:
-    """Acts on requests that are valid."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        call: Call = scope[CALL]
-        injection: Injection | None = call.faults
-        if injection is None or injection.effect is not None:
-            return self.app(scope, receive, send)
-        return injection(self.app, injection.of_body(call.arguments.get("body")), scope, receive, send)
-
-
 class Injection:
-    """The faults of one request."""
+    """The faults of one request. Dispatch applies those of rules that read the body, once it has been validated."""
 
     effect: Effect | None = None  # the first effect that does more than wait
 
-    def __init__(self, refusal: Callable[[Effect], Refusal], of_body: Callable[[Any], Iterable[Effect]]) -> None:
+    def __init__(
+        self, server: Server, refusal: Callable[[Effect], Refusal], of_body: Callable[[Any], Iterable[Effect]]
+    ) -> None:
         """`refusal` makes the answer that an effect asks for; `of_body` has the effects that depend on the body."""
-        self.of_body, self._refusal, self._labels = of_body, refusal, list[str]()
+        self._server, self._refusal, self.of_body, self._labels = server, refusal, of_body, list[str]()
 
     async def __call__(
-        self, app: ASGIApp, effects: Iterable[Effect], scope: Scope, receive: Receive, send: Send
-    ) -> None:
+        self, app: Layer, effects: Iterable[Effect], scope: Scope, receive: Receive, send: Send
+    ) -> Answer:
         """Pass the request on after the delays of the effects up to the first that does more; the rest are ignored.
 
         Raises the refusal that replaces the answer, and BadRequest if the client leaves: then nothing is done.
         """
-        call: Call = scope[CALL]
         before = after = 0
         for effect in effects:
             before += effect.delay
@@ -135,40 +127,39 @@ class Injection:
                 self.effect = effect
                 break
         if self._labels:
-            call.trace.simulated = ", ".join(self._labels)
-        if not (before or after) or not call.server.waits:
-            await self._pass_on(app, scope, receive, send)
-            return
-        with call.server.waiting.take(call.sandbox.name):
+            scope[TRACE].simulated = ", ".join(self._labels)
+        if not (before or after) or not self._server.waits:
+            return await self._pass_on(app, scope, receive, send)
+        with self._server.waiting.take(scope[TARGET].sandbox.name):
             try:
                 if not await _is_there_after(before, scope):
                     message = "The client left during the delay. The request was not processed."
                     raise BadRequest(message)
-                await self._pass_on(app, scope, receive, send)
+                answer = await self._pass_on(app, scope, receive, send)
             except Exception:
                 await _is_there_after(after, scope)
                 raise
             await _is_there_after(after, scope)
+            return answer
 
-    async def _pass_on(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass_on(self, app: Layer, scope: Scope, receive: Receive, send: Send) -> Answer:
         effect = self.effect
         if effect is not None and effect.is_answer:
             raise self._refusal(effect)
         if effect is not None and effect.then.get("drop_connection") == BEFORE:
-            scope[CALL].answer = 0, [], (b"",), b""
-        else:
-            await app(scope, receive, send)
+            return Dropped()
+        return await app(scope, receive, send)
 
-    def damage(self, answer: Answer) -> tuple[Answer, int | None] | None:
-        """The answer as it is sent, and how many bytes of its body, if not all; None for no answer."""
-        effect, (status, headers, parts, body) = self.effect, answer
+    def damaged(self, answer: Answer) -> Answer:
+        """An answer as it is sent."""
+        effect, headers, body = self.effect, answer.headers, answer.body
         if self._labels:
             headers.append((SIMULATED, ", ".join(self._labels).encode()))
         if effect is None:
-            return (status, headers, parts, body), None
+            return answer
         then = effect.then
         if "drop_connection" in then:
-            return None
+            return Dropped()
         sent = then.get("headers", {}).items()
         given = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in sent]
         names = {name for name, _ in given}
@@ -177,10 +168,10 @@ class Injection:
             headers += _INERT
         if then.get("corrupt_json") and body:
             body = body[:-1] + b","  # of the same length, but not JSON
-        kept = None
         if "truncate_body" in then and body:
             kept = min(int(len(body) * then["truncate_body"]), len(body) - 1)
-        return (status, headers, (body,), body), kept
+            return Cut(answer.status, headers, body[:kept])
+        return Answer(answer.status, headers, body)
 
 
 _INERT = [(b"content-security-policy", b"sandbox; default-src 'none'"), (b"x-content-type-options", b"nosniff")]

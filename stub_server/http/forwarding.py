@@ -4,21 +4,22 @@ Only a server that shares its store imports this module: importing httpcore2 tak
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from functools import partial
-from typing import Any, TypeAlias
 
 import httpcore2
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from ..calls.call import CALL, Call
+from ..calls.request import Request
 from ..calls.server import Server
+from ..calls.target import Target
+from ..engine.journal import Trace
 from ..kernel.problem import BadRequest, Refusal, Unavailable
-from .answers import hang_up, left
+from .answers import Answer, Forwarded, Layer, Passage, hang_up, left
 from .hops import HOP, Hops, NotThere, Word, target_of
+from .way import HOLDER, REQUEST, Holder, begin
 
-Passage: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 CONNECT = 2.0  # seconds
 KEPT = 32  # idle connections
 KEPT_FOR = 30.0  # seconds for which an idle connection is kept, fewer than the server leaves it open
@@ -36,86 +37,100 @@ _LOST = (TimeoutError, *_UNREACHED, httpcore2.NetworkError, httpcore2.ProtocolEr
 class Forwarding:
     """Sends a request to the server that has its sandbox, and sends the answer on as it comes."""
 
-    def __init__(self, app: ASGIApp, server: Server, hops: Hops) -> None:
+    def __init__(self, app: Layer, server: Server, hops: Hops) -> None:
         self.app, self._server, self._hops = app, server, hops
         self._pool = httpcore2.AsyncConnectionPool(
             max_connections=None, max_keepalive_connections=KEPT, keepalive_expiry=KEPT_FOR
         )
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        call: Call = scope[CALL]
-        if HOP in call.headers:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        request: Request = scope[REQUEST]
+        if HOP in request.headers:
             message = f"{HOP.decode()} is a header between servers. Leave it out."
             raise BadRequest(message)
-        if call.is_hop and self._server.closing.is_set():
-            call.is_kept = False
+        holder: Holder | None = scope.get(HOLDER)
+        if request.is_hop and self._server.closing.is_set():
+            self._begin(scope, None)
             raise NotThere(receive, self._hops.said[Word.STOPPING])
-        if call.holder is None:
+        if holder is None:
             return self.app(scope, receive, send)
-        return self._forward(call, call.holder, scope, receive, send)
+        return self._forward(holder, scope, receive, send)
 
-    async def _forward(self, call: Call, holder: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the request on and its answer back, and leave the end of the answer in the call as its passage.
+    def _begin(self, scope: Scope, holder: Holder | None) -> Trace:
+        """The trace of a request that another server journals."""
+        sandboxes = self._server.sandboxes
+        trace = begin(scope, Target(sandboxes, sandboxes.default, scope[REQUEST].path, is_chosen=False))
+        trace.is_kept = False
+        if holder is not None:
+            trace.sandbox = holder.sandbox
+        return trace
+
+    async def _forward(self, holder: Holder, scope: Scope, receive: Receive, send: Send) -> Answer:
+        """Send the request on and its answer back: what is left to be sent is the end of it.
 
         Raises NotThere, Unavailable, Limited, BadRequest.
         """
-        call.begin().sandbox = call.holder_sandbox
-        if call.is_hop:
+        request, trace = scope[REQUEST], self._begin(scope, holder)
+        if request.is_hop:
             raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
-        if self._hops.avoids(holder):
+        if self._hops.avoids(holder.address):
             raise NotThere(receive)
         client = Client(receive)
-        request = self._request(call, holder, scope, client)
         try:
             with self._server.waiting.take():
-                call.passage = await self._exchange(call, request, client, send)
+                forwarded = self._request(request, holder, scope, client)
+                return Forwarded(await self._exchange(holder, trace, forwarded, client, send))
         except httpcore2.LocalProtocolError as error:  # such as HTTP/1.0 without a Host
             raise BadRequest(f"The server that has this sandbox cannot be asked this: {error}.") from None
         except _LOST as error:
-            if not client.has_left and not call.trace.status:
-                raise _unanswered(call, client, error) from None
-            call.passage = partial(_cut, unsent=False)
+            if not client.has_left and not trace.status:
+                raise _unanswered(request.method, client, error) from None
+            return Forwarded(partial(_cut, unsent=False))
 
-    def _request(self, call: Call, holder: str, scope: Scope, client: "Client") -> httpcore2.Request:
+    def _request(self, request: Request, holder: Holder, scope: Scope, client: "Client") -> httpcore2.Request:
         """The request as it came, without what is about the connection."""
-        headers = [(name, value.strip()) for name, value in scope["headers"] if name not in _OF_CONNECTIONS]
-        if b"transfer-encoding" in call.headers:
+        headers = [(name, value.strip()) for name, value in request.sent if name not in _OF_CONNECTIONS]
+        if b"transfer-encoding" in request.headers:
             headers.append((b"transfer-encoding", b"chunked"))
         return httpcore2.Request(
-            call.method,
-            holder,
+            request.method,
+            holder.address,
             headers=[*headers, self._hops.header(scope)],
             content=client.body(),
             extensions={"target": target_of(scope), "timeout": {"connect": CONNECT}},
         )
 
-    async def _exchange(self, call: Call, request: httpcore2.Request, client: "Client", send: Send) -> Passage:
+    async def _exchange(
+        self, holder: Holder, trace: Trace, request: httpcore2.Request, client: "Client", send: Send
+    ) -> Passage:
         """What sends the end of the answer, once the rest has been sent on. Raises NotThere, and those of `_LOST`."""
         async with asyncio.timeout(None) as limit:
-            supervising = asyncio.create_task(self._supervise(call, client, limit))
+            supervising = asyncio.create_task(self._supervise(holder, client, limit))
             try:
                 async with aclosing(await self._pool.handle_async_request(request)) as answer:
-                    return await self._pass_back(call, answer, client, send)
+                    return await self._pass_back(holder, trace, answer, client, send)
             finally:
                 supervising.cancel()
 
-    async def _pass_back(self, call: Call, answer: httpcore2.Response, client: "Client", send: Send) -> Passage:
+    async def _pass_back(
+        self, holder: Holder, trace: Trace, answer: httpcore2.Response, client: "Client", send: Send
+    ) -> Passage:
         headers = [(name.lower(), value) for name, value in answer.headers]
         word = self._hops.words.get(dict(headers).get(HOP, b""))
         if word is Word.DROPPED:
             return partial(_cut, unsent=True)
         if word is Word.STOPPING:
-            self._hops.avoid(str(call.holder))
+            self._hops.avoid(holder.address)
         if word is not None:
             raise NotThere(client.again)
-        call.trace.status = answer.status
+        trace.status = answer.status
         headers = [header for header in headers if header[0] not in _OF_ANSWERS]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         async for piece in answer.aiter_stream():
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         return _end
 
-    async def _supervise(self, call: Call, client: "Client", limit: asyncio.Timeout) -> None:
+    async def _supervise(self, holder: Holder, client: "Client", limit: asyncio.Timeout) -> None:
         """End the exchange when the client has left, or the other server does not have the sandbox any more."""
         while True:
             try:
@@ -123,16 +138,16 @@ class Forwarding:
                     await client.leaves()
                 break
             except TimeoutError:
-                if not await self._has_sandbox(call):
+                if not await self._has_sandbox(holder):
                     break
         limit.reschedule(0)
 
-    async def _has_sandbox(self, call: Call) -> bool:
+    async def _has_sandbox(self, holder: Holder) -> bool:
         """Whether the other server still has the sandbox, as far as the store can say."""
         residence = self._server.sandboxes.residence
         assert residence is not None
         try:
-            return await residence.locate(call.holder_sandbox) == call.holder
+            return await residence.locate(holder.sandbox) == holder.address
         except Refusal:
             return True
 
@@ -178,9 +193,9 @@ class Client:
         return self._kept.pop(0) if self._kept else await self._receive()
 
 
-def _unanswered(call: Call, client: Client, error: Exception) -> Unavailable:
+def _unanswered(method: str, client: Client, error: Exception) -> Unavailable:
     """Why there is no answer: NotThere where the request can be sent again."""
-    if isinstance(error, _UNREACHED) or (call.method in _SAFE and client.again is not None):
+    if isinstance(error, _UNREACHED) or (method in _SAFE and client.again is not None):
         return NotThere(client.again)
     return Unavailable(
         "The server that has this sandbox stopped before its answer. Read the sandbox to see what was done.",

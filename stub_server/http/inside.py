@@ -1,15 +1,16 @@
 """Requests that this server sends to itself, for a page: each passes every layer, as one from a socket would."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..calls.call import INTERNAL, PERMITTED, Call
-from .answers import HungUp
+from ..calls.work import Work
+from .answers import Forwarded, HungUp
+from .way import INTERNAL, PERMITTED
 
 
 class Question(NamedTuple):
@@ -108,15 +109,16 @@ def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> d
     return scope | {INTERNAL: True} if question.is_internal else scope
 
 
-def relay(call: Call, app: ASGIApp, question: Question) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
-    """What sends, as it comes, the answer to a request as that of the page which makes it: its call's `passage`."""
+def relay(work: Work, app: ASGIApp, question: Question) -> Forwarded:
+    """The answer to a request, sent as it comes, as that of the page which makes it."""
 
     async def passage(scope: Scope, receive: Receive, send: Send) -> None:
         async def pass_on(message: Message) -> None:
             if message["type"] == "http.response.start":
-                call.trace.status = message["status"]
+                work.trace.status = message["status"]
             await send(message)
 
-        await app({**scope_of(call.prefix, question, call.client), "state": scope.get("state", {})}, receive, pass_on)
+        asked = scope_of(work.prefix, question, work.request.client)
+        await app({**asked, "state": scope.get("state", {})}, receive, pass_on)
 
-    return passage
+    return Forwarded(passage)

@@ -1,7 +1,7 @@
 """Connexion's stack, and Routing and Security in it: the operation of a path and method, and its caller."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter_ns
 from typing import Any
 from urllib.parse import quote
@@ -10,16 +10,18 @@ from connexion.middleware import ConnexionMiddleware
 from connexion.middleware.abstract import AbstractRoutingAPI, SpecMiddleware
 from connexion.operations import AbstractOperation
 from connexion.spec import Specification
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from ..calls import credentials
-from ..calls.call import CALL, CONTROL, Call
+from ..calls.credentials import Gate
+from ..calls.request import CONTROL
 from ..calls.server import Server
+from ..calls.target import Target
 from ..kernel.problem import NotFound
 from ..kernel.text import nearest
 from ..sandboxes.sandboxes import Sandboxes
-from .answers import not_allowed, options
-from .dispatch import Endpoint
+from .answers import Answer, Layer, not_allowed, options
+from .endpoint import Endpoint
+from .way import CALLER, ENDPOINT, REQUEST, TARGET, TOKEN, TRACE, VALUES
 
 DOCS = "/docs"  # the page of each operation is below this path, named by its id
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
@@ -34,7 +36,7 @@ class Application(ConnexionMiddleware):
     server: Server
     sandboxes: Sandboxes
 
-    def __init__(self, dispatch: ASGIApp, layers: Callable[[Server], Sequence[Any]]) -> None:
+    def __init__(self, dispatch: Layer, layers: Callable[[Server], Sequence[Any]]) -> None:
         """`dispatch` is the innermost layer; `layers` returns those around it: classes that take the next layer."""
         super().__init__(dispatch, import_name=__name__, middlewares=[])
         self._layers = layers
@@ -63,7 +65,7 @@ class Routing(SpecMiddleware):
     405 and OPTIONS name every method of the path; a trailing slash is another path; HEAD is routed like GET.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: Layer) -> None:
         self.app = app
         self._root = _Node()
         self._static: dict[str, _Node] = {}
@@ -94,9 +96,9 @@ class Routing(SpecMiddleware):
             if path == f"{endpoint.base}/":  # the base path itself is the index, with its slash or without
                 self._static[endpoint.base] = node
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        call: Call = scope[CALL]
-        path = scope["path"]
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        target: Target = scope[TARGET]
+        path, method = target.path, scope["method"]
         node, values = self._static.get(path), _NO_VALUES
         if node is None:
             start, _, last = path.rpartition("/")
@@ -104,14 +106,14 @@ class Routing(SpecMiddleware):
         if node is None:
             node, values = _walk(self._root, path.split("/"), 1) or (None, ())
         if node is None:
-            raise self._no_route(call.method, path)
-        endpoint = node.methods.get(call.method)
+            raise self._no_route(method, path)
+        endpoint = node.methods.get(method)
         if endpoint is None:
-            if call.method == "OPTIONS":
-                return _options(call, node.allow)
-            raise not_allowed(call.method, node.allow)
-        call.path_values, call.endpoint = values, endpoint
-        call.trace.operation = endpoint.operation.id
+            if method == "OPTIONS":
+                return _options(node.allow)
+            raise not_allowed(method, node.allow)
+        scope[ENDPOINT], scope[VALUES] = endpoint, values
+        scope[TRACE].operation = endpoint.operation.id
         return self.app(scope, receive, send)
 
     def _no_route(self, method: str, path: str) -> NotFound:
@@ -157,8 +159,8 @@ def _readings(path: str) -> list[list[str]]:
     return [plain, [*plain, ""]] if path.endswith("/") else [plain]
 
 
-async def _options(call: Call, allow: str) -> None:
-    call.answer = options(allow)
+async def _options(allow: str) -> Answer:
+    return options(allow)
 
 
 def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
@@ -207,12 +209,14 @@ class _API(AbstractRoutingAPI):
 class Security:
     """Checks the credential, where the operation requires one."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: Layer, server: Server) -> None:
+        self.app, self._gate = app, Gate(server)
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        call: Call = scope[CALL]
-        if call.endpoint.security:
-            call.trace.auth_at = perf_counter_ns()
-            credentials.admit(call, call.endpoint.operation)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        endpoint: Endpoint = scope[ENDPOINT]
+        if endpoint.security:
+            trace = scope[TRACE]
+            trace.auth_at = perf_counter_ns()
+            sandbox, token = scope[TARGET].sandbox, scope.get(TOKEN)
+            scope[CALLER] = self._gate.admit(endpoint.operation, scope[REQUEST], sandbox, trace, token)
         return self.app(scope, receive, send)

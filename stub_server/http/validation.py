@@ -5,17 +5,18 @@ Parameters and body are one value, checked against one compiled schema.
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import inf
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
 import orjson
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from ..calls.call import CALL, Call
+from ..calls.request import Request
 from ..contract.document import Operation
 from ..contract.formats import READ, is_uuid
 from ..contract.generated import SOURCE
@@ -27,10 +28,12 @@ from ..kernel.problem import BadRequest, Conflict, Detail, Invalid, NotBuilt, No
 from ..kernel.record import has_more_values, is_deeper_than
 from ..kernel.text import warning_of
 from ..resolver import takes_of
+from .answers import Answer, Layer
 from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread
+from .way import ARGUMENTS, ENDPOINT, REQUEST, TARGET, TRACE, VALUES
 
 if TYPE_CHECKING:
-    from .dispatch import Endpoint
+    from .endpoint import Endpoint
 
 DEEPEST = 32
 # Of a body with more commas only the first violation is listed: finding all would delay other requests.
@@ -58,48 +61,67 @@ _STORED = {
 _MOST = {"amount": LARGEST, "totalAmount": LARGEST, "interval_count": 100, "trial_period_days": 36_500}
 _DEEPEST_SCHEMA = 12  # levels: a schema may refer to itself
 
+Values: TypeAlias = tuple[str, ...]  # the ids of a path
 Place = tuple[str, ...]  # where a body has a map with free keys, such as metadata: the members that lead there
 
 
-class Validation:
-    """Passes on the arguments of the handler."""
+@dataclass(slots=True, eq=False)
+class Arguments:
+    """What a handler is given, validated: the ids of the path, and query and body by name, if it takes them.
 
-    def __init__(self, app: ASGIApp) -> None:
+    `upload` is a file in the body, while it is processed.
+    """
+
+    ids: Final[Values]
+    named: Final[dict[str, Any]]
+    upload: Final[bytes | bytearray] = b""
+
+    @property
+    def body(self) -> Any:
+        """The body, None without one."""
+        return self.named.get("body")
+
+
+class Validation:
+    """Reads the body, and passes on the arguments of the handler."""
+
+    def __init__(self, app: Layer) -> None:
         self.app = app
         self._uploading = asyncio.Lock()  # one file at a time is read and imported
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Any:
-        call: Call = scope[CALL]
-        requests: OperationRequests = call.endpoint.requests
-        call.trace.validate_at = perf_counter_ns()
-        if checks_digits.get() is not call.sandbox.settings.check_digits:
-            checks_digits.set(call.sandbox.settings.check_digits)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        trace, target = scope[TRACE], scope[TARGET]
+        trace.validate_at = perf_counter_ns()
+        if checks_digits.get() is not target.sandbox.settings.check_digits:
+            checks_digits.set(target.sandbox.settings.check_digits)
+        requests: OperationRequests = scope[ENDPOINT].requests
         if requests.has_body:
             return self._with_body(requests, scope, receive, send)
-        call.values, call.arguments = requests.read(call)
+        scope[ARGUMENTS] = requests.read(scope, b"")
         if requests.uploads:
             return self._with_file(requests.uploads, scope, receive, send)
         return self.app(scope, receive, send)
 
-    async def _with_body(self, requests: "OperationRequests", scope: Scope, receive: Receive, send: Send) -> None:
-        call: Call = scope[CALL]
-        call.body_bytes = bytes(await call.read(receive))
-        call.values, call.arguments = requests.read(call)
-        await self.app(scope, receive, send)
+    async def _with_body(self, requests: "OperationRequests", scope: Scope, receive: Receive, send: Send) -> Answer:
+        request: Request = scope[REQUEST]
+        body = scope[TRACE].body = bytes(await request.read(receive))
+        scope[ARGUMENTS] = requests.read(scope, body)
+        return await self.app(scope, receive, send)
 
-    async def _with_file(self, media: Sequence[str], scope: Scope, receive: Receive, send: Send) -> None:
+    async def _with_file(self, media: Sequence[str], scope: Scope, receive: Receive, send: Send) -> Answer:
         """Read a file of one of these media types. Raises Unsupported, and a 413."""
-        call: Call = scope[CALL]
-        sent = call.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        request: Request = scope[REQUEST]
+        sent = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if sent.decode("latin-1") not in media:
             raise Unsupported(f"Send the file with Content-Type: {media[0]}.")
-        _check_coding(call)
+        _check_coding(request)
         async with self._uploading:
-            call.upload = await call.read(receive, LARGEST_FILE)
+            upload = await request.read(receive, LARGEST_FILE)
+            scope[ARGUMENTS] = replace(scope[ARGUMENTS], upload=upload)
             try:
-                await self.app(scope, receive, send)
+                return await self.app(scope, receive, send)
             finally:
-                call.upload = b""
+                del scope[ARGUMENTS]
 
 
 class OperationRequests:
@@ -123,6 +145,7 @@ class OperationRequests:
         query = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "query"}
         self._casts = {name: cast_of(schema) for name, schema in query.items()}
         self._repeated = {name for name, schema in query.items() if schema.get("type") == "array"}
+        self._parsed = lru_cache(maxsize=32)(self._parse)  # lists are asked with the same query again and again
         self._defaults = {name: schema["default"] for name, schema in query.items() if "default" in schema}
         self._header_names = {p.name: p.name.lower().encode() for p in _in(operation, "header")}
         self._shape = _shape_of(operation)
@@ -136,27 +159,31 @@ class OperationRequests:
         not_found = operation.responses.get(404)
         self._not_found_code = not_found.codes[0] if not_found and not_found.codes else None
 
-    def read(self, call: Call) -> tuple[tuple[str, ...], dict[str, Any]]:
+    def read(self, scope: Scope, body: bytes) -> Arguments:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
 
         Raises BadRequest, Unsupported, Invalid, NotBuilt, Conflict, then NotFound for a malformed id.
         """
         arguments: dict[str, Any] = {}
         value = _EMPTY
-        if not self._takes_nothing or call.query_string:
-            value = self._checked(call)
+        if not self._takes_nothing or scope[REQUEST].query:
+            value = self._checked(scope, body)
         if self._takes.query:
             arguments["query"] = {**self._defaults, **value.get("query", _EMPTY)}
         if self._takes.body:
             arguments["body"] = value.get("body")
-        values = call.path_values
-        return (self._checked_ids(values) if values else values), arguments
+        values = scope[VALUES]
+        if self._has_one_uuid and is_uuid(values[0]) is not None:  # mostly
+            values = (values[0].lower(),)
+        elif values:
+            values = self._checked_ids(values)
+        return Arguments(values, arguments)
 
-    def _checked(self, call: Call) -> dict[str, Any]:
+    def _checked(self, scope: Scope, body: bytes) -> dict[str, Any]:
         """Query, headers and body, which the contract accepts."""
-        value = self._value(call)
+        value = self._value(scope, body)
         if not self._takes_nothing and not self.validator.is_valid(value):
-            self._refuse(call, value)
+            self._refuse(body, value)
         if self._relied_on is not None and not self._relied_on.is_valid(value):
             what = "The corrected contract allows this, but the sandbox has no behaviour for it"
             raise NotBuilt(f"{what} (request{self._relied_on.reason(value)})")
@@ -164,48 +191,58 @@ class OperationRequests:
             check_names(value.get("body"), self._maps)
         return value
 
-    def _value(self, call: Call) -> dict[str, Any]:
+    def _value(self, scope: Scope, raw: bytes) -> dict[str, Any]:
         value: dict[str, Any] = {}
-        if call.query_string:
-            value["query"] = self._query(call)
+        request: Request = scope[REQUEST]
+        if request.query:
+            value["query"] = self._query(scope)
         elif self._casts:
             value["query"] = {}
         if self._header_names:
             sent = value["header"] = {}
             for name, key in self._header_names.items():
-                if key in call.headers:
-                    sent[name] = call.headers[key].decode("latin-1")
-        if self.has_body:
-            raw = call.body_bytes
-            if raw or self._body_required:
-                _check_coding(call)
-                body = self._body(call.headers.get(b"content-type"), raw)
-                value["body"] = body if self._prunes is None else prune(body, self._prunes, self._resolve)
+                if key in request.headers:
+                    sent[name] = request.headers[key].decode("latin-1")
+        if self.has_body and (raw or self._body_required):
+            _check_coding(request)
+            body = self._body(request.headers.get(b"content-type"), raw)
+            value["body"] = body if self._prunes is None else prune(body, self._prunes, self._resolve)
         return value
 
-    def _query(self, call: Call) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        wrong: list[Detail] = []
-        for name, text in _members(call.query_string):
+    def _query(self, scope: Scope) -> dict[str, Any]:
+        found, odd = self._parsed(scope[REQUEST].query)
+        if not odd:
+            return found
+        may_reject = self._may_reject_query and scope[TARGET].sandbox.settings.unknown_query == "reject"
+        wrong: dict[str, Detail] = {}
+        for name in odd:
             if len(wrong) >= _MOST_WRONG:
                 break
-            if name not in self._casts:
-                may_reject = self._may_reject_query and call.sandbox.settings.unknown_query == "reject"
-                if may_reject or self._narrows:
-                    wrong.append(detail(name[:200], "unknown_parameter", self._query_advice(name, len(wrong)), "query"))
-                else:
-                    call.warn(warning_of("unknown_query_parameter", name))
-                continue
+            if name in self._casts:
+                wrong[name] = detail(name, "duplicate", "Send it once.", "query")
+            elif may_reject or self._narrows:
+                advice = self._query_advice(name, len(wrong))
+                wrong[name] = detail(name[:200], "unknown_parameter", advice, "query")
+            else:
+                scope[TRACE].warn([warning_of("unknown_query_parameter", name)])
+        if wrong:
+            raise _invalid(list(wrong.values()))
+        return found
+
+    def _parse(self, query: bytes) -> tuple[dict[str, Any], list[str]]:
+        """The parameters of a query, and names that are unknown or that it has again."""
+        found: dict[str, Any] = {}
+        odd: list[str] = []
+        for name, text in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
             if name in self._repeated:
                 found.setdefault(name, []).append(text)
                 continue
-            if name in found:
-                wrong.append(detail(name, "duplicate", "Send it once.", "query"))
-            cast = self._casts[name]
-            found[name] = text if cast is None else cast(text)
-        if wrong:
-            raise _invalid(list({entry["field"]: entry for entry in wrong}.values()))
-        return found
+            if name in found or name not in self._casts:
+                odd.append(name)
+            if name in self._casts:
+                cast = self._casts[name]
+                found[name] = text if cast is None else cast(text)
+        return found, odd
 
     def _query_advice(self, name: str, before: int) -> str:
         names = sorted(self._casts)
@@ -229,9 +266,9 @@ class OperationRequests:
             raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.", code=_BAD_JSON)
         return value
 
-    def _refuse(self, call: Call, value: dict[str, Any]) -> None:
+    def _refuse(self, body: bytes, value: dict[str, Any]) -> None:
         """Raises Invalid with the violations of the contract."""
-        if call.body_bytes.count(b",") > WIDEST:
+        if body.count(b",") > WIDEST:
             errors = iter([self.validator.first_error(value)])
         else:
             errors = self.validator.iter_errors(value)
@@ -239,8 +276,6 @@ class OperationRequests:
         raise _invalid([*{tuple(entry.values()): entry for entry in found}.values()])
 
     def _checked_ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
-        if self._has_one_uuid and is_uuid(values[0]) is not None:  # mostly
-            return (values[0].lower(),)
         checked = []
         for value, (name, is_id, pattern) in zip(values, self._ids, strict=True):
             if is_id:
@@ -322,12 +357,6 @@ def _shape_of(operation: Operation) -> dict[str, Any]:
     return {"type": "object", "properties": members} | ({"required": needed} if needed else {})
 
 
-@lru_cache(maxsize=32)
-def _members(query: bytes) -> list[tuple[str, str]]:
-    """The names and texts of a query; lists are asked with the same one again and again."""
-    return parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-
-
 @lru_cache(maxsize=64)
 def _is_json(media: bytes) -> bool:
     """Whether a media type is JSON in UTF-8 (RFC 8259): in another charset the same bytes would mean other text."""
@@ -343,9 +372,9 @@ def _invalid(details: list[Detail]) -> Invalid:
     return Invalid(message, details=details[:_MOST_WRONG])
 
 
-def _check_coding(call: Call) -> None:
+def _check_coding(request: Request) -> None:
     """Raises Unsupported for a compressed body."""
-    coding = call.headers.get(b"content-encoding")
+    coding = request.headers.get(b"content-encoding")
     if coding is not None and coding.strip().lower() not in (b"", b"identity"):
         advice = "Send the body uncompressed, without Content-Encoding."
         raise Unsupported(advice, headers={"Accept-Encoding": "identity"})  # RFC 9110, 15.5.16

@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from ..calls.call import CONTROL
 from ..calls.curl import command
+from ..calls.request import CONTROL
 from ..calls.server import Server
 from ..contract.formats import range_end_ms
 from ..contract.secrets import LEFT_OUT, REDACTED
@@ -94,7 +94,7 @@ def plain(text: str) -> str:
 
 def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     """The command that sends a request again, with the ready token; None where a part of it is not known."""
-    is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or not trace.request_headers
+    is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or not trace.received_head
     sent = joined(trace.headers)
     lacks_body = trace.body is None and (sent.get("content-length", "0") != "0" or "transfer-encoding" in sent)
     if is_cut or lacks_body or trace.body == LEFT_OUT or not trace.method.isalpha():

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from ..calls.call import CONTROL
+from ..calls.request import CONTROL
 from ..contract.document import Document
 from ..contract.formats import range_end_ms
 from ..contract.source import nodes

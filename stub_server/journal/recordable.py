@@ -123,4 +123,4 @@ def _is_whole(trace: Trace) -> bool:
     A body that is not there had no part in what was done: its operation takes none, or the request was refused.
     """
     is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD
-    return not is_cut and len(trace.request_headers) > 0 and trace.body != LEFT_OUT
+    return not is_cut and trace.received_head != b"" and trace.body != LEFT_OUT

@@ -1,17 +1,17 @@
 """Analytics: a placeholder in the source document, and here too."""
 
 from ..calls import reply
-from ..calls.call import Call
 from ..calls.reply import Reply
+from ..calls.work import Work
 from ..kernel.clock import iso, parse_iso
 from ..kernel.record import Body
 
 
-def get_analytics(call: Call, query: Body) -> Reply:
+def get_analytics(work: Work, query: Body) -> Reply:
     project_id = query["projectId"].lower() if "projectId" in query else None
     if project_id is not None:
-        call.allow_project(project_id)
-    reply.warn_of_empty_range(call, query.get("from"), query.get("to"))
+        work.allow_project(project_id)
+    reply.warn_of_empty_range(work, query.get("from"), query.get("to"))
     analytics = {
         "available": False,
         "filters": {
@@ -20,7 +20,7 @@ def get_analytics(call: Call, query: Body) -> Reply:
             "to": _utc(query.get("to")),
         },
         "metrics": {},
-        "generated_at": call.now_text,
+        "generated_at": work.now_text,
     }
     return reply.message("Analytics is a placeholder: no metrics are available yet.", analytics=analytics)
 

@@ -1,8 +1,9 @@
 """API keys, and what goes with them: API information, the scopes, and the merchant of a public key."""
 
 from ..calls import reply
-from ..calls.call import LARGEST_BODY, Call
 from ..calls.reply import Reply, list_reply
+from ..calls.request import LARGEST_BODY
+from ..calls.work import Work
 from ..domain import api_keys as rules
 from ..domain.lifecycle import known_ids
 from ..engine import resources
@@ -12,19 +13,19 @@ from ..kernel.record import Body
 WARNING = "Store the private key now: it is shown this once and never again."
 
 
-def get_api_info(call: Call) -> Reply:
-    document = call.server.document
+def get_api_info(work: Work) -> Reply:
+    document = work.server.document
     documented = sum(o.is_documented for o in document.operations.values())
-    rate = call.server.settings.rate_limit
+    rate = work.server.settings.rate_limit
     limit = None if rate is None else {"requests": rate[0], "window_seconds": rate[1]}
     info = {
         "name": document.raw["info"]["title"],
         "version": "2",
         "environment": "sandbox",
-        "base_url": call.server.settings.url + call.prefix,
-        "documentation_url": f"{call.server.settings.url}{call.prefix}/openapi.json",
+        "base_url": work.server.settings.url + work.prefix,
+        "documentation_url": f"{work.server.settings.url}{work.prefix}/openapi.json",
         "status": "operational",
-        "server_time": call.now_text,
+        "server_time": work.now_text,
         "authentication": {"schemes": ["bearer_jwt", "bearer_api_key"]},
         "limits": {"max_page_size": 100, "max_body_bytes": LARGEST_BODY, "rate_limit": limit},
         "contract": {"documented_operations": documented, "total_operations": len(document.operations)},
@@ -32,9 +33,9 @@ def get_api_info(call: Call) -> Reply:
     return reply.message("API information.", info=info)
 
 
-def list_available_scopes(call: Call) -> Reply:
+def list_available_scopes(work: Work) -> Reply:
     """The catalogue of scopes; which operations each scope opens is read from the contract."""
-    document = call.server.document
+    document = work.server.document
     scopes = [
         {**scope, "operations": [o.id for o in document.operations.values() if scope["name"] in o.scopes]}
         for scope in document.scopes
@@ -42,13 +43,13 @@ def list_available_scopes(call: Call) -> Reply:
     return reply.message("Available scopes.", scopes=scopes, total=len(scopes))
 
 
-def get_merchant_by_public_key(call: Call, public_key: str) -> Reply:
+def get_merchant_by_public_key(work: Work, public_key: str) -> Reply:
     """What a checkout page may see; the same 404 for a key that is unknown, inactive or expired."""
-    for store in call.sandbox.stores.values():
+    for store in work.sandbox.stores.values():
         key = store.api_keys.open(store.api_keys.holder("public_key", public_key) or "")
         if key is None:
             continue
-        if rules.state(key.public, call.now) != "active":
+        if rules.state(key.public, work.now) != "active":
             break
         merchant = {
             "id": store.merchant.id,
@@ -66,47 +67,47 @@ def get_merchant_by_public_key(call: Call, public_key: str) -> Reply:
     raise NotFound("No merchant can be found by this public key.", code="merchant_not_found")
 
 
-def list_api_keys(call: Call, query: Body) -> Reply:
-    return list_reply(call, call.store.api_keys, query, "API keys retrieved.", "api_keys")
+def list_api_keys(work: Work, query: Body) -> Reply:
+    return list_reply(work, work.store.api_keys, query, "API keys retrieved.", "api_keys")
 
 
-def create_api_key(call: Call, body: Body) -> Reply:
-    rules.check_escalation(call.who.may, body["scopes"])
-    projects = _projects(call, body.get("allowed_projects", []))
-    call.warn(*rules.warnings(body, call.now))
-    draft = call.draft
+def create_api_key(work: Work, body: Body) -> Reply:
+    rules.check_escalation(work.who.may, body["scopes"])
+    projects = _projects(work, body.get("allowed_projects", []))
+    work.warn(*rules.warnings(body, work.now))
+    draft = work.draft
     public_key = rules.PUBLIC + draft.ids.secret(rules.PUBLIC_LENGTH)
     private_key = rules.PRIVATE + draft.ids.secret(rules.PRIVATE_LENGTH)
     public, hidden = rules.new_key(
-        body, call.defaults("ApiKey"), call.draft.ids.uuid(), public_key, private_key, projects, call.now
+        body, work.defaults("ApiKey"), work.draft.ids.uuid(), public_key, private_key, projects, work.now
     )
-    hidden["user_id"] = call.who.subject
+    hidden["user_id"] = work.who.subject
     ident = public["id"]
     resources.add_key(draft, public, hidden)
-    sandboxes = call.server.sandboxes
-    if sandboxes.find(call.sandbox.name) is call.sandbox:  # a copy in which a request is tried leaves no trace
-        sandboxes.add_keys(call.sandbox.name, (hidden["digest"], public_key))
+    sandboxes = work.server.sandboxes
+    if sandboxes.find(work.sandbox.name) is work.sandbox:  # a copy in which a request is tried leaves no trace
+        sandboxes.add_keys(work.sandbox.name, (hidden["digest"], public_key))
     answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
-    return answer.created(call, f"/api-keys/{ident}")
+    return answer.created(work, f"/api-keys/{ident}")
 
 
-def update_api_key(call: Call, ident: str, body: Body) -> Reply:
-    table = call.store.api_keys
-    row = call.open_allowed(table, ident, "API key")
-    rules.check_update(call.who.may, row, body)
-    projects = _projects(call, body["allowed_projects"]) if "allowed_projects" in body else None
-    call.warn(*rules.warnings(body, call.now))
-    public, hidden = rules.changed_key(row, body, projects, call.now)
-    record = resources.change_key(call.draft, row, public, hidden)
-    return reply.enveloped("API key updated.", "api_key", call.store.shown(table, record))
+def update_api_key(work: Work, ident: str, body: Body) -> Reply:
+    table = work.store.api_keys
+    row = work.open_allowed(table, ident, "API key")
+    rules.check_update(work.who.may, row, body)
+    projects = _projects(work, body["allowed_projects"]) if "allowed_projects" in body else None
+    work.warn(*rules.warnings(body, work.now))
+    public, hidden = rules.changed_key(row, body, projects, work.now)
+    record = resources.change_key(work.draft, row, public, hidden)
+    return reply.enveloped("API key updated.", "api_key", work.store.shown(table, record))
 
 
-def delete_api_key(call: Call, ident: str) -> Reply:
-    table = call.store.api_keys
-    row = call.open_allowed(table, ident, "API key")
-    resources.drop_key(call.draft, row)
+def delete_api_key(work: Work, ident: str) -> Reply:
+    table = work.store.api_keys
+    row = work.open_allowed(table, ident, "API key")
+    resources.drop_key(work.draft, row)
     return reply.message("API key deleted.")
 
 
-def _projects(call: Call, asked: list[str]) -> list[str]:
-    return known_ids("allowed_projects", "project", asked, call.store.projects.keys.__contains__)
+def _projects(work: Work, asked: list[str]) -> list[str]:
+    return known_ids("allowed_projects", "project", asked, work.store.projects.keys.__contains__)

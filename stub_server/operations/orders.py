@@ -1,8 +1,8 @@
 """Orders: a purchase of one plan of one project."""
 
 from ..calls import reply
-from ..calls.call import Call
 from ..calls.reply import Reply, listed, query_of
+from ..calls.work import Work
 from ..contract.formats import range_end_ms
 from ..domain import customers as customer_rules
 from ..domain import orders as rules
@@ -15,49 +15,49 @@ _HANDLED = ("paid_since", "paid_until")
 SIMULATED = b"x-sandbox-simulated"
 
 
-def list_orders(call: Call, query: Body) -> Reply:
-    table = call.store.orders
-    found = query_of(call, table, query, handled=_HANDLED)
+def list_orders(work: Work, query: Body) -> Reply:
+    table = work.store.orders
+    found = query_of(work, table, query, handled=_HANDLED)
     since, until = (range_end_ms(query[name]) if name in query else None for name in _HANDLED)
     if since is not None or until is not None:
         found.between["paid_at"] = (since, until)
-    return listed(call, table, found, "Orders retrieved.", "orders")
+    return listed(work, table, found, "Orders retrieved.", "orders")
 
 
-def create_order(call: Call, body: Body) -> Reply:
-    return _create(call, body, body["paymentMethod"])
+def create_order(work: Work, body: Body) -> Reply:
+    return _create(work, body, body["paymentMethod"])
 
 
-def create_pix_order(call: Call, body: Body) -> Reply:
-    return _create(call, body, "pix")
+def create_pix_order(work: Work, body: Body) -> Reply:
+    return _create(work, body, "pix")
 
 
-def get_order(call: Call, ident: str) -> Reply:
-    return reply.bare(call.find_allowed(call.store.orders, ident, "order").public)
+def get_order(work: Work, ident: str) -> Reply:
+    return reply.bare(work.find_allowed(work.store.orders, ident, "order").public)
 
 
-def _create(call: Call, body: Body, method: str) -> Reply:
-    store = call.store
+def _create(work: Work, body: Body, method: str) -> Reply:
+    store = work.store
     project_id = body["projectId"].lower()
-    project = call.project_named(project_id)
+    project = work.project_named(project_id)
     plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
     known = store.customers.holder("document", normalise(body["customer"]["document"]))
-    draft = call.draft
+    draft = work.draft
     subscription = None if known is None else billing.running_of(draft, known, plan["id"])
     rules.check_buyable(project, plan, method, sold_out=store.is_sold_out(plan, known), renews=subscription is not None)
     body |= {"projectId": plan["projectId"], "planId": plan["id"]}  # spelled as in the records, and the same strings
     customer = rules.buyer(body["customer"])
     price = plan["amount"] if subscription is None else subscription.public["amount"]
-    odd = list(rules.warnings(body, price, strict_amounts=call.sandbox.settings.strict_amounts))
-    copy_only = known is not None and not call.sees_customer(known)
+    odd = list(rules.warnings(body, price, strict_amounts=work.sandbox.settings.strict_amounts))
+    copy_only = known is not None and not work.sees_customer(known)
     stored = None if known is None or copy_only else store.customers.peek(known)
     if stored is not None and (customer["name"], customer["email"]) != (stored["name"], stored["email"]):
         odd.append("customer_differs")
     if odd:
-        call.warn(*odd)
-    customer_id = known or _customer(call, customer, project_id)
+        work.warn(*odd)
+    customer_id = known or _customer(work, customer, project_id)
     record = billing.buy(draft, body, customer, customer_id, method, copy_only=copy_only)
-    answer = reply.bare(record.public).created(call, f"/v2/orders/{record.id}")
+    answer = reply.bare(record.public).created(work, f"/v2/orders/{record.id}")
     behaviour = store.orders.parse(record).hidden["behaviour"] if b"behaviour" in record.hidden else None
     simulated = rules.magic_of(customer["email"]) if behaviour is None else f"behaviour:{behaviour}"
     if simulated is not None:
@@ -65,11 +65,11 @@ def _create(call: Call, body: Body, method: str) -> Reply:
     return answer
 
 
-def _customer(call: Call, buyer: Body, project_id: str) -> str:
+def _customer(work: Work, buyer: Body, project_id: str) -> str:
     """Create a customer from a buyer and return its id; the event carries the project of the order."""
     body, left_out = customer_rules.from_buyer(buyer)
-    call.warn(*left_out, *warnings_for(body["phones"], body["address"]))
-    public = customer_rules.new_customer(body, call.defaults("Customer"), call.now_text)
-    ident = public["id"] = call.draft.ids.uuid()
-    resources.add(call.draft, "customers", public, project=project_id)
+    work.warn(*left_out, *warnings_for(body["phones"], body["address"]))
+    public = customer_rules.new_customer(body, work.defaults("Customer"), work.now_text)
+    ident = public["id"] = work.draft.ids.uuid()
+    resources.add(work.draft, "customers", public, project=project_id)
     return ident

@@ -1,61 +1,61 @@
 """Products: what a member gets access to."""
 
 from ..calls import reply
-from ..calls.call import Call
 from ..calls.reply import Reply, listed, query_of
+from ..calls.work import Work
 from ..domain import projects as rules
 from ..domain.lifecycle import known_ids
 from ..engine import resources
 from ..kernel.record import Body
 
 
-def list_products(call: Call, query: Body) -> Reply:
-    table = call.store.products
-    found = query_of(call, table, query, handled=("planId",))
+def list_products(work: Work, query: Body) -> Reply:
+    table = work.store.products
+    found = query_of(work, table, query, handled=("planId",))
     if "planId" in query:
         plan_id = query["planId"].lower()
         found.where = lambda row: plan_id in row.public["planIds"]
-    return listed(call, table, found, "Products retrieved.", "products")
+    return listed(work, table, found, "Products retrieved.", "products")
 
 
-def create_product(call: Call, body: Body) -> Reply:
-    public = rules.new_product(body, call.defaults("Product"), call.now_text)
-    project = call.project_named(public["projectId"])
-    public["planIds"] = _plans(call, public)
+def create_product(work: Work, body: Body) -> Reply:
+    public = rules.new_product(body, work.defaults("Product"), work.now_text)
+    project = work.project_named(public["projectId"])
+    public["planIds"] = _plans(work, public)
     rules.check_open(project, "projectId")
-    ident = public["id"] = call.draft.ids.uuid()
-    record = resources.add(call.draft, "products", public)
-    return reply.enveloped("Product created.", "product", record.public).created(call, f"/v2/products/{ident}")
+    ident = public["id"] = work.draft.ids.uuid()
+    record = resources.add(work.draft, "products", public)
+    return reply.enveloped("Product created.", "product", record.public).created(work, f"/v2/products/{ident}")
 
 
-def get_product(call: Call, ident: str) -> Reply:
-    record = call.find_allowed(call.store.products, ident, "product")
+def get_product(work: Work, ident: str) -> Reply:
+    record = work.find_allowed(work.store.products, ident, "product")
     return reply.enveloped("Product retrieved.", "product", record.public)
 
 
-def update_product(call: Call, ident: str, body: Body) -> Reply:
-    row = call.open_allowed(call.store.products, ident, "product")
-    public = row.public | body | {"updatedAt": call.now_text}
+def update_product(work: Work, ident: str, body: Body) -> Reply:
+    row = work.open_allowed(work.store.products, ident, "product")
+    public = row.public | body | {"updatedAt": work.now_text}
     if "planIds" in body:
-        public["planIds"] = _plans(call, public)
-    rules.check_open(call.project_named(public["projectId"]), "projectId")
-    record = resources.change(call.draft, call.store.products, row, public, project=public["projectId"])
+        public["planIds"] = _plans(work, public)
+    rules.check_open(work.project_named(public["projectId"]), "projectId")
+    record = resources.change(work.draft, work.store.products, row, public, project=public["projectId"])
     return reply.enveloped("Product updated.", "product", record.public)
 
 
-def delete_product(call: Call, ident: str) -> Reply:
-    row = call.open_allowed(call.store.products, ident, "product")
-    rules.check_open(call.project_named(row.public["projectId"]), "projectId")
-    call.draft.emit_change(call.store.products, row.record, "deleted", row.public["projectId"])
-    call.draft.drop(call.store.products, row)
+def delete_product(work: Work, ident: str) -> Reply:
+    row = work.open_allowed(work.store.products, ident, "product")
+    rules.check_open(work.project_named(row.public["projectId"]), "projectId")
+    work.draft.emit_change(work.store.products, row.record, "deleted", row.public["projectId"])
+    work.draft.drop(work.store.products, row)
     return reply.message("Product deleted.")
 
 
-def _plans(call: Call, public: Body) -> list[str]:
+def _plans(work: Work, public: Body) -> list[str]:
     project = public["projectId"]
-    return known_ids("planIds", "plan", public["planIds"], lambda ident: _project_of_plan(call, ident) == project)
+    return known_ids("planIds", "plan", public["planIds"], lambda ident: _project_of_plan(work, ident) == project)
 
 
-def _project_of_plan(call: Call, ident: str) -> str | None:
-    plan = call.store.plans.peek(ident)
+def _project_of_plan(work: Work, ident: str) -> str | None:
+    plan = work.store.plans.peek(ident)
     return None if plan is None else plan["projectId"]

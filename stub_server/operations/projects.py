@@ -3,8 +3,8 @@
 from collections.abc import Generator
 
 from ..calls import reply
-from ..calls.call import Call
 from ..calls.reply import Reply, query_of
+from ..calls.work import Work
 from ..contract.document import Lifecycle
 from ..contract.formats import range_end_ms
 from ..domain import projects as rules
@@ -18,83 +18,83 @@ from ..store.memory import Store
 from ..store.table import Table
 
 
-def list_projects(call: Call, query: Body) -> Reply:
-    table = call.store.projects
-    return reply.listed(call, table, query_of(call, table, query), "Projects retrieved.", "projects", in_data=True)
+def list_projects(work: Work, query: Body) -> Reply:
+    table = work.store.projects
+    return reply.listed(work, table, query_of(work, table, query), "Projects retrieved.", "projects", in_data=True)
 
 
-def create_project(call: Call, body: Body) -> Reply:
-    if call.who.projects is not None:
+def create_project(work: Work, body: Body) -> Reply:
+    if work.who.projects is not None:
         message = "An API key that is restricted to projects (allowed_projects) cannot create one."
         raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
-    ident = call.draft.ids.uuid()
-    public, hidden = rules.new_project(body, call.defaults("Project"), ident, call.who.subject, call.now_text)
-    record = resources.add_project(call.draft, public, hidden)
-    return _reply(call, record, "Project created.").created(call, f"/v2/projects/{ident}")
+    ident = work.draft.ids.uuid()
+    public, hidden = rules.new_project(body, work.defaults("Project"), ident, work.who.subject, work.now_text)
+    record = resources.add_project(work.draft, public, hidden)
+    return _reply(work, record, "Project created.").created(work, f"/v2/projects/{ident}")
 
 
-def get_project(call: Call, ident: str) -> Reply:
-    return _reply(call, call.find_allowed(call.store.projects, ident, "project"), "Project retrieved.")
+def get_project(work: Work, ident: str) -> Reply:
+    return _reply(work, work.find_allowed(work.store.projects, ident, "project"), "Project retrieved.")
 
 
-def update_project(call: Call, ident: str, body: Body) -> Reply:
+def update_project(work: Work, ident: str, body: Body) -> Reply:
     """A status in the body takes the same moves as the actions."""
-    row = _open(call, ident)
-    public, hidden, moved = rules.changed_project(row, body, call.lifecycle("Project"))
-    table, before = call.store.projects, row.public["status"]
+    row = _open(work, ident)
+    public, hidden, moved = rules.changed_project(row, body, work.lifecycle("Project"))
+    table, before = work.store.projects, row.public["status"]
     same = row.equals(public | {"status": before}, hidden)
     if moved is not None:
-        hidden = resources.hidden_after(call.draft, hidden, moved)
-    record = row.record if same and moved is None else call.draft.update(table, row, public, hidden)
+        hidden = resources.hidden_after(work.draft, hidden, moved)
+    record = row.record if same and moved is None else work.draft.update(table, row, public, hidden)
     if not same:
-        call.draft.emit_change(table, record, "updated", ident, moved_from(before))
+        work.draft.emit_change(table, record, "updated", ident, moved_from(before))
     if moved is not None:
-        resources.project_moved(call.draft, record, moved)
-    return _reply(call, record, "Project updated.")
+        resources.project_moved(work.draft, record, moved)
+    return _reply(work, record, "Project updated.")
 
 
-def delete_project(call: Call, ident: str) -> Reply:
-    row = _open(call, ident)
-    store = call.store
-    sets = call.lifecycle("Order").sets
+def delete_project(work: Work, ident: str) -> Reply:
+    row = _open(work, ident)
+    store = work.store
+    sets = work.lifecycle("Order").sets
     orders = sum(store.orders.count("projectId+status", (ident, s)) for s in {*sets["kept"], *sets["payable"]})
-    late = billing.payable_late(call.draft, "projectId", ident)
+    late = billing.payable_late(work.draft, "projectId", ident)
     rules.check_idle(orders, store.running("projectId", ident), late)
-    moved = call.lifecycle("Project").find(row.public["status"], "deleted")
-    call.draft.emit_move(store.projects, row.record, moved, ident)
+    moved = work.lifecycle("Project").find(row.public["status"], "deleted")
+    work.draft.emit_move(store.projects, row.record, moved, ident)
     for table in (store.plans, store.products):
         for below in table.rows_of("projectId", ident):
-            call.draft.drop(table, below)
-    call.draft.drop(store.projects, row)
+            work.draft.drop(table, below)
+    work.draft.drop(store.projects, row)
     return reply.value({"error": False, "data": {}, "message": "Project deleted."})
 
 
-def update_project_status(call: Call, ident: str, body: Body) -> Reply:
-    return _move(call, ident, body["status"], body)
+def update_project_status(work: Work, ident: str, body: Body) -> Reply:
+    return _move(work, ident, body["status"], body)
 
 
-def activate_project(call: Call, ident: str, body: Body | None) -> Reply:
-    return _move(call, ident, "active", body)
+def activate_project(work: Work, ident: str, body: Body | None) -> Reply:
+    return _move(work, ident, "active", body)
 
 
-def suspend_project(call: Call, ident: str, body: Body | None) -> Reply:
+def suspend_project(work: Work, ident: str, body: Body | None) -> Reply:
     """It takes no orders, open ones stay payable, and its subscriptions are paused."""
-    return _move(call, ident, "suspended", body)
+    return _move(work, ident, "suspended", body)
 
 
-def archive_project(call: Call, ident: str, body: Body | None) -> Reply:
+def archive_project(work: Work, ident: str, body: Body | None) -> Reply:
     """Its pending orders are canceled, and its subscriptions end with their paid periods."""
-    return _move(call, ident, "archived", body)
+    return _move(work, ident, "archived", body)
 
 
-async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
-    store = call.store
-    archived = _open(call, ident).public["status"] == "archived"
-    reply.warn_of_empty_range(call, query.get("from"), query.get("to"))
+async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
+    store = work.store
+    archived = _open(work, ident).public["status"] == "archived"
+    reply.warn_of_empty_range(work, query.get("from"), query.get("to"))
     since, until = (range_end_ms(query[name]) if name in query else None for name in ("from", "to"))
     subscriptions = store.subscriptions
     names = {row.id: row.public["name"] for row in store.plans.rows_of("projectId", ident)}
-    states = call.lifecycle("Subscription").states
+    states = work.lifecycle("Subscription").states
     now = {
         "subscribers": {
             "total": len(subscriptions.members("subscribers", ident)),
@@ -105,12 +105,12 @@ async def get_project_stats(call: Call, ident: str, query: Body) -> Reply:
         "plans_count": len(names),
         "products_count": store.products.count("projectId", ident),
     }
-    generated_at = call.now_text
+    generated_at = work.now_text
     if since is None and until is None:
-        orders = _everything(store, ident, call.lifecycle("Order"))
+        orders = _everything(store, ident, work.lifecycle("Order"))
     else:
-        work = _added_up(store.orders, ident, OrderFold(call.lifecycle("Order"), since, until))
-        orders = await call.server.sandboxes.worker.in_slices(work)
+        adding = _added_up(store.orders, ident, OrderFold(work.lifecycle("Order"), since, until))
+        orders = await work.server.sandboxes.worker.in_slices(adding)
     stats = {
         "projectId": ident,
         "from": None if since is None else iso(since),
@@ -147,17 +147,17 @@ def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
     return whole
 
 
-def _open(call: Call, ident: str) -> Row:
-    return call.open_allowed(call.store.projects, ident, "project")
+def _open(work: Work, ident: str) -> Row:
+    return work.open_allowed(work.store.projects, ident, "project")
 
 
-def _move(call: Call, ident: str, to: str, body: Body | None) -> Reply:
-    row = _open(call, ident)
-    record, moved = row.record, move(call.lifecycle("Project"), row.public["status"], to)
+def _move(work: Work, ident: str, to: str, body: Body | None) -> Reply:
+    row = _open(work, ident)
+    record, moved = row.record, move(work.lifecycle("Project"), row.public["status"], to)
     if moved is not None:
-        record = resources.move_project(call.draft, row, moved, (body or {}).get("reason"))
-    return _reply(call, record, f"Project {to}.")
+        record = resources.move_project(work.draft, row, moved, (body or {}).get("reason"))
+    return _reply(work, record, f"Project {to}.")
 
 
-def _reply(call: Call, record: Record, message: str) -> Reply:
-    return reply.enveloped(message, "project", call.store.shown(call.store.projects, record), in_data=True)
+def _reply(work: Work, record: Record, message: str) -> Reply:
+    return reply.enveloped(message, "project", work.store.shown(work.store.projects, record), in_data=True)

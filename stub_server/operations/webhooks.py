@@ -1,8 +1,8 @@
 """Webhooks: which events they receive, the keys that sign, and how each delivery went."""
 
 from ..calls import reply
-from ..calls.call import Call
 from ..calls.reply import Reply, list_reply, query_of
+from ..calls.work import Work
 from ..delivery.posting import send
 from ..domain import deliveries
 from ..domain import webhooks as rules
@@ -19,29 +19,29 @@ WARNING = "Store the signing key now. It is not shown again."
 PATIENCE = 4.0  # seconds that a request waits for a receiver
 
 
-def list_webhooks(call: Call, query: Body) -> Reply:
+def list_webhooks(work: Work, query: Body) -> Reply:
     """`event` keeps those that listen to that type."""
-    table = call.store.webhooks
-    wanted = query_of(call, table, query, handled=("event",))
+    table = work.store.webhooks
+    wanted = query_of(work, table, query, handled=("event",))
     if "event" in query:
         wanted.where = lambda row: rules.listens(row.public["events"], query["event"])
-    return reply.listed(call, table, wanted, "Webhooks retrieved.", "webhooks")
+    return reply.listed(work, table, wanted, "Webhooks retrieved.", "webhooks")
 
 
-def create_webhook(call: Call, body: Body) -> Reply:
-    table = call.store.webhooks
-    ident, key = call.draft.ids.uuid(), new_key(call.draft.ids.secret_bytes())
-    public, hidden = rules.new_webhook(body, call.defaults("Webhook"), ident, key, call.now_text)
-    _check_project(call, public["projectId"])
+def create_webhook(work: Work, body: Body) -> Reply:
+    table = work.store.webhooks
+    ident, key = work.draft.ids.uuid(), new_key(work.draft.ids.secret_bytes())
+    public, hidden = rules.new_webhook(body, work.defaults("Webhook"), ident, key, work.now_text)
+    _check_project(work, public["projectId"])
     rules.check_room(len(table))
-    if call.is_foreign:
+    if work.request.is_foreign:
         hidden[rules.ABROAD] = True
-    call.draft.create(call.store.webhooks, public["id"], public, hidden)  # it raises no event
+    work.draft.create(work.store.webhooks, public["id"], public, hidden)  # it raises no event
     answer = reply.message("Webhook created.", webhook=rules.with_key(public, key), warning=WARNING)
-    return answer.created(call, f"/v2/webhooks/{ident}")
+    return answer.created(work, f"/v2/webhooks/{ident}")
 
 
-def list_webhook_events(call: Call) -> Reply:
+def list_webhook_events(work: Work) -> Reply:
     events = [
         {
             "type": name,
@@ -51,130 +51,130 @@ def list_webhook_events(call: Call) -> Reply:
             "payload_key": entry["payload_key"],
             "api_version": "v2",
         }
-        for name, entry in call.server.document.events.items()
+        for name, entry in work.server.document.events.items()
     ]
     return reply.message("Event types retrieved.", events=events, total=len(events))
 
 
-def get_webhook(call: Call, ident: str) -> Reply:
-    row = _open(call, ident)
+def get_webhook(work: Work, ident: str) -> Reply:
+    row = _open(work, ident)
     return reply.enveloped("Webhook retrieved.", "webhook", row.record.public)
 
 
-def update_webhook(call: Call, ident: str, body: Body) -> Reply:
+def update_webhook(work: Work, ident: str, body: Body) -> Reply:
     """Switching it off calls off its open deliveries."""
-    row = _open(call, ident)
-    public = rules.changed_webhook(row.public, body, call.now_text)
+    row = _open(work, ident)
+    public = rules.changed_webhook(row.public, body, work.now_text)
     if "projectId" in body:
-        _check_project(call, public["projectId"])
+        _check_project(work, public["projectId"])
     hidden = row.hidden
-    if public["url"] != row.public["url"] and call.is_foreign != hidden.get(rules.ABROAD, False):
-        hidden = hidden | {rules.ABROAD: call.is_foreign}
+    if public["url"] != row.public["url"] and work.request.is_foreign != hidden.get(rules.ABROAD, False):
+        hidden = hidden | {rules.ABROAD: work.request.is_foreign}
     record = row.record
     if not row.equals(public, hidden):
-        record = call.draft.update(call.store.webhooks, row, public, hidden)
+        record = work.draft.update(work.store.webhooks, row, public, hidden)
         if not public["is_active"]:
-            call.draft.at(call.now, CALLING_OFF, ident)
+            work.draft.at(work.now, CALLING_OFF, ident)
     return reply.enveloped("Webhook updated.", "webhook", record.public)
 
 
-def delete_webhook(call: Call, ident: str) -> Reply:
+def delete_webhook(work: Work, ident: str) -> Reply:
     """Its open deliveries are called off, the history stays."""
-    call.draft.drop(call.store.webhooks, _open(call, ident))
-    call.draft.at(call.now, CALLING_OFF, ident)
+    work.draft.drop(work.store.webhooks, _open(work, ident))
+    work.draft.at(work.now, CALLING_OFF, ident)
     return reply.message("Webhook deleted.")
 
 
-def regenerate_webhook_signing_key(call: Call, ident: str, body: Body | None = None) -> Reply:
+def regenerate_webhook_signing_key(work: Work, ident: str, body: Body | None = None) -> Reply:
     """The old key signs as well until its grace ends."""
-    row = _open(call, ident)
+    row = _open(work, ident)
     grace = (body or {}).get("grace_period_seconds", DAY // SECOND)
-    key = new_key(call.draft.ids.secret_bytes())
-    hidden, until = rules.rotated(row.hidden, key, call.now, int(grace) * SECOND)
-    public = row.public | {"updatedAt": call.now_text}
-    call.draft.update(call.store.webhooks, row, public, hidden)
-    if until > call.now:
+    key = new_key(work.draft.ids.secret_bytes())
+    hidden, until = rules.rotated(row.hidden, key, work.now, int(grace) * SECOND)
+    public = row.public | {"updatedAt": work.now_text}
+    work.draft.update(work.store.webhooks, row, public, hidden)
+    if until > work.now:
         rest = f"The previous key signs as well until {iso(until)}."
     else:
         rest = "The previous key no longer signs."
     return reply.message("Signing key regenerated.", webhook=rules.with_key(public, key), warning=f"{WARNING} {rest}")
 
 
-async def send_test_webhook(call: Call, ident: str, body: Body | None = None) -> Reply:
+async def send_test_webhook(work: Work, ident: str, body: Body | None = None) -> Reply:
     """Answers after the one attempt, whatever came of it."""
-    webhook = _open(call, ident)
+    webhook = _open(work, ident)
     event_type = (body or {}).get("event_type", TEST)
-    draft = call.draft
+    draft = work.draft
     if event_type == TEST:
         event = draft.event(TEST, ident, None, nothing_happened(ident), b"", NO_EXTRAS)
         draft.raise_event(event)
     else:
-        entry = call.server.document.events[event_type]
+        entry = work.server.document.events[event_type]
         found = newest(draft, event_type, entry, webhook.public["projectId"])
         event = sample(draft, event_type, entry, next(iter(found), None))
-    with call.server.waiting.take(call.sandbox.name):
+    with work.server.waiting.take(work.sandbox.name):
         (opened,) = draft.open_deliveries((webhook.public,), event, test=True)
-        call.record()
-        return await _attempt(call, webhook, call.store.webhook_logs.parse(opened), deliveries.TEST)
+        work.commit()
+        return await _attempt(work, webhook, work.store.webhook_logs.parse(opened), deliveries.TEST)
 
 
-def list_logs_for_webhook(call: Call, ident: str, query: Body) -> Reply:
-    _open(call, ident)
-    return list_reply(call, call.store.webhook_logs, query | {"webhookId": ident}, "Deliveries retrieved.", "logs")
+def list_logs_for_webhook(work: Work, ident: str, query: Body) -> Reply:
+    _open(work, ident)
+    return list_reply(work, work.store.webhook_logs, query | {"webhookId": ident}, "Deliveries retrieved.", "logs")
 
 
-def list_webhook_logs(call: Call, query: Body) -> Reply:
-    return list_reply(call, call.store.webhook_logs, query, "Deliveries retrieved.", "logs")
+def list_webhook_logs(work: Work, query: Body) -> Reply:
+    return list_reply(work, work.store.webhook_logs, query, "Deliveries retrieved.", "logs")
 
 
-def get_webhook_log(call: Call, ident: str) -> Reply:
-    row = _open_log(call, ident)
+def get_webhook_log(work: Work, ident: str) -> Reply:
+    row = _open_log(work, ident)
     return reply.message("Delivery retrieved.", log=deliveries.shown_log(row.public, row.hidden))
 
 
-async def retry_webhook(call: Call, ident: str) -> Reply:
+async def retry_webhook(work: Work, ident: str) -> Reply:
     """One more attempt, of the same bytes under the same event id."""
-    log = _open_log(call, ident)
-    webhook = call.store.webhooks.open(log.public["webhookId"])
+    log = _open_log(work, ident)
+    webhook = work.store.webhooks.open(log.public["webhookId"])
     if webhook is not None:
-        call.allow_project(webhook.public["projectId"])
-    retryable = call.lifecycle("WebhookLogEntry").sets["retryable"]
+        work.allow_project(webhook.public["projectId"])
+    retryable = work.lifecycle("WebhookLogEntry").sets["retryable"]
     deliveries.check_retryable(log.public, retryable, webhook_exists=webhook is not None)
     assert webhook is not None
-    with call.server.waiting.take(call.sandbox.name):
-        return await _attempt(call, webhook, log, deliveries.MANUAL)
+    with work.server.waiting.take(work.sandbox.name):
+        return await _attempt(work, webhook, log, deliveries.MANUAL)
 
 
 # -- shared
 
 
-async def _attempt(call: Call, webhook: Row, log: Row, trigger: str) -> Reply:
+async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
     """Send once and record the result. Other requests run meanwhile, so everything is read again afterwards."""
-    begun, url = call.now, webhook.public["url"]
-    outcome = simulated(call.sandbox, webhook, log, begun)
+    begun, url = work.now, webhook.public["url"]
+    outcome = simulated(work.sandbox, webhook, log, begun)
     if outcome is None:
         # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
-        courier = call.server.courier
-        sender = courier.abroad if call.is_foreign or webhook.hidden.get(rules.ABROAD) else courier.sender
-        disturbed = disturbance(call.sandbox, webhook, log)
+        courier = work.server.courier
+        sender = courier.abroad if work.request.is_foreign or webhook.hidden.get(rules.ABROAD) else courier.sender
+        disturbed = disturbance(work.sandbox, webhook, log)
         outcome = await send(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
-    await do_due(call.sandbox, call.server.sandboxes.worker)
-    call.store = call.sandbox.store_of(call.who.merchant_id)
-    public, hidden = conclude(call.draft, log, webhook.id, outcome, url, trigger, begun)
+    await do_due(work.sandbox, work.server.sandboxes.worker)
+    work.work_for(work.sandbox.store_of(work.who.merchant_id))
+    public, hidden = conclude(work.draft, log, webhook.id, outcome, url, trigger, begun)
     return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))
 
 
-def _open(call: Call, ident: str) -> Row:
-    return call.open_allowed(call.store.webhooks, ident, "webhook")
+def _open(work: Work, ident: str) -> Row:
+    return work.open_allowed(work.store.webhooks, ident, "webhook")
 
 
-def _open_log(call: Call, ident: str) -> Row:
-    return call.open_allowed(call.store.webhook_logs, ident, "delivery")
+def _open_log(work: Work, ident: str) -> Row:
+    return work.open_allowed(work.store.webhook_logs, ident, "delivery")
 
 
-def _check_project(call: Call, project_id: str | None) -> None:
+def _check_project(work: Work, project_id: str | None) -> None:
     """The project that a webhook is limited to, if any. Raises Forbidden, Conflict."""
     if project_id is None:
-        call.allow_project(None)
+        work.allow_project(None)
     else:
-        call.project_named(project_id)
+        work.project_named(project_id)

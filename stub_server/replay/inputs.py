@@ -6,7 +6,7 @@ from random import Random
 
 import orjson
 
-from ..calls.credentials import Tokens
+from ..calls.tokens import Tokens
 from ..contract.source import nodes
 from ..data.keys import pair_of
 from ..engine.journal import Trace

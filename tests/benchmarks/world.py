@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from stub_server.calls.call import Call, Caller
 from stub_server.calls.reply import Reply
+from stub_server.calls.request import Caller, Request
+from stub_server.calls.target import Target
+from stub_server.calls.work import Work
 from stub_server.engine.journal import Trace
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import do_due_at_once
@@ -60,33 +62,33 @@ class Handlers:
         self._trace = Trace("req_bench", self._sandbox.clock.now, "GET", "/", b"", self._sandbox.name)
         merchant = self._sandbox.store.merchant
         self._caller = Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
+        self._request = Request("GET", "/", b"", [], {}, None, 0, 0)
 
-    def _call(self) -> Call:
+    def _work(self) -> Work:
         do_due_at_once(self._sandbox)
-        call = Call("GET", "/", b"", [], self._sandbox, self._server)
-        call.trace, call.store, call.caller = self._trace, self._sandbox.store, self._caller
-        return call
+        target = Target(self._server.sandboxes, self._sandbox, "/")
+        return Work(self._server, self._request, target, self._trace, caller=self._caller)
 
     def get(self, ident: str) -> Reply:
         """One customer."""
-        return customers.get_customer(self._call(), ident)
+        return customers.get_customer(self._work(), ident)
 
     def list(self, query: Body) -> Reply:
         """A page of customers."""
-        return customers.list_customers(self._call(), query)
+        return customers.list_customers(self._work(), query)
 
     def put(self, ident: str, body: Body) -> Reply:
         """Change a customer."""
-        call = self._call()
-        reply = customers.update_customer(call, ident, body)
-        call.record()
+        work = self._work()
+        reply = customers.update_customer(work, ident, body)
+        work.commit()
         return reply
 
     def post(self, body: Body) -> Reply:
         """Place an order."""
-        call = self._call()
-        reply = orders.create_pix_order(call, body)
-        call.record()
+        work = self._work()
+        reply = orders.create_pix_order(work, body)
+        work.commit()
         return reply
 
 

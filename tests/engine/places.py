@@ -10,7 +10,7 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.events.log import Event, EventLog
 from stub_server.http import dispatch
-from stub_server.http.dispatch import Endpoint
+from stub_server.http.endpoint import Endpoint
 from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import NextIds
 from stub_server.kernel.timers import Timers

@@ -11,7 +11,7 @@ from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import JOBS, Job
 from stub_server.engine.step import Cause
-from stub_server.http.dispatch import Endpoint
+from stub_server.http.endpoint import Endpoint
 from stub_server.kernel.clock import DAY, HOUR
 from stub_server.kernel.ids import NextIds
 from stub_server.store.memory import Store

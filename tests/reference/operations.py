@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from stub_server.calls.call import CONTROL as BELOW
+from stub_server.calls.request import CONTROL as BELOW
 from stub_server.console.fields import Row, row, rows
 from stub_server.contract.document import Document, Operation
 

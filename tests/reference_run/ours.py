@@ -3,9 +3,9 @@
 from typing import Any
 
 from stub_server.app import create_app
-from stub_server.calls.call import CALL
 from stub_server.http.routing import Routing
 from stub_server.http.validation import Validation
+from stub_server.http.way import TRACE
 from stub_server.kernel.problem import Conflict
 from stub_server.settings import Settings
 
@@ -20,7 +20,7 @@ class _Noting:
 
     def __call__(self, scope: Any, receive: Any, send: Any) -> Any:
         if "noted" in scope:
-            scope["noted"].operation = scope[CALL].trace.operation
+            scope["noted"].operation = scope[TRACE].operation
         return self.app(scope, receive, send)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from stub_server.calls import reply
-from stub_server.calls.call import Call
 from stub_server.calls.reply import Reply
+from stub_server.calls.work import Work
 from stub_server.kernel.problem import Refusal
 from stub_server.operations import customers
 
@@ -65,7 +65,7 @@ def test_an_answer_that_the_contract_does_not_list_is_500_in_the_one_shape(
 ) -> None:
     """And tells nothing of the inside; the log names the request id."""
 
-    def get_customer(call: Call, customer_id: str) -> Reply:
+    def get_customer(work: Work, customer_id: str) -> Reply:
         return STRAY[what]()
 
     monkeypatch.setattr(customers, "get_customer", get_customer)
@@ -80,7 +80,7 @@ def test_an_answer_that_the_contract_does_not_list_is_500_in_the_one_shape(
 def test_the_same_handler_answering_right_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
     """The witness that the tests above fail for what they say."""
 
-    def get_customer(call: Call, customer_id: str) -> Reply:
+    def get_customer(work: Work, customer_id: str) -> Reply:
         return framed(GOOD)
 
     monkeypatch.setattr(customers, "get_customer", get_customer)
@@ -90,7 +90,7 @@ def test_the_same_handler_answering_right_is_let_through(monkeypatch: pytest.Mon
 
 
 def test_a_missing_location_is_caught_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    def create_customer(call: Call, body: dict[str, Any]) -> Reply:
+    def create_customer(work: Work, body: dict[str, Any]) -> Reply:
         return framed(GOOD, 201)
 
     monkeypatch.setattr(customers, "create_customer", create_customer)
@@ -99,7 +99,7 @@ def test_a_missing_location_is_caught_too(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_asynchronous_handler_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def get_customer(call: Call, customer_id: str) -> Reply:
+    async def get_customer(work: Work, customer_id: str) -> Reply:
         return framed(GOOD | {"name": customer_id})
 
     monkeypatch.setattr(customers, "get_customer", get_customer)

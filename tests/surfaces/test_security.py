@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from stub_server.calls import server as waiting
-from stub_server.calls.call import LARGEST_BODY
+from stub_server.calls.request import LARGEST_BODY
 from stub_server.contract import source
 from stub_server.delivery import courier, inbox
 from stub_server.engine import bounded, journal

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlencode
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stub_server.calls.call import CONTROL
+from stub_server.calls.request import CONTROL
 from stub_server.verify.exchange import Answer, Request
 
 Ask = Callable[[Request], Awaitable[Answer]]

@@ -1,8 +1,8 @@
 """Certificates: a receiver is sent what receivers get wrong, and judged by what it answers and does."""
 
 from ...calls import reply
-from ...calls.call import Call
 from ...calls.reply import Reply
+from ...calls.work import Work
 from ...certify.effects import Effects
 from ...certify.receiver import Session
 from ...certify.receiver_rules import certify
@@ -16,22 +16,22 @@ AT_ONCE = 4  # certifications of a server, one in each sandbox, for their calls 
 USUAL = "order.paid"
 
 
-async def certify_receiver(call: Call, body: Body) -> Reply:
-    sandbox, server = call.sandbox, call.server
+async def certify_receiver(work: Work, body: Body) -> Reply:
+    sandbox, server = work.sandbox, work.server
     if sandbox.name in server.certifying or len(server.certifying) >= AT_ONCE:
         message = f"A receiver is being certified in the sandbox {sandbox.name}, or in {AT_ONCE} others. Wait for it."
         raise Conflict.at("sandbox", message, "certification_running", where="path")
     webhook: Body = {"headers": (), "events": ["*"], "projectId": None, **body}
-    keys, is_abroad = [body.get("signing_key", "")], call.is_foreign
+    keys, is_abroad = [body.get("signing_key", "")], work.request.is_foreign
     if "webhookId" in body:
-        row = _webhook(call, body["webhookId"])
-        webhook, keys = row.public, valid_keys(row.hidden, call.now)
+        row = _webhook(work, body["webhookId"])
+        webhook, keys = row.public, valid_keys(row.hidden, work.now)
         is_abroad = is_abroad or row.hidden.get(ABROAD, False)
     headers = tuple((header["name"], header["value"]) for header in webhook["headers"])
     target = Delivery(webhook["url"], "", b"", headers, tuple(keys))
-    event_type = body.get("event_type") or _usual(call, webhook["events"])
+    event_type = body.get("event_type") or _usual(work, webhook["events"])
     entry = server.document.events[event_type]
-    samples = Samples(sandbox, call.store, entry, event_type, webhook["projectId"], call.trace.id)
+    samples = Samples(sandbox, work.store, entry, event_type, webhook["projectId"], work.trace.id)
     usual = server.courier.sender
     sender = Sender(local=usual.local and not is_abroad, cacert=usual.cacert)
     watched = Effects(body["effects"], sender) if "effects" in body else None
@@ -43,15 +43,15 @@ async def certify_receiver(call: Call, body: Body) -> Reply:
     return reply.value({"certificate": {"sandbox": sandbox.name, "url": target.url, "event_type": event_type} | report})
 
 
-def _webhook(call: Call, ident: str) -> Row:
+def _webhook(work: Work, ident: str) -> Row:
     """The webhook whose receiver is certified. Raises Conflict."""
     try:
-        return call.open_of_any("webhooks", ident.lower(), "webhook")
+        return work.open_of_any("webhooks", ident.lower(), "webhook")
     except NotFound:
         raise reference_not_found("webhookId", "webhook") from None
 
 
-def _usual(call: Call, patterns: list[str]) -> str:
+def _usual(work: Work, patterns: list[str]) -> str:
     """A type that a webhook with these patterns listens to: paid orders, else the first of the catalogue."""
-    heard = [name for name in call.server.document.events if listens(patterns, name)]
+    heard = [name for name in work.server.document.events if listens(patterns, name)]
     return USUAL if USUAL in heard else heard[0]

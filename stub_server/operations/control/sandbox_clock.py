@@ -6,8 +6,8 @@ from functools import partial
 from types import MappingProxyType
 
 from ...calls import reply
-from ...calls.call import Call
 from ...calls.reply import Reply
+from ...calls.work import Work
 from ...delivery.advancing import counts, pass_time
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
@@ -23,43 +23,43 @@ FARTHEST = 3650 * DAY
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
 
-def get_clock(call: Call) -> Reply:
-    return reply.value(_clock(call))
+def get_clock(work: Work) -> Reply:
+    return reply.value(_clock(work))
 
 
-async def set_clock(call: Call, query: Body, body: Body) -> Reply:
+async def set_clock(work: Work, query: Body, body: Body) -> Reply:
     jobs: Body = {}
-    set_frozen = partial(_set_frozen, call, body.get("frozen"))
+    set_frozen = partial(_set_frozen, work, body.get("frozen"))
     if "to" in body:
-        fired, _ = await _jump(call, parse_iso(body["to"]), body, set_frozen)
-        jobs = _jobs(call, fired, query)
+        fired, _ = await _jump(work, parse_iso(body["to"]), body, set_frozen)
+        jobs = _jobs(work, fired, query)
     else:
-        check_not_advancing(call.sandbox)
+        check_not_advancing(work.sandbox)
         set_frozen()
-    return reply.value(_clock(call) | jobs)
+    return reply.value(_clock(work) | jobs)
 
 
-async def advance_clock(call: Call, query: Body, body: Body) -> Reply:
+async def advance_clock(work: Work, query: Body, body: Body) -> Reply:
     if "to" in body:
         to = parse_iso(body["to"])
     else:
-        to = add_interval(call.now, "month", 1, int(body.get("months", 0)))
+        to = add_interval(work.now, "month", 1, int(body.get("months", 0)))
         to += sum(round(body.get(name, 0) * unit) for name, unit in _UNITS.items())
-    fired, complete = await _jump(call, to, body)
+    fired, complete = await _jump(work, to, body)
     return reply.value(
         {
-            "now": iso(call.sandbox.clock.now),
-            **_jobs(call, fired, query),
+            "now": iso(work.sandbox.clock.now),
+            **_jobs(work, fired, query),
             "complete": complete,
-            "remaining": counts(call.server.courier, call.sandbox)["due"],  # attempts
+            "remaining": counts(work.server.courier, work.sandbox)["due"],  # attempts
         }
     )
 
 
-def _jobs(call: Call, fired: list[Fired], query: Body) -> Body:
+def _jobs(work: Work, fired: list[Fired], query: Body) -> Body:
     """The jobs that ran: how many of each kind, and the first of each, or all of them."""
     if "about" in query:
-        concerned = _concerned(call, query["about"].lower())
+        concerned = _concerned(work, query["about"].lower())
         fired = [job for job in fired if job.subject in concerned]
     counted: Counter[str] = Counter()
     shown = []
@@ -70,18 +70,18 @@ def _jobs(call: Call, fired: list[Fired], query: Body) -> Body:
     return {"fired": shown, "counts": dict(sorted(counted.items()))}
 
 
-def _concerned(call: Call, ident: str) -> set[str]:
+def _concerned(work: Work, ident: str) -> set[str]:
     """The ids of a record, and of the subscriptions and orders of a customer, or the orders of a subscription."""
     found = {ident}
-    for store in call.sandbox.stores.values():
+    for store in work.sandbox.stores.values():
         orders, subscriptions = store.orders, store.subscriptions
         for table, index in ((orders, "customerId"), (orders, "subscriptionId"), (subscriptions, "customerId")):
             found |= {table.rows[key].id for key in table.bucket(index, ident)}
     return found
 
 
-def list_timers(call: Call, query: Body) -> Reply:
-    timers = call.sandbox.timers
+def list_timers(work: Work, query: Body) -> Reply:
+    timers = work.sandbox.timers
     found = sorted(timers.live.values())
     if "resource_id" in query:
         ident = query["resource_id"].lower()
@@ -95,36 +95,36 @@ def list_timers(call: Call, query: Body) -> Reply:
     return reply.listed_here("timers", found, query, shown)
 
 
-async def _jump(call: Call, to: int, body: Body, then: Callable[[], object] | None = None) -> tuple[list[Fired], bool]:
-    check_not_advancing(call.sandbox)
-    if to < call.now:
-        message = f"The clock shows {call.now_text} and moves forward only."
+async def _jump(work: Work, to: int, body: Body, then: Callable[[], object] | None = None) -> tuple[list[Fired], bool]:
+    check_not_advancing(work.sandbox)
+    if to < work.now:
+        message = f"The clock shows {work.now_text} and moves forward only."
         raise Conflict.at("to", message, "clock_moves_forward_only", advice="POST /_sandbox/reset begins again.")
-    farthest = min(call.now + FARTHEST, LATEST_START)
+    farthest = min(work.now + FARTHEST, LATEST_START)
     if to > farthest:
         message = f"The farthest time is {iso(farthest)}: at most 3650 days from now, and never past the year 8999."
         raise Conflict.at("to", message, "clock_too_far")
     seconds = body.get("wait_seconds", PATIENCE)
-    with call.server.waiting.take(call.sandbox.name):
-        passed = await pass_time(call.server.courier, call.sandbox, to, call.cause, seconds, then)
-    call.check_there()
+    with work.server.waiting.take(work.sandbox.name):
+        passed = await pass_time(work.server.courier, work.sandbox, to, work.cause, seconds, then)
+    work.check_there()
     return passed
 
 
-def _set_frozen(call: Call, frozen: bool | None) -> None:
+def _set_frozen(work: Work, frozen: bool | None) -> None:
     """Stop the clock at the time that it shows, or let it run from there; None leaves it."""
     if frozen is None:
         return
-    clock = call.sandbox.clock
-    draft = Draft(call.sandbox, call.sandbox.store, call.cause)
+    clock = work.sandbox.clock
+    draft = Draft(work.sandbox, work.sandbox.store, work.cause)
     draft.clock = clock.state._replace(frozen=True) if frozen else clock.resumed()
     draft.record()
     if not frozen:
-        call.server.courier.look_soon(call.sandbox)
+        work.server.courier.look_soon(work.sandbox)
 
 
-def _clock(call: Call) -> Body:
-    sandbox = call.sandbox
+def _clock(work: Work) -> Body:
+    sandbox = work.sandbox
     timers = sandbox.timers
     job, attempt = timers.next_due(), timers.next_attempt()
     if attempt is not None and attempt <= sandbox.clock.now:  # what is due already is on its way, or held
@@ -137,5 +137,5 @@ def _clock(call: Call) -> Body:
         "next_due": None if due is None else iso(due),
         "pending_timers": len(timers),
         "complete": not sandbox.is_advancing,
-        "remaining": counts(call.server.courier, sandbox)["due"],  # attempts
+        "remaining": counts(work.server.courier, sandbox)["due"],  # attempts
     }

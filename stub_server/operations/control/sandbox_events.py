@@ -1,4 +1,4 @@
-"""Events: by page, newest first; after a position, as they happen; and raised by a call."""
+"""Events: by page, newest first; after a position, as they happen; and raised by a work."""
 
 import asyncio
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 
 from ...calls import reply
-from ...calls.call import Call
 from ...calls.reply import Reply
+from ...calls.work import Work
 from ...engine import samples
 from ...engine.scheduler import do_due
 from ...events.log import Event, EventLog
@@ -18,10 +18,10 @@ from ...sandboxes.entry import Entry
 PAUSE = 0.05  # seconds between two looks
 
 
-async def list_events(call: Call, query: Body) -> Reply:
+async def list_events(work: Work, query: Body) -> Reply:
     if "after" in query or "wait" in query:
-        return await _since(call, query)
-    found = [event for event in call.sandbox.events if _is_asked_for(event, query)][::-1]
+        return await _since(work, query)
+    found = [event for event in work.sandbox.events if _is_asked_for(event, query)][::-1]
     page, limit = query["page"], query["limit"]
     return _page(found[(page - 1) * limit : page * limit], {"pagination": reply.pagination(page, limit, len(found))})
 
@@ -37,21 +37,21 @@ def _page(events: list[Event], rest: Body) -> Reply:
     return reply.value({"events": [orjson.Fragment(event.payload()) for event in events], **rest})
 
 
-def trigger_event(call: Call, body: Body) -> Reply:
+def trigger_event(work: Work, body: Body) -> Reply:
     """Raise an event without a cause: no record changes, and all webhooks that listen to it receive it."""
-    entry = call.server.document.events[body["type"]]
-    subject = _subject(call, body, entry)
-    event = samples.sample(call.draft, body["type"], entry, subject)
+    entry = work.server.document.events[body["type"]]
+    subject = _subject(work, body, entry)
+    event = samples.sample(work.draft, body["type"], entry, subject)
     if "overrides" in body:
         event = event._replace(resource=orjson.dumps(_patched(orjson.loads(event.resource), body["overrides"])))
-        _check_payload(call, entry, event)
-    call.draft.raise_event(event)
+        _check_payload(work, entry, event)
+    work.draft.raise_event(event)
     return reply.value({"event": orjson.Fragment(event.payload())}, status=201)
 
 
-def _check_payload(call: Call, entry: Body, event: Event) -> None:
+def _check_payload(work: Work, entry: Body, event: Event) -> None:
     """Raises Conflict for a payload that breaks its schema, on which receivers rely."""
-    schema = call.server.schemas.compile(entry["schema"], request=False)
+    schema = work.server.schemas.compile(entry["schema"], request=False)
     error = next(schema.iter_errors(orjson.loads(event.payload())), None)
     if error is not None:
         field = ".".join(str(step) for step in error.instance_path)[:200] or "overrides"
@@ -60,16 +60,16 @@ def _check_payload(call: Call, entry: Body, event: Event) -> None:
         raise Conflict.at("overrides", message, "event_conflict")
 
 
-def _subject(call: Call, body: Body, entry: Body) -> Record | None:
+def _subject(work: Work, body: Body, entry: Body) -> Record | None:
     """The record that the event is about: the one that is asked for, of any merchant, else the newest."""
     ident = body.get("resource_id")
     if ident is None:
-        return next(iter(samples.newest(call.draft, body["type"], entry)), None)
-    for store in call.sandbox.stores.values():
+        return next(iter(samples.newest(work.draft, body["type"], entry)), None)
+    for store in work.sandbox.stores.values():
         table = samples.table_of(store, entry)
         record = None if table is None else table.find(ident.lower())
         if record is not None:
-            call.store = store
+            work.work_for(store)
             return record
     message = f"No record of this sandbox that {body['type']} is about has this resource_id."
     raise Conflict.at("resource_id", message, "reference_not_found")
@@ -88,13 +88,13 @@ def _patched(value: Any, changes: Any) -> Any:
     return whole
 
 
-async def _since(call: Call, query: Body) -> Reply:
+async def _since(work: Work, query: Body) -> Reply:
     """The events after a position, oldest first; while there are none it waits as long as it may."""
-    server, loop = call.server, asyncio.get_running_loop()
+    server, loop = work.server, asyncio.get_running_loop()
     until = loop.time() + query.get("wait", 0)
-    entry = call.entry
+    entry = work.entry
     after = query.get("after", _position(entry, entry.sandbox.events.raised))
-    with server.waiting.take(call.sandbox.name):
+    with server.waiting.take(work.sandbox.name):
         while True:
             position, began_anew = _read(entry, after)
             log = entry.sandbox.events
@@ -105,7 +105,7 @@ async def _since(call: Call, query: Body) -> Reply:
             if events or began_anew or missed or loop.time() >= until or server.closing.is_set():
                 break
             await asyncio.sleep(PAUSE)
-            entry = call.entry  # a reset has put another sandbox in its place
+            entry = work.entry  # a reset has put another sandbox in its place
             if not entry.sandbox.is_broken:
                 await do_due(entry.sandbox, server.sandboxes.worker)
     rest = {"pagination": reply.pagination(1, query["limit"], total), "next": after}

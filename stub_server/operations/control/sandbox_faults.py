@@ -3,8 +3,8 @@
 import re
 
 from ...calls import reply
-from ...calls.call import Call
 from ...calls.reply import Reply
+from ...calls.work import Work
 from ...faults.fault_rules import CONFLICT, OF_THE_ORIGIN, Fault
 from ...kernel.clock import iso
 from ...kernel.problem import Conflict
@@ -15,11 +15,11 @@ _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
 _FRAMING = ("content-length", "transfer-encoding", "connection", "x-request-id", "x-sandbox-simulated", "date")
 
 
-def list_faults(call: Call, query: Body) -> Reply:
-    return reply.listed_here("faults", list(call.sandbox.faults.rules.values())[::-1], query, _shown)
+def list_faults(work: Work, query: Body) -> Reply:
+    return reply.listed_here("faults", list(work.sandbox.faults.rules.values())[::-1], query, _shown)
 
 
-def create_fault(call: Call, body: Body) -> Reply:
+def create_fault(work: Work, body: Body) -> Reply:
     if "then" not in body and "preset" not in body:
         raise Conflict.at("then", "Send then or a preset.", CONFLICT)
     delay = body.get("then", {}).get("delay_ms")
@@ -31,23 +31,23 @@ def create_fault(call: Call, body: Body) -> Reply:
         if not _is_token(name) or name.lower() in (*_FRAMING, *OF_THE_ORIGIN):
             message = f"A rule cannot set then.headers.{name[:60]}. Leave it out."
             raise Conflict.at(f"then.headers.{name[:60]}", message, CONFLICT)
-    fault = call.sandbox.faults.add(body, call.now)
+    fault = work.sandbox.faults.add(body, work.now)
     return reply.value({"fault": _shown(fault)}, status=201)
 
 
-def delete_faults(call: Call) -> Reply:
-    call.sandbox.faults.rules.clear()
+def delete_faults(work: Work) -> Reply:
+    work.sandbox.faults.rules.clear()
     return Reply(204, ())
 
 
-def update_fault(call: Call, ident: str, body: Body) -> Reply:
-    fault = call.sandbox.faults.get(ident)
+def update_fault(work: Work, ident: str, body: Body) -> Reply:
+    fault = work.sandbox.faults.get(ident)
     fault.enabled = body["enabled"]
     return reply.value({"fault": _shown(fault)})
 
 
-def delete_fault(call: Call, ident: str) -> Reply:
-    call.sandbox.faults.drop(ident)
+def delete_fault(work: Work, ident: str) -> Reply:
+    work.sandbox.faults.drop(ident)
     return Reply(204, ())
 
 

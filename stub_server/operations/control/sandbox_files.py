@@ -5,9 +5,9 @@ from tempfile import SpooledTemporaryFile
 from typing import IO
 
 from ...calls import reply
-from ...calls.call import Call
 from ...calls.reply import Reply, Streamed
 from ...calls.views import shown
+from ...calls.work import Work
 from ...files.exports import write_recording, write_sandbox
 from ...files.package import MEDIA, BadFile
 from ...files.state import capture
@@ -20,35 +20,35 @@ _MOST_SHOWN = 1_000  # characters of a reason
 _PIECE, _IN_MEMORY = 64 * 1024, 1024 * 1024  # bytes that are read at once; and of a file, which beyond that is on disk
 
 
-async def export_sandbox(call: Call, query: Body) -> Reply:
+async def export_sandbox(work: Work, query: Body) -> Reply:
     """Others are served while the file is packed, and it is sent as fast as it is read."""
     if query["requests"]:
-        return await _record(call, secrets=query["secrets"])
-    sandbox = call.sandbox
+        return await _record(work, secrets=query["secrets"])
+    sandbox = work.sandbox
     state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
-    snapshots = call.entry.snapshots.all()
-    return await _file(call, "sandbox", lambda to: write_sandbox(to, state, steps, snapshots, secrets=query["secrets"]))
+    snapshots = work.entry.snapshots.all()
+    return await _file(work, "sandbox", lambda to: write_sandbox(to, state, steps, snapshots, secrets=query["secrets"]))
 
 
-async def _record(call: Call, *, secrets: bool) -> Reply:
+async def _record(work: Work, *, secrets: bool) -> Reply:
     """The state before the oldest request that can be sent again, and the requests since."""
-    sandbox = call.sandbox
+    sandbox = work.sandbox
     (traces, left_out), state, steps = chosen(sandbox), capture(sandbox), list(sandbox.log)
     start = traces[0].before if traces else sandbox.log.number
     about = {
-        "behaviour": dict(call.server.settings.behaviour),
+        "behaviour": dict(work.server.settings.behaviour),
         "held": sandbox.held_before,
         "generation": sandbox.generation,
         "left_out": left_out,
         "recorded": len(traces),
     }
     lines = map(line, traces)
-    return await _file(call, "stub", lambda to: write_recording(to, state, steps, about, start, lines, secrets=secrets))
+    return await _file(work, "stub", lambda to: write_recording(to, state, steps, about, start, lines, secrets=secrets))
 
 
-async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> Reply:
+async def _file(work: Work, ending: str, write: Callable[[IO[bytes]], None]) -> Reply:
     """What is written, under the sandbox's name. Raises Limited, Conflict."""
-    server = call.server
+    server = work.server
     if len(server.downloads) >= MOST_DOWNLOADS:
         message = f"{MOST_DOWNLOADS} files are being sent, which is the maximum. Send this again in 5 seconds."
         raise Limited(message, headers={"Retry-After": "5"})
@@ -61,7 +61,7 @@ async def _file(call: Call, ending: str, write: Callable[[IO[bytes]], None]) -> 
         raise Conflict(str(error), code="sandbox_too_large", details=[_detail(error, str(error))]) from None
     size = file.tell()
     file.seek(0)
-    named = (b"content-disposition", f'attachment; filename="{call.sandbox.name}.{ending}"'.encode())
+    named = (b"content-disposition", f'attachment; filename="{work.sandbox.name}.{ending}"'.encode())
     return Streamed(_pieces(file), MEDIA.encode(), (named, (b"content-length", b"%d" % size)))
 
 
@@ -71,18 +71,18 @@ async def _pieces(file: IO[bytes]) -> AsyncGenerator[bytes]:
             yield piece
 
 
-async def import_sandbox(call: Call, query: Body) -> Reply:
+async def import_sandbox(work: Work, query: Body) -> Reply:
     """A file that cannot be used changes nothing."""
-    sandboxes = call.server.sandboxes
+    sandboxes = work.server.sandboxes
     try:
         entry, replaced = await sandboxes.import_(
-            call.sandbox.name, call.upload, deliver=query["deliver"], abroad=call.is_foreign
+            work.sandbox.name, work.upload, deliver=query["deliver"], abroad=work.request.is_foreign
         )
     except BadFile as error:
         details = [_detail(error, reason) for reason in error.reasons]
         raise Invalid(str(error)[:_MOST_SHOWN], code="unusable_file", details=details) from None
-    call.sandbox = entry.sandbox
-    return reply.value({"sandbox": shown(call, entry), "replaced": replaced})
+    work.move_to(entry.sandbox)
+    return reply.value({"sandbox": shown(work, entry), "replaced": replaced})
 
 
 def _detail(error: BadFile, reason: str) -> dict[str, str]:

@@ -3,9 +3,9 @@
 from itertools import islice
 
 from ...calls import reply
-from ...calls.call import Call
 from ...calls.reply import Reply
 from ...calls.views import shown, shown_step, shown_version, versions
+from ...calls.work import Work
 from ...engine.history import check_kept, rewind, step_at, step_before
 from ...engine.scheduler import check_not_advancing
 from ...engine.step import Step
@@ -14,26 +14,26 @@ from ...kernel.problem import NotFound
 from ...kernel.record import Body
 
 
-def list_steps(call: Call, query: Body) -> Reply:
-    log = call.sandbox.log
+def list_steps(work: Work, query: Body) -> Reply:
+    log = work.sandbox.log
     since = islice(reversed(log), max(0, log.number - query.get("since", 0)))
     found = [step for step in since if _matches(step, query)]
     return reply.listed_here("steps", found, query, shown_step)
 
 
-def get_record_history(call: Call, resource: str, ident: str, query: Body) -> Reply:
-    if resource not in call.store.tables:
+def get_record_history(work: Work, resource: str, ident: str, query: Body) -> Reply:
+    if resource not in work.store.tables:
         raise NotFound("There is no such kind of record.", advice="GET /_sandbox/steps names the kinds that exist.")
-    tables = (store.tables[resource] for store in call.sandbox.stores.values())
+    tables = (store.tables[resource] for store in work.sandbox.stores.values())
     present = next(filter(None, (table.find(ident) for table in tables)), None)
-    found = versions(call.sandbox.log, resource, ident, present)
+    found = versions(work.sandbox.log, resource, ident, present)
     if not found:
-        raise call.not_found("record")
+        raise work.not_found("record")
     return reply.listed_here("versions", found, query, shown_version)
 
 
-async def rewind_sandbox(call: Call, body: Body) -> Reply:
-    sandbox, instant = call.sandbox, None
+async def rewind_sandbox(work: Work, body: Body) -> Reply:
+    sandbox, instant = work.sandbox, None
     check_not_advancing(sandbox)
     if "to_step" in body:
         number = body["to_step"]
@@ -43,11 +43,11 @@ async def rewind_sandbox(call: Call, body: Body) -> Reply:
     else:
         instant = parse_iso(body["to"])
         number = step_at(sandbox, instant, "to")
-    sandboxes = call.server.sandboxes
-    work = rewind(sandbox, number, call.cause, sandboxes.keep_newest, instant)
-    entry, (step, undone) = await sandboxes.go_back(sandbox, work)
-    call.note(step)
-    return reply.value({"sandbox": shown(call, entry), "undone": undone})
+    sandboxes = work.server.sandboxes
+    rewinding = rewind(sandbox, number, work.cause, sandboxes.keep_newest, instant)
+    entry, (step, undone) = await sandboxes.go_back(sandbox, rewinding)
+    work.note(step)
+    return reply.value({"sandbox": shown(work, entry), "undone": undone})
 
 
 def _matches(step: Step, query: Body) -> bool:

@@ -1,8 +1,8 @@
 """The inbox: what arrived at the addresses that need no server of one's own, and what they answer."""
 
 from ...calls import reply
-from ...calls.call import Call
 from ...calls.reply import Reply
+from ...calls.work import Work
 from ...delivery.inbox import SHOWN_BODY, Answer, Box, Message
 from ...faults.fault_rules import OF_THE_ORIGIN
 from ...kernel.clock import iso
@@ -10,49 +10,49 @@ from ...kernel.problem import Invalid, NotFound, detail
 from ...kernel.record import Body
 
 
-def list_inboxes(call: Call, query: Body) -> Reply:
-    return reply.listed_here("inboxes", call.entry.inbox.boxes(), query, lambda entry: _summary(call, *entry))
+def list_inboxes(work: Work, query: Body) -> Reply:
+    return reply.listed_here("inboxes", work.entry.inbox.boxes(), query, lambda entry: _summary(work, *entry))
 
 
-def clear_inboxes(call: Call, query: Body) -> Reply:
-    call.entry.inbox.clear(query.get("name"))
+def clear_inboxes(work: Work, query: Body) -> Reply:
+    work.entry.inbox.clear(query.get("name"))
     return Reply(204, ())
 
 
-def list_inbox_messages(call: Call, name: str, query: Body) -> Reply:
+def list_inbox_messages(work: Work, name: str, query: Body) -> Reply:
     found = [
         message
-        for message in call.entry.inbox.messages(name)
+        for message in work.entry.inbox.messages(name)
         if query.get("event_type") in (None, message.event_type)
         and query.get("verified") in (None, message.verdict.reason is None)
     ]
     return reply.listed_here("messages", found, query, lambda message: _shown(message, SHOWN_BODY))
 
 
-def get_inbox_message(call: Call, name: str, number: str) -> Reply:
-    for message in call.entry.inbox.messages(name):
+def get_inbox_message(work: Work, name: str, number: str) -> Reply:
+    for message in work.entry.inbox.messages(name):
         if str(message.number) == number:
             return reply.value({"message": _shown(message, len(message.body))})
     raise NotFound("There is no such message. The oldest are deleted when there are too many.")
 
 
-def set_inbox_answer(call: Call, name: str, body: Body) -> Reply:
+def set_inbox_answer(work: Work, name: str, body: Body) -> Reply:
     answer = Answer(**body)
     for number, header in enumerate(answer.headers):
         if header["name"].lower() in OF_THE_ORIGIN:
             message = "An inbox cannot answer with this header. Leave it out."
             raise Invalid(message, details=[detail(f"headers[{number}].name", "format", message)])
-    call.entry.inbox.set_answer(name, answer)
+    work.entry.inbox.set_answer(name, answer)
     return reply.value({"answer": answer._asdict()})
 
 
 # -- shared
 
 
-def _summary(call: Call, name: str, box: Box, kept: int) -> Body:
+def _summary(work: Work, name: str, box: Box, kept: int) -> Body:
     return {
         "name": name,
-        "url": f"{call.server.settings.url}/s/{call.sandbox.name}/_sandbox/inbox/{name}",
+        "url": f"{work.server.settings.url}/s/{work.sandbox.name}/_sandbox/inbox/{name}",
         "received": box.received,
         "messages": kept,
         "last_received_at": None if box.last_at is None else iso(box.last_at),

@@ -1,8 +1,8 @@
 """Personas: a new customer who has lived a life up to now, such as one whose renewal is overdue."""
 
 from ...calls import reply
-from ...calls.call import Call
 from ...calls.reply import Reply
+from ...calls.work import Work
 from ...data.newcomers import live, offers_of
 from ...domain.documents import normalise
 from ...domain.orders import check_buyable
@@ -10,27 +10,27 @@ from ...kernel.problem import Conflict, NotFound, reference_not_found
 from ...kernel.record import Body
 
 
-def add_persona(call: Call, body: Body) -> Reply:
-    wanted, plans = body.get("customer", {}), _plans(call, body)
-    if "document" in wanted and call.store.customers.holder("document", normalise(wanted["document"])) is not None:
+def add_persona(work: Work, body: Body) -> Reply:
+    wanted, plans = body.get("customer", {}), _plans(work, body)
+    if "document" in wanted and work.store.customers.holder("document", normalise(wanted["document"])) is not None:
         raise Conflict.at("customer.document", "Another customer has this document.", "duplicate_document")
-    persona = call.server.sandboxes.factory.seeding.persona(body["persona"])
-    made = live(call.draft, persona, wanted, offers_of(call.store, plans))
+    persona = work.server.sandboxes.factory.seeding.persona(body["persona"])
+    made = live(work.draft, persona, wanted, offers_of(work.store, plans))
     (customer,) = made["customers"]
     members = {"customer": customer, "subscriptions": made["subscriptions"], "orders": made["orders"]}
     return reply.value({"persona": body["persona"], **members}, 201)
 
 
-def _plans(call: Call, body: Body) -> list[Body]:
+def _plans(work: Work, body: Body) -> list[Body]:
     """The plans that the story may be about: the one that is named, else all on sale. Raises Conflict."""
     named: dict[str, str] = {name: body[name].lower() for name in ("planId", "projectId") if name in body}
     for name, ident in named.items():
         what = name.removesuffix("Id")
         try:
-            call.open_of_any(f"{what}s", ident, what)
+            work.open_of_any(f"{what}s", ident, what)
         except NotFound:
             raise reference_not_found(name, what) from None
-    store = call.store
+    store = work.store
     if "planId" in named:
         plan = store.plans.peek(named["planId"])
         assert plan is not None  # it was found above
@@ -46,11 +46,11 @@ def _plans(call: Call, body: Body) -> list[Body]:
         if project is not None and project["status"] != "active":
             message = f"The project is {project['status']}, and only an active one takes orders."
             raise Conflict.at("projectId", message, "project_not_active")
-    return [plan for plan in (row.public for row in store.plans.all_rows()) if _is_on_sale(call, plan, named)]
+    return [plan for plan in (row.public for row in store.plans.all_rows()) if _is_on_sale(work, plan, named)]
 
 
-def _is_on_sale(call: Call, plan: Body, named: dict[str, str]) -> bool:
-    store = call.store
+def _is_on_sale(work: Work, plan: Body, named: dict[str, str]) -> bool:
+    store = work.store
     project = store.projects.peek(plan["projectId"])
     if project is None or project["status"] != "active" or named.get("projectId", project["id"]) != project["id"]:
         return False

@@ -1,7 +1,7 @@
 """QR images of the sandbox's own PIX codes. They need no credential, so that a page can show them."""
 
-from ...calls.call import Call
 from ...calls.reply import Reply
+from ...calls.work import Work
 from ...domain.brcode import BrCodeError, amount_of, drawn
 from ...kernel.problem import NotFound
 from ...kernel.record import Body
@@ -11,11 +11,11 @@ _DRAWING = BackgroundWorker()
 """Draws one image at a time beside all requests: an image takes a fifth of a second."""
 
 
-async def render_qr_svg(call: Call, query: Body) -> Reply:
+async def render_qr_svg(work: Work, query: Body) -> Reply:
     return await _image(query["code"], "svg", b"image/svg+xml")
 
 
-async def render_qr_png(call: Call, query: Body) -> Reply:
+async def render_qr_png(work: Work, query: Body) -> Reply:
     return await _image(query["code"], "png", b"image/png")
 
 

@@ -3,9 +3,9 @@
 from functools import partial
 
 from ...calls import reply
-from ...calls.call import Call
 from ...calls.reply import Reply
 from ...calls.views import shown
+from ...calls.work import Work
 from ...contract.secrets import Secrets
 from ...engine.history import restore
 from ...engine.scheduler import check_not_advancing
@@ -15,12 +15,12 @@ from ...kernel.record import Body
 from ...sandboxes.entry import records_of
 
 
-async def create_snapshot(call: Call, body: Body) -> Reply:
-    sandboxes, name, description = call.server.sandboxes, body["name"], body.get("description")
+async def create_snapshot(work: Work, body: Body) -> Reply:
+    sandboxes, name, description = work.server.sandboxes, body["name"], body.get("description")
     if description is not None:  # lists show it, and files that hold no secrets
-        description = Secrets(own=(call.server.admin_key, call.server.settings.secret)).text(description)
+        description = Secrets(own=(work.server.admin_key, work.server.settings.secret)).text(description)
     while True:
-        entry = call.entry
+        entry = work.entry
         entry.snapshots.check_room(name)
         copy = entry.sandbox.fork(entry.sandbox.name)
         make = partial(measured, name, description, copy.clock.now, wall_ms(), copy)
@@ -32,23 +32,23 @@ async def create_snapshot(call: Call, body: Body) -> Reply:
     return reply.value({"snapshot": _shown(snapshot)}, status=201)
 
 
-def list_snapshots(call: Call, query: Body) -> Reply:
-    return reply.listed_here("snapshots", call.entry.snapshots.all()[::-1], query, _shown)
+def list_snapshots(work: Work, query: Body) -> Reply:
+    return reply.listed_here("snapshots", work.entry.snapshots.all()[::-1], query, _shown)
 
 
-async def delete_snapshot(call: Call, name: str) -> Reply:
-    await call.server.sandboxes.drop_snapshot(call.sandbox.name, name)
+async def delete_snapshot(work: Work, name: str) -> Reply:
+    await work.server.sandboxes.drop_snapshot(work.sandbox.name, name)
     return Reply(204, ())
 
 
-async def restore_snapshot(call: Call, name: str) -> Reply:
-    copy = call.entry.snapshots.get(name).sandbox
-    check_not_advancing(call.sandbox)
-    sandboxes = call.server.sandboxes
-    work = restore(call.sandbox, copy, call.cause, sandboxes.keep_newest)
-    entry, step = await sandboxes.go_back(call.sandbox, work)
-    call.note(step)
-    return reply.value({"sandbox": shown(call, entry)})
+async def restore_snapshot(work: Work, name: str) -> Reply:
+    copy = work.entry.snapshots.get(name).sandbox
+    check_not_advancing(work.sandbox)
+    sandboxes = work.server.sandboxes
+    restoring = restore(work.sandbox, copy, work.cause, sandboxes.keep_newest)
+    entry, step = await sandboxes.go_back(work.sandbox, restoring)
+    work.note(step)
+    return reply.value({"sandbox": shown(work, entry)})
 
 
 def _shown(snapshot: Snapshot) -> Body:

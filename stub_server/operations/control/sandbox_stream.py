@@ -11,10 +11,11 @@ from typing import Any
 
 import orjson
 
-from ...calls.call import CONTROL, Call
 from ...calls.reply import Reply, Streamed
+from ...calls.request import CONTROL
 from ...calls.server import Server
 from ...calls.views import shown_step
+from ...calls.work import Work
 from ...engine.bounded import Log
 from ...engine.scheduler import do_due
 from ...engine.step import Step
@@ -32,9 +33,9 @@ _CLOCK = ("setClock", "advanceClock")
 _SHOWN = ("id", "webhookId", "event_id", "event_type", "status")
 
 
-async def follow_sandbox(call: Call) -> Reply:
+async def follow_sandbox(work: Work) -> Reply:
     """The stream ends with the sandbox, its generation or the server."""
-    server, entry = call.server, call.entry
+    server, entry = work.server, work.entry
     most = server.settings.max_streams
     own = sum(place.incarnation == entry.incarnation for place in server.followers)
     for count, limit, what in ((own, max(1, most // OF_ONE), "sandbox"), (len(server.followers), most, "server")):
@@ -43,9 +44,9 @@ async def follow_sandbox(call: Call) -> Reply:
                 f"This {what} already has {counted(limit, 'reader')}, the maximum (--max-streams). Close one first."
             )
             raise Limited(message, headers={"Retry-After": "5"})
-    given = call.headers.get(b"last-event-id")
+    given = work.request.headers.get(b"last-event-id")
     place = Place(entry) if given is None else Place.of(entry, given.decode("latin-1"))
-    return Streamed(_follow(server, call.sandbox.name, place), b"text/event-stream")
+    return Streamed(_follow(server, work.sandbox.name, place), b"text/event-stream")
 
 
 class Place:
