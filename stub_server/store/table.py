@@ -33,7 +33,7 @@ class Table:
 
     `order` has the keys of all records, oldest first. `indexes`, `sorts`, `texts`, `sums` and `distinct` are what the
     spec asks for, by name. `lists` are the keys that queries found; the next write drops them. `parsed` are records
-    that were opened lately. `size` is how many bytes the records of a ring have.
+    that were peeked at lately. `size` is how many bytes the records of a ring have.
     """
 
     def __init__(self, name: str, spec: TableSpec, check: Check, rows: Mapping[int, Record] | None = None) -> None:
@@ -80,19 +80,20 @@ class Table:
         return self.parse(self.rows[self.keys[ident]])
 
     def peek(self, ident: str) -> Body | None:
-        """A record's public part, or None."""
-        row = self.open(ident)
-        return None if row is None else row.public
-
-    def parse(self, record: Record) -> Row:
-        """A record's two parts, for reading alone: others get the same ones."""
-        known = self.parsed.get(record.id)
+        """A record's public part for reading alone, or None: others get the same one."""
+        record = self.find(ident)
+        if record is None:
+            return None
+        known = self.parsed.get(ident)
         if known is None or known.record is not record:
-            known = Row(record, orjson.loads(record.public), self.completed(orjson.loads(record.hidden)))
             if len(self.parsed) >= PARSED:
                 self.parsed.clear()
-            self.parsed[record.id] = known
-        return known
+            known = self.parsed[ident] = self.parse(record)
+        return known.public
+
+    def parse(self, record: Record) -> Row:
+        """A record's two parts."""
+        return Row(record, orjson.loads(record.public), self.completed(orjson.loads(record.hidden)))
 
     def completed(self, hidden: Body) -> Body:
         """A hidden part with the defaults of the members that it does not name."""
