@@ -91,3 +91,13 @@ def test_a_one_time_plan_makes_no_subscription(stage: Stage) -> None:
     order = stage.order("paid", make_plan(stage.api, billing_type="one_time"))
     assert done(stage.control.get(f"/orders/{order['id']}"))["subscriptionId"] is None
     assert done(stage.api.get("/v2/subscriptions"))["pagination"]["total"] == 0
+
+
+@pytest.mark.parametrize(("state", "verb"), [("canceled", "cancel"), ("expired", "expire")])
+def test_a_move_to_the_present_state_changes_and_tells_nothing(stage: Stage, state: str, verb: str) -> None:
+    held = stage.subscription(state)
+    told = stage.events(held["id"])
+    assert held == stage.drive("subscriptions", held["id"], verb)["subscription"]
+    if verb == "cancel":
+        assert held == stage.drive("subscriptions", held["id"], verb, at_period_end=True)["subscription"]
+    assert (held, told) == (stage.get_subscription(held["id"]), stage.events(held["id"]))

@@ -42,6 +42,12 @@ def post(door: Door, path: str, body: Any, *headers: Header, token: str = "") ->
     return door.ask("POST", path, json.dumps(body).encode(), headers=headers, token=token)
 
 
+def some_project(door: Door, index: int) -> str:
+    """A seeded project's id."""
+    found: str = door.ask("GET", "/v2/projects?limit=5").json()["data"]["projects"][index]["id"]
+    return found
+
+
 def webhook(door: Door, url: str, **more: Any) -> str:
     """A new webhook's id."""
     made = post(door, "/v2/webhooks", {"url": url, "events": ["webhook.test"], **more})
@@ -174,3 +180,17 @@ def test_a_delivery_sets_off_no_delivery(live: Live, door: Door, receiver: Recei
 def test_no_secret_is_in_a_repr(value: object) -> None:
     """Tracebacks and debuggers show reprs."""
     assert SECRET not in repr(value)
+
+
+def test_a_saved_signing_key_is_not_repeated_to_a_key_of_other_projects(door: Door) -> None:
+    """allowed_projects holds for replies that were saved for somebody else."""
+    mine, other = some_project(door, 0), some_project(door, 1)
+    scopes = ["webhooks:write"]
+    made = post(door, "/api-keys", {"name": "Restrita", "scopes": scopes, "allowed_projects": [mine]})
+    restricted = made.json()["api_key"]["private_key"]
+    body = {"url": "http://127.0.0.1:9/borrowed", "events": ["*"], "projectId": other}
+    key: Header = ("Idempotency-Key", "borrowed-webhook")
+    assert post(door, "/v2/webhooks", body, key).status == 201
+    answer = post(door, "/v2/webhooks", body, key, token=restricted)
+    refused(answer, 409, "idempotency_key_reused")
+    assert b"whsec_" not in answer.body
