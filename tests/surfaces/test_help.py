@@ -41,6 +41,8 @@ TAKES = {
     "init": "TOOL [FOLDER]",
     "listen": f"--forward-to --events --print {SANDBOX}",
     "orders": "COMMAND",
+    "personas": "COMMAND",
+    "personas add": f"PERSONA --plan {SANDBOX}",
     "orders list": f"--status --limit {SANDBOX}",
     "orders show": f"ORDER {SANDBOX}",
     "pay": f"ORDER {SANDBOX}",

@@ -10,8 +10,7 @@ from time import monotonic, sleep
 import httpx2
 
 from ..support.live import NO_TLS
-from ..support.processes import PATIENCE
-from .test_start import started
+from ..support.processes import PATIENCE, Process
 
 SCENARIO = "merchant: { name: Clube do Bolo, city: Recife }\n"
 OVERLAY = (
@@ -20,13 +19,12 @@ OVERLAY = (
 
 
 @contextmanager
-def reloading(folder: Path, *flags: str) -> Iterator[str]:
-    with started(folder, "--reload", *flags) as (process, url):
-        try:
-            yield url
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=PATIENCE)
+def reloading(*flags: str) -> Iterator[str]:
+    server = Process("--reload", *flags)
+    with server:
+        yield server.url
+        server.signal(signal.SIGTERM)
+        server.said()
 
 
 def until(url: str, path: str, wanted: int, said: str = "", **headers: str) -> httpx2.Response:
@@ -53,7 +51,7 @@ def replaced(file: Path, text: str) -> None:
 def test_a_broken_scenario_is_answered_and_mended(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(SCENARIO, encoding="utf-8")
-    with reloading(tmp_path, "--scenario", str(file)) as url:
+    with reloading("--scenario", str(file)) as url:
         until(url, "/_sandbox/health", 200)
         file.write_text(SCENARIO + "monhts: 3\n", encoding="utf-8")
         refusal = until(url, "/_sandbox/health", 503, "monhts")
@@ -70,7 +68,7 @@ def test_a_broken_scenario_is_answered_and_mended(tmp_path: Path) -> None:
 def test_a_broken_overlay_is_answered_with_file_and_line_and_mended(tmp_path: Path) -> None:
     file = tmp_path / "ours.yaml"
     file.write_text(OVERLAY % "One", encoding="utf-8")
-    with reloading(tmp_path, "--overlay", str(file)) as url:
+    with reloading("--overlay", str(file)) as url:
         until(url, "/openapi.json", 200, "One")
         replaced(file, OVERLAY % "[")
         until(url, "/v2/plans", 503, "ours.yaml:4")
