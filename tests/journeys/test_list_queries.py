@@ -102,3 +102,14 @@ def test_money_counts_when_it_moves(stage: Stage) -> None:
     assert (0, 0.0, 10.0, -10.0, None) == figures(2, 3)
     assert (0, 0.0, 5.0, -5.0, None) == figures(3, 4)
     assert (1, 30.0, 15.0, 15.0, 1.0) == figures(0, 4)
+
+
+def test_parts_that_are_given_back_count_once(stage: Stage) -> None:
+    """Of the only order of a project: its sums are nothing in between."""
+    plan = make_plan(stage.api)
+    order = ordered(stage, plan, 100.0)
+    stage.drive("orders", order["id"], "pay")
+    for amount in (10.0, 15.0):
+        stage.drive("orders", order["id"], "refund", amount=amount)
+    project = done(stage.api.get(f"/v2/projects/{plan['projectId']}"))["data"]["project"]
+    assert 75.0 == project["total_revenue"]
