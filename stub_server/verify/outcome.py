@@ -216,6 +216,8 @@ def _reason(run: Run, operation: Operation, response: Response, options: Options
         return _ELSEWHERE[status]
     if not options.write and (operation.method != "GET" or status in (403, 409)):
         return "needs --write"
+    if not options.write and "{" in operation.path and status < 300:
+        return "no list of the backend shows such a record"
     if status == 403 and set(response.codes) <= _OF_KEYS:
         return "needs a key with other settings"
     if status == 403 and rights.kind != PERSON:

@@ -142,7 +142,8 @@ class Runner:
     async def _send_all(self, run: Run) -> None:
         operations = [operation for operation in self.document.operations.values() if self.options.includes(operation)]
         run.chosen = tuple(operation.id for operation in operations)
-        asked = [operation for operation in operations if self.options.write or operation.method == "GET"]
+        every = self.document.operations.values()  # what a credential is shows only in all of them
+        asked = [operation for operation in every if self.options.write or operation.method == "GET"]
         run.rights = await rights_of(run.target, self.options.token, asked, run.unknown_id)
         if self.options.write and run.rights.kind == KEY:
             await self._learn_limits(run)

@@ -271,11 +271,12 @@ def _shares(
             if not isinstance(value, str):
                 return shown.show(answer)
             if is_for(request, operation.method, operation.path) and json_of(answer).get("code") == code:
-                is_new = (
-                    value not in sent and any(char in value for char in ".-")
-                    if ignored == "punctuation"
-                    else value not in sent and value.upper() == value and not value.isdigit()
-                )
+                spelled = {
+                    "punctuation": any(char in value for char in ".-"),
+                    "blanks": value != " ".join(value.split()),
+                    "case": value.upper() == value and value != value.lower(),
+                }
+                is_new = value not in sent and spelled.get(ignored, False)
                 if exact or is_new:
                     answer = await ask(with_json(request, body | {member: _fresh(member, value)}))
                     if answer.status < 300:
