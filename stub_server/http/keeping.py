@@ -12,7 +12,7 @@ from .answers import Answer
 
 _WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
 OVERHEAD, EACH = 1_000, 80  # bytes of a request besides its messages, and of an id
-_HEADS = 64  # of the newest requests, that are remembered
+_CACHED = 64  # of the newest requests, that are remembered
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
@@ -21,17 +21,18 @@ class Keeping:
 
     def __init__(self, server: Server) -> None:
         self._secrets = Secrets(server.document, server.control, own=(server.admin_key, server.settings.secret))
-        self._head_of = lru_cache(maxsize=_HEADS)(self._read_head)
+        self._head_of = lru_cache(maxsize=_CACHED)(self._read_head)
 
     def keep(self, request: Request, target: Target, trace: Trace, answer: Answer | None) -> None:
         """Take the secrets out of a trace, and write it to the journal; it has the answer's parts already."""
-        line = trace.path
-        if trace.warnings:  # which may repeat the path
-            line = "\n".join((line, *trace.warnings))
-        is_suspect = self._secrets.suspects_line(line, trace.query)
+        is_control = target.path.startswith(CONTROL)
+        is_suspect = False
+        if is_control or trace.operation is None or trace.query or trace.warnings or not 200 <= trace.status < 300:
+            # The path alone of an operation that succeeded names records, and nothing else.
+            is_suspect = self._secrets.suspects_line("\n".join((trace.path, *trace.warnings)), trace.query)
         if is_suspect:
             self._redact_line(trace)
-        if target.path.startswith(CONTROL):
+        if is_control:
             trace.is_control = True
             if request.method in _READING or inbox_at(request.method, target.path) is not None:
                 return

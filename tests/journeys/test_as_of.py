@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from stub_server.engine import history
-from stub_server.http import selection
+from stub_server.http import time_travel
 from stub_server.kernel.clock import iso, parse_iso
 
 from ..conftest import Serve
@@ -124,7 +124,7 @@ def test_states_that_were_reached_are_kept_few_and_a_reset_begins_anew(
         counted.append(given[1])  # type: ignore[arg-type]  # passed on as it came
         return reach(*given)  # type: ignore[arg-type]  # passed on as it came
 
-    monkeypatch.setattr(selection, "state_at", counting)
+    monkeypatch.setattr(time_travel, "state_at", counting)
     for _ in range(6):
         make_customer()
     for number in (3, 3, 3, 2, 1, 0, 3, 4, 5):
