@@ -236,7 +236,7 @@ def test_a_scenario_whose_records_do_not_fit_is_a_warning(check: Callable[[str],
     target = "$.components.schemas.CustomerCreate.properties.name"
     code, said = check(f"  - {{ target: {target}, update: {{ maxLength: 3 }} }}\n")
     assert 0 == code
-    assert "Warning: the scenario default does not start: past_due_br.yaml: customer: name:" in said
+    assert "Warning: the scenario default does not start: past_due_br.yaml:4: customer: name:" in said
 
 
 @pytest.mark.check

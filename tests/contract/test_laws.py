@@ -56,7 +56,7 @@ def handler(entry: str, operation: Operation) -> Any:
 
 @each_operation
 def test_every_operation_has_a_handler_that_takes_what_the_contract_gives(entry: str, name: str) -> None:
-    """`(call, <path ids>, query?, body?)`: query where there are query parameters, body where there is one."""
+    """`(work, <path ids>, query?, body?)`: query where there are query parameters, body where there is one."""
     operation = OPERATIONS[entry, name]
     if inbox_at(operation.method, f"/_sandbox{operation.path}"):
         return  # it takes any body, so it is served before the API: stub_server/http/pages.py
@@ -64,7 +64,7 @@ def test_every_operation_has_a_handler_that_takes_what_the_contract_gives(entry:
     ids = operation.path.count("{")
     named = ["query"] if any(p.place == "query" for p in operation.parameters) else []
     named += ["body"] if operation.body is not None else []
-    assert parameters[0] == "call"
+    assert parameters[0] == "work"
     assert {"query", "body"}.isdisjoint(parameters[1 : 1 + ids])
     assert sorted(parameters[1 + ids :]) == sorted(named)
 

@@ -9,8 +9,8 @@ from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.events.log import Event, EventLog
-from stub_server.http import dispatch
 from stub_server.http.endpoint import Endpoint
+from stub_server.http.idempotency import Repeatable
 from stub_server.kernel.clock import Clock
 from stub_server.kernel.ids import NextIds
 from stub_server.kernel.timers import Timers
@@ -43,7 +43,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     Place(Event, "__new__"): Planted,
     Place(EventLog, "outgoing"): Planted,
     Place(Endpoint, "checked", True): ContractViolation,
-    Place(dispatch, "saved_reply"): Planted,
+    Place(Repeatable, "saved"): Planted,
     Place(Step, "__new__"): Planted,
     Place(Sandbox, "take"): Planted,
     Place(Log, "append"): Planted,

@@ -153,9 +153,18 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
 
 def _matching(table: Table, asked: Any) -> list[int]:
     """What a remembered list holds, found in a table that was made anew."""
-    equal, within, between, since, until, sort = asked
-    times = {"since": since, "until": until}
-    query = Query(dict(equal), within, between=dict(between), sort=sort, newest_first=False, limit=len(table), **times)
+    equal, tagged, within, between, since, until, sort = asked
+    query = Query(
+        dict(equal),
+        within,
+        tagged,
+        between=dict(between),
+        since=since,
+        until=until,
+        sort=sort,
+        newest_first=False,
+        limit=len(table),
+    )
     return [record.key for record in select(rebuilt(table), query)[0]]
 
 

@@ -6,7 +6,7 @@ import pytest
 from ..conftest import Serve
 from ..support import forge
 from ..support.live import NO_TLS
-from ..support.make import created, customer_body
+from ..support.make import customer_body
 from ..support.refusal import fields, refused
 from ..support.wire import Door
 from .conftest import door_to
@@ -53,18 +53,6 @@ def test_check_digits_can_be_off(serve: Serve, document: str) -> None:
     }
     answer = loose.send("POST", "/v2/customers", body)
     assert (201, document) == (answer.status, answer.json()["customer"]["document"])
-
-
-@pytest.mark.parametrize(("host", "named"), [("127.0.0.1", True), ("0.0.0.0", False)])  # noqa: S104
-def test_wrong_check_digits_name_the_flag_where_the_caller_starts_the_server(
-    serve: Serve, host: str, *, named: bool
-) -> None:
-    server = serve(host=host, admin_key="k")
-    asked = httpx2.post(f"{server.url}/_sandbox/tokens", json={}, headers={"X-Sandbox-Admin-Key": "k"}, verify=NO_TLS)
-    door = Door(server.port, "", created(asked)["token"])
-    answer = door.send("POST", "/v2/customers", customer_body(document="34712695847"))
-    (detail,) = refused(answer, 422, "validation_error")["details"]
-    assert ("invalid_document", named) == (detail["code"], "--check-digits off" in detail["message"])
 
 
 def test_a_base_url_of_ones_own_is_shown(serve: Serve) -> None:
