@@ -240,12 +240,6 @@ def test_a_scenario_whose_records_do_not_fit_is_a_warning(check: Callable[[str],
 
 
 @pytest.mark.check
-def test_the_command_counts_what_the_overlay_leaves(check: Callable[[str], tuple[int, str]]) -> None:
-    code, told = check(NO_PAID + NO_ANALYTICS)
-    assert (0, True) == (code, f"{len(document().events) - 1} events, {len(document().scopes) - 1} scopes" in told)
-
-
-@pytest.mark.check
 @pytest.mark.parametrize("what", ["an event that only the catalogue lost", "a state that is gone everywhere"])
 def test_the_command_refuses_what_the_start_refuses(
     tmp_path: Path, check: Callable[[str], tuple[int, str]], what: str

@@ -216,12 +216,12 @@ def test_laws_find_what_is_broken(default: Sandbox) -> None:
     paid = (row for row in default.store.orders.all_rows() if row.public["status"] == "paid")
     order = next(row for row in paid if row.public["paymentMethod"] == "pix")
     payment = order.public["last_transaction"]
-    wrong: dict[int, dict[str, Any]] = {
-        3: {"last_transaction": payment | {"end_to_end_id": "E1"}},
-        4: {"status": "pending"},
-        6: {"updatedAt": "2019-01-01T00:00:00.000Z"},
-    }
-    for law, change in wrong.items():
+    wrong: list[tuple[int, dict[str, Any]]] = [
+        (3, {"last_transaction": payment | {"end_to_end_id": "E1"}}),
+        (3, {"status": "pending"}),
+        (5, {"updatedAt": "2019-01-01T00:00:00.000Z"}),
+    ]
+    for law, change in wrong:
         sandbox = default.fork("broken")
         row = sandbox.store.orders.open(order.id)
         assert row is not None
@@ -232,4 +232,4 @@ def test_laws_find_what_is_broken(default: Sandbox) -> None:
     row = sandbox.store.orders.open(order.id)
     assert row is not None
     change_order(sandbox, row, row.public, row.hidden | {"paid_cents": 1})
-    assert 4 in {c["id"] for c in at_once(checking(sandbox)) if not c["ok"]}
+    assert 3 in {c["id"] for c in at_once(checking(sandbox)) if not c["ok"]}
