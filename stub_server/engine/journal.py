@@ -27,8 +27,8 @@ class Trace:
     `operation` is an id, `caller` a `calls.request.Caller`, also of a credential that was recognised and refused,
     `code` that of a refusal, `simulated` the rule or header that caused a failure or a delay. `before` and `after` are
     the newest step before its first change and after its last; `after` is None where it changed nothing. `events` and
-    `deliveries` are the ids of what these changes raised. `auth_at` and so on are when a stage began, in ns of the
-    machine's counter, 0 for a stage that was not entered.
+    `deliveries` are the ids of what these changes raised. `auth_at` and so on are when a stage began, in µs
+    since the request, -1 for a stage that was not entered.
 
     When it has ended there are no secrets in it: `received_head`, `body`, and of the answer the headers `sent` and the
     body's `parts`. A head is all headers as one text (`head_of`), because thousands of requests are kept. A body is
@@ -42,7 +42,7 @@ class Trace:
 
     # Defaults of the class: to set all of them for every request would take longer.
     after: int | None = None
-    auth_at: int = 0
+    auth_at: int = -1
     body: bytes | None = None
     caller: Any = None
     code: str | None = None
@@ -56,13 +56,13 @@ class Trace:
     parts: Sequence[bytes] | None = None
     received_head: bytes = b""
     refused_origin: str | None = None
-    respond_at: int = 0
-    rule_at: int = 0
+    respond_at: int = -1
+    rule_at: int = -1
     sent: Pairs = ()
     simulated: str | None = None
     size: int = 0
     status: int = 0
-    validate_at: int = 0
+    validate_at: int = -1
 
     def __init__(
         self,
@@ -138,10 +138,10 @@ class Trace:
 
     def stages(self) -> list[tuple[str, int]]:
         """The stages that it entered, each with its microseconds."""
-        begun = (self.began, self.auth_at, self.validate_at, self.rule_at, self.respond_at)
-        reached = [(name, at) for name, at in zip(STAGES, begun, strict=True) if at]
-        ends = [at for _, at in reached[1:]] + [self.began + self.micros * 1000]
-        return [(name, max(0, end - at) // 1000) for (name, at), end in zip(reached, ends, strict=True)]
+        begun = (0, self.auth_at, self.validate_at, self.rule_at, self.respond_at)
+        reached = [(name, at) for name, at in zip(STAGES, begun, strict=True) if at >= 0]
+        ends = [at for _, at in reached[1:]] + [self.micros]
+        return [(name, max(0, end - at)) for (name, at), end in zip(reached, ends, strict=True)]
 
 
 def head_of(headers: Pairs) -> bytes:

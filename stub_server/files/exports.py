@@ -184,7 +184,7 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
         if body["caller"] is not None:  # as far as a recording knows him
             trace.caller = SimpleNamespace(**{"subject": "", "merchant_id": ""} | body["caller"])
         if trace.status in _AT_THE_GATE:
-            trace.auth_at = trace.began
+            trace.auth_at = 0
         for step in made[trace.id]:
             trace.events += tuple(event.id for event in step.events)
             trace.deliveries += tuple(

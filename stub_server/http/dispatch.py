@@ -87,7 +87,7 @@ class Dispatch:
         repeatable = Repeatable(work, arguments.body, header)
         earlier = repeatable.earlier()
         if earlier is not None:
-            work.trace.respond_at = perf_counter_ns()
+            work.trace.respond_at = (perf_counter_ns() - work.trace.began) // 1000
             return earlier
         with repeatable.running():
             try:
@@ -101,12 +101,12 @@ class Dispatch:
         self, work: Work, endpoint: Endpoint, arguments: Arguments, repeatable: Repeatable | None = None
     ) -> Answer:
         trace = work.trace
-        trace.rule_at = perf_counter_ns()
+        trace.rule_at = (perf_counter_ns() - trace.began) // 1000
         try:
             reply = endpoint.handler(work, *arguments.ids, **arguments.named)
             if endpoint.is_async:
                 reply = await reply
-            trace.respond_at = perf_counter_ns()
+            trace.respond_at = (perf_counter_ns() - trace.began) // 1000
             reply = endpoint.checked(reply)
             if isinstance(reply, Streamed):
                 return Stream(reply)

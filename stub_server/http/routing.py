@@ -216,7 +216,7 @@ class Security:
         endpoint: Endpoint = scope[ENDPOINT]
         if endpoint.security:
             trace = scope[TRACE]
-            trace.auth_at = perf_counter_ns()
+            trace.auth_at = (perf_counter_ns() - trace.began) // 1000
             sandbox, token = scope[TARGET].sandbox, scope.get(TOKEN)
             scope[CALLER] = self._gate.admit(endpoint.operation, scope[REQUEST], sandbox, trace, token)
         return self.app(scope, receive, send)

@@ -91,7 +91,7 @@ class Validation:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         trace, target = scope[TRACE], scope[TARGET]
-        trace.validate_at = perf_counter_ns()
+        trace.validate_at = (perf_counter_ns() - trace.began) // 1000
         if checks_digits.get() is not target.sandbox.settings.check_digits:
             checks_digits.set(target.sandbox.settings.check_digits)
         requests: OperationRequests = scope[ENDPOINT].requests
