@@ -37,6 +37,7 @@ def test_our_own_server_does_not_depart_even_when_it_shuffles_headers() -> None:
                 "create-not-kept",
                 "ignores listCustomers type",
                 "renames getWebhook 404 not_found",
+                "renames createOrder 409 idempotency_key_reused",
             )
         ),
     ],

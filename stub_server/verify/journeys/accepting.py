@@ -155,7 +155,7 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
     for number, parameter in enumerate(operation.parameters):
         if parameter.name.lower() == "idempotency-key":
             pointer = pointer_of(operation, "parameters", number)
-    other = builder.fresh.renewed({**(body or {}), **_another(builder, operation)})
+    other = {**(body or {}), **_another(builder, operation, body or {})}
     resource = builder.resource_of(operation)
     makes = f"{resource.role} more" if resource is not None and operation in resource.creates else ""
     for learns, sent, suspect in (
@@ -169,14 +169,13 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
         makes = ""
 
 
-def _another(builder: Builder, operation: Operation) -> dict[str, Any]:
-    """A member with another value; in a body without text, all members."""
-    properties = (builder.catalogue.body(operation) or {}).get("properties", {})
-    for name, node in properties.items():
-        schema = builder.document.resolve(node)
-        if schema.get("type") == "string" and "enum" not in schema and "format" not in schema:
-            return {name: "verify otherwise"}
-    return {name: builder.variants.sample(builder.document.resolve(n)) for name, n in properties.items()}
+def _another(builder: Builder, operation: Operation, body: Any) -> dict[str, Any]:
+    """A member with another value that the contract accepts beside the rest."""
+    for name, node in (builder.catalogue.body(operation) or {}).get("properties", {}).items():
+        value = builder.variants.another(node, name, body.get(name), builder.fresh)
+        if value is not None and builder.variants.accepts(operation.body or {}, {**body, name: value}):
+            return {name: value}
+    return {}
 
 
 def _groups(builder: Builder, operation: Operation, body: Any, send: Send) -> Journey:
