@@ -346,7 +346,7 @@ def _renames(operation: Operation, status: int, code: str) -> Callable[[], Act]:
 def _beyond(value: Any, bound: str, limit: Any) -> bool:
     """Whether a value exceeds a bound."""
     size = len(value) if bound.endswith(("Length", "Items")) and isinstance(value, str | list) else value
-    if not isinstance(size, int | float) or isinstance(size, bool):
+    if not isinstance(size, int | float) or isinstance(size, bool) or (size is value and "imum" not in bound):
         return False
     return bool(size < limit if bound.startswith("min") else size > limit)
 

@@ -123,9 +123,18 @@ def _updates(builder: Builder, resource: Resource, operation: Operation, body: A
                 changes = {name: value for name, value in example.items() if name in properties}
                 yield from send(changes, "change to an example of the contract", pointer, group="persists")
         yield from send(together, "change all members back", pointer, group="persists")
+    yield from _anew(builder, resource, operation)
     yield from _groups(builder, operation, body, send)
+    yield from _anew(builder, resource, operation)
     if builder.variants.accepts(schema, body):
         yield from _refused(builder, operation, body, resource)
+
+
+def _anew(builder: Builder, resource: Resource, operation: Operation) -> Journey:
+    """Make another record of a kind with states: one in its last state takes no other change."""
+    if resource.lifecycle is not None:
+        builder.present.pop(resource.role, None)
+        yield from builder.prepare(operation)
 
 
 def _sender(builder: Builder, operation: Operation, resource: Resource | None) -> Send:
