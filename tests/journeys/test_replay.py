@@ -96,6 +96,7 @@ def test_no_secret_stands_in_the_requests(
     assert (0, 5) == (replayed.code, replayed.told["same"]), replayed.told
 
 
+@pytest.mark.parametrize(("settings", "said"), [({"history": 0}, "larger --history"), ({"journal": 0}, "--journal 0")])
 def test_what_cannot_be_recorded_is_refused_in_words(
     settings: dict[str, int], said: str, serve: Callable[..., Live]
 ) -> None:
