@@ -24,7 +24,6 @@ EVERY = [("api", name) for name in API.operations] + [("control", name) for name
 ENDLESS = {"followSandbox"}
 STATEFUL = {
     "payPixCode": [404],  # the example's code is of no order
-    "resolveDispute": [409],  # the example is not disputed
     "resumeSubscription": [409],  # the example is not to be canceled
     "verifyRequests": [409],  # such requests were not made
 }
