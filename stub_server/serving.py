@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import gc
-import logging
 import os
 import secrets
 import signal
@@ -62,42 +61,40 @@ def serve(settings: Settings, *, reloads: bool = False) -> None:
         if not reloads:
             _start(settings, listeners)
             return
-        _on_signals(signal.default_int_handler, *STOPPING)
-        logging.getLogger("watchfiles").setLevel(logging.ERROR)  # it warns of a stop that was asked for
         scenario = [Path(settings.scenario)] if is_file(settings.scenario) else []
-        with suppress(KeyboardInterrupt):
-            _reload(settings, listeners, [*settings.overlays, *scenario])
+        _reload(settings, listeners, [*settings.overlays, *scenario])
 
 
-def _reload(settings: Settings, listeners: Sequence[socket.socket], own: Sequence[Path]) -> NoReturn:
+def _reload(settings: Settings, listeners: Sequence[socket.socket], own: Sequence[Path]) -> None:
     """Serve in one process after the other, until interrupted; `own` are files of the user."""
     from multiprocessing import get_context
 
-    while True:
+    stop = threading.Event()
+    _on_signals(lambda number, frame: stop.set(), *STOPPING)
+    while not stop.is_set():
         server = get_context("spawn").Process(target=_serve_here, args=(settings, listeners))
         server.start()
-        try:
-            _wait_for_change(own)
-        finally:
-            os.kill(server.pid or 0, signal.SIGINT)
-            server.join(STOPS_WITHIN)
-            if server.is_alive():
-                server.kill()
-                server.join()
+        _wait_for_change(own, stop)
+        os.kill(server.pid or 0, signal.SIGINT)
+        server.join(STOPS_WITHIN)
+        if server.is_alive():
+            server.kill()
+            server.join()
 
 
-def _wait_for_change(own: Sequence[Path]) -> None:
-    """Wait until something changes. Files are looked for anew each time: editors put new ones in their places."""
+def _wait_for_change(own: Sequence[Path], stop: threading.Event) -> None:
+    """Wait for a change, or the stop. Files are looked for anew each time: editors put new ones in their places."""
     import watchfiles
 
     missing = [file for file in own if not file.exists()]
     if missing:
-        while not any(file.exists() for file in missing):
-            sleep(LOOK)
+        while not any(file.exists() for file in missing) and not stop.wait(LOOK):
+            pass
         return
     suffixes = (".yaml", ".yml", ".json", ".html", ".css", ".js")
     watched = (PACKAGE, data_dir("openapi"), data_dir("fixtures"), *own)
-    next(watchfiles.watch(*watched, watch_filter=watchfiles.PythonFilter(extra_extensions=suffixes)))
+    chosen = watchfiles.PythonFilter(extra_extensions=suffixes)
+    next(watchfiles.watch(*watched, watch_filter=chosen, stop_event=stop), None)
 
 
 def _on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) -> None:
