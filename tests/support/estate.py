@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -97,27 +98,30 @@ class Estate:
 def estate(live: Live, sandbox: str, receiver: str) -> Estate:
     """A new merchant with one of everything. `receiver` is an address that answers webhooks."""
     merchant_id = str(uuid4())
-    api = client(live, sandbox, token(live, sandbox, merchant_id))
-    control = httpx2.Client(base_url=f"{live.url}/s/{sandbox}/_sandbox", timeout=60, verify=NO_TLS)
-    plan = make.make_plan(api)
-    webhook = created(api.post("/v2/webhooks", json=webhook_body(receiver, projectId=plan["projectId"])))["webhook"]
-    log = api.post(f"/v2/webhooks/{webhook['id']}/test")
-    assert log.status_code == 200, log.text
-    key = created(api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}))["api_key"]
-    order = make.make_order(api, plan)
-    paid = control.post(f"/orders/{order['id']}/pay")
-    assert paid.status_code == 200, paid.text
-    product = created(api.post("/v2/products", json={"projectId": plan["projectId"], "name": "Curso"}))["product"]
-    ids = {
-        "projectId": plan["projectId"],
-        "planId": plan["id"],
-        "productId": product["id"],
-        "orderId": order["id"],
-        "customerId": make.make_customer(api)["id"],
-        "apiKeyId": key["id"],
-        "publicKey": key["public_key"],
-        "webhookId": webhook["id"],
-        "logId": log.json()["log"]["id"],
-        "subscriptionId": api.get("/v2/subscriptions").json()["subscriptions"][0]["id"],
-    }
-    return Estate(live, sandbox, merchant_id, receiver, api, control, ids)
+    with ExitStack() as opened:  # what is refused here leaves no connection open
+        api = opened.enter_context(client(live, sandbox, token(live, sandbox, merchant_id)))
+        address = f"{live.url}/s/{sandbox}/_sandbox"
+        control = opened.enter_context(httpx2.Client(base_url=address, timeout=60, verify=NO_TLS))
+        plan = make.make_plan(api)
+        webhook = created(api.post("/v2/webhooks", json=webhook_body(receiver, projectId=plan["projectId"])))["webhook"]
+        log = api.post(f"/v2/webhooks/{webhook['id']}/test")
+        assert log.status_code == 200, log.text
+        key = created(api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}))["api_key"]
+        order = make.make_order(api, plan)
+        paid = control.post(f"/orders/{order['id']}/pay")
+        assert paid.status_code == 200, paid.text
+        product = created(api.post("/v2/products", json={"projectId": plan["projectId"], "name": "Curso"}))["product"]
+        ids = {
+            "projectId": plan["projectId"],
+            "planId": plan["id"],
+            "productId": product["id"],
+            "orderId": order["id"],
+            "customerId": make.make_customer(api)["id"],
+            "apiKeyId": key["id"],
+            "publicKey": key["public_key"],
+            "webhookId": webhook["id"],
+            "logId": log.json()["log"]["id"],
+            "subscriptionId": api.get("/v2/subscriptions").json()["subscriptions"][0]["id"],
+        }
+        opened.pop_all()
+        return Estate(live, sandbox, merchant_id, receiver, api, control, ids)

@@ -79,7 +79,10 @@ def started(path: Path) -> subprocess.CompletedProcess[str]:
         ("[" * 200_000, ":1: is nested deeper than 100 levels"),
         (BOMB, ": has more than 1,000,000 values"),
         ("x" * (10 * 1024 * 1024 + 1), ": is larger than 10 MB, the most that is read"),
-        ("merchant: { name: A, city: B }\nscale: 1000\ncustomers: 100000\n", ": customers: times scale is 100000000; "),
+        (
+            "merchant: { name: A, city: B }\nscale: 1000\ncustomers: 100000\n",
+            ":3: customers: times scale is 100000000; ",
+        ),
     ],
     ids=["deep", "bomb", "large", "crowd"],
 )
