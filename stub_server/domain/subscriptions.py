@@ -168,6 +168,15 @@ def disputed(hidden: Body, order_id: str, now: int) -> Body:
     return hidden | {"dispute": {"since": dispute["since"], "orders": [*dispute["orders"], order_id]}}
 
 
+def reactivated(hidden: Body, suspended_at: int, now: int) -> Body:
+    """The hidden part after a suspension, whose time is not counted once more as time of a dispute."""
+    dispute = hidden.get("dispute")
+    if dispute is None:
+        return hidden
+    both = now - max(dispute["since"], suspended_at)
+    return hidden | {"dispute": dispute | {"since": dispute["since"] + both}}
+
+
 def released(hidden: Body, order_id: str) -> Body:
     """The hidden part once an order is no longer disputed."""
     dispute = hidden["dispute"]

@@ -77,7 +77,8 @@ def end_suspension(draft: Draft, row: Row) -> None:
     if not billing.is_running(draft, row):
         return
     since = max(_suspended_at(draft, row.public["projectId"]), parse_iso(row.public["createdAt"]))
-    postpone(draft, row, draft.now - since)
+    hidden = subscriptions.reactivated(row.hidden, since, draft.now)
+    postpone(draft, Row(row.record, row.public, hidden), draft.now - since)
 
 
 def _is_late(row: Row) -> bool:

@@ -264,6 +264,8 @@ def go_on(world: World, project: Project, suspended: int) -> None:
         if not wait:
             continue
         world.reached.add(f"suspended for a while, {found.status} (T1)")
+        if found.held is not None:  # that time is not counted twice
+            found.held += world.now - max(found.held, since)
         postpone(world, found, since, wait)
 
 
