@@ -5,7 +5,7 @@ from operator import itemgetter
 import pytest
 
 from ..support.make import Json, make_plan
-from .members import bill_of, buyer, member, order, plan_of
+from .members import at, bill_of, buyer, days, member, move, order, plan_of
 from .stage import DAY, Stage
 from .steps import done, refused
 
@@ -189,4 +189,20 @@ def test_a_dispute_that_is_lost_ends_the_subscription_that_it_paid_for(stage: St
         stage.get_order(bill["id"])["status"],
     )
     assert "subscription.canceled" == stage.events(held["id"])[-1]
+    assert sound(stage)
+
+
+def test_a_suspension_within_a_dispute_is_counted_once(stage: Stage) -> None:
+    """What lay ahead of a member who is past due comes later by the time of the dispute, and not a day more."""
+    held = member(stage, plan_of(stage))
+    stage.go_to(held["current_period_end"])
+    stage.advance(DAY)
+    dispute(stage, held["orderId"])
+    stage.advance(DAY)
+    move(stage, held, "suspend")
+    stage.advance(DAY)
+    move(stage, held, "activate")
+    stage.advance(DAY)
+    resolve(stage, held["orderId"], "won")
+    assert at(held["current_period_end"]) + days(3) == at(stage.get_subscription(held["id"])["current_period_end"])
     assert sound(stage)
