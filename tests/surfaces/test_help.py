@@ -71,7 +71,7 @@ TAKES = {
     "snapshots save": f"NAME --description {SANDBOX}",
     "token": f"--scope --expires-in {SANDBOX}",
     "verify": "[URL] --token --write --charges --only --skip --budget --settle --coverage --seed --overlay --header"
-    " --cacert --report --baseline --har --record-har --write-overlay --yes",
+    " --cacert --proxy --report --baseline --har --record-har --write-overlay --yes",
     "wait": f"--timeout --control-key {SERVER}",
     "sandboxes": "COMMAND",
     "sandboxes create": f"[NAME] --scenario --seed --now --ttl --control-key {SERVER}",
