@@ -15,7 +15,7 @@ from .running_server import Target
 
 Option = Callable[[Any], Any]
 Said = str | Callable[[Target, Any], str]
-"""The text of an answer for people: members of the answer stand in braces. Or a function that makes it."""
+"""How an answer is printed: a format string that names its members, or a function that returns the text."""
 
 
 def asking(
@@ -29,8 +29,8 @@ def asking(
 ) -> click.Command:
     """A verb that sends one request, such as `POST /orders/{order}/pay`, and prints what `said` makes of the answer.
 
-    Arguments that the path names stand there, and the others in the body, or the query of a GET. Without `said` the
-    answer is printed as YAML.
+    An argument that the path names replaces its placeholder. A POST sends the others in the body, other methods in the
+    query. Without `said` the answer is printed as YAML.
     """
     method, path = call.split()
 

@@ -1,7 +1,7 @@
 """A customer who comes into a running sandbox with a past: the life of a persona, lived in a copy of what it needs.
 
 The copy has the plans that can be bought and the sandbox's ids, and a clock that goes from the first purchase to the
-sandbox's now. What stands there then is written to the sandbox in one step, as the draft of a request.
+present of the sandbox. The records that it has then are written to the sandbox in one step.
 """
 
 from random import Random

@@ -63,8 +63,8 @@ class Sandbox:
     `seeded_keys` are the ids of the API keys that came with the seed; their secrets depend on the sandbox's `identity`.
     `generation` is no state either: nothing that goes back in time changes it.
     `recorded_clock` is the clock's setting after the newest step, while a running clock shows a later instant. A reset
-    restores `first_settings` and `first_clock`, an instant and whether time stands there; None is as at the server's
-    start.
+    restores `first_settings` and `first_clock`. The clock is an instant (ms) and whether it is frozen, or None for the
+    clock of the server's start.
 
     While it `is_seeding` its past, `declining` has the failure code of each subscription whose next charge is declined,
     and it `raises_events` only once somebody listens.

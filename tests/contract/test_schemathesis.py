@@ -7,9 +7,8 @@ import httpx2
 import pytest
 
 from ..support.live import NO_TLS, Live
-from ..support.short import chosen
 from ..verify.runs import backend
-from .reach import Reach, accepted, operations
+from .reach import Reach, accepted
 from .runner import Run, including, run
 
 pytestmark = pytest.mark.check
@@ -24,13 +23,6 @@ def live(small: Live) -> Live:
 @pytest.fixture(scope="module")
 def contract(live: Live) -> Any:
     return httpx2.get(f"{live.url}/openapi.json", timeout=30, verify=NO_TLS).raise_for_status().json()
-
-
-@pytest.fixture(scope="module", params=[16, pytest.param(1_000, marks=pytest.mark.night)])
-def asked(contract: Any, request: pytest.FixtureRequest) -> dict[str, str]:
-    """Operations by method and path: some of them, and at night all."""
-    ids = {operation["operationId"]: name for name, operation in operations(contract)}
-    return {ids[ident]: ident for ident in chosen(request.param, ids)}
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from stub_server.engine.sandbox import Sandbox
 
 from ..support.live import Live
 from ..support.make import Json
-from ..support.worlds import FIXTURES, world
+from ..support.worlds import world
 
 SEEDS = (42, *range(1, 5))
 NIGHT = range(5, 21)
@@ -19,14 +19,6 @@ TABLES = {
     "Order": "orders", "Subscription": "subscriptions", "Project": "projects", "ApiKey": "api_keys",
     "Webhook": "webhooks", "WebhookLogEntry": "webhook_logs",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def small_busy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("states") / "busy.yaml"
-    text = (FIXTURES / "scenarios" / "busy.yaml").read_text(encoding="utf-8")
-    path.write_text(text.replace("scale: 1\n", "scale: 0.04\n"), encoding="utf-8")
-    return str(path)
 
 
 def state_of(sandbox: Sandbox, schema: str, public: Json) -> str:

@@ -28,14 +28,6 @@ pytestmark = pytest.mark.check
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def small_busy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("scenarios") / "small_busy.yaml"
-    text = (FIXTURES / "scenarios" / "busy.yaml").read_text(encoding="utf-8")
-    path.write_text(text.replace("scale: 1\n", "scale: 0.04\n"), encoding="utf-8")
-    return str(path)
-
-
 SCENARIOS = ("default", "empty", "past_due", "extremes", "busy")
 
 

@@ -138,7 +138,7 @@ def _anew(builder: Builder, resource: Resource, operation: Operation) -> Journey
 
 
 def _sender(builder: Builder, operation: Operation, resource: Resource | None) -> Send:
-    """What sends a body; a record that it creates is deleted, and one that departs is made anew."""
+    """A function that sends a body, deletes what it creates, and makes a record anew after answers that differ."""
     is_creation = resource is not None and operation in resource.creates
 
     def send(body: Any, learns: str, pointer: str, *, group: str = "accepts", is_quiet: bool = False) -> Sent:
