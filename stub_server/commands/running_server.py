@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from ..calls.request import COMMAND
 from .options import LOCAL, Refusing, Unusable, given, show, write_private
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Target:
         # Reading the machine's certificate authorities takes a quarter of a second.
         is_plain = urlsplit(self.server).scheme == "http"
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
-        return httpx2.Client(timeout=TIMEOUT, verify=verify, trust_env=not is_plain)
+        return httpx2.Client(headers={"User-Agent": COMMAND}, timeout=TIMEOUT, verify=verify, trust_env=not is_plain)
 
     @property
     def base(self) -> str:

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from ..calls.request import CONTROL, Request
+from ..calls.request import COMMAND, CONTROL, Request
 from ..calls.server import Server
 from ..calls.target import Target
 from ..contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
@@ -12,6 +12,7 @@ from .answers import Answer
 
 _WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
 OVERHEAD, EACH = 1_000, 80  # bytes of a request besides its messages, and of an id
+_COMMAND = COMMAND.encode()
 _CACHED = 64  # of the newest requests, that are remembered
 _READING = ("GET", "HEAD", "OPTIONS")
 
@@ -38,6 +39,7 @@ class Keeping:
                 return
         if not trace.is_kept:
             return
+        trace.by_command = request.headers.get(b"user-agent") == _COMMAND
         if target.prefix:
             trace.is_prefixed = True
         size = OVERHEAD + 4 * len(trace.path)
