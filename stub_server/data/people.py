@@ -12,7 +12,8 @@ from typing import Any
 
 from faker.providers import BaseProvider
 
-from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits
+from ..domain.cpf import cpf_with_check_digits
+from ..domain.documents import cnpj_with_check_digits
 from ..kernel.record import Body
 from .tables import Shares, pick, plain_ascii, shares, table
 

@@ -14,7 +14,8 @@ import orjson
 from ..contract.document import Document
 from ..contract.schema import Schemas, Validator
 from ..contract.source import Json
-from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits, normalise
+from ..domain.cpf import cpf_with_check_digits
+from ..domain.documents import cnpj_with_check_digits, normalise
 from ..kernel.problem import Detail
 from ..kernel.text import nearest
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from ..calls.request import CONTROL
 from ..contract.document import JSON, Document, Lifecycle, Operation
-from ..domain.documents import cpf_with_check_digits
+from ..domain.cpf import cpf_with_check_digits
 from ..domain.lifecycle import path as way
 from ..domain.orders import items_cents
 from ..http.validation import cast_of

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import orjson
 
 from stub_server.app import create_app
-from stub_server.domain.documents import cpf_with_check_digits
+from stub_server.domain.cpf import cpf_with_check_digits
 from stub_server.engine.history import state_at
 from stub_server.engine.sandbox import Sandbox
 from stub_server.files.lines import state_lines
