@@ -1,10 +1,13 @@
 """Schemas, examples, provenance: every example is valid, every default fits, every property says where it is from."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ..support.contract import document, schemas, violations
+from stub_server.contract.source import read
+
+from ..support.contract import OPENAPI, document, schemas, violations
 from ..support.laws import every
 
 ENTRIES = ["openapi.yaml", "sandbox.yaml"]
@@ -148,14 +151,18 @@ def test_every_component_is_used() -> None:
                 assert used, f"{kind}/{name}"
 
 
-def test_every_file_of_the_folder_is_part_of_a_contract() -> None:
-    from ..support.contract import OPENAPI
-
+def test_every_component_of_the_files_is_part_of_a_contract_and_has_a_name_of_its_own() -> None:
     known = {
         (kind, name) for entry in ENTRIES for kind, found in document(entry).raw["components"].items() for name in found
     }
-    for file in (OPENAPI / "components").glob("*/*.yaml"):
-        assert (file.parent.name, file.stem) in known, f"{file.parent.name}/{file.name} is referred to by nothing"
+    folder = OPENAPI / "components"
+    written = [
+        (file.relative_to(folder).parts[0].removesuffix(".yaml"), name)
+        for file in folder.rglob("*.yaml")
+        for name in read(file)
+    ]
+    assert [] == [each for each in written if each not in known], "nothing refers to them"
+    assert [] == [each for each, count in Counter(written).items() if count > 1]
 
 
 @every(API.operations)
