@@ -1,4 +1,4 @@
-"""Schemas, examples, provenance: every example is valid, every default fits, what the source document shows is marked."""
+"""Schemas, examples, provenance: every example is valid, every default fits, the source is marked."""
 
 import re
 from collections import Counter
