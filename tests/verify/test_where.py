@@ -15,7 +15,7 @@ from stub_server.tools.verify.where import Where
 from ..support.contract import OPENAPI, document
 from .reports import finding, where
 
-GENERATED = {"enum", "x-emitted-by", "parameters"}
+GENERATED = {"enum", "x-emitted-by", "parameters", "headers"}
 """What bundling writes, or puts together of two lists."""
 
 
@@ -26,7 +26,8 @@ def places(node: Any, pointer: str, name: str) -> Iterator[tuple[str, str]]:
             return
         for key, value in node.items():
             yield below(pointer, key), key
-            yield from places(value, below(pointer, key), key)
+            if key != "headers":  # bundling adds most of them
+                yield from places(value, below(pointer, key), key)
     elif isinstance(node, list):
         for number, value in enumerate(node):
             yield from places(value, f"{pointer}/{number}", name)
