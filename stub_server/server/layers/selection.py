@@ -14,9 +14,10 @@ from ..request import ADMIN_KEY, CONTROL, Request
 from ..sandboxes.entry import folded
 from ..server import Server
 from ..target import Target
-from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
+from .access import check_control, is_from_elsewhere
 from .answers import Answer, Layer
 from .hops import NotThere
+from .hosts import OPEN_CONTROL, Hosts
 from .way import HOLDER, REQUEST, TARGET, TOKEN, TRACE, Holder, begin
 
 ABOUT_THE_SERVER = frozenset(f"{CONTROL}/{name}" for name in ("health", "metrics", "ready"))

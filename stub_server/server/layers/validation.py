@@ -315,6 +315,7 @@ def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> J
     node = resolve(node)
     if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
         return {}
+    below = partial(_relied_on, resolve=resolve, depth=depth + 1)
     kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
     if node.get("format") in READ:
         kept["format"] = node["format"]
@@ -324,20 +325,23 @@ def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> J
         kept.pop("enum", None)
     properties = node.get("properties")
     if isinstance(properties, dict):
-        kept["properties"] = {name: _relied_on(member, resolve, depth + 1) for name, member in properties.items()}
+        kept["properties"] = {name: below(member) for name, member in properties.items()}
         for name in stored:
             kept["properties"].get(name, {}).pop("enum", None)
         for name in _MOST.keys() & properties.keys():
-            number = resolve(properties[name])
-            bounds = {"minimum": number.get("minimum"), "maximum": max(_MOST[name], number.get("maximum", inf))}
-            kept["properties"][name] |= bounds
+            kept["properties"][name] |= _bounds(resolve(properties[name]), _MOST[name])
     for name in ("items", "additionalProperties"):
         if isinstance(node.get(name), dict):
-            kept[name] = _relied_on(node[name], resolve, depth + 1)
+            kept[name] = below(node[name])
     for name in ("allOf", "anyOf", "oneOf"):
         if name in node:
-            kept[name] = [_relied_on(member, resolve, depth + 1) for member in node[name]]
+            kept[name] = [below(member) for member in node[name]]
     return kept
+
+
+def _bounds(number: Json, most: float) -> Json:
+    """The bounds of a number, of which a handler can process `most`."""
+    return {"minimum": number.get("minimum"), "maximum": max(most, number.get("maximum", inf))}
 
 
 def _in(operation: Operation, place: str) -> list[Any]:
