@@ -68,7 +68,8 @@ class SandboxSelection:
         request: Request = scope[REQUEST]
         path = request.path if rest is None else rest
         if path.startswith(_OTHERS):  # the server that has this sandbox answers, whichever one the request names
-            return self._open(name, rest, scope, receive, send, path[len(_OTHERS) :].partition("/")[0])
+            other = path[len(_OTHERS) :].partition("/")[0]
+            return self._open(name, rest, scope, receive, send, other=other)
         sandbox = self._sandboxes.choose(name or DEFAULT)
         if sandbox is None or (name is None and b"authorization" in request.headers):
             if rest is not None or name not in (None, DEFAULT) or not (path in _LOCAL or path in self._pages):
@@ -77,7 +78,7 @@ class SandboxSelection:
         return self._go_on(self._target(sandbox, request, rest), scope, receive, send)
 
     async def _open(
-        self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send, other: str = ""
+        self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send, *, other: str = ""
     ) -> Answer:
         request: Request = scope[REQUEST]
         residence = self._residence

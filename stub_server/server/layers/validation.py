@@ -316,20 +316,12 @@ def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> J
     if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
         return {}
     below = partial(_relied_on, resolve=resolve, depth=depth + 1)
-    kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
-    if node.get("format") in READ:
-        kept["format"] = node["format"]
-    # Names of events and scopes are stored as sent; event types and states are looked up, and must exist.
-    source = str(node.get(SOURCE, "event_types"))
-    if source != "event_types" and ":" not in source:
-        kept.pop("enum", None)
-    properties = node.get("properties")
-    if isinstance(properties, dict):
-        kept["properties"] = {name: below(member) for name, member in properties.items()}
+    kept = _relied_on_itself(node)
+    if isinstance(node.get("properties"), dict):
+        kept["properties"] = {name: below(member) for name, member in node["properties"].items()}
         for name in stored:
             kept["properties"].get(name, {}).pop("enum", None)
-        for name in _MOST.keys() & properties.keys():
-            kept["properties"][name] |= _bounds(resolve(properties[name]), _MOST[name])
+        _bound(kept["properties"], node["properties"], resolve)
     for name in ("items", "additionalProperties"):
         if isinstance(node.get(name), dict):
             kept[name] = below(node[name])
@@ -339,9 +331,23 @@ def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> J
     return kept
 
 
-def _bounds(number: Json, most: float) -> Json:
-    """The bounds of a number, of which a handler can process `most`."""
-    return {"minimum": number.get("minimum"), "maximum": max(most, number.get("maximum", inf))}
+def _relied_on_itself(node: Json) -> dict[str, Json]:
+    """What a handler relies on in a value, without its members."""
+    kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
+    if node.get("format") in READ:
+        kept["format"] = node["format"]
+    # Names of events and scopes are stored as sent; event types and states are looked up, and must exist.
+    source = str(node.get(SOURCE, "event_types"))
+    if source != "event_types" and ":" not in source:
+        kept.pop("enum", None)
+    return kept
+
+
+def _bound(kept: dict[str, Json], members: Json, resolve: Callable[[Json], Json]) -> None:
+    """Bound the members that are numbers of which a handler can process so much."""
+    for name in _MOST.keys() & kept.keys():
+        number = resolve(members[name])
+        kept[name] |= {"minimum": number.get("minimum"), "maximum": max(_MOST[name], number.get("maximum", inf))}
 
 
 def _in(operation: Operation, place: str) -> list[Any]:

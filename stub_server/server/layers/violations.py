@@ -75,6 +75,7 @@ _COUNTED = {
     "maxProperties": ("has more than", "field"),
 }
 _SENTENCES = {
+    "required": "This field is required.",
     "minProperties": "Send at least one field.",
     "uniqueItems": "{} has the same item twice.",
     "not": "The contract does not allow these fields together. Leave one of them out.",
@@ -174,8 +175,6 @@ def _message(error: Any, schema: Mapping[str, Any]) -> str:
     """What is wrong with a value, and what to send, in a sentence. `schema` is the contract's at its place."""
     kind, value = error.kind, shown(error.instance)
     match kind.name:
-        case "required":
-            return "This field is required."
         case "type":
             return f"{value} has the wrong type: send {_types(_names(error), error.instance)}."
         case "format":
@@ -184,11 +183,11 @@ def _message(error: Any, schema: Mapping[str, Any]) -> str:
             return f"{value} {_form(error, schema)}"
         case "enum":
             return f"{value} is not one of {_options(error.instance, list(kind.options))}"
-        case "multipleOf":
-            return f"{value} is not a multiple of {kind.multiple_of}."
     if kind.name in _COUNTED:
         comparison, noun = _COUNTED[kind.name]
         return f"{value} {comparison} {counted(kind.limit, noun)}."
+    if kind.name == "multipleOf":
+        return f"{value} is not a multiple of {kind.multiple_of}."
     if kind.name in _BOUNDS:
         return f"{value} {_BOUNDS[kind.name]} {kind.limit}."
     return _SENTENCES.get(kind.name, "{} does not satisfy {} of the contract.").format(value, kind.name)
