@@ -14,16 +14,16 @@ from pkgutil import iter_modules
 from flask import Flask, Response, abort, render_template, request
 from markupsafe import Markup, escape
 
-from ..calls.request import CONTROL
 from ..contract.document import Document, Operation
-from ..guide.guide import Guide, Page
-from ..guide.markdown import parsed, rendered, sections
-from ..http.routing import DOCS
+from ..server.layers.routing import DOCS
+from ..server.request import CONTROL
 from ..settings import Settings
 from ..version import __version__
 from .attempt import Attempt
 from .client import ASKED
 from .filters import FILTERS
+from .guide.guide import Guide, Page
+from .guide.markdown import parsed, rendered, sections
 from .guide_pages import guide, guide_page
 from .leaves import Leaves, operation_text
 from .pay_pages import payers

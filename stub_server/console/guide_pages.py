@@ -3,7 +3,7 @@
 from flask import Blueprint, Response, jsonify, render_template, request, send_from_directory
 from markupsafe import Markup, escape
 
-from ..guide.guide import Page, marked, unmarked
+from .guide.guide import Page, marked, unmarked
 from .pages import GUIDE
 from .programs import HTML, JSON, addressed, lost, markdown, wanted
 from .shell import contracts

@@ -10,12 +10,12 @@ from http.client import responses
 from shlex import quote
 from typing import Any
 
-from ..calls.request import CONTROL
 from ..contract.document import JSON, Document, Operation
 from ..contract.source import Json
-from ..guide.guide import Entry
+from ..server.request import CONTROL
 from .attempt import Attempt
 from .fields import Row
+from .guide.guide import Entry
 from .sheet import Part, Sheet
 
 MOST = 4_800

@@ -5,8 +5,8 @@ from typing import Any
 
 from flask import Blueprint, Response, jsonify, make_response, request
 
-from ..calls.request import CONTROL
-from ..http.routing import DOCS
+from ..server.layers.routing import DOCS
+from ..server.request import CONTROL
 from .client import ASKED
 from .shell import contracts
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from stub_server.calls.request import CONTROL as BELOW
 from stub_server.contract.document import Document, Operation
+from stub_server.server.request import CONTROL as BELOW
 
 from .contract import API, CONTROL
 from .writing import code, codes, page, table
