@@ -1,13 +1,14 @@
 """What programs read: `/llms.txt`, the guide in one file, the index as JSON, and answers by what `Accept` names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from flask import Blueprint, Response, jsonify, make_response, request
+from flask import Blueprint, Response, jsonify, make_response, render_template, request
 
 from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
 from .client import ASKED
+from .guide.guide import Page
 from .shell import contracts
 
 HTML, MARKDOWN, JSON = "text/html", "text/markdown", "application/json"
@@ -76,7 +77,7 @@ def addressed(text: str, address: str, escape: Callable[[str], Any] = str) -> st
 @programs.get("/llms.txt")
 def llms() -> Response:
     """Where a program that knows only the address begins."""
-    return _plain("\n".join(_llms()))
+    return _plain(_llms())
 
 
 @programs.get("/llms-full.txt")
@@ -132,7 +133,7 @@ def index() -> Response:
 
 def front_text() -> Response:
     """The front page as Markdown."""
-    return markdown("\n".join(_llms()))
+    return markdown(_llms())
 
 
 def _plain(text: str) -> Response:
@@ -141,54 +142,24 @@ def _plain(text: str) -> Response:
     return answer
 
 
-def _llms() -> Iterator[str]:
-    known, prefix = contracts(), request.script_root
-    url, api, control = known.url + prefix, known.api.operations, known.control.operations
-    yield _BEGIN.format(
-        url=url, prefix=prefix, operations=len(api), controls=len(control), events=len(known.api.events)
+def _llms() -> str:
+    known, guide = contracts(), contracts().guide
+    contents = [
+        (heading, [(page, _about(page)) for page in pages if not page.address.startswith(_NOT_LISTED)])
+        for heading, pages in guide.contents
+    ]
+    return render_template(
+        "llms.txt",
+        server=known.url,
+        url=known.url + request.script_root,
+        prefix=request.script_root,
+        operations=len(known.api.operations),
+        controls=len(known.control.operations),
+        events=len(known.api.events),
+        contents=contents,
     )
-    for heading, pages in known.guide.contents:
-        listed = [page for page in pages if not page.address.startswith(_NOT_LISTED)]
-        if listed:
-            yield f"\n## {heading}\n"
-        for page in listed:
-            about = known.guide.about[page.address]
-            about = about if len(about) <= _LONGEST else f"{about[:_LONGEST].rpartition(' ')[0]} …"
-            yield f"- [{page.title}]({prefix}/guide/{page.address}.md): {about}"
-    yield ""
 
 
-_BEGIN = """\
-# Membership sandbox
-
-> A stateful sandbox of the Membership Commerce Service API: {operations} operations that sell memberships by PIX,
-> {controls} controls below `/_sandbox` that do what a payer, a bank or time would do, {events} webhook events. Bad
-> requests get one JSON shape with `code`, `message` and `details`; no money moves.
-
-Base URL: {url}. Below `{url}/s/NAME` you have a sandbox of your own, with its own data, clock and keys.
-
-## The calls that matter
-
-```sh
-curl -s {url}/_sandbox/credentials   # "jwt" is the token; "sample" has projectId, planId, customerId
-curl -s {url}/v2/orders/pix -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{{
-  "projectId": "…", "planId": "…", "totalAmount": 49.9,
-  "items": [{{"description": "Plano", "quantity": 1, "amount": 49.9}}],
-  "customer": {{"name": "Ana Lima", "email": "ana@example.com", "document": "529.982.247-25"}}}}'
-curl -s -X POST {url}/_sandbox/orders/ORDER_ID/pay   # answers the paid order and its subscriptionId
-curl -s {url}/_sandbox/clock/advance -H 'Content-Type: application/json' -d '{{"days": 31}}'
-curl -s {url}/_sandbox/requests/REQUEST_ID/explain   # why it was refused, and what would succeed
-```
-
-Webhooks: create one with `"url": "{url}/_sandbox/inbox/NAME"` and read what arrives, with the verdict on its
-signature, at `GET /_sandbox/inbox/NAME`.
-
-## Pages
-
-- [Any operation, control, error code or event by its name]({prefix}/docs/createPixOrder.md): `/docs/NAME.md`
-- [One operation as OpenAPI]({prefix}/openapi.json?operationId=createPixOrder): also `?tag=Orders`; controls at
-  `/_sandbox/openapi.json`
-- [All operations]({prefix}/guide/reference/operations.md), [controls]({prefix}/guide/reference/controls.md),
-  [error codes]({prefix}/guide/reference/errors.md), [events]({prefix}/guide/reference/events.md)
-- [Search]({prefix}/guide?q=refund): with `Accept: application/json`, sections with five lines and an address each
-- [The guide in one file]({prefix}/llms-full.txt)"""
+def _about(page: Page) -> str:
+    text = contracts().guide.about[page.address]
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rpartition(' ')[0]} …"

@@ -44,7 +44,7 @@ def scopes() -> str:
     return page(
         "Scopes",
         """A credential has scopes; an operation requires one. Without it the answer is 403
-        [`insufficient_scope`](errors.md#insufficient_scope).
+        `insufficient_scope`.
         [API keys](../api.md#create-an-api-key-with-fewer-scopes) have the scopes that you choose; a token
         has all.""",
         *map(_scope, API.scopes),
