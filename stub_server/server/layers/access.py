@@ -64,8 +64,9 @@ _COMMON = (
 MOST_HEADERS = 100
 MOST_QUERY_MEMBERS = 1_000
 """Bounds of a request that are checked before anything reads its headers and query one by one."""
-VARY = (b"vary", b"Origin")
-"""On every response, with or without an Origin: a cache must not give one origin's response to another."""
+VARY = (b"vary", b"Origin, Accept, Accept-Encoding")
+"""On every response, with or without an Origin: a cache must not give one origin's response to another, nor a page to
+a program that asks for Markdown, nor a packed contract to one that cannot unpack it."""
 
 
 class Hosts:
