@@ -1,4 +1,8 @@
-"""What views ask: controls and operations of this server, each a request through every layer that others pass."""
+"""What views ask: controls and operations of this server, each a request through every layer that others pass.
+
+A view has no rules of its own. What only reads is not kept in the journal, not limited and not made to fail; what
+changes something is a request like any other.
+"""
 
 from __future__ import annotations
 
