@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
+from .calls.metrics import Requests
 from .calls.request import CONTROL
 from .calls.server import Server, Waiting
 from .calls.tokens import Tokens
@@ -146,6 +147,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         tokens,
         courier,
         Explainer(Mender(document, schemas), Rehearsal(lambda: app)).explain,
+        Requests([*document.operations, *control.operations]),
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,

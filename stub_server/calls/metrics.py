@@ -1,11 +1,11 @@
 """The metrics of a server: counts of its requests, and the text that Prometheus reads."""
 
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from ..domain.deliveries import ERRORS
 from ..engine.journal import Trace
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 MEDIA = b"text/plain; version=0.0.4; charset=utf-8"
 BOUNDS = (250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000)
 """µs at which the buckets of latencies end."""
+CLASSES = {0: "none", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
+"""Classes of statuses by their first digit, 0 without an answer."""
 _MICRO = 1_000_000
 _ENDS = [*(str(end / _MICRO) for end in BOUNDS), "+Inf"]
 
@@ -21,13 +23,15 @@ _ENDS = [*(str(end / _MICRO) for end in BOUNDS), "+Inf"]
 class Requests:
     """Counts the requests of a server by operation and class of status."""
 
-    def __init__(self) -> None:
-        self.counts: dict[str | None, dict[int, list[int]]]
-        self.counts = defaultdict(lambda: defaultdict(lambda: [0] * (len(BOUNDS) + 2)))
-        """Requests by bucket, and last their µs; by operation id and the status' first digit, 0 without an answer."""
+    def __init__(self, operations: Iterable[str]) -> None:
+        self.counts = {name: {status: [0] * (len(BOUNDS) + 2) for status in CLASSES} for name in ("", *operations)}
+        """Requests by bucket, and last their µs; by operation id and class of status.
+
+        All begin at 0: Prometheus sees no increase in a series that appears with its first count.
+        """
 
     def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
-        counts = self.counts[trace.operation][trace.status // 100]
+        counts = self.counts[trace.operation or ""][trace.status // 100]
         counts[bisect_left(BOUNDS, trace.micros)] += 1
         counts[-1] += trace.micros
 
@@ -59,10 +63,9 @@ def _present(server: "Server") -> Iterator[Any]:
     latencies = Histograms(
         "stub_request_duration_seconds", "Time from a request to the end of its answer.", labels=["operation"]
     )
-    for operation, by_status in server.requests.counts.items():
-        name = operation or ""
+    for name, by_status in server.requests.counts.items():
         for status, counts in by_status.items():
-            answers.add_metric([name, f"{status}xx" if status else "none"], sum(counts[:-1]))
+            answers.add_metric([name, CLASSES[status]], sum(counts[:-1]))
         *in_all, micros = map(sum, zip(*by_status.values(), strict=True))
         latencies.add_metric([name], list(zip(_ENDS, map(float, accumulate(in_all)), strict=True)), micros / _MICRO)
     yield answers
@@ -71,8 +74,9 @@ def _present(server: "Server") -> Iterator[Any]:
     steps = sandboxes.default.log.budget.steps
     yield Counters("stub_steps", "Steps recorded in all sandboxes.", steps)
     sent = Counters("stub_deliveries", "Webhook attempts sent, by result.", labels=["result"])
-    for result, count in (server.courier.sender.results + server.courier.abroad.results).items():
-        sent.add_metric([result], count)
+    results = server.courier.sender.results, server.courier.abroad.results
+    for result in ("delivered", *ERRORS):
+        sent.add_metric([result], sum(counts[result] for counts in results))
     yield sent
     yield Gauge("stub_store_lag_seconds", "Age of the oldest change that is not stored.", persistence.lag)
     if persistence.lease is not None:
