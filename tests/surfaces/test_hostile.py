@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from stub_server.domain.deliveries import Delivery
 from stub_server.engine.step import Saved
-from stub_server.events.sender import Delivery
 from stub_server.settings import Settings
 
 from ..support import forge

@@ -1,0 +1,98 @@
+"""The verbs that need no server: `init` and `check`; exit codes 0 fine, 1 faults, 2 usage."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from ..core.text import printable
+from .options import Unusable, UserPath, of_overlays, verb
+
+TOOLS: Mapping[str, Sequence[str]] = {
+    "compose": ["compose"],
+    "github-actions": ["github-actions"],
+    "playwright": ["typescript", "playwright"],
+    "pytest": ["pytest"],
+    "schemathesis": ["schemathesis"],
+    "vitest": ["typescript", "vitest"],
+}
+"""By tool the folders of `fixtures/init/` whose files are written."""
+
+
+@click.command()
+@click.argument("tool", metavar="TOOL", type=click.Choice(sorted(TOOLS)))
+@click.argument("folder", type=UserPath(file_okay=False), default=Path("."))
+def init(tool: str, folder: Path) -> None:
+    """Write first tests, settings or a workflow for TOOL to FOLDER.
+
+    \b
+    TOOL is one of compose, github-actions, playwright, pytest, schemathesis
+    and vitest.
+
+    The first lines of each file say how to use it. No file is overwritten. A file that already has the same content
+    stays as it is.
+    """
+    from ..app import data_dir
+
+    sources = [data_dir("fixtures") / "init" / name for name in TOOLS[tool]]
+    files = {
+        folder / file.relative_to(source): file.read_bytes()
+        for source in sources
+        for file in sorted(source.rglob("*"))
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    try:
+        new = [target for target in files if not os.path.lexists(target)]
+        other = [str(t) for t in files if t not in new and (t.is_symlink() or t.read_bytes() != files[t])]
+        if other:
+            raise Unusable(f"{', '.join(other)} exists already. Remove it, or name another folder and copy from there.")
+        for target in new:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as file:  # follows no link that somebody puts there meanwhile
+                file.write(files[target])
+            click.echo(target)
+        if not new:
+            click.echo("Every file is there already.")
+    except OSError as error:
+        raise Unusable(f"{error.filename}: {error.strerror}.") from None
+
+
+@verb()
+@of_overlays
+def check(overlays: tuple[Path, ...]) -> None:
+    """Check the contract, with overlays, against OpenAPI 3.0.
+
+    Exit code 1 for every fault of the contract: no server starts with it. An example that does not fit its schema is a
+    warning, and so is the scenario default if its records do not fit.
+    """
+    from ..app import contracts, create_app
+    from ..contract import checks
+    from ..contract.formats import formats
+    from ..contract.source import ContractError
+    from ..data.files import ScenarioError
+    from ..domain.documents import is_document_here, is_document_unchecked
+    from ..settings import Settings
+
+    try:
+        loaded = document, control, shipped, named = contracts(overlays)
+        if shipped is None:  # else that is done
+            named.refuse(checks.faults(document, document))
+        named.refuse(checks.faults(control, control))
+        of_requests = formats(is_document_here, is_document_unchecked)
+        for warning in checks.unfit_examples(document, of_requests):
+            click.echo(f"Warning: {printable(str(named.named(warning)))}", err=True)
+        if overlays:
+            try:
+                create_app(Settings(overlays=overlays), loaded)
+            except ScenarioError as error:  # a fault of the data, not of the contract
+                click.echo(f"Warning: the scenario default does not start: {printable(str(error))}", err=True)
+    except ContractError as error:
+        for fault in str(error).split("\n"):
+            click.echo(f"Error: {printable(fault)}", err=True)
+        sys.exit(1)
+    api, controls = len(document.operations), len(control.operations)
+    click.echo(f"The contract is valid OpenAPI 3.0: {api} operations, and {controls} of the control surface.")

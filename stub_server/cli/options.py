@@ -1,0 +1,207 @@
+"""What verbs share: options and their types, errors with exit codes, printing, and files."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ..core.text import json_text, printable, printable_lines
+
+LOCAL = "http://127.0.0.1:4600"
+_NAME = "stub-server"
+SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Refusing(click.ClickException):
+    """The request is refused: exit code 1."""
+
+    def format_message(self) -> str:
+        """The message, escaped: it may quote other people's text."""
+        return printable_lines(self.message)
+
+
+class Unusable(Refusing):
+    """The input cannot be used, or no server answers: exit code 2."""
+
+    exit_code = 2
+
+
+# -- types of options
+
+
+class Number(click.IntRange):
+    name = "integer"  # click's own name is "integer range"
+
+
+def url_with_query(text: str) -> str:
+    """An absolute http address that a client can call."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good or parts.fragment:
+        raise click.BadParameter(f"{text!r} is not an address, such as https://sandbox.example.com.")
+    return text
+
+
+def url(text: str) -> str:
+    """The same without a query, as paths are added to it."""
+    if "?" in text:
+        raise click.BadParameter(f"{text!r} has a query: give an address such as https://sandbox.example.com.")
+    return url_with_query(text)
+
+
+class UserPath(click.Path):
+    """A path as users write it: `~` is their home, quoted or not."""
+
+    def __init__(self, **what: Any) -> None:
+        super().__init__(path_type=Path, **what)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Expand `~`. An empty path would be the current directory."""
+        if not value:
+            self.fail("the path is empty.", param, ctx)
+        return super().convert(os.path.expanduser(value), param, ctx)
+
+
+EXISTING = UserPath(exists=True, dir_okay=False, readable=True)
+EXISTING_OR_STDIN = UserPath(exists=True, dir_okay=False, readable=True, allow_dash=True)
+
+
+def variable_of(option: click.Parameter, context: click.Context) -> str | None:
+    """The environment variable that the value of an option comes from; None if it comes from elsewhere."""
+    if context.get_parameter_source(str(option.name)) is not click.core.ParameterSource.ENVIRONMENT:
+        return None
+    return str(option.envvar or f"{context.auto_envvar_prefix}_{str(option.name).upper()}")
+
+
+# -- printing
+
+
+def table(head: str, rows: Iterable[Sequence[Any]]) -> str:
+    """Rows in columns under the words of `head`. None is shown as `-`."""
+    lines = [head.split(), *([printable(_cell(value)) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):  # an amount
+        return f"{value:.2f}"
+    return "-" if value is None else str(value)
+
+
+def yaml_text(value: Any) -> str:
+    """A value for people who read all of it."""
+    import yaml
+
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120).rstrip()
+
+
+def show(answer: Any, text: str, *, as_json: bool) -> None:
+    """Print an answer as JSON, or its text for people."""
+    click.echo(json_text(answer) if as_json else printable_lines(text))
+
+
+# -- files
+
+
+def read_file(file: Path) -> bytes:
+    """The bytes of a file, `-` for standard input. Raises Unusable."""
+    import sys
+
+    try:
+        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise Unusable(f"{file}: {error.strerror or error}.") from None
+
+
+def json_argument(text: str, what: str) -> dict[str, Any]:
+    """The JSON object that an argument is, or names: @FILE, or - for standard input. Raises UsageError, Unusable."""
+    import json
+
+    is_file = text == "-" or text.startswith("@")
+    try:
+        value = json.loads(read_file(Path(os.path.expanduser(text.removeprefix("@")))) if is_file else text)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # it can be sent
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise click.UsageError(f"{what}. Give JSON, @FILE for JSON in a file, or - for standard input.")
+    return value
+
+
+def write_private(file: Path, data: bytes) -> None:
+    """Write a file that only its owner can read, since it may have keys; `-` is standard output. Raises Unusable."""
+    import stat
+    import sys
+
+    if str(file) == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            if stat.S_ISREG(os.fstat(out.fileno()).st_mode):  # an existing file, and not a device such as /dev/null
+                os.chmod(file, 0o600)
+            out.write(data)
+    except OSError as error:
+        raise Unusable(f"{file}: {error.strerror or error}.") from None
+
+
+# -- how the command is called
+
+
+def command() -> str:
+    """How a shell calls this command: by its name if the shell finds it, else as a module."""
+    import shlex
+    import shutil
+    import sys
+
+    return _NAME if shutil.which(_NAME) else f"{shlex.quote(sys.executable)} -m stub_server"
+
+
+# -- options
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given, as a body or a query; a flag that is not set is none."""
+    return {name: value for name, value in options.items() if value is not None and value is not False}
+
+
+def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+verb = partial(click.command, context_settings=SETTINGS)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def output_option(ending: str) -> Callable[[F], F]:
+    """The option for the file that a verb writes; its name is else that of the sandbox with this ending."""
+    return click.option(
+        "--output",
+        "-o",
+        type=UserPath(dir_okay=False, writable=True, allow_dash=True),
+        metavar="FILE",
+        help=f"File to write, - for standard output. Default: SANDBOX.{ending}.",
+    )
+
+
+def overlay_option(text: str) -> Callable[[F], F]:
+    return click.option("--overlay", "overlays", type=EXISTING, multiple=True, envvar="STUB_OVERLAY", help=text)
+
+
+of_overlays = overlay_option("OpenAPI Overlay to apply; repeatable.")

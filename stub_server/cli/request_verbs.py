@@ -1,0 +1,153 @@
+"""The verbs `requests` and `explain`: the requests that a sandbox received, and why one was refused."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from .asking import asking, downloading, group, listing
+from .options import Number, json_argument, verb, with_options, yaml_text
+from .running_server import Refused, Target, asks_sandbox
+
+_PAGE = 100
+_filters = with_options(
+    click.option("--operation", "operationId", metavar="NAME", help="Only requests to this operationId."),
+    click.option("--method", metavar="METHOD", help="Only requests of this method."),
+    click.option("--path", metavar="GLOB", help="Only requests whose path matches, without the sandbox's prefix."),
+    click.option("--status", metavar="404|4xx", help="Only requests with this status."),
+    click.option("--code", metavar="CODE", help="Only requests refused with this error code."),
+    click.option("--caller", metavar="ID|KIND", help="Only of this API key, user or merchant, or kind of caller."),
+    click.option("--since", metavar="ISO8601", help="Only from this instant of the sandbox clock on."),
+    click.option("--until", metavar="ISO8601", help="Only up to this instant of the sandbox clock."),
+    click.option("--contains", metavar="TEXT", help="Only with this text in path, query or a body."),
+    click.option("--control", is_flag=True, help="Also requests to /_sandbox."),
+)
+"""The options that select requests, by the names of the query."""
+Body = dict[str, Any]
+
+
+@verb("show")
+@click.argument("ident", metavar="ID|last")
+@asks_sandbox
+def show_request(target: Target, ident: str) -> None:
+    """Show a request with its answer, what it did and how to send it again.
+
+    ID is the X-Request-Id of its answer; last is the newest request to the API.
+    """
+    found = _one(target, ident, 1, lambda _: True)
+    if found is None:
+        raise click.ClickException("the journal has no requests to the API.")
+    target.show(found, _request_text(found["request"], target.flags))
+
+
+@verb("verify")
+@click.argument("expected", metavar="JSON|@FILE|-")
+@asks_sandbox
+def verify_requests(target: Target, expected: str) -> None:
+    """Check the requests against an expectation, as POST /_sandbox/requests/verify takes it.
+
+    Give JSON such as '{"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}', @FILE for JSON in a
+    file, or - for standard input. Exit code 1 if the expectation fails, with the nearest requests, or if it names an
+    operation or a method that does not exist.
+    """
+    body = json_argument(expected, "The expectation is not a JSON object")
+    try:
+        report = target.control("POST", "/requests/verify", json=body)
+    except Refused as error:
+        if error.code != "verification_failed":
+            raise
+        report = error.body
+    for warning in report["warnings"]:
+        click.echo(f"Warning: {warning}", err=True)
+    target.show(report, yaml_text(report))
+    sys.exit(0 if report["ok"] else 1)
+
+
+@verb()
+@click.argument("ident", metavar="ID|last")
+@asks_sandbox
+def explain(target: Target, ident: str) -> None:
+    """Explain a rejected request and suggest a fix.
+
+    The fix is the nearest request that succeeds, ready to paste.
+
+    ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1 if there is no such request, or none
+    that succeeds; 2 if no sandbox answers.
+    """
+    answer = _one(target, ident, _PAGE, lambda request: (request["status"] or 0) >= 400)
+    if answer is None:
+        raise click.ClickException(f"none of the newest {_PAGE} requests was refused.")
+    found = answer["request"]["explanation"]
+    target.show(found, _explanation_text(answer["request"]))
+    sys.exit(1 if found is not None and found["nearest"] is None else 0)
+
+
+def _one(target: Target, ident: str, limit: int, is_wanted: Callable[[Body], bool]) -> Body | None:
+    """A request whole, by its id; for `last` the newest one that is wanted, or None."""
+    wanted: str | None = ident
+    if ident == "last":
+        newest = target.control("GET", "/requests", params={"limit": limit})["requests"]
+        wanted = next((request["id"] for request in newest if is_wanted(request)), None)
+    return None if wanted is None else target.control("GET", f"/requests/{quote(wanted, safe='')}")
+
+
+# -- texts for people
+
+
+def _request_text(request: Body, flags: str) -> str:
+    """A request with its answer and what it did; `flags` name its sandbox."""
+    parts = [yaml_text({name: value for name, value in request.items() if name not in ("curl", "explanation")})]
+    if request["explanation"] is not None:
+        advice = f"`stub-server explain {request['id']}{flags}` shows the nearest request that succeeds."
+        parts.append(f"{request['explanation']['summary']}\n{advice}")
+    if request["curl"] is not None:
+        parts.append(request["curl"])
+    return "\n\n".join(parts)
+
+
+def _explanation_text(request: Body) -> str:
+    head = f"{request['method']} {request['path']} was answered {request['status']}"
+    found = request["explanation"]
+    if found is None:
+        return f"{head}: it was accepted."
+    nearest = found["nearest"] or {"changes": [], "curl": "No request was found that succeeds."}
+    reasons = {name: found[name] for name in ("contract", "rule", "state") if found[name] is not None}
+    reasons["changes"] = nearest["changes"]
+    title = f"{head} {request['code'] or ''} ({request['id']})"
+    return f"{title}\n{found['summary']}\n\n{yaml_text(reasons)}\n\n{nearest['curl']}"
+
+
+VERBS = (
+    group(
+        "requests",
+        "List, show, verify and delete the requests that a sandbox received.",
+        listing(
+            "list",
+            "requests",
+            "id at method status code operationId path",
+            "List requests, the newest first.",
+            click.option("--limit", type=Number(1), default=20, help="Maximum number of requests."),
+            _filters,
+        ),
+        show_request,
+        downloading(
+            "har",
+            "/requests.har",
+            "application/har+json",
+            "har",
+            "Write requests to a file as an HTTP archive (HAR 1.2), the oldest first.",
+            _filters,
+        ),
+        verify_requests,
+        asking(
+            "clear",
+            "DELETE /requests",
+            "Delete every request from the journal. Their changes remain.",
+            said="Every request is deleted.",
+        ),
+    ),
+    explain,
+)
+"""All of them, for the command."""

@@ -1,0 +1,192 @@
+"""A client of a running server: the control surface and the API of one sandbox, over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import cached_property, wraps
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+import click
+
+from .options import LOCAL, F, Refusing, Unusable, given, json_option, show, url, with_options, write_private
+
+if TYPE_CHECKING:
+    import httpx2
+
+TIMEOUT = 60.0  # seconds: a certification takes up to half of them
+_PAGE = 100
+
+
+class Away(Unusable):
+    """No server answers, or one that is no sandbox."""
+
+
+class Refused(Refusing):
+    """The server refused the request. Message, code and body are the server's."""
+
+    def __init__(self, message: str, code: str | None, body: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code, self.body = code, dict(body or {})
+
+
+class Target:
+    """The sandbox of a server that a verb asks, and how the verb prints. Every request raises Away and Refused.
+
+    Unless it `may_be_new`, the first request checks that the sandbox exists, without creating it.
+    """
+
+    def __init__(self, server: str, sandbox: str, headers: Mapping[str, str], *, as_json: bool) -> None:
+        """`headers` are sent to the control surface: they have a key."""
+        self.server, self.sandbox, self.as_json, self._headers = server, sandbox, as_json, headers
+        self.may_be_new = False
+
+    def __enter__(self) -> Target:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if "_client" in vars(self):  # something was asked
+            self._client.close()
+
+    @cached_property
+    def _client(self) -> httpx2.Client:
+        import ssl
+
+        import httpx2
+
+        # Reading the machine's certificate authorities takes a quarter of a second.
+        is_plain = urlsplit(self.server).scheme == "http"
+        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
+        return httpx2.Client(timeout=TIMEOUT, verify=verify, trust_env=not is_plain)
+
+    @property
+    def base(self) -> str:
+        return f"{self.server.rstrip('/')}/s/{quote(self.sandbox, safe='')}"
+
+    @property
+    def flags(self) -> str:
+        """The flags with which another command asks the same sandbox, with a space before each."""
+        flags = "" if self.server == LOCAL else f" --server {self.server}"
+        return flags if self.sandbox == "default" else f"{flags} --sandbox {self.sandbox}"
+
+    def show(self, answer: Any, text: str) -> None:
+        show(answer, text, as_json=self.as_json)
+
+    def control(self, method: str, path: str, **options: Any) -> Any:
+        """The body of an answer of the control surface."""
+        return self._body_of(self._control(method, path, **options))
+
+    def every(self, member: str, most: int = sys.maxsize, **query: Any) -> dict[str, list[Any]]:
+        """A list of the control surface, of all pages, or its first entries."""
+        found: list[Any] = []
+        for page in count(1):
+            asked = given(**query) | {"limit": min(most, _PAGE), "page": page}
+            answer = self.control("GET", f"/{member}", params=asked)
+            found += answer[member]
+            if len(found) >= most or not answer["pagination"]["has_next"]:
+                break
+        return {member: found[:most]}
+
+    def api(self, path: str, **options: Any) -> Any:
+        """The body of an answer of the API to a GET by the seeded merchant."""
+        headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
+        return self._body_of(self._send("GET", self.base + path, headers=headers, **options))
+
+    def download(self, path: str, query: Mapping[str, Any], media: str, output: Path | None, ending: str) -> None:
+        """Write a file of a media type from the control surface, called like the sandbox if there is no `output`."""
+        response = self._control("GET", path, params=query)
+        if response.headers.get("content-type") != media:
+            self._body_of(response)  # raises for a refusal
+            raise self._foreign()
+        data, file = response.content, output or Path(f"{self.sandbox}.{ending}")
+        write_private(file, data)
+        if str(file) != "-":
+            written = {"sandbox": self.sandbox, "file": str(file), "bytes": len(data)}
+            self.show(written, f"{file} is written from the sandbox {self.sandbox}: {len(data):,} bytes.")
+
+    def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        from ..engine.sandbox import DEFAULT
+
+        if not self.may_be_new and self.sandbox != DEFAULT:
+            self.may_be_new = True
+            try:
+                self.control("GET", "/clock")
+            except Refused as refusal:
+                if refusal.code != "sandbox_not_found":
+                    raise
+                advice = "`stub-server sandboxes list` lists the sandboxes, `stub-server sandboxes create` creates one."
+                raise Refused(f"{refusal.message} {advice}", refusal.code) from None
+        headers = {**self._headers, **options.pop("headers", {})}
+        return self._send(method, f"{self.base}/_sandbox{path}", headers=headers, **options)
+
+    def _send(self, method: str, url: str, **options: Any) -> httpx2.Response:
+        import httpx2
+
+        try:
+            return self._client.request(method, url, **options)
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            why = str(error) or type(error).__name__
+            where = self.server.rstrip("/")
+            raise Away(
+                f"no sandbox answers at {where} ({why}). Start one with stub-server, or give --server."
+            ) from None
+
+    def _foreign(self) -> Away:
+        return Away(f"the server at {self.server} is not a compatible sandbox. Give another --server.")
+
+    def _body_of(self, response: httpx2.Response) -> Any:
+        try:
+            body = None if response.status_code == 204 else response.json()
+        except ValueError:
+            raise self._foreign() from None
+        if response.is_success and not response.headers.get("x-request-id", "").startswith("req_"):
+            raise self._foreign()
+        if response.is_success:
+            return body
+        refusal = body if isinstance(body, dict) else {}
+        code = refusal.get("code")
+        message = str(refusal.get("message", f"{self.server} answered {response.status_code}."))
+        if response.status_code >= 500:
+            raise Away(message)
+        if code == "admin_key_required" and "X-Sandbox-Control-Key" not in self._headers:
+            raise Refused("the server needs a key: give --admin-key, or --control-key where the command has it.", code)
+        reasons = [str(detail.get("message")) for detail in refusal.get("details", ())]
+        raise Refused("\n  ".join([message, *(reasons if len(reasons) > 1 else ())]), code, refusal)
+
+
+_SERVER = click.option("--server", type=url, metavar="URL", default=LOCAL, help="The running server.")
+_SANDBOX = click.option("--sandbox", default="default", help="The sandbox to use.")
+_ADMIN_KEY = click.option("--admin-key", metavar="KEY", help="The server's admin key, if it has one.")
+_CONTROL_KEY = click.option("--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key.")
+
+
+def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def called(
+            *,
+            server: str,
+            admin_key: str | None,
+            as_json: bool,
+            sandbox: str = "default",
+            control_key: str | None = None,
+            **others: Any,
+        ) -> Any:
+            headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
+            if control_key is not None:
+                headers = {"X-Sandbox-Control-Key": control_key}
+            with Target(server, sandbox, headers, as_json=as_json) as target:
+                return command(target, **others)
+
+        return with_options(*options, json_option)(called)  # type: ignore[return-value]
+
+    return decorate
+
+
+asks_sandbox = _asks(_SERVER, _SANDBOX, _ADMIN_KEY, _CONTROL_KEY)
+"""The options of a verb that asks a sandbox; the verb gets a Target."""
+asks_server = _asks(_SERVER, _ADMIN_KEY, _CONTROL_KEY)
+"""The same for requests about the whole server, or about a sandbox that the verb names."""

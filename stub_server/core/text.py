@@ -1,0 +1,102 @@
+"""Texts: words for people, patterns with `*` and `?`, and host names that mean this machine."""
+
+import re
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from fnmatch import translate
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
+
+SAFE_IN_PATHS = "/:@!$&'()*+,;=~-._"  # what a path may have besides letters and digits
+_LONGEST_GUESSED = 64
+_HEADER_SAFE = re.compile(r"[A-Za-z0-9_.\[\]-]{1,40}").fullmatch
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 place`, `2,000 places`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def nearest(word: str, known: Sequence[str]) -> str | None:
+    """The most similar known word, or None."""
+    if len(word) > _LONGEST_GUESSED:
+        return None
+    by_fold = {name.lower().replace("_", ""): name for name in known}
+    found = get_close_matches(word.lower().replace("_", ""), by_fold, 1, 0.7)
+    return by_fold[found[0]] if found else None
+
+
+def warning_of(kind: str, name: str, known: str | None = None) -> str:
+    """A warning about an unknown name; `known` is the one that it probably is."""
+    return f"{kind}:{name if _HEADER_SAFE(name) else 'unnamed'}" + (f";nearest={known}" if known else "")
+
+
+LONGEST = 1_024
+"""Characters of a text that a pattern is matched with: a hundred patterns over a long header would delay others."""
+
+
+def glob(pattern: str, text: str) -> bool:
+    """Whether a text matches a pattern: `*` stands for any characters, `?` for one."""
+    if "*" not in pattern and "?" not in pattern:  # of any length, and not to be compiled
+        return pattern == text
+    return _compiled(pattern)(text[:LONGEST]) is not None
+
+
+@lru_cache(maxsize=4_096)
+def _compiled(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    return re.compile(translate(pattern.replace("[", "[[]"))).match
+
+
+Address = IPv4Address | IPv6Address
+
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{0,5})?").fullmatch
+_LOCAL_NAME = re.compile(r"(?:[A-Za-z0-9_-]+\.)*localhost").fullmatch
+
+
+def is_local(name: str | None) -> bool:
+    """Whether a host name means this machine. `127.0.0.1.example.com` does not, nor what is no name: `a/.localhost`."""
+    if name is None:
+        return False
+    if _LOCAL_NAME(name):
+        return True
+    try:
+        return unmapped(ip_address(name)).is_loopback
+    except ValueError:
+        return False
+
+
+def host_name(header: str) -> str | None:
+    """The name or address in a Host header, in lower case and without the port; None for any other text."""
+    found = _HOST(header)
+    if found is None:
+        return None
+    literal, name = found.groups()
+    if literal is None:
+        return str(name).lower().removesuffix(".") or None
+    try:
+        return str(IPv6Address(literal))
+    except ValueError:
+        return None
+
+
+def unmapped(address: Address) -> Address:
+    """The IPv4 address that `::ffff:192.0.2.1` stands for; any other as it is."""
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def printable(text: str) -> str:
+    """Text with everything escaped that could move the cursor of a terminal."""
+    return "".join([sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text])
+
+
+def printable_lines(text: str) -> str:
+    """The same for text of several lines."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """A value as JSON in ASCII, which moves no cursor of a terminal."""
+    import json
+
+    return json.dumps(value, indent=indent)
