@@ -146,9 +146,7 @@ class Load:
         with self.front.client(Authorization=f"Bearer {self.tokens[path]}") as client:
             while not self._done.is_set():
                 key = {"Idempotency-Key": f"{len(made)}-of-this-run"}
-                answer = client.post(
-                    f"{path}/v2/customers", json=customer_body(), headers=key
-                )
+                answer = client.post(f"{path}/v2/customers", json=customer_body(), headers=key)
                 self.statuses[answer.status_code] += 1
                 if answer.status_code == 503:
                     assert answer.json()["code"] == "store_unavailable", answer.text
