@@ -17,6 +17,7 @@ TAKES = {
     "": "COMMAND --version",
     "assumptions": SANDBOX,
     "certify": f"URL --signing-key --event --effects --effects-command {SANDBOX}",
+    "backup": "DIR FILE",
     "check": "--overlay",
     "clock": "COMMAND",
     "clock advance": f"SPAN|ISO8601 {SANDBOX}",
@@ -76,6 +77,7 @@ TAKES = {
     "sandboxes": "COMMAND",
     "sandboxes create": f"[NAME] --scenario --seed --now --ttl --control-key {SERVER}",
     "sandboxes delete": f"NAME --control-key {SERVER}",
+    "sandboxes invite": f"NAME --control-key {SERVER}",
     "sandboxes list": f"[GLOB] --control-key {SERVER}",
     "sandboxes rotate": f"NAME --keys --control-key {SERVER}",
 }
