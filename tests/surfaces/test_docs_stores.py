@@ -47,7 +47,7 @@ def test_the_servers_have_settings_that_exist_and_the_driver() -> None:
         if service["image"] == "membership-sandbox":
             assert service["environment"].keys() <= known
             assert DOCKERFILE == (FILE.parent / service["build"] / "Dockerfile").read_text(encoding="utf-8")
-    assert "'.[postgresql]'" in DOCKERFILE
+    assert "'.[mcp,postgresql]'" in DOCKERFILE
     database = SERVICES["database"]["environment"]
     address = SERVICES["sandbox-1"]["environment"]["STUB_STORE"]
     user, password, name = (database[f"POSTGRES_{part}"] for part in ("USER", "PASSWORD", "DB"))

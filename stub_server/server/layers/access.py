@@ -36,7 +36,7 @@ _ONCE = frozenset(
         b"sec-fetch-site", b"webhook-id",
     )
 )  # fmt: skip
-METRICS = f"{CONTROL}/metrics"
+METRICS, AGENTS = f"{CONTROL}/metrics", f"{CONTROL}/mcp"
 OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/ready", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
 """Paths of the control surface that anyone may request, by any name of the host."""
 DELIVERY = b"webhook-id"
@@ -258,7 +258,7 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
     """
     if path in OPEN_CONTROL:
         return
-    headers = request.headers
+    headers = with_bearer_key(server, request.headers) if path == AGENTS else request.headers
     if server.admin_key is None and not server.settings.loopback:
         raise _closed("/_sandbox is closed, because other machines can reach this server. Start it with --admin-key.")
     control_key = headers.get(CONTROL_KEY)
@@ -289,6 +289,15 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
     is_named = origin is not None and may_control(server.settings, origin)
     if not is_local_host(headers.get(b"host")) or (is_from_elsewhere(headers) and not is_named):
         raise _closed(_PAGES)
+
+
+def with_bearer_key(server: Server, headers: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
+    """Headers in which a bearer is the key that it is, the server's or a sandbox's: clients of tools send theirs so."""
+    scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() != b"bearer":
+        return headers
+    key = token.strip()
+    return {**headers, ADMIN_KEY if server.knows_admin(key) else CONTROL_KEY: key}
 
 
 def count_wrong_key(server: Server, request: Request) -> None:

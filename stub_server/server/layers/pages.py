@@ -16,7 +16,7 @@ from ..request import Request
 from ..server import Server
 from ..target import Target
 from ..work import Work
-from .access import CONSOLE, inbox_at
+from .access import AGENTS, CONSOLE, inbox_at
 from .answers import Answer, Headers, Layer, not_allowed, options
 from .way import REQUEST, TARGET, TRACE
 
@@ -34,16 +34,29 @@ class Pages:
     """Answers paths that are not in the contract. The journal stores none of these requests."""
 
     def __init__(
-        self, app: Layer, server: Server, pages: Mapping[str, Page], console: Page, most: Callable[[Work], int]
+        self,
+        app: Layer,
+        server: Server,
+        pages: Mapping[str, Page],
+        console: Page,
+        most: Callable[[Work], int],
+        agents: Page,
     ) -> None:
-        """`console` answers pages that are not listed, below `CONSOLE` POST too. `most` is how many bytes are read."""
+        """`console` answers pages that are not listed, below `CONSOLE` POST too. `most` is how many bytes are read.
+
+        `agents` answers their tools.
+        """
         self.app, self._server, self._pages, self._console, self._most = app, server, pages, console, most
+        self._agents = agents
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         path: str = scope[TARGET].path
         page = self._pages.get(path)
         if page is not None:
             return _show(page, self._work(scope), ALLOW)
+        if path == AGENTS:
+            scope[TRACE].is_kept = False
+            return self._agents(self._work(scope))
         if path.startswith(_BELOW):
             if not path.startswith(INBOX):
                 return self._show_console(scope, receive)

@@ -1,0 +1,42 @@
+"""The tools over standard input and output, for editors that start a command: they ask a server over HTTP."""
+
+import ssl
+from collections.abc import Mapping
+from urllib.parse import quote, urlsplit
+
+import httpx2
+from mcp.server.stdio import stdio_server
+
+from ...core.text import SAFE_IN_PATHS
+from .protocol import server_of
+from .session import Answer, Ask, Session
+
+_PATIENCE = 60.0  # seconds: a certification takes up to half of them
+
+
+async def serve(url: str, keys: Mapping[str, str], sandbox: str | None) -> None:
+    """Serve one client until it closes standard input. `keys` are headers that open the controls."""
+    is_plain = urlsplit(url).scheme == "http"
+    # Reading the machine's certificate authorities takes a quarter of a second.
+    verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
+    async with httpx2.AsyncClient(timeout=_PATIENCE, verify=verify, trust_env=not is_plain) as client:
+        session = Session(_door(client, url.rstrip("/")), keys, sandbox)
+        server = server_of(lambda context: session)
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+
+def _door(client: httpx2.AsyncClient, url: str) -> Ask:
+    async def ask(method: str, path: str, query: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        address = url + quote(path, safe=SAFE_IN_PATHS) + (f"?{query}" if query else "")
+        try:
+            response = await client.request(method, address, content=body, headers=dict(headers))
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+            return Answer(0, {}, None, f"no server answers at {url} ({error}). Start one with stub-server.")
+        try:
+            json = response.json()
+        except ValueError:
+            json = None
+        return Answer(response.status_code, response.headers, json, response.text)
+
+    return ask

@@ -1,0 +1,175 @@
+"""What tools answer: short texts with the names that the API uses, and what may come next."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from textwrap import shorten, wrap
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+
+from ...contract.secrets import Secrets
+from .session import Answer, Json
+
+LISTED = 5  # entries of a list that are shown
+_LARGEST = 5_600  # bytes of a result: about 1,400 tokens
+_LARGEST_CALLS = 2_000  # bytes of the calls that a refusal shows ready to send
+_LONGEST, _LONGEST_LINE, _LONGEST_TEXT = 90, 240, 900  # characters of a nested value, a nested record, a text
+_WIDTH = 110
+_without_secrets = Secrets().text
+
+
+@dataclass
+class Result:
+    """A result: lines for reading, facts for a program, and one line that names the tools that may come next."""
+
+    lines: list[str]
+    facts: Json = field(default_factory=dict)
+    next: str = ""
+    is_error: bool = False
+    may_be_long: bool = False
+    has_secrets: bool = False
+
+    @property
+    def text(self) -> str:
+        """The whole text; one that is too long is cut, and secrets are shown to those alone who asked for them."""
+        text = "\n".join(self.lines)
+        if not self.has_secrets:
+            text = _hidden(text)
+        room = _LARGEST - len(orjson.dumps(self.shown_facts)) - len(self.next.encode())
+        if not self.may_be_long and len(text.encode()) > room:
+            text = text.encode()[:room].decode("utf-8", "ignore") + " … cut here"
+        return f"{text}\nNext: {self.next}" if self.next else text
+
+    @property
+    def shown_facts(self) -> Json:
+        return self.facts if self.has_secrets else orjson.loads(_hidden(orjson.dumps(self.facts).decode()))
+
+
+def _hidden(text: str) -> str:
+    """A text without this server's tokens, keys and links of payers, which are known by their form."""
+    return _without_secrets(text.encode("utf-8", "replace").decode("latin-1")).encode("latin-1").decode()
+
+
+def body_lines(body: Any) -> list[str]:
+    """An answer by the names of the API: plain members together, nested records and lists after them."""
+    if not isinstance(body, dict):
+        return [] if body is None else [_line(body)]
+    body = opened(body)
+    plain, others = list[str](), list[str]()
+    for name, value in body.items():
+        if value is None or name in ("error", "pagination"):
+            continue
+        if isinstance(value, str) and len(value) > _LONGEST:
+            others.append(f"{name}: {shorten(value, _LONGEST_TEXT, placeholder=' …')}")
+        elif not isinstance(value, (dict, list)):
+            plain.append(f"{name}: {_flow(value)}")
+        elif isinstance(value, dict) and "id" in value and "id" not in body:
+            others += [f"{name}:", *(f"  {line}" for line in body_lines(value))]
+        elif isinstance(value, list) and "id" not in body and any(isinstance(each, dict) for each in value):
+            total = body.get("pagination", {}).get("total", len(value))
+            others += [
+                f"{name}, {min(LISTED, len(value))} of {total:,}:",
+                *(f"- {_line(each)}" for each in value[:LISTED]),
+            ]
+        elif value:
+            others.append(f"{name}: {_line(value)}")
+    return [*wrap(" · ".join(plain), _WIDTH, break_long_words=False, break_on_hyphens=False), *others]
+
+
+def opened(body: Json) -> Json:
+    """A body whose list is inside `data`, as those that have it beside the message."""
+    data = body.get("data")
+    if isinstance(data, dict) and "pagination" in data:
+        return {"message": body["message"], **data}
+    return body
+
+
+def _line(value: Any) -> str:
+    """A nested value in one line."""
+    return shorten(_flow(value), _LONGEST_LINE, placeholder=" …")
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ", ".join(f"{name}: {_flow(each)}" for name, each in value.items() if each not in (None, {}, []))
+            + "}"
+        )
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    return shorten(text, _LONGEST, placeholder=" …") if " " in text else text[:_LONGEST]
+
+
+def facts_of(body: Any) -> Json:
+    """The ids and states of what an answer has: of its own record, of those inside, and of the first of its lists."""
+    found: Json = {}
+    if not isinstance(body, dict):
+        return found
+    body = opened(body)
+    for name, value in body.items():
+        if isinstance(value, dict) and "id" in value:
+            found[name] = _facts(value)
+        elif isinstance(value, list):
+            records = [_facts(each) for each in value[:LISTED] if isinstance(each, dict) and "id" in each]
+            found |= {name: records} if records else {}
+    return found | _facts(body)
+
+
+def _facts(record: Mapping[str, Any]) -> Json:
+    wanted = ("id", "code", "status", "type", "subscriptionId", "now", "step", "ok", "passed")
+    return {name: record[name] for name in wanted if record.get(name) is not None}
+
+
+def happened(steps: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What steps created and raised, in words."""
+    created, events, deliveries = list[str](), list[str](), 0
+    for step in steps:
+        events += [event["type"] for event in step["events"]]
+        for change in step["changes"]:
+            if change["resource"] == "webhook_logs":
+                deliveries += 1
+            elif change["change"] == "created":
+                created.append(f"{change['resource']} {change['id']}")
+    lines = [f"Created: {', '.join(created[:LISTED])}."] if created else []
+    if events:
+        lines.append(f"Events: {', '.join(events[: 2 * LISTED])}; deliveries to webhooks: {deliveries}.")
+    return lines
+
+
+# -- refusals
+
+
+def refusal(answer: Answer, explanation: Json | None) -> Result:
+    """A refusal with its reason, and with the calls that work."""
+    said: Json = answer.json if isinstance(answer.json, dict) else {"message": answer.text}
+    code = said.get("code", "no_answer")
+    lines = [f"{answer.status} {code}: {str(said.get('message'))[:_LONGEST_TEXT]}"]
+    for detail in said.get("details", ())[: 2 * LISTED]:
+        lines.append(f"- {detail.get('in', 'body')}.{detail['field'][:_LONGEST]}: {detail['message'][:_LONGEST_LINE]}")
+    facts: Json = {"status": answer.status, "code": code, "request_id": answer.headers.get("x-request-id")}
+    found = explanation or {}
+    if found.get("rule"):
+        lines.append(f"Rule: {found['rule']['text']}")
+    if found.get("state"):
+        lines.append(f"State: {_line(found['state'])}")
+    nearest = found.get("nearest")
+    if nearest is None:
+        return Result(lines, facts, f"read_docs {{page: {code}}}", is_error=True)
+    calls = [_arguments(call) for call in nearest["calls"]]
+    lines.append("This works now; it was tried on a copy of the sandbox:")
+    if len(orjson.dumps(calls)) <= _LARGEST_CALLS:
+        lines += [f"call_api {orjson.dumps(call).decode()}" for call in calls]
+        facts["retry"] = {"tool": "call_api", "arguments": calls[-1]}
+    else:
+        lines += [f"- {each['where']}: {_line(each['to'])}" for each in nearest["changes"]]
+    return Result(lines, facts, "call_api as shown", is_error=True)
+
+
+def _arguments(call: Mapping[str, Any]) -> Json:
+    """A call as the arguments of call_api."""
+    headers = {name: value for name, value in call["headers"].items() if name != "content-type"}
+    parts = {"query": dict(parse_qsl(call["query"])), "body": call["body"], "headers": headers}
+    return {"method": call["method"], "path": call["path"], **{name: part for name, part in parts.items() if part}}
