@@ -174,7 +174,8 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
             tools.append(_tools(lambda: app))
         return await tools[0](work)
 
-    documented = document.operations.keys() | control.operations.keys()
+    codes = document.schema("ErrorCode")["enum"]
+    documented = [*document.operations, *control.operations, *codes, *document.events]
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
     pages = {path: file.answer for path, file in files.items()} | console_pages(console, documented, static)
     hops, forwarding = None, list[Any]()

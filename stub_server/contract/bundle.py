@@ -129,6 +129,7 @@ def bundled(entry: Path, read_once: Callable[[Path], Json]) -> Contract:
         if kind in bundler.components:
             components[kind] = dict(sorted(bundler.components[kind].items()))
     _merge_parameters(document)
+    _add_headers(document)
     return document
 
 
@@ -149,23 +150,25 @@ class _Bundler:
     def _follow(self, node: dict[str, Json], file: Path) -> Json:
         if node["$ref"].startswith("#/components/securitySchemes/"):
             return {"$ref": node["$ref"]}
-        value, target = self._pointed(node, file)
-        parts = target.relative_to(self.entry.parent).parts
-        if len(parts) != 3 or parts[0] != "components" or parts[1] not in KINDS or value is not self.read(target):
+        value, target, steps = self._pointed(node, file)
+        folder, *below = target.relative_to(self.entry.parent).parts
+        if folder != "components" or len(steps) != 1:
             return self.walk(value, target)
-        known = self.components.setdefault(parts[1], {})
-        if target.stem not in known:
-            known[target.stem] = {}  # placeholder while a recursive schema refers to itself
-            known[target.stem] = self.walk(value, target)
-        return {"$ref": f"#/components/{parts[1]}/{target.stem}"}
+        kind = below[0].removesuffix(".yaml")  # of `components/headers.yaml` and `components/schemas/plans.yaml`
+        known = self.components.setdefault(kind, {})
+        if steps[0] not in known:
+            known[steps[0]] = {}  # placeholder while a recursive schema refers to itself
+            known[steps[0]] = self.walk(value, target)
+        return {"$ref": f"#/components/{kind}/{steps[0]}"}
 
-    def _pointed(self, node: dict[str, Json], file: Path) -> tuple[Json, Path]:
-        """The value that a reference leads to, and its file."""
+    def _pointed(self, node: dict[str, Json], file: Path) -> tuple[Json, Path, list[str]]:
+        """The value that a reference leads to, its file, and the steps to it in the file."""
         name, _, fragment = str(node["$ref"]).partition("#")
         target, folder = Path(os.path.normpath(file.parent / name)) if name else file, self.entry.parent
         with suppress(KeyError):
             if target.is_relative_to(folder) and target.is_file():
-                return value_at(self.read(target), [step for step in unescaped(fragment) if step]), target
+                steps = [step for step in unescaped(fragment) if step]
+                return value_at(self.read(target), steps), target, steps
         line = line_of(file, [*(path_to(node, self.read(file)) or ()), "$ref"]) or "?"
         raise ContractError(f"{file}:{line}: {node['$ref']} leads to nothing in {folder.name}/")
 
@@ -180,6 +183,19 @@ def _merge_parameters(document: Contract) -> None:
             named = [(each.get("in"), each.get("name")) for each in map(resolve, own)]
             kept = [each for each in common if (resolve(each).get("in"), resolve(each).get("name")) not in named]
             operation["parameters"] = kept + own
+
+
+def _add_headers(document: Contract) -> None:
+    """Add the headers that the document names once for every answer, and those for every success, to each of them."""
+    common, resolve = document.pop("x-headers", {}), Document(document).resolve
+    for item in document["paths"].values():
+        for operation in [item[method] for method in METHODS if method in item]:
+            for status, node in operation["responses"].items():
+                if status == "default":  # an inbox answers what was set
+                    continue
+                response = resolve(node)
+                more = common.get("2XX", {}) if status < "300" else {}
+                response["headers"] = common.get("default", {}) | more | response.get("headers", {})
 
 
 def _broken_references(document: Contract) -> Iterator[ContractError]:

@@ -94,7 +94,7 @@ class Endpoint:
         """The session of a request. The one that was used longest ago is forgotten."""
         request: Any = context.request
         ident = request.headers["mcp-session-id"]
-        found: Session = self._sessions.pop(ident, None) or request.scope[_OPENED]
+        found: Session = self._sessions.pop(ident, request.scope[_OPENED])
         self._sessions[ident] = found
         if len(self._sessions) > _REMEMBERED:
             del self._sessions[next(iter(self._sessions))]
