@@ -21,7 +21,7 @@ async def act(session: Session, call: str, following: str, arguments: Json) -> R
     """Call a control such as `POST /orders/{order}/pay`: an argument that the path names replaces its placeholder.
 
     A path of the API is called with the ready token. A GET has the other arguments in its query, another call in its
-    body.
+    body, but for those that stand after its `?`.
     """
     method, _, path = call.partition(" ")
     path, _, query = path.partition("?")
@@ -30,7 +30,7 @@ async def act(session: Session, call: str, following: str, arguments: Json) -> R
     for name in _PLACEHOLDER.findall(path):
         value = session.sandbox if name == "sandbox" else own.pop(name, _DEFAULTS.get(name))
         if value is None:
-            raise Wrong(f"Give `{name}` too.")
+            raise Wrong(f"Give `{name}` too: {call} needs it.")
         path = path.replace(f"{{{name}}}", await _ident(session, name, str(value)))
     asked = {**dict(parse_qsl(query)), **own}
     if path.startswith("/v2/"):
@@ -38,11 +38,13 @@ async def act(session: Session, call: str, following: str, arguments: Json) -> R
         told_of.next = following
         return told_of
     if method == "GET":
-        found = await session.control(method, path, **asked)
-        return Result(await _lines(session, found), facts_of(found), following)
-    answer = await session.change(path, own or None, method)
-    lines = [*await what_happened(session, answer), *await _lines(session, answer.json)]
-    return Result(lines or ["Done."], facts_of(answer.json), following)
+        found = await _seen(session, await session.control(method, path, **asked))
+        return Result(body_lines(found), facts_of(found), following)
+    asked = {name: own.pop(name) for name in query.split("&") if name in own}
+    answer = await session.change(path, own or None, method, **asked)
+    found = await _seen(session, answer.json)
+    lines = [*await what_happened(session, answer), *body_lines(found)]
+    return Result(lines or ["Done."], facts_of(found), following)
 
 
 async def _ident(session: Session, name: str, given: str) -> str:
@@ -56,16 +58,15 @@ async def _ident(session: Session, name: str, given: str) -> str:
     raise Wrong(f"There is no {name} {given[:40]}. call_api {{operation: list{name.title()}s}} lists them.")
 
 
-async def _lines(session: Session, found: Any) -> list[str]:
-    """What a control answered; an order with its subscription, and of jobs of the clock those that raised events."""
-    if not found:
-        return []
-    lines = body_lines(
-        found | {"fired": [job for job in found["fired"] if job["events"]]} if "fired" in found else found
-    )
+async def _seen(session: Session, found: Any) -> Any:
+    """What a control answered: an order with its subscription, and of jobs of the clock those that raised events."""
+    found = found or {}
     if found.get("subscriptionId"):
-        lines += body_lines(await session.read("/v2/subscriptions", id=found["subscriptionId"]))
-    return lines
+        (subscription,) = (await session.read("/v2/subscriptions", id=found["subscriptionId"]))["subscriptions"]
+        found = found | {"subscription": subscription}
+    if "fired" in found:
+        found = found | {"fired": [job for job in found["fired"] if job["events"]]}
+    return found
 
 
 # -- what takes more than one call, or none of its own
@@ -138,7 +139,7 @@ async def undo(session: Session) -> Result:
 async def export(session: Session) -> Result:
     """How to write the sandbox to a file."""
     await session.prefix()
-    return Result([f"stub-server export --sandbox {session.sandbox} --server URL writes it to a file."])
+    return Result([f"stub-server export --sandbox {session.sandbox} --server URL writes it to a file."], {}, "history")
 
 
 async def list_requests(session: Session, query: Json | None = None) -> Result:
@@ -171,8 +172,10 @@ async def explain(session: Session, request: str = "last") -> Result:
 
 async def verify(session: Session, expect: Json | None = None) -> Result:
     """Whether the requests are as expected, with the nearest miss."""
+    if not expect:
+        raise Wrong('Give `expect`, such as {"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}.')
     try:
-        found = await session.control("POST", "/requests/verify", expect or {})
+        found = await session.control("POST", "/requests/verify", expect)
     except Refused as error:
         found = error.answer.json
         if "ok" not in (found or {}):

@@ -101,9 +101,9 @@ class Session:
         """What a control of the sandbox answers. Raises Refused."""
         return (await self._send(method, CONTROL + path, body=body, query=query, prefix=await self.prefix())).json
 
-    async def change(self, path: str, body: Json | None = None, method: str = "POST") -> Answer:
+    async def change(self, path: str, body: Json | None = None, method: str = "POST", **query: Any) -> Answer:
         """The answer of a control that changes something. Raises Refused."""
-        return await self._send(method, CONTROL + path, body=body, prefix=await self.prefix())
+        return await self._send(method, CONTROL + path, body=body, query=query, prefix=await self.prefix())
 
     async def read(self, path: str, **query: Any) -> Any:
         """What the API answers to a GET with the ready token. Raises Refused."""
@@ -130,8 +130,9 @@ class Session:
         return await self.send(method, path, query=query, body=body, headers={**own, **(headers or {})}, prefix=prefix)
 
     async def page(self, path: str, accept: str, **query: Any) -> Answer:
-        """A page of the server."""
-        return await self.send("GET", path, query=query, headers={"accept": accept}, prefix="")
+        """A page of the server, as the sandbox shows it if there is one."""
+        prefix = "" if self.sandbox is None or path.startswith("/s/") else prefix_of(self.sandbox)
+        return await self.send("GET", path, query=query, headers={"accept": accept}, prefix=prefix)
 
     async def send(
         self,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from textwrap import shorten, wrap
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -15,7 +14,6 @@ LISTED = 5  # entries of a list that are shown
 _LARGEST = 5_600  # bytes of a result: about 1,400 tokens
 _LARGEST_CALLS = 2_000  # bytes of the calls that a refusal shows ready to send
 _LONGEST, _LONGEST_LINE, _LONGEST_TEXT = 90, 240, 900  # characters of a nested value, a nested record, a text
-_WIDTH = 110
 _without_secrets = Secrets().text
 
 
@@ -61,7 +59,7 @@ def body_lines(body: Any) -> list[str]:
         if value is None or name in ("error", "pagination"):
             continue
         if isinstance(value, str) and len(value) > _LONGEST:
-            others.append(f"{name}: {shorten(value, _LONGEST_TEXT, placeholder=' …')}")
+            others.append(f"{name}: {_cut(value, _LONGEST_TEXT)}")
         elif not isinstance(value, (dict, list)):
             plain.append(f"{name}: {_flow(value)}")
         elif isinstance(value, dict) and "id" in value and "id" not in body:
@@ -74,7 +72,7 @@ def body_lines(body: Any) -> list[str]:
             ]
         elif value:
             others.append(f"{name}: {_line(value)}")
-    return [*wrap(" · ".join(plain), _WIDTH, break_long_words=False, break_on_hyphens=False), *others]
+    return [" · ".join(plain), *others] if plain else others
 
 
 def opened(body: Json) -> Json:
@@ -87,7 +85,7 @@ def opened(body: Json) -> Json:
 
 def _line(value: Any) -> str:
     """A nested value in one line."""
-    return shorten(_flow(value), _LONGEST_LINE, placeholder=" …")
+    return _cut(_flow(value), _LONGEST_LINE)
 
 
 def _flow(value: Any) -> str:
@@ -100,7 +98,13 @@ def _flow(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    return shorten(text, _LONGEST, placeholder=" …") if " " in text else text[:_LONGEST]
+    return _cut(text, _LONGEST)
+
+
+def _cut(text: str, most: int) -> str:
+    """A text in one line, of at most so many characters."""
+    text = " ".join(text[: 2 * most].split())
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def facts_of(body: Any) -> Json:
