@@ -13,6 +13,7 @@ from ..core.text import printable
 from .options import Unusable, UserPath, of_overlays, verb
 
 TOOLS: Mapping[str, Sequence[str]] = {
+    "agents": ["agents"],
     "compose": ["compose"],
     "github-actions": ["github-actions"],
     "playwright": ["typescript", "playwright"],
@@ -30,10 +31,10 @@ def init(tool: str, folder: Path) -> None:
     """Write first tests, settings or a workflow for TOOL to FOLDER.
 
     \b
-    TOOL is one of compose, github-actions, playwright, pytest, schemathesis
-    and vitest.
+    TOOL is one of agents, compose, github-actions, playwright, pytest,
+    schemathesis and vitest.
 
-    The first lines of each file say how to use it. No file is overwritten. A file that already has the same content
+    The first lines of each file say how to use it; of agents those of AGENTS.md. No file is overwritten. A file that already has the same content
     stays as it is.
     """
     from ..app import data_dir

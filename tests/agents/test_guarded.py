@@ -66,6 +66,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.promise("agents-stay-in-their-sandbox")
 def test_a_wrong_call_is_told_what_to_do_and_ends_no_session(live: Live) -> None:
     async def work(agent: Agent) -> None:
         await agent("start")
@@ -86,6 +87,7 @@ def _orders_of_default(live: Live) -> Any:
     return answer["pagination"]["total"]
 
 
+@pytest.mark.promise("agents-stay-in-their-sandbox")
 def test_two_sessions_at_once_do_not_see_each_other(live: Live) -> None:
     async def outer(one: Agent) -> None:
         placed = await one("call_api", **shown_call(await one("start")))
@@ -117,6 +119,7 @@ def _post(url: str, body: Any, **headers: str) -> httpx2.Response:
     return httpx2.post(url, json=body, headers=sent, verify=NO_TLS)
 
 
+@pytest.mark.promise("agents-need-key")
 def test_the_endpoint_is_closed_as_the_controls_are(serve: Serve) -> None:
     live = serve(admin_key=KEY)
     url = f"{live.url}/_sandbox/mcp"
@@ -148,6 +151,16 @@ def test_a_page_of_elsewhere_and_another_version_are_refused(live: Live) -> None
     assert 405 == httpx2.get(url, headers=_JSON, verify=NO_TLS).status_code
     newer = _post(url, _initialize(), Mcp_Protocol_Version="2026-07-28")
     assert (400, True) == (newer.status_code, "2025-11-25" in newer.json()["error"]["data"]["supported"])
+
+
+@pytest.mark.promise("agent-sessions")
+def test_the_number_of_sessions_is_limited(serve: Serve) -> None:
+    url = f"{serve(seed=64).url}/_sandbox/mcp"
+    with httpx2.Client(headers=_JSON, verify=NO_TLS) as client:
+        opened = [client.post(url, json=_initialize()) for _ in range(65)]
+        assert [200] * 64 + [503] == [answer.status_code for answer in opened]
+        ended = client.delete(url, headers={"Mcp-Session-Id": opened[0].headers["mcp-session-id"]})
+        assert (200, 200) == (ended.status_code, client.post(url, json=_initialize()).status_code)
 
 
 def test_without_the_package_endpoint_and_verb_say_how_to_install_it(

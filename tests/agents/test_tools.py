@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server.app import contracts
+from stub_server.app import contracts, data_dir
 from stub_server.tools.mcp.tools import WORKS, tools
 
 from ..support.live import NO_TLS, Live
@@ -112,6 +112,7 @@ def test_every_action_is_there() -> None:
 PERSONAS = tools()["customers"]["properties"]["persona"]["enum"]
 
 
+@pytest.mark.promise("agents-see-no-key")
 def test_no_result_is_long_and_none_but_that_of_start_has_a_token(live: Live) -> None:
     """Every tool, on the newest records of every persona."""
 
@@ -169,3 +170,18 @@ CALLS: list[dict[str, Any]] = [
     {"tool": "requests", "action": "verify", "expect": {"request": {"operationId": "createApiKey"}}},
     {"tool": "history", "action": "reset"},
 ]
+
+
+def test_what_init_writes_names_tools_that_are_there() -> None:
+    folder = data_dir("fixtures") / "init" / "agents"
+    page = (folder / "AGENTS.md").read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 40
+    for name, action in re.findall(r"`(\w+) \{action: (\w+)", page):
+        assert action in tools()[name]["actions"]
+    for file, servers in (
+        (".mcp.json", "mcpServers"),
+        (".cursor/mcp.json", "mcpServers"),
+        (".vscode/mcp.json", "servers"),
+    ):
+        url = json.loads((folder / file).read_text(encoding="utf-8"))[servers]["sandbox"]["url"]
+        assert url.endswith("/_sandbox/mcp")

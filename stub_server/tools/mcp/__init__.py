@@ -1,6 +1,7 @@
 """Tools for coding agents, by the Model Context Protocol: in the server at `/_sandbox/mcp`, over stdio by `mcp`.
 
-`tools.py` has the twelve tools, written against `Ask` of `session.py`; `inside.py` and `stdio.py` are the two doors.
+`fixtures/agents.yaml` describes the twelve tools, which are written against `Ask` of `session.py`; `endpoint.py` and
+`stdio.py` serve them.
 It may import `server/` and what is above it, and `testing/` to start a server. Begin with `tools.py`.
 """
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 from urllib.parse import parse_qsl
 
-from .calling import told, what_happened
+from .calling import answered, what_happened
 from .session import Answer, Json, Refused, Session, Wrong, segment
 from .texts import Result, body_lines, facts_of, refusal
 
@@ -34,9 +34,9 @@ async def act(session: Session, call: str, following: str, arguments: Json) -> R
         path = path.replace(f"{{{name}}}", await _ident(session, name, str(value)))
     asked = {**dict(parse_qsl(query)), **own}
     if path.startswith("/v2/"):
-        told_of = await told(session, await session.api(method, path, query=asked), method)
-        told_of.next = following
-        return told_of
+        result = await answered(session, await session.api(method, path, query=asked), method)
+        result.next = following
+        return result
     if method == "GET":
         found = await _seen(session, await session.control(method, path, **asked))
         return Result(body_lines(found), facts_of(found), following)
@@ -86,7 +86,7 @@ async def open_inbox(session: Session, inbox: str = "agent", event_type: str = "
     """Make a webhook whose receiver is an inbox of the sandbox."""
     base = (await session.credentials())["base_url"].partition("/s/")[0]
     url = f"{base}/s/{session.sandbox}/_sandbox/inbox/{segment(inbox)}"
-    made = await told(
+    made = await answered(
         session, await session.api("POST", "/v2/webhooks", body={"url": url, "events": [event_type]}), "POST"
     )
     if not made.is_error:

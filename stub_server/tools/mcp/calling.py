@@ -68,10 +68,10 @@ async def call_api(
         headers={name.lower(): str(value) for name, value in parts.get("headers", {}).items()},
         bearer=await _bearer(session, parts.get("as")),
     )
-    return await told(session, answer, method, full=full)
+    return await answered(session, answer, method, full=full)
 
 
-async def told(session: Session, answer: Answer, method: str, *, full: bool = False) -> Result:
+async def answered(session: Session, answer: Answer, method: str, *, full: bool = False) -> Result:
     """What the API answered, and what it changed."""
     if answer.is_refused:
         return await refused(session, answer)

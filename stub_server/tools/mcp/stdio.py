@@ -20,13 +20,13 @@ async def serve(url: str, keys: Mapping[str, str], sandbox: str | None) -> None:
     # Reading the machine's certificate authorities takes a quarter of a second.
     verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
     async with httpx2.AsyncClient(timeout=_PATIENCE, verify=verify, trust_env=not is_plain) as client:
-        session = Session(_door(client, url.rstrip("/")), keys, sandbox)
+        session = Session(_asking(client, url.rstrip("/")), keys, sandbox)
         server = server_of(lambda context: session)
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 
 
-def _door(client: httpx2.AsyncClient, url: str) -> Ask:
+def _asking(client: httpx2.AsyncClient, url: str) -> Ask:
     async def ask(method: str, path: str, query: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         address = url + quote(path, safe=SAFE_IN_PATHS) + (f"?{query}" if query else "")
         try:
