@@ -34,8 +34,8 @@ def init(tool: str, folder: Path) -> None:
     TOOL is one of agents, compose, github-actions, playwright, pytest,
     schemathesis and vitest.
 
-    The first lines of each file say how to use it; of agents those of AGENTS.md. No file is overwritten. A file that already has the same content
-    stays as it is.
+    The first lines of each file say how to use it, those of AGENTS.md that of the files beside it. No file is
+    overwritten. A file that already has the same content stays as it is.
     """
     from ..app import data_dir
 

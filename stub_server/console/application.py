@@ -148,7 +148,6 @@ def create_console(document: Document, control: Document, root: Path, settings: 
         response.headers["Content-Security-Policy"] = _POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "same-origin"
-        response.headers["Vary"] = "Accept"
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         if request.path.startswith(DOCS):  # it may show a key
             response.headers["Cache-Control"] = "no-store"

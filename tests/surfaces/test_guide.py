@@ -68,6 +68,7 @@ def has_anchor(address: str, texts: dict[str, str]) -> bool:
         ("blocked by CORS", "/guide/api#call-it-from-a-browser-cors"),
         ("sort and filter a list", "/guide/api#read-a-list-page-sort-filter"),
         ("idempotency key", "/guide/api#repeat-a-request-safely-idempotency-key"),
+        ("find an order whose answer was lost", "/guide/retry#find-an-order-whose-answer-was-lost"),
         ("refund an order", "/guide/payments#fail-expire-or-refund-an-order"),
         ("card declined", "/guide/payments#make-a-card-or-a-payment-fail"),
         ("chargeback", "/guide/payments#dispute-a-payment"),

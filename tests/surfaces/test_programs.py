@@ -79,7 +79,8 @@ def test_a_page_is_what_accept_names(reader: httpx2.Client) -> None:
     for path in ("/", "/guide", "/guide/api", "/docs/createPixOrder", "/docs/plan_sold_out"):
         assert text(reader, path, **MARKDOWN).startswith("# ")
         browser = reader.get(path, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
-        assert ("text/html; charset=utf-8", "Accept") == (browser.headers["content-type"], browser.headers["vary"][:6])
+        assert "text/html; charset=utf-8" == browser.headers["content-type"]
+        assert "Accept" in browser.headers["vary"].split(", ")
     assert text(reader, "/").startswith("# Membership sandbox")  # what `curl` gets, which names nothing
     found = reader.get("/", headers=JSON).json()
     assert f"{reader.base_url}".rstrip("/") == found["base_url"]
