@@ -44,7 +44,7 @@ def text_of(result: CallToolResult) -> str:
 
 
 def facts_of(result: CallToolResult) -> dict[str, Any]:
-    assert result.structured_content is not None
+    assert isinstance(result.structured_content, dict)
     return result.structured_content
 
 
