@@ -104,8 +104,9 @@ def test_every_action_is_there() -> None:
     }
     for name, tool in tools().items():
         for action in tool.get("actions", {name: name}).values():
-            method, _, path = action.partition(" ")
-            assert action in WORKS or (method, re.sub(r"\{\w+\}", "{}", path.partition("?")[0])) in known, action
+            call = action["call"] if isinstance(action, dict) else action
+            method, _, path = call.partition(" ")
+            assert call in WORKS or (method, re.sub(r"\{\w+\}", "{}", path.partition("?")[0])) in known, action
     assert found.control.schema("PersonaName")["enum"] == tools()["customers"]["properties"]["persona"]["enum"]
 
 

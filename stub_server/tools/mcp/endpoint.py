@@ -1,7 +1,7 @@
 """`/_sandbox/mcp`: Streamable HTTP on every server. Tools ask the server itself, through every layer."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
@@ -9,17 +9,17 @@ import orjson
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...contract.secrets import KEY_HEADERS
+from ...core.problem import BadRequest
 from ...server.layers import inside
 from ...server.layers.access import with_bearer_key
-from ...server.layers.answers import JSON, Answer, Forwarded, not_allowed
+from ...server.layers.answers import Answer, Forwarded, not_allowed
+from ...server.layers.inside import Question, Reply
 from ...server.request import CONTROL_KEY, LARGEST_BODY
 from ...server.work import Work
-from . import session
 from .protocol import Context, server_of
 from .session import Session
 
@@ -53,13 +53,14 @@ class Endpoint:
             await asyncio.Event().wait()
 
     async def answer(self, work: Work) -> Answer:
-        """What the protocol answers. Raises a 405 for GET: nothing is sent that was not asked for."""
+        """What the protocol answers. Raises a 405 for GET: nothing is sent that was not asked for; and BadRequest."""
         request = work.request
         if request.method not in ("POST", "DELETE"):
             raise not_allowed(request.method, "POST, DELETE")
         version = request.headers.get(_VERSION, b"").decode("latin-1")
         if version and version not in HANDSHAKE_PROTOCOL_VERSIONS:
-            return _unsupported(version)
+            # A sandbox of one's own hangs on a session, which newer versions do not have.
+            raise BadRequest(f"Use a version of the protocol with sessions: {', '.join(HANDSHAKE_PROTOCOL_VERSIONS)}.")
         await self._has_begun.wait()
         opened = self._open(work)
         # A session answers those alone who have the key, and name the sandbox, that it was opened with.
@@ -67,12 +68,7 @@ class Endpoint:
         user = AuthenticatedUser(AccessToken(token=owner, client_id=owner, scopes=[]))
 
         async def passage(scope: Scope, receive: Receive, send: Send) -> None:
-            async def pass_on(message: Any) -> None:
-                if message["type"] == "http.response.start":
-                    work.trace.status = message["status"]
-                await send(message)
-
-            await self._manager.handle_request({**scope, "user": user, _OPENED: opened}, receive, pass_on)
+            await self._manager.handle_request({**scope, "user": user, _OPENED: opened}, receive, send)
 
         return Forwarded(passage)
 
@@ -82,10 +78,9 @@ class Endpoint:
         host = headers.get(b"host", b"").decode("latin-1")
         keys = {name: headers[name.encode()].decode("latin-1") for name in KEY_HEADERS if name.encode() in headers}
 
-        async def ask(method: str, path: str, query: str, body: bytes, sent: Mapping[str, str]) -> session.Answer:
-            own = {**sent, "host": host, "content-length": str(len(body))}
-            reply = await inside.ask(self._app(), "", inside.Question(method, path, query, own, body), client)
-            return session.Answer(reply.status, reply.headers, reply.json, reply.body.decode("utf-8", "replace"))
+        async def ask(question: Question) -> Reply:
+            sent = {**question.headers, "host": host, "content-length": str(len(question.body))}
+            return await inside.ask(self._app(), "", question._replace(headers=sent), client)
 
         is_named = bool(work.prefix) or b"x-sandbox" in headers or CONTROL_KEY in headers
         return Session(ask, keys, work.sandbox.name if is_named else None)
@@ -99,11 +94,3 @@ class Endpoint:
         if len(self._sessions) > _REMEMBERED:
             del self._sessions[next(iter(self._sessions))]
         return found
-
-
-def _unsupported(version: str) -> Answer:
-    """A sandbox of one's own hangs on a session: a client of a version without them is told to speak another."""
-    data = {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": version}
-    error = {"code": UNSUPPORTED_PROTOCOL_VERSION, "message": "Unsupported protocol version", "data": data}
-    body = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
-    return Answer(400, [JSON, (b"content-length", b"%d" % len(body))], body)

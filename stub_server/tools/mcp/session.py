@@ -1,46 +1,29 @@
-"""What the tools of one agent work with: its sandbox, how it asks the API and the controls, and what it was told."""
+"""What the tools of one agent work with: its sandbox, how it asks the API and the controls, and keys it was given."""
 
 import secrets
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote, urlencode
 
 import orjson
 
+from ...server.layers.inside import Question, Reply
 from ...server.request import CONTROL
 
 Json: TypeAlias = dict[str, Any]
+Ask: TypeAlias = Callable[[Question], Awaitable[Reply]]
+"""Sends a request, whose path has the prefix of the sandbox, to the server, and returns the answer."""
 AGENT = "agent"
-"""The user agent of every request: the journal names it."""
-UNUSED = 86_400  # seconds after which a sandbox is deleted that was made for an agent
-MOST_SECRETS = 20  # that `start` shows
-
-
-class Answer(NamedTuple):
-    """An answer of the API or of a control. `json` is None where the body is no JSON."""
-
-    status: int
-    headers: Mapping[str, str]
-    json: Any
-    text: str = ""
-
-    @property
-    def is_refused(self) -> bool:
-        return not 200 <= self.status < 300
-
-    @property
-    def request_id(self) -> str:
-        return self.headers.get("x-request-id", "")
-
-
-Ask: TypeAlias = Callable[[str, str, str, bytes, Mapping[str, str]], Awaitable[Answer]]
-"""Sends a method, a decoded path with its prefix, a query, a body and headers to the server; returns the answer."""
+"""The user agent of every request: the journal shows it."""
+_LIFETIME = 86_400  # seconds after which a sandbox is deleted that was made for an agent
+_MOST_SECRETS = 20
 
 
 class Refused(Exception):
-    """The API or a control refused what a tool asked; `tool` and `arguments` are those of the call."""
+    """The API or a control refused what a tool asked."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Reply) -> None:
         super().__init__(f"refused with {answer.status}")
         self.answer = answer
 
@@ -50,89 +33,64 @@ class Wrong(Exception):
 
 
 class Session:
-    """One agent. `sandbox` is None until a tool needs one, or names one."""
+    """One agent. `sandbox` is None until a tool needs one, or names one; `keys` are headers that open the controls."""
 
-    def __init__(self, ask: Ask, keys: Mapping[str, str] | None = None, sandbox: str | None = None) -> None:
-        """`keys` are headers that open the controls."""
-        self._ask, self.keys, self.sandbox = ask, dict(keys or {}), sandbox
+    def __init__(self, ask: Ask, keys: Mapping[str, str], sandbox: str | None) -> None:
+        self._ask, self.keys, self.sandbox = ask, keys, sandbox
         self._token: str | None = None
-        self.secrets: dict[str, str] = {}
-        """Secrets that answers had, by what they are: `start` shows them, and no other tool."""
+        self.secrets: deque[str] = deque(maxlen=_MOST_SECRETS)
+        """What answers had of keys: `start` shows them, and no other tool."""
 
-    # -- the sandbox
-
-    async def enter(self, name: str | None = None, **beginning: Any) -> Json:
-        """Work in a sandbox from now on: in the one that is named, else in a new one; returns its credentials."""
-        if name is None or beginning or not await self._exists(name):
-            made = name or f"agent-{secrets.token_hex(4)}"
-            ttl = {} if name else {"ttl_seconds": UNUSED}
-            await self._send("POST", f"{CONTROL}/sandboxes", body={"name": made, **ttl, **beginning}, prefix="")
-            name = made
-        self.sandbox, self._token = name, None
-        self.secrets.clear()
-        return await self.credentials()
-
-    async def _exists(self, name: str) -> bool:
-        answer = await self.send("GET", f"{CONTROL}/clock", prefix=prefix_of(name))
-        if answer.is_refused and (answer.json or {}).get("code") != "sandbox_not_found":
+    async def enter(self, name: str | None = None, **beginning: Any) -> None:
+        """Work in a new sandbox from now on; without a beginning also in one that is there. Raises Refused."""
+        made: Json = {"name": name} if name else {"name": f"agent-{secrets.token_hex(4)}", "ttl_seconds": _LIFETIME}
+        answer = await self.send("POST", f"{CONTROL}/sandboxes", body=made | beginning, prefix="")
+        is_there = not beginning and name is not None and answer.json.get("code") == "duplicate_sandbox"
+        if answer.is_refused and not is_there:
             raise Refused(answer)
-        return not answer.is_refused
-
-    async def credentials(self) -> Json:
-        found: Json = await self.control("GET", "/credentials")
-        self._token = found["jwt"]
-        return found
+        self.sandbox, self._token = made["name"], None
+        self.secrets.clear()
 
     async def prefix(self) -> str:
         """The prefix of the sandbox, which is made if there is none."""
         if self.sandbox is None:
             await self.enter()
-        return prefix_of(str(self.sandbox))
+        return f"/s/{self.sandbox}"
 
-    def keep_secret(self, what: str, secret: str) -> None:
-        """Remember a secret; the newest are kept."""
-        self.secrets[what] = secret
-        if len(self.secrets) > MOST_SECRETS:
-            del self.secrets[next(iter(self.secrets))]
+    async def credentials(self) -> Json:
+        found: Json = await self.get("/credentials")
+        self._token = found["jwt"]
+        return found
 
-    # -- asking
+    async def get(self, path: str, **query: Any) -> Any:
+        """What a control, or the API, answers. Raises Refused."""
+        return (await self.ask("GET", path, **query)).json
 
-    async def control(self, method: str, path: str, body: Json | None = None, **query: Any) -> Any:
-        """What a control of the sandbox answers. Raises Refused."""
-        return (await self._send(method, CONTROL + path, body=body, query=query, prefix=await self.prefix())).json
-
-    async def change(self, path: str, body: Json | None = None, method: str = "POST", **query: Any) -> Answer:
-        """The answer of a control that changes something. Raises Refused."""
-        return await self._send(method, CONTROL + path, body=body, query=query, prefix=await self.prefix())
-
-    async def read(self, path: str, **query: Any) -> Any:
-        """What the API answers to a GET with the ready token. Raises Refused."""
-        answer = await self.api("GET", path, query=query)
+    async def ask(self, method: str, path: str, body: Json | None = None, **query: Any) -> Reply:
+        """The whole answer of a control, or of the API below `/v2` to the ready token. Raises Refused."""
+        if path.startswith("/v2/"):
+            answer = await self.api(method, path, body=body, query=query)
+        else:
+            answer = await self.send(method, CONTROL + path, body=body, query=query, prefix=await self.prefix())
         if answer.is_refused:
             raise Refused(answer)
-        return answer.json
+        return answer
 
-    async def api(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: Any = None,
-        headers: Mapping[str, str] | None = None,
-        bearer: str | None = None,
-    ) -> Answer:
-        """What the API answers, with the ready token, or with another bearer; with an empty one without any."""
+    async def api(self, method: str, path: str, *, bearer: str | None = None, **parts: Any) -> Reply:
+        """The answer of the API, to the ready token or to another bearer; to an empty one without any."""
         prefix = await self.prefix()
         if bearer is None:
             bearer = self._token or (await self.credentials())["jwt"]
         own = {"authorization": f"Bearer {bearer}"} if bearer else {}
-        return await self.send(method, path, query=query, body=body, headers={**own, **(headers or {})}, prefix=prefix)
+        return await self.send(method, path, prefix=prefix, **{**parts, "headers": own | parts.get("headers", {})})
 
-    async def page(self, path: str, accept: str, **query: Any) -> Answer:
-        """A page of the server, as the sandbox shows it if there is one."""
-        prefix = "" if self.sandbox is None or path.startswith("/s/") else prefix_of(self.sandbox)
-        return await self.send("GET", path, query=query, headers={"accept": accept}, prefix=prefix)
+    async def page(self, path: str, accept: str, **query: Any) -> Reply:
+        """A page of the server, as the sandbox shows it if there is one. Raises Refused."""
+        prefix = "" if self.sandbox is None or path.startswith("/s/") else f"/s/{self.sandbox}"
+        answer = await self.send("GET", path, query=query, headers={"accept": accept}, prefix=prefix)
+        if answer.is_refused:
+            raise Refused(answer)
+        return answer
 
     async def send(
         self,
@@ -143,26 +101,14 @@ class Session:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> Reply:
         """Send a request, and return the answer, be it a refusal. Controls get the keys."""
-        sent = {"user-agent": AGENT, **(headers or {})}
+        content = b"" if body is None else orjson.dumps(body)
+        sent = {"user-agent": AGENT, **({"content-type": "application/json"} if content else {}), **(headers or {})}
         if path.startswith(CONTROL):
             sent |= self.keys
-        content = b"" if body is None else orjson.dumps(body)
-        if content:
-            sent.setdefault("content-type", "application/json")
         asked = {name: value for name, value in (query or {}).items() if value is not None}
-        return await self._ask(method, prefix + path, urlencode(asked, doseq=True), content, sent)
-
-    async def _send(self, method: str, path: str, **parts: Any) -> Answer:
-        answer = await self.send(method, path, **parts)
-        if answer.is_refused:
-            raise Refused(answer)
-        return answer
-
-
-def prefix_of(sandbox: str) -> str:
-    return f"/s/{segment(sandbox)}"
+        return await self._ask(Question(method, prefix + path, urlencode(asked, doseq=True), sent, content))
 
 
 def segment(value: str) -> str:

@@ -8,8 +8,9 @@ import httpx2
 from mcp.server.stdio import stdio_server
 
 from ...core.text import SAFE_IN_PATHS
+from ...server.layers.inside import Question, Reply
 from .protocol import server_of
-from .session import Answer, Ask, Session
+from .session import Ask, Session
 
 _PATIENCE = 60.0  # seconds: a certification takes up to half of them
 
@@ -27,16 +28,14 @@ async def serve(url: str, keys: Mapping[str, str], sandbox: str | None) -> None:
 
 
 def _asking(client: httpx2.AsyncClient, url: str) -> Ask:
-    async def ask(method: str, path: str, query: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    async def ask(question: Question) -> Reply:
+        method, path, query, headers, body, _ = question
         address = url + quote(path, safe=SAFE_IN_PATHS) + (f"?{query}" if query else "")
         try:
             response = await client.request(method, address, content=body, headers=dict(headers))
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-            return Answer(0, {}, None, f"no server answers at {url} ({error}). Start one with stub-server.")
-        try:
-            json = response.json()
-        except ValueError:
-            json = None
-        return Answer(response.status_code, response.headers, json, response.text)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            text = f"no server answers at {url} ({error}). Start one with stub-server."
+            return Reply(0, {}, text.encode())
+        return Reply(response.status_code, response.headers, response.content)
 
     return ask

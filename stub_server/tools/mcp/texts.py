@@ -1,6 +1,6 @@
 """What tools answer: short texts with the names that the API uses, and what may come next."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
@@ -8,12 +8,18 @@ from urllib.parse import parse_qsl
 import orjson
 
 from ...contract.secrets import Secrets
-from .session import Answer, Json
+from ...server.layers.inside import Reply
+from .session import Json
 
 LISTED = 5  # entries of a list that are shown
 _LARGEST = 5_600  # bytes of a result: about 1,400 tokens
 _LARGEST_CALLS = 2_000  # bytes of the calls that a refusal shows ready to send
-_LONGEST, _LONGEST_LINE, _LONGEST_TEXT = 90, 240, 900  # characters of a nested value, a nested record, a text
+_LONGEST, _LONGEST_LINE, _LONGEST_TEXT = 90, 280, 900  # characters of a nested value, a nested record, a text
+_FACTS = frozenset(
+    ("id", "code", "status", "request_id", "subscriptionId", "now", "step", "ok", "passed", "number", "event_type",
+     "verified")
+)  # fmt: skip
+"""Members that a program goes on with."""
 _without_secrets = Secrets().text
 
 
@@ -107,61 +113,30 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def facts_of(body: Any) -> Json:
-    """The ids and states of what an answer has: of its own record, of those inside, and of the first of its lists."""
-    found: Json = {}
-    if not isinstance(body, dict):
-        return found
-    body = opened(body)
-    for name, value in body.items():
-        if isinstance(value, dict) and "id" in value:
-            found[name] = _facts(value)
-        elif isinstance(value, list):
-            records = [_facts(each) for each in value[:LISTED] if isinstance(each, dict) and "id" in each]
-            found |= {name: records} if records else {}
-    return found | _facts(body)
-
-
-def _facts(record: Mapping[str, Any]) -> Json:
-    wanted = ("id", "code", "status", "type", "subscriptionId", "now", "step", "ok", "passed")
-    return {name: record[name] for name in wanted if record.get(name) is not None}
-
-
-def happened(steps: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What steps created and raised, in words."""
-    created, events, deliveries = list[str](), list[str](), 0
-    for step in steps:
-        events += [event["type"] for event in step["events"]]
-        for change in step["changes"]:
-            if change["resource"] == "webhook_logs":
-                deliveries += 1
-            elif change["change"] == "created":
-                created.append(f"{change['resource']} {change['id']}")
-    lines = [f"Created: {', '.join(created[:LISTED])}."] if created else []
-    if events:
-        lines.append(f"Events: {', '.join(events[: 2 * LISTED])}; deliveries to webhooks: {deliveries}.")
-    return lines
+def facts_of(value: Any, *, is_inside: bool = False) -> Any:
+    """The ids and states of what an answer has: its own, those of the records in it, and of the first of its lists."""
+    if isinstance(value, list):
+        return [found for each in value[:LISTED] if (found := facts_of(each, is_inside=True))]
+    if not isinstance(value, dict):
+        return value
+    found = {}
+    for name, each in opened(value).items():
+        if name in _FACTS or (not is_inside and isinstance(each, (dict, list))):
+            found[name] = facts_of(each, is_inside=True)
+    return {name: each for name, each in found.items() if each not in (None, {}, [])}
 
 
 # -- refusals
 
 
-def refusal(answer: Answer, explanation: Json | None) -> Result:
+def refusal(answer: Reply, explanation: Json | None) -> Result:
     """A refusal with its reason, and with the calls that work."""
-    said: Json = answer.json if isinstance(answer.json, dict) else {"message": answer.text}
-    code = said.get("code", "no_answer")
-    lines = [f"{answer.status} {code}: {str(said.get('message'))[:_LONGEST_TEXT]}"]
-    for detail in said.get("details", ())[: 2 * LISTED]:
-        lines.append(f"- {detail.get('in', 'body')}.{detail['field'][:_LONGEST]}: {detail['message'][:_LONGEST_LINE]}")
-    facts: Json = {"status": answer.status, "code": code, "request_id": answer.headers.get("x-request-id")}
-    found = explanation or {}
-    if found.get("rule"):
-        lines.append(f"Rule: {found['rule']['text']}")
-    if found.get("state"):
-        lines.append(f"State: {_line(found['state'])}")
-    nearest = found.get("nearest")
+    said = answer.json or {"message": answer.body.decode("utf-8", "replace")}
+    found = explanation or {"nearest": None}
+    lines = [*body_lines(said), *body_lines({name: found.get(name) for name in ("rule", "state")})]
+    nearest, facts = found["nearest"], facts_of(said)
     if nearest is None:
-        return Result(lines, facts, f"read_docs {{page: {code}}}", is_error=True)
+        return Result(lines, facts, f"read_docs {{page: {said.get('code')}}}", is_error=True)
     calls = [_arguments(call) for call in nearest["calls"]]
     lines.append("This works now; it was tried on a copy of the sandbox:")
     if len(orjson.dumps(calls)) <= _LARGEST_CALLS:

@@ -8,21 +8,7 @@ from typing import Any, TypeAlias
 from ...contract.source import read
 from ...core.shipped import data_dir
 from ...core.text import nearest
-from .acting import (
-    act,
-    explain,
-    export,
-    freeze,
-    list_requests,
-    messages,
-    open_inbox,
-    presets,
-    run,
-    show_request,
-    undo,
-    verify,
-    wait,
-)
+from .acting import act, explain, export, list_requests, messages, open_inbox, presets, undo, verify, wait
 from .calling import call_api, refused, start
 from .docs import read_docs, search_docs
 from .session import Json, Refused, Session, Wrong
@@ -32,8 +18,8 @@ Work: TypeAlias = Callable[..., Awaitable[Result]]
 WORKS: Mapping[str, Work] = {
     work.__name__: work
     for work in (
-        start, search_docs, read_docs, call_api, freeze, run, open_inbox, messages, wait, presets, undo, export,
-        list_requests, show_request, explain, verify,
+        start, search_docs, read_docs, call_api, open_inbox, messages, wait, presets, undo, export,
+        list_requests, explain, verify,
     )
 }  # fmt: skip
 """The functions of tools and of actions by name; other actions are one call."""
@@ -79,6 +65,9 @@ async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Res
         if "actions" not in tool:
             return await WORKS[name](session, **given)
         action = tool["actions"][given.pop("action")]
+        if isinstance(action, dict):
+            given |= action["with"]
+            action = action["call"]
         if action in WORKS:
             return await WORKS[action](session, **given)
         return await act(session, action, tool["next"], given)
