@@ -12,6 +12,7 @@ from ...server.layers.inside import Reply
 from .session import Json
 
 LISTED = 5  # entries of a list that are shown
+_VIOLATIONS = 12
 _LARGEST = 5_600  # bytes of a result: about 1,400 tokens
 _LARGEST_CALLS = 2_000  # bytes of the calls that a refusal shows ready to send
 _LONGEST, _LONGEST_LINE, _LONGEST_TEXT = 90, 280, 900  # characters of a nested value, a nested record, a text
@@ -55,8 +56,8 @@ def _hidden(text: str) -> str:
     return _without_secrets(text.encode("utf-8", "replace").decode("latin-1")).encode("latin-1").decode()
 
 
-def body_lines(body: Any) -> list[str]:
-    """An answer by the names of the API: plain members together, nested records and lists after them."""
+def body_lines(body: Any, most: int = LISTED) -> list[str]:
+    """An answer by the names of the API: plain members together, nested records and lists, `most` of each, after them."""
     if not isinstance(body, dict):
         return [] if body is None else [_line(body)]
     body = opened(body)
@@ -73,8 +74,8 @@ def body_lines(body: Any) -> list[str]:
         elif isinstance(value, list) and "id" not in body and any(isinstance(each, dict) for each in value):
             total = body.get("pagination", {}).get("total", len(value))
             others += [
-                f"{name}, {min(LISTED, len(value))} of {total:,}:",
-                *(f"- {_line(each)}" for each in value[:LISTED]),
+                f"{name}, {min(most, len(value))} of {total:,}:",
+                *(f"- {_line(each)}" for each in value[:most]),
             ]
         elif value:
             others.append(f"{name}: {_line(value)}")
@@ -133,8 +134,8 @@ def refusal(answer: Reply, explanation: Json | None) -> Result:
     """A refusal with its reason, and with the calls that work."""
     said = answer.json or {"message": answer.body.decode("utf-8", "replace")}
     found = explanation or {"nearest": None}
-    lines = [*body_lines(said), *body_lines({name: found.get(name) for name in ("rule", "state")})]
-    nearest, facts = found["nearest"], facts_of(said)
+    lines = [*body_lines(said, _VIOLATIONS), *body_lines({name: found.get(name) for name in ("rule", "state")})]
+    nearest, facts = found["nearest"], facts_of(said | {"details": None})
     if nearest is None:
         return Result(lines, facts, f"read_docs {{page: {said.get('code')}}}", is_error=True)
     calls = [_arguments(call) for call in nearest["calls"]]
