@@ -76,7 +76,7 @@ def of_recorded(
 
 
 def known(path: Path) -> set[str]:
-    """The fingerprints in a JSON report. Raises UnusableInput for another file, ContractError for one that is no text."""
+    """The fingerprints in a JSON report. Raises UnusableInput for another file, ContractError for what is no text."""
     try:
         found = {divergence["fingerprint"] for divergence in orjson.loads(read_text(path, str(path)))["divergences"]}
     except (KeyError, TypeError, ValueError):
