@@ -114,7 +114,8 @@ def contracts(files: Sequence[Path]) -> Contracts:
 def _with_rate_limit(document: Document, control: Document) -> Document:
     """The contract of a server with `--rate-limit`: every operation may answer 429, as exports of the other one do."""
     raw = copy.deepcopy(document.raw)
-    raw["components"]["responses"]["RateLimited"] = control.raw["components"]["responses"]["RateLimited"]
+    for kind in ("responses", "examples"):
+        raw["components"][kind]["RateLimited"] = control.raw["components"][kind]["RateLimited"]
     for operation in Document(raw).operations.values():
         operation.raw["responses"]["429"] = {"$ref": "#/components/responses/RateLimited"}
     return Document(raw)
