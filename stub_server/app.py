@@ -30,6 +30,7 @@ from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
 from .engine.step import SandboxSettings
 from .engine.tables.tables import Layout, UniqueViolation, table_specs
+from .server.counts import Requests
 from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender
 from .server.explain.rehearsal import Rehearsal
@@ -116,7 +117,8 @@ def contracts(files: Sequence[Path]) -> Contracts:
 def _with_rate_limit(document: Document, control: Document) -> Document:
     """The contract of a server with `--rate-limit`: every operation may answer 429, as exports of the other one do."""
     raw = copy.deepcopy(document.raw)
-    raw["components"]["responses"]["RateLimited"] = control.raw["components"]["responses"]["RateLimited"]
+    for kind in ("responses", "examples"):
+        raw["components"][kind]["RateLimited"] = control.raw["components"][kind]["RateLimited"]
     for operation in Document(raw).operations.values():
         operation.raw["responses"]["429"] = {"$ref": "#/components/responses/RateLimited"}
     return Document(raw)
@@ -151,6 +153,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         tokens,
         courier,
         Explainer(Mender(document, schemas), Rehearsal(lambda: app)).explain,
+        Requests([*document.operations, *control.operations]),
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,

@@ -57,7 +57,7 @@ def _hidden(text: str) -> str:
 
 
 def body_lines(body: Any, most: int = LISTED) -> list[str]:
-    """An answer by the names of the API: plain members together, nested records and lists, `most` of each, after them."""
+    """An answer by the names of the API: plain members together, then records and lists, of which `most` are shown."""
     if not isinstance(body, dict):
         return [] if body is None else [_line(body)]
     body = opened(body)
