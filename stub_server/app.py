@@ -30,16 +30,19 @@ from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
 from .engine.step import SandboxSettings
 from .engine.tables.tables import Layout, UniqueViolation, table_specs
+from .server.counts import Requests
 from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender
 from .server.explain.rehearsal import Rehearsal
-from .server.layers.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
+from .server.layers.access import AccessPolicy, Origins
 from .server.layers.context import RequestContext
 from .server.layers.dispatch import Dispatch
 from .server.layers.endpoint import Endpoint
 from .server.layers.fault_injection import FaultInjection
 from .server.layers.hops import Hops
+from .server.layers.hosts import HostPolicy, Hosts
 from .server.layers.pages import Pages
+from .server.layers.rate_limit import RateLimit
 from .server.layers.routing import Application, Routing, Security
 from .server.layers.selection import SandboxSelection
 from .server.layers.validation import Validation
@@ -146,6 +149,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         tokens,
         courier,
         Explainer(Mender(document, schemas), Rehearsal(lambda: app)).explain,
+        Requests([*document.operations, *control.operations]),
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,

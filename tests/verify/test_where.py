@@ -15,7 +15,7 @@ from stub_server.tools.verify.where import Where
 from ..support.contract import OPENAPI, document
 from .reports import finding, where
 
-GENERATED = {"enum", "x-emitted-by", "parameters", "headers"}
+GENERATED = {"enum", "x-emitted-by", "parameters"}
 """What bundling writes, or puts together of two lists."""
 
 
@@ -24,9 +24,10 @@ def places(node: Any, pointer: str, name: str) -> Iterator[tuple[str, str]]:
     if isinstance(node, dict):
         if "x-counts-of" in node:
             return
+        made = ("headers", "content") if "x-codes" in node else ("headers",)  # by bundling, most of it
         for key, value in node.items():
-            yield below(pointer, key), key
-            if key != "headers":  # bundling adds most of them
+            if key not in made:
+                yield below(pointer, key), key
                 yield from places(value, below(pointer, key), key)
     elif isinstance(node, list):
         for number, value in enumerate(node):
