@@ -30,8 +30,10 @@ def complete_answers(document: dict[str, Json]) -> None:
 
 
 def _answers(document: dict[str, Json]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each answer of an operation, with its status."""
+    """Each answer of the server and of an operation, with its status."""
     resolve = Document(document).resolve
+    for status, response in document.get("x-server-answers", {}).items():
+        yield status, resolve(response)
     for item in document["paths"].values():
         for operation in [item[method] for method in METHODS if method in item]:
             for status, response in operation["responses"].items():
