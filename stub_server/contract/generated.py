@@ -161,7 +161,7 @@ def _count(schema: dict[str, Json], names: list[str]) -> None:
         return  # an overlay has broken it: the OpenAPI validator says how
     for name in names:
         if name not in schema.get("properties", {}):
-            schema.setdefault("properties", {})[name] = {"type": "integer"}
+            schema.setdefault("properties", {})[name] = {"type": "integer", "description": f"How many are {name}."}
             schema.setdefault("required", []).append(name)
 
 
