@@ -102,7 +102,7 @@ class Client:
         is_control = question.path.startswith(CONTROL)
         headers = {} if is_control else {"authorization": f"Bearer {self.credentials['jwt']}"}
         has_key = bool(self._keys)
-        curl = command("GET", question.path, question.query, headers, b"", base_url, has_admin_key=has_key)
+        curl = command("GET", question.path, question.query, headers, b"", base_url=base_url, has_admin_key=has_key)
         return (curl or "").replace(" -g --path-as-is -X GET", "")
 
     def _answered(self, question: Question) -> Any:

@@ -16,8 +16,9 @@ from ..request import Request
 from ..server import Server
 from ..target import Target
 from ..work import Work
-from .access import CONSOLE, inbox_at
+from .access import CONSOLE
 from .answers import Answer, Headers, Layer, not_allowed, options
+from .hosts import inbox_at
 from .way import REQUEST, TARGET, TRACE
 
 _BODILESS = (204, 205, 304)
