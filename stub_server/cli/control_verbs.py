@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -16,7 +17,7 @@ from ..engine.sandbox import DEFAULT
 from ..storage.package import MEDIA
 from .asking import asking, downloading, group, listing, show_list
 from .options import EXISTING_OR_STDIN, Number, given, json_argument, read_file, url, verb, with_options  # fmt: skip
-from .running_server import Away, Target, asks_sandbox, asks_server
+from .running_server import Away, Refused, Target, asks_sandbox, asks_server
 
 _UNITS = {"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _PART = re.compile(r"([0-9]{1,9})(mo|[dhms])")
@@ -99,6 +100,40 @@ def _went_back(target: Target, answer: Any) -> str:
     sandbox = answer["sandbox"]
     undo = f"stub-server rewind --to-step {sandbox['step'] - 1}{target.flags}"
     return f"{sandbox['name']} shows {sandbox['now']} again. `{undo}` undoes that."
+
+
+_INVITATION = """\
+Your sandbox {sandbox} is ready. Its keys open it to whoever has them.
+
+  address      {base_url}
+  console      {base_url}/console
+  token        {jwt}
+  API key      {private_key}
+  control key  {control_key}
+
+The token is valid for thirty days, the keys until they are rotated. Try it:
+
+  curl {base_url}/v2/customers -H 'Authorization: Bearer {private_key}'
+
+For the command stub-server, and for tests:
+
+  export STUB_SERVER={server} STUB_SANDBOX={sandbox} STUB_CONTROL_KEY={control_key}"""
+
+
+@verb()
+@_NAME
+@asks_server
+def invite(target: Target, name: str) -> None:
+    """Create the sandbox NAME, unless it exists, and print a message for its user with all that opens it."""
+    try:
+        made = target.control("POST", "/sandboxes", json={"name": name})["sandbox"]
+    except Refused as refusal:
+        if refusal.code != "duplicate_sandbox":
+            raise
+        made = target.control("GET", f"/sandboxes/{quote(name, safe='')}")["sandbox"]
+    answer = {"sandbox": made["name"], **made["credentials"]}
+    server = answer["base_url"].removesuffix(f"/s/{answer['sandbox']}")
+    target.show(answer, _INVITATION.format(**answer, server=server))
 
 
 @verb("import")
@@ -248,9 +283,9 @@ VERBS = (
         said="{sandbox[name]} is a fork of {sandbox[parent]} after step {sandbox[step]}.\n" + _CALL,
     ),
     group(
-        "sandboxes", "Create, list, rotate and delete the sandboxes of a server.",
+        "sandboxes", "Create sandboxes, invite their users, list, rotate and delete them.", invite,
         listing(
-            "list", "sandboxes", "name step now records scenario parent", "List sandboxes, newest first.",
+            "list", "sandboxes", "name last_used_at step now records scenario parent", "List sandboxes, newest first.",
             click.argument("name", metavar="[GLOB]", required=False),
             asks=asks_server,
         ),

@@ -39,6 +39,7 @@ def row(trace: Trace) -> Body:
         "caller": None if caller is None else caller | {"admitted": trace.reached != "auth"},
         "step": trace.after,
         "simulated": trace.simulated,
+        "by_command": trace.by_command,
     }
 
 
@@ -136,6 +137,7 @@ def _admits(query: Body, trace: Trace) -> bool:
         all(query.get(name, value) == value for name, value in equal.items())
         and ("status" not in query or has_status(query["status"], trace.status))
         and (query.get("control", False) or not trace.path.startswith(CONTROL))
+        and (query.get("commands", False) or not trace.by_command)
         and ("path" not in query or glob(query["path"], trace.path))
         and ("caller" not in query or query["caller"] in names)
         and ("contains" not in query or _contains(trace, query["contains"].encode()))

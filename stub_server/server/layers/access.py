@@ -41,8 +41,9 @@ _COMMON = (
     b"Authorization, Content-Type, Accept, Idempotency-Key, Prefer, X-Sandbox, X-Sandbox-Admin-Key, "
     b"X-Sandbox-Control-Key, X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
 )
-VARY = (b"vary", b"Origin")
-"""On every response, with or without an Origin: a cache must not give one origin's response to another."""
+VARY = (b"vary", b"Origin, Accept, Accept-Encoding")
+"""On every response, with or without an Origin: a cache must not give one origin's response to another, nor a page to
+a program that asks for Markdown, nor a packed contract to one that cannot unpack it."""
 
 
 def opens(path: str) -> bool:

@@ -22,6 +22,8 @@ Passage: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 CONNECTION = "stub_server.connection"
 """Where the state in a scope has its Connection; a scope without a socket has none."""
 JSON = (b"content-type", b"application/json")
+UNBUFFERED = (b"x-accel-buffering", b"no")
+"""Tells nginx, and proxies that follow it, to send each piece on at once."""
 PATIENCE = 5.0  # seconds that a reader may take none of what is sent
 _DEFECT = "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
 
@@ -191,7 +193,7 @@ class Stream(Answer):
     __slots__ = ("_chunks",)
 
     def __init__(self, reply: Streamed) -> None:
-        super().__init__(reply.status, [*reply.headers, (b"content-type", reply.media)])
+        super().__init__(reply.status, [*reply.headers, (b"content-type", reply.media), UNBUFFERED])
         self._chunks = reply.chunks
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
