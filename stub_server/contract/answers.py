@@ -16,7 +16,8 @@ def complete_answers(document: dict[str, Json]) -> None:
 
     Both members of the document are removed.
     """
-    headers, refusals = document.pop("x-headers", {}), document.pop("x-refusals", {})
+    headers, known = document.pop("x-headers", {}), document.pop("x-refusals", {"codes": {}})
+    refusals = known["codes"]
     _add_codes(document, refusals)
     examples = document["components"].setdefault("examples", {})
     for status, response in _answers(document):
@@ -26,7 +27,7 @@ def complete_answers(document: dict[str, Json]) -> None:
         response["headers"] = common | response.get("headers", {})
         codes = [code for code in response.get("x-codes", ()) if "message" in refusals.get(code, {})]
         if codes:
-            response["content"] = _body(codes, response.get("content", {}))
+            response["content"] = {JSON: {"schema": known["schema"], "examples": _examples(codes, response)}}
             examples |= {_component(code): _example(code, refusals[code]) for code in codes}
     document["components"]["examples"] = dict(sorted(examples.items()))
 
@@ -55,11 +56,10 @@ def _answers(document: dict[str, Json]) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield status, resolve(response)
 
 
-def _body(codes: list[str], own: dict[str, Json]) -> dict[str, Json]:
-    """The content of a refusal: an example of each code, unless the response has one of its own."""
-    named = {code: {"$ref": f"#/components/examples/{_component(code)}"} for code in codes}
-    named |= own.get(JSON, {}).get("examples", {})
-    return {JSON: {"schema": {"$ref": "#/components/schemas/Error"}, "examples": named}}
+def _examples(codes: list[str], response: dict[str, Json]) -> dict[str, Json]:
+    """An example of each code: the one of the response, or the one that all have."""
+    own = response.get("content", {}).get(JSON, {}).get("examples", {})
+    return {code: {"$ref": f"#/components/examples/{_component(code)}"} for code in codes} | own
 
 
 def _component(code: str) -> str:
