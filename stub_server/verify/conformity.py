@@ -1,7 +1,7 @@
 """Compares one exchange with the contract: its status, its headers and its body."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -14,10 +14,10 @@ from ..contract.formats import formats
 from ..contract.schema import MOST_EXPLAINED, Schemas, Validator
 from ..domain.documents import is_document_unchecked
 from ..kernel.record import has_more_values, is_deeper_than
-from .catalogue import Place, Places, Unnamed, below, pointer_of
+from .catalogue import Place, Places, below, pointer_of
 from .exchange import Answer, Exchange, code_of
-from .findings import Finding, Said
-from .showing import Showing, kind_of
+from .findings import RANKS, Finding, Said
+from .showing import Showing
 
 MOST = 20  # findings of one kind in one exchange
 DEEPEST = 100  # levels of a body
@@ -38,10 +38,6 @@ _OF_THE_SERVER: Mapping[int, tuple[str, ...]] = MappingProxyType(
     }
 )
 _BEFORE_OPERATIONS = frozenset((408, 413, 414, 429, 431))
-_KINDS = MappingProxyType(
-    {"string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false", "null": "null",
-     "array": "a list", "object": "an object"}
-)  # fmt: skip
 _ERROR = "#/components/schemas/Error"
 _UNREAD = object()
 # Ids, instants and numbers. Whoever reads a word without a digit does not read it again from its second letter.
@@ -197,61 +193,80 @@ class Conformity:
             yield from self._content(f"{operation.id} answers {status}", status, where, response.media[JSON], body)
 
     def _content(self, says: str, status: int, pointer: str, schema: Any, body: Any) -> Iterator[_Departure]:
-        """Compare a body with a schema: first the members that it names, then those that it does not.
+        """Compare a body with a schema: what is missing, what does not fit, then members that it does not name.
 
         Titles begin with `says`.
         """
         root = self._places.of(pointer, schema)
-        if is_deeper_than(body, DEEPEST):
-            title = f"{says} with a body of more than {DEEPEST} levels."
-            yield _Departure("schema", root[0].inner, "depth", title, Said(status, "a valid body"))
-            return
-        unnamed: dict[str, Unnamed] = {}
-        known = self._places.named_only(body, root, unnamed)
-        yield from self._errors(says, status, root, schema, known)
-        for where, each in islice(unnamed.items(), MOST):
-            name = self._showing.name(each.path)
-            title = f"{says} with the member {name}, which the contract does not have."
-            said = Said(status, f"{name}: {self._showing.value(each.value)}")
-            cause = f"{name}: undocumented"
-            yield _Departure("undocumented-field", where, cause, title, Said(status, f"no {name}"), said)
-
-    def _errors(self, says: str, status: int, root: Sequence[Place], schema: Any, body: Any) -> Iterator[_Departure]:
-        pointer = root[0].pointer
         if pointer not in self._validators:
             self._validators[pointer] = self._schemas.compile(schema, request=False)
-        validator = self._validators[pointer]
-        if validator.is_valid(body):
+        too_much = ""
+        if is_deeper_than(body, DEEPEST):
+            too_much = f"of more than {DEEPEST} levels"
+        elif self._validators[pointer].is_valid(body):
             return
-        if has_more_values(body, MOST_EXPLAINED):
-            title = f"{says} with an invalid body of more than {MOST_EXPLAINED:,} values."
+        elif has_more_values(body, MOST_EXPLAINED):
+            too_much = f"of more than {MOST_EXPLAINED:,} values that does not match"
+        if too_much:
+            title = f"{says} with a body {too_much}."
             yield _Departure("schema", root[0].inner, "large", title, Said(status, "a valid body"))
             return
+        found: dict[str, _Departure] = {}
         lacking: dict[tuple[str, str], list[str]] = {}
-        found: dict[str, tuple[str, str, Any, Place]] = {}
-        error: Any  # its kinds have members of their own
-        for error in islice(validator.iter_errors(body), _MOST_ERRORS):
-            places, path = self._places.at(root, list(error.instance_path))
-            kind = type(error.kind).__name__.rpartition("_")[2]
-            if kind == "Required":
-                place = next((p for p in places if "properties" in p.schema), places[0])
-                lacked = lacking.setdefault((place.inner, path), [])
-                if error.kind.property not in lacked:
-                    lacked.append(error.kind.property)
-            else:
-                where = places[0].pointer if error.instance_path else places[0].inner
-                found.setdefault(where, (kind, path, error.instance, places[0]))
-        departures = [*_lacking(says, status, lacking), *self._unfit(says, status, found)]
-        yield from departures[:MOST]
+        for error in islice(self._validators[pointer].iter_errors(body), _MOST_ERRORS):
+            for each in _plain(error):
+                self._error(says, status, root, each, found, lacking)
+        order = [*_lacking(says, status, lacking), *found.values()]
+        order.sort(key=lambda departure: RANKS[departure.kind])
+        for kind in ("schema", "undocumented-field"):
+            yield from [each for each in order if each.kind == kind][:MOST]
 
-    def _unfit(self, says: str, status: int, found: Mapping[str, tuple[str, str, Any, Place]]) -> Iterator[_Departure]:
-        """Values that do not match their schemas."""
-        for pointer, (kind, path, value, place) in found.items():
-            name = path or "the body"
-            wanted = _wanted(kind, place.schema) or shape(place.schema, self._document)
-            what = f"{name} as {_KINDS[kind_of(value)]}, not" if kind == "Type" else f"{name} that is not"
-            expected, said = Said(status, f"{name}: {wanted}"), Said(status, f"{name}: {self._showing.value(value)}")
-            yield _Departure("schema", pointer, f"{name}: {kind}", f"{says} with {what} {wanted}.", expected, said)
+    def _error(
+        self,
+        says: str,
+        status: int,
+        root: list[Place],
+        error: Any,
+        found: dict[str, _Departure],
+        lacking: dict[tuple[str, str], list[str]],
+    ) -> None:
+        """Note one violation: the first of each place, and of missing members all of one object."""
+        places, path = self._places.at(root, list(error.instance_path))
+        keyword, where, name = error.kind.name, places[0].pointer, path or "the body"
+        if keyword == "required":
+            place = next((each for each in places if "properties" in each.schema), places[0])
+            names = lacking.setdefault((place.inner, path), [])
+            if error.kind.property not in names:
+                names.append(error.kind.property)
+        elif keyword == "additionalProperties":
+            inner = next(each.inner for each in places if each.schema.get("additionalProperties") is False)
+            for unknown in error.kind.unexpected:
+                name = self._showing.name(f"{path}.{unknown}" if path else unknown)
+                title = f"{says} with the member {name}, which the contract does not have."
+                said = Said(status, f"{name}: {self._showing.value(error.instance[unknown])}")
+                cause, where = f"{name}: undocumented", below(inner, "properties", unknown)
+                expected = Said(status, f"no {name}")
+                found.setdefault(where, _Departure("undocumented-field", where, cause, title, expected, said))
+        else:
+            where = where if error.instance_path else places[0].inner
+            wanted, limit = shape(places[0].schema, self._document), places[0].schema.get(keyword)
+            if isinstance(limit, (str, int, float)) and keyword not in ("type", "format"):
+                wanted = f"{wanted} ({keyword}: {limit})"
+            title = f"{says} with {name} that is not {wanted}."
+            said = Said(status, f"{name}: {self._showing.value(error.instance)}")
+            expected = Said(status, f"{name}: {wanted}")
+            found.setdefault(where, _Departure("schema", where, f"{name}: {keyword}", title, expected, said))
+
+
+def _plain(error: Any) -> Iterator[Any]:
+    """The errors that a choice between schemas has: those of the one that is for such a value."""
+    for context in getattr(error.kind, "context", ()):
+        own = [each for each in context if list(each.instance_path) == list(error.instance_path)]
+        if not any(each.kind.name in ("type", "enum") for each in own):
+            for inner in context:
+                yield from _plain(inner)
+            return
+    yield error
 
 
 def _lacking(says: str, status: int, lacking: Mapping[tuple[str, str], list[str]]) -> Iterator[_Departure]:
@@ -296,16 +311,6 @@ def _media(answer: Answer) -> str:
 
 def _success(operation: Operation) -> Said:
     return Said(next(iter(operation.successes), 200), "an answer of the contract")
-
-
-def _wanted(kind: str, schema: Any) -> str | None:
-    """What a schema asks for by a keyword that `shape` has no words for."""
-    texts = {
-        "Pattern": f"text like {schema.get('pattern')}",
-        "MultipleOf": f"a multiple of {schema.get('multipleOf')}",
-        "UniqueItems": "a list without repetitions",
-    }
-    return texts.get(kind)
 
 
 def _like(status: int, operation: Operation) -> int:

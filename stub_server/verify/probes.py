@@ -68,10 +68,9 @@ class Flaw(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """The target's own limit, in place of that of a keyword at a pointer of the contract."""
+    """The target's own limit, in place of the one at a pointer of the contract."""
 
     pointer: str
-    keyword: str
     limit: Any
 
 

@@ -27,16 +27,6 @@ _OTHER = {
     "object": "none",
 }
 """A value of another type, by type."""
-_KEYWORDS = {
-    "minimum": "minimum",
-    "maximum": "maximum",
-    "multiple": "multipleOf",
-    "not listed": "enum",
-    "pattern": "pattern",
-    "not a valid": "format",
-    "duplicate": "uniqueItems",
-}
-"""Keywords of schemas by words of what a value tries."""
 _TEXTS = ("SP", "RJ", "BR", "PT", "21", "11", "351", "55", "912345678", "987654321", "20040002", "01310100")
 """Texts that patterns of addresses and telephones accept, two of each kind."""
 _LONGEST = 20_000
@@ -132,6 +122,15 @@ class Fresh:
         return self.renewed(value) | kinds
 
 
+class _Try(NamedTuple):
+    """A value of one member: whether its schema accepts it, what that tries, and the keyword that decides."""
+
+    value: Any
+    is_accepted: bool
+    tries: str
+    keyword: str = ""
+
+
 class Leaf(NamedTuple):
     """A member of a body, or of an object in it: its place, its schema, and whether its object must have it."""
 
@@ -170,10 +169,9 @@ class Variants:
     def groups(self, schema: Json, pointer: str, base: Any, fresh: Fresh) -> list[list[Variant]]:
         """Values that a schema accepts, as few bodies as have each of them: those of a group go together in one."""
         columns = [
-            [Variant(value, f"{'.'.join(leaf.place)}: {tries}", leaf.pointer, leaf.place) for value, tries in accepted]
+            [_variant(leaf, each, each.value) for each in self._values(leaf, base, fresh) if each.is_accepted]
             for leaf in self.leaves(schema, pointer)
             if leaf.place[-1] != "document"  # each one makes a customer that stays behind
-            if (accepted := [(v, tries) for v, is_accepted, tries in self._values(leaf, base, fresh) if is_accepted])
         ]
         groups: list[list[Variant]] = []
         for number in range(max(map(len, columns), default=0)):
@@ -196,21 +194,21 @@ class Variants:
         if root.get("additionalProperties") is False:
             yield Variant({**base, _UNKNOWN: 1}, "a member that is not known", where)
         for leaf in self.leaves(schema, pointer):
-            for value, is_accepted, tries in self._values(leaf, base, fresh):
-                changed = None if is_accepted else replaced_at(base, leaf.place, value)
+            for each in self._values(leaf, base, fresh):
+                changed = None if each.is_accepted else replaced_at(base, leaf.place, each.value)
                 if changed is not None and not self.accepts(schema, changed):
-                    yield Variant(changed, f"{'.'.join(leaf.place)}: {tries}", leaf.pointer, leaf.place)
+                    yield _variant(leaf, each, changed)
 
     def of_parameter(self, schema: Json, pointer: str, name: str, fresh: Fresh) -> Iterator[tuple[Variant, bool]]:
         """Values of one parameter, and whether the schema accepts each."""
         where, node = self._places.followed(pointer, schema)
-        for value, is_accepted, tries in self._values(Leaf((), node, where, False), None, fresh):
-            if value is None or value is GONE or isinstance(value, (list, dict)):
+        for each in self._values(Leaf((name,), node, where, False), None, fresh):
+            if each.value is None or isinstance(each.value, (list, dict)):
                 continue
-            if node.get("type") == "string" and not isinstance(value, str):
+            if node.get("type") == "string" and not isinstance(each.value, str):
                 continue  # a parameter is text
-            if self.accepts(schema, value) is is_accepted:
-                yield Variant(value, f"{name}: {tries}", where, (name,)), is_accepted
+            if self.accepts(schema, each.value) is each.is_accepted:
+                yield _variant(Leaf((name,), node, where, False), each, each.value), each.is_accepted
 
     def another(self, node: Json, name: str, old: Any, fresh: Fresh) -> Any:
         """A value of a member that differs from `old` wherever it can; None if there is none."""
@@ -279,25 +277,23 @@ class Variants:
             if node.get("type") == "object" and len(above) < _DEEPEST:
                 yield from self._leaves(node, where, (*above, name))
 
-    def _values(self, leaf: Leaf, base: Any, fresh: Fresh) -> Iterator[tuple[Any, bool, str]]:
-        """Values of one member: (value, whether it is accepted, what that tries)."""
+    def _values(self, leaf: Leaf, base: Any, fresh: Fresh) -> Iterator[_Try]:
+        """Values of one member."""
         node = leaf.node
         kind = node.get("type")
         if leaf.is_required:
-            yield GONE, False, "left out"
-        if node.get("nullable"):
-            yield None, True, "null"
-        elif kind is not None:
-            yield None, False, "null"
+            yield _Try(GONE, False, "left out")
+        if kind is not None:
+            yield _Try(None, bool(node.get("nullable")), "null")
         if kind in _OTHER:
-            yield _OTHER[kind], False, f"another type than {kind}"
+            yield _Try(_OTHER[kind], False, f"another type than {kind}")
         options = [*self._options(node)]
-        yield from ((option, True, f"the value {option}") for option in options)
+        yield from (_Try(option, True, f"the value {option}", "enum") for option in options)
         if options:
-            yield "verify-unknown", False, "a value that is not listed"
+            yield _Try("verify-unknown", False, "a value that is not listed", "enum")
         if kind == "boolean":
-            yield True, True, "true"
-            yield False, True, "false"
+            yield _Try(True, True, "true")
+            yield _Try(False, True, "false")
         elif kind == "string" and "enum" not in node:
             yield from self._texts(node, fresh)
         elif kind in ("integer", "number"):
@@ -305,28 +301,27 @@ class Variants:
         elif kind == "array":
             yield from self._lists(node, at(base, leaf.place))
         elif isinstance(node.get("additionalProperties"), dict):
-            yield {}, True, "no entries"
-            yield {"": "verify"}, True, "an entry without a name"
+            yield _Try({}, True, "no entries")
+            yield _Try({"": "verify"}, True, "an entry without a name")
 
     def _options(self, node: Json) -> Iterator[Any]:
         for part in (node, *map(self._document.resolve, node.get("oneOf", ()))):
             yield from (option for option in part.get("enum", ()) if option is not None)
 
-    def _texts(self, node: Json, fresh: Fresh) -> Iterator[tuple[Any, bool, str]]:
+    def _texts(self, node: Json, fresh: Fresh) -> Iterator[_Try]:
         least, most = node.get("minLength", 0), node.get("maxLength")
-        is_plain = "format" not in node
-        if is_plain and least:
-            yield fresh.text(least), True, f"{least} characters"
         if least:
-            yield fresh.text(least)[1:], False, f"{least - 1} characters"
+            if "format" not in node:
+                yield _Try(fresh.text(least), True, f"{least} characters", "minLength")
+            yield _Try(fresh.text(least)[1:], False, f"{least - 1} characters", "minLength")
         if most is not None and most <= _LONGEST:
-            yield self._long(node, most, fresh), True, f"{most} characters"
-            yield self._long(node, most + 1, fresh), False, f"{most + 1} characters"
-        if not is_plain:
-            yield "verify", False, f"not a valid {node['format']}"
+            yield _Try(self._long(node, most, fresh), True, f"{most} characters", "maxLength")
+            yield _Try(self._long(node, most + 1, fresh), False, f"{most + 1} characters", "maxLength")
+        if "format" in node:
+            yield _Try("verify", False, f"not a valid {node['format']}", "format")
         if "pattern" in node:
-            yield "\0", False, "text that the pattern excludes"
-            yield "verify verify", False, "text that the pattern excludes"
+            yield _Try("\0", False, "text that the pattern excludes", "pattern")
+            yield _Try("verify verify", False, "text that the pattern excludes", "pattern")
 
     def _long(self, node: Json, length: int, fresh: Fresh) -> str:
         if node.get("format") == "uri":
@@ -336,30 +331,32 @@ class Variants:
             return fresh.text(length - len(host)) + host if length > len(host) else fresh.text(length)
         return fresh.text(length)
 
-    def _numbers(self, node: Json) -> Iterator[tuple[Any, bool, str]]:
+    def _numbers(self, node: Json) -> Iterator[_Try]:
         step = node.get("multipleOf", 1)
-        for name, sign in (("minimum", -1), ("maximum", 1)):
+        for name, word, sign in (("minimum", "below", -1), ("maximum", "above", 1)):
             if name in node:
-                limit = node[name]
-                yield limit, True, f"the {name}, {limit}"
-                yield round(limit + sign * step, 6), False, f"{'below' if sign < 0 else 'above'} the {name}"
+                yield _Try(node[name], True, f"the {name}, {node[name]}", name)
+                yield _Try(round(node[name] + sign * step, 6), False, f"{word} the {name}", name)
         if step < 1:
-            yield round(node.get("minimum", 0) + 1 + step / 2, 6), False, f"not a multiple of {step}"
+            value = round(node.get("minimum", 0) + 1 + step / 2, 6)
+            yield _Try(value, False, f"not a multiple of {step}", "multipleOf")
 
-    def _lists(self, node: Json, value: Any) -> Iterator[tuple[Any, bool, str]]:
+    def _lists(self, node: Json, value: Any) -> Iterator[_Try]:
         items = self._document.resolve(node.get("items", {}))
         options = items.get("enum", [])
         several = [*options] or (value if isinstance(value, list) else [])
         least, most = node.get("minItems", 0), node.get("maxItems")
-        yield [], not least, "no entries"
+        yield _Try([], not least, "no entries", "minItems" if least else "")
         if options:
-            yield options[: most or 20], True, "all values"
-            yield ["verify-unknown"], False, "a value that is not listed"
-        if node.get("uniqueItems") and several:
-            yield [several[0], several[0]], False, "a duplicate entry"
-        if most is not None and several and not node.get("uniqueItems") and most <= 200:
-            yield [several[0]] * most, True, f"{most} entries"
-            yield [several[0]] * (most + 1), False, f"{most + 1} entries"
+            yield _Try(options[: most or 20], True, "all values")
+            yield _Try(["verify-unknown"], False, "a value that is not listed")
+        if not several:
+            return
+        if node.get("uniqueItems"):
+            yield _Try([several[0], several[0]], False, "a duplicate entry", "uniqueItems")
+        elif most is not None and most <= 200:
+            yield _Try([several[0]] * most, True, f"{most} entries", "maxItems")
+            yield _Try([several[0]] * (most + 1), False, f"{most + 1} entries", "maxItems")
 
     def sized(self, node: Json, size: Any, like: Any, fresh: Fresh) -> Any:
         """A value of a size that a schema accepts, or None. A list has entries such as `like` has."""
@@ -386,6 +383,12 @@ class Variants:
         return next((v for n in nodes for v in samples(n, self._now) if v is not None and self.accepts(n, v)), None)
 
 
+def _variant(leaf: Leaf, each: _Try, value: Any) -> Variant:
+    """A variant that tries a value of one member. Its pointer leads to the keyword, if the contract has it there."""
+    pointer = below(leaf.pointer, each.keyword) if each.keyword in leaf.node else leaf.pointer
+    return Variant(value, f"{'.'.join(leaf.place)}: {each.tries}", pointer, leaf.place)
+
+
 def _named(value: Any) -> Any:
     """An id in place of a role."""
     return _SOME_ID if isinstance(value, str) and value.startswith("{the ") else value
@@ -395,20 +398,6 @@ def _is_bound(part: Variant, number: int) -> bool:
     """Whether a rule may refuse a value together with others: a document is of one kind and type."""
     name = part.place[-1]
     return part.value == {"": "verify"} or (name in ("type", "document_type") and number > 0)
-
-
-def keyword_of(tries: str, node: Json) -> str:
-    """The keyword of a schema at whose limit, or beyond it, a value is; empty where there is none."""
-    tries = tries.rpartition(": ")[2]
-    size = next(iter(tries.split()), "")
-    for ending, least, most in (("characters", "minLength", "maxLength"), ("entries", "minItems", "maxItems")):
-        if tries.endswith(ending):
-            found = most if size.isdecimal() and int(size) >= node.get(most, int(size) + 1) else least
-            return found if found in node else ""
-    for text, keyword in _KEYWORDS.items():
-        if text in tries and keyword in node:
-            return keyword
-    return ""
 
 
 def size_of(value: Any) -> Any:

@@ -21,7 +21,7 @@ from ..probes import (
     query_text,
     roles_in,
 )
-from ..variants import Variant, applied, keyword_of, size_of
+from ..variants import Variant, applied, size_of
 
 Sent = Generator[Asked, Seen, Seen]
 Send = Callable[..., Sent]
@@ -218,9 +218,9 @@ def _halves(
 
 def _measure(builder: Builder, body: Any, part: Variant, send: Send) -> Journey:
     """Find the limit of a backend that refuses the contract's, by halving the distance to a value that it accepts."""
-    node = located(builder.document, part.pointer)[1]
-    keyword = keyword_of(part.tries, node)
-    usual = size_of(at(body, part.place)) if part.place else None
+    rule, _, keyword = part.pointer.rpartition("/")
+    node = located(builder.document, rule)[1]
+    usual = size_of(at(body, part.place)) if body else None
     if usual is None:
         usual = node.get("min" + keyword[3:], 1) if keyword.startswith("max") else node.get("max" + keyword[3:])
     if keyword not in _SIZES or not isinstance(usual, (int, float)):
@@ -241,7 +241,7 @@ def _measure(builder: Builder, body: Any, part: Variant, send: Send) -> Journey:
             refused = middle
         else:
             return
-    yield Measured(part.pointer, keyword, round(accepted * step, 6))
+    yield Measured(part.pointer, round(accepted * step, 6))
 
 
 def _refused(builder: Builder, operation: Operation, body: Any, resource: Resource | None) -> Journey:
