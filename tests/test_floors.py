@@ -48,7 +48,7 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 
 
 def dotted(module: str) -> str:
-    """`http/pages.py` -> `stub_server.http.pages`."""
+    """`http/pages.py` -> `stub_server.server.layers.pages`."""
     name = "stub_server." + module.removesuffix(".py").replace("/", ".")
     return name.removesuffix(".__init__")
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import uvicorn
 
-from stub_server.verify.observed import Watching
-from stub_server.verify.proxy import Proxy
+from stub_server.tools.verify.observed import Watching
+from stub_server.tools.verify.proxy import Proxy
 
 from ..support.contract import document
 

@@ -1,0 +1,223 @@
+"""Corrects the contract: actions of an overlay that may close divergences, and the proof that they do."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+import yaml
+
+from ...contract.document import Document, Operation
+from ...contract.source import ContractError, Place, json_path, unescaped
+from .catalogue import located, pointer_of
+from .findings import Divergence, Finding, Report
+from .judging import Run
+from .merging import EVERYWHERE
+from .run import Runner
+from .twin import Twin
+
+Action = dict[str, Any]
+Again = Callable[[Path], Awaitable[Collection[Finding] | None]]
+"""Judges the target once more, by the contract with an overlay; None if that could not be done."""
+_SEEN = frozenset(("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format"))
+"""Keywords that an answer may violate, and that can be removed from the contract."""
+_TOGETHER = {"format": ("pattern",), "pattern": ("format",)}
+"""Keywords that may refuse a value together."""
+_SEED = 1
+_HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}}
+
+
+async def correct_run(runner: Runner, run: Run, report: Report, progress: Callable[[int, int], None]) -> None:
+    """Set the actions of the divergences of a run that an overlay closes: another run that follows it is silent.
+
+    The requests and seconds of that run are added to the report.
+    """
+
+    async def again(file: Path) -> Collection[Finding] | None:
+        options = replace(runner.options, overlays=(*runner.options.overlays, file))
+        second = await Runner(options, progress).run()
+        report.requests += second.target.requests
+        report.seconds = round(report.seconds + second.seconds, 1)
+        report.left_behind += second.cleanup.left_behind
+        return None if second.away or second.is_late or second.is_interrupted else second.findings
+
+    overlays = runner.options.overlays
+    await correct(report.divergences, run.findings, runner.document, overlays, again, run.measured)
+
+
+async def correct(
+    divergences: Collection[Divergence],
+    before: Collection[Finding],
+    document: Document,
+    overlays: tuple[Path, ...],
+    again: Again,
+    measured: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Set the actions of the divergences that an overlay closes, each of them proved.
+
+    `before` are all findings; `measured` are limits of the target, by the pointer of the contract's.
+    """
+    candidates: list[Divergence] = []
+    for divergence in divergences:
+        divergence.is_tried = True
+        actions = [*_actions_of(divergence, document, measured)]
+        if actions:
+            divergence.overlay = {"actions": actions}
+            candidates.append(divergence)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "candidates.yaml"
+        left = _followed(candidates, overlays, file)
+        after = await again(file) if left else None
+        proved = [] if after is None else [each for each in left if _is_closed(each, before, after)]
+        # Only these are written as actions; the others are comments.
+        written = _followed([each for each in proved if each.basis == "assumed"], overlays, file)
+    for divergence in candidates:
+        if divergence not in written and not (divergence in proved and divergence.basis == "documented"):
+            divergence.overlay = None
+
+
+def _is_closed(divergence: Divergence, before: Collection[Finding], after: Collection[Finding]) -> bool:
+    """Whether no finding is left of a divergence, and no class of findings is new at its operations."""
+    known = {(finding.kind, finding.operation) for finding in before}
+    spoiled = {each.operation for each in after if (each.kind, each.operation) not in known}
+    found = set(map(_key, after))
+    return spoiled.isdisjoint(divergence.operations) and found.isdisjoint(map(_key, divergence.findings))
+
+
+def _key(finding: Finding) -> tuple[str, str, str]:
+    """What is the same for a finding in each run."""
+    return finding.kind, finding.operation, finding.pointer or finding.cause
+
+
+def _followed(candidates: list[Divergence], overlays: tuple[Path, ...], file: Path) -> list[Divergence]:
+    """The candidates with which a server starts. `file` has their actions then."""
+    if not candidates or _starts(candidates, overlays, file):
+        return candidates
+    followed: list[Divergence] = []
+    for candidate in candidates:
+        if _starts([*followed, candidate], overlays, file):
+            followed.append(candidate)
+    _write(followed, file)
+    return followed
+
+
+def _starts(candidates: list[Divergence], overlays: tuple[Path, ...], file: Path) -> bool:
+    _write(candidates, file)
+    try:
+        Twin(_SEED, (*overlays, file))
+    except ContractError:
+        return False
+    return True
+
+
+def _write(candidates: list[Divergence], file: Path) -> None:
+    actions = [action for each in candidates if each.overlay for action in each.overlay["actions"]]
+    file.write_text(yaml.safe_dump({**_HEAD, "actions": _unlike(actions)}), encoding="utf-8")
+
+
+def _unlike(actions: list[Action]) -> list[Action]:
+    return [*{orjson.dumps(action): action for action in actions}.values()]
+
+
+def _actions_of(divergence: Divergence, document: Document, measured: Mapping[str, Any]) -> list[Action]:
+    gone = {*divergence.operations} if divergence.kind == "missing-operation" else set[str]()
+    actions: list[Action] = []
+    for finding in divergence.findings:
+        operation = document.operations.get(finding.operation)
+        if operation is not None:
+            actions += _actions(finding, operation, document, gone, measured)
+    header = divergence.pointer
+    if divergence.title.startswith(EVERYWHERE) and header.startswith("#/components/headers/"):
+        return [{"target": json_path([*unescaped(header)]), "update": {"required": False}}]
+    return _unlike(actions)
+
+
+def _actions(
+    finding: Finding, operation: Operation, document: Document, gone: Collection[str], measured: Mapping[str, Any]
+) -> Iterator[Action]:
+    """The actions against one finding; none if no overlay helps."""
+    status = finding.target.status
+    match finding.kind:
+        case "missing-operation":
+            here = {each.id for each in document.operations.values() if each.path == operation.path}
+            yield _removal(operation.at[:-1] if here <= {*gone} else operation.at)
+        case "missing-header":
+            at, response = _place(document, pointer_of(operation, "responses", status))
+            if finding.cause in (response or {}).get("headers", {}):
+                yield _removal([*at, "headers", finding.cause])
+        case "scope" if status < 300:
+            at, scopes = _place(document, pointer_of(operation, "x-scopes"))
+            number = unescaped(finding.pointer)[-1]
+            if scopes and number.isdecimal():
+                yield _without_entry(at, scopes[int(number)])
+        case "wrong-status" | "undocumented-status" if 200 <= status < 300:
+            yield from _moved(operation, status)
+        case "schema":
+            yield from _loosened(finding, document)
+        case "laxer" | "stricter":
+            yield from _bounded(finding, document, measured)
+
+
+def _bounded(finding: Finding, document: Document, measured: Mapping[str, Any]) -> Iterator[Action]:
+    """Remove a limit that the target does not have, or set the target's own."""
+    above, _, keyword = finding.pointer.rpartition("/")
+    at, node = _place(document, above)
+    if not isinstance(node, dict) or keyword not in node:
+        return
+    if keyword == "enum":
+        option = finding.cause.removeprefix("the value ")
+        if finding.kind == "stricter" and option in node["enum"]:
+            yield _without_entry([*at, "enum"], option)
+    elif finding.kind == "laxer":
+        for each in (keyword, *_TOGETHER.get(keyword, ())):
+            if each in node:
+                yield _removal([*at, each])
+    elif finding.pointer in measured:
+        yield {"target": json_path(at), "update": {keyword: measured[finding.pointer]}}
+
+
+def _loosened(finding: Finding, document: Document) -> Iterator[Action]:
+    """Remove the keyword that an answer violates, or add the value that an enum does not list."""
+    at, schema = _place(document, finding.pointer)
+    name, _, keyword = finding.cause.rpartition(": ")
+    if not isinstance(schema, dict) or keyword not in schema:
+        return
+    if keyword in _SEEN:
+        yield _removal([*at, keyword])
+    elif keyword == "enum":
+        try:
+            value = orjson.loads(finding.target.excerpt.removeprefix(f"{name}: "))
+        except ValueError:  # the report shows its type only
+            return
+        yield {"target": json_path([*at, "enum"]), "update": [value]}
+
+
+def _place(document: Document, pointer: str) -> tuple[Place, Any]:
+    """The place of what a pointer leads to, and what is there, with references followed; None if nothing is."""
+    at, node = located(document, pointer)
+    while isinstance(node, dict) and "$ref" in node:
+        at, node = located(document, node["$ref"])
+    return at, node
+
+
+def _moved(operation: Operation, status: int) -> list[Action]:
+    """Document the response of a success under another status."""
+    if status in operation.responses or not operation.successes:
+        return []
+    old, at = str(operation.successes[0]), [*operation.at, "responses"]
+    response = dict(operation.raw["responses"][old])
+    if status == 204:
+        response = {name: value for name, value in response.items() if name not in ("content", "links")}
+    return [{"target": json_path(at), "update": {str(status): response}}, _removal([*at, old])]
+
+
+def _removal(at: Place) -> Action:
+    return {"target": json_path(at), "remove": True}
+
+
+def _without_entry(at: Place, value: Any) -> Action:
+    """Remove the entries of a list that are equal to a value."""
+    return {"target": f"{json_path(at)}[?@ == {orjson.dumps(value).decode()}]", "remove": True}

@@ -1,0 +1,209 @@
+"""The report of traffic that others sent, recorded or through a proxy. Each exchange is compared with the contract.
+
+What a proxy has passed on is judged in a thread of its own: a line for each exchange, and the newest ones are kept.
+"""
+
+import threading
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Hashable
+from importlib.util import find_spec
+from pathlib import Path
+from queue import Full, Queue
+from time import time
+from typing import Any
+from urllib.parse import parse_qs
+
+import httpx2
+import orjson
+
+from ...app import data_dir
+from ...contract import bundle
+from ...contract.document import Document
+from ...core.clock import iso
+from .conformity import Conformity
+from .correcting import correct
+from .exchange import Answer, Exchange, Headers
+from .findings import Finding, Report, contract_of, rows_of
+from .har import archive
+from .merging import merged
+from .proxy import OWN, Passed
+from .showing import Showing
+from .where import Where
+
+MOST = 5_000  # findings
+KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
+"""Exchanges of a proxy that are kept, and bytes of their bodies."""
+MOST_WAITING = 1_000  # exchanges that wait to be judged
+_PACKAGES = {"br": ("brotli", "brotlicffi"), "zstd": ("zstandard",)}
+"""Packages that read a content coding, one of which must be installed."""
+
+
+class Observed:
+    """One per report. It shows no values of records: they belong to the sender of the traffic."""
+
+    def __init__(self, document: Document, target: str, mode: str, overlays: tuple[Path, ...] = ()) -> None:
+        """`mode` is `har` or `proxy`; `overlays` are applied to the document already."""
+        self.requests = 0
+        self._document, self._target, self._mode, self._overlays = document, target, mode, overlays
+        self._conformity = Conformity(document, Showing(document, target, values=False))
+        self._findings: list[Finding] = []
+        self._groups: dict[str, set[str]] = defaultdict(set)
+        self._statuses: dict[str, set[int]] = defaultdict(set)
+        self._examples: dict[Hashable, Exchange] = {}
+
+    def judge(self, exchange: Exchange) -> list[Finding]:
+        """In what an exchange departs. Requests that are no operation are not counted."""
+        operation = self._conformity.operation_of(exchange.request.method, exchange.request.path)
+        status = exchange.answer.status
+        group = "accepts" if status < 400 or status >= 500 else "rejects"
+        findings = self._conformity.findings(exchange, operation, group)
+        if len(self._findings) < MOST:
+            self._findings += findings
+            for finding in findings:
+                self._examples.setdefault((finding.kind, finding.pointer, finding.cause), exchange)
+        if operation is not None:
+            self.requests += 1
+            self._statuses[operation.id].add(status)
+            self._groups[operation.id].add(group)
+            self._examples.setdefault((operation.id, status), exchange)
+        return findings
+
+    def report(self, seconds: float) -> Report:
+        """The report of what was seen until now. Its coverage is the share of all documented statuses."""
+        documented = {(o.id, status) for o in self._document.operations.values() for status in o.responses}
+        reached = {(name, status) for name, statuses in self._statuses.items() for status in statuses}
+        seen = [name for name in self._document.operations if name in self._groups]
+        divergences = merged(self._findings, self._document, seen)
+        Where(data_dir("openapi"), self._document, self._overlays).locate(divergences)
+        return Report(
+            target=self._target,
+            contract=contract_of(self._document),
+            mode=self._mode,
+            seed=0,
+            seconds=seconds,
+            requests=self.requests,
+            exit=1 if divergences else 0 if self.requests else 3,
+            coverage=100 * len(documented & reached) / (len(documented) or 1),
+            rows=rows_of(seen, self._groups, divergences, unseen="none"),
+            unreached=[],
+            divergences=divergences,
+        )
+
+    async def correct(self, report: Report) -> None:
+        """Set the actions of the divergences that an overlay closes.
+
+        Each is proved: one exchange of each finding and status is compared with the corrected contract.
+        """
+
+        async def again(file: Path) -> Collection[Finding]:
+            document = Document(bundle.contracts(data_dir("openapi"), (*self._overlays, file))[0])
+            judging = Observed(document, self._target, self._mode)
+            return [finding for exchange in self._examples.values() for finding in judging.judge(exchange)]
+
+        await correct(report.divergences, self._findings, self._document, self._overlays, again)
+
+
+class Watching:
+    """One per proxy. `say` is called with the line of each exchange."""
+
+    def __init__(
+        self, document: Document, target: str, say: Callable[[str], None], overlays: tuple[Path, ...] = ()
+    ) -> None:
+        self.observed = Observed(document, target, "proxy", overlays)
+        self._showing, self._target, self._say = Showing(document, target), target, say
+        self._began = time()
+        self.unjudged: Counter[str] = Counter()
+        """How many exchanges were not judged, by reason."""
+        self._waiting: Queue[Passed | None] = Queue(MOST_WAITING)
+        self._kept: deque[tuple[Passed, list[str]]] = deque(maxlen=KEPT)
+        self._thread = threading.Thread(target=self._run, name="judging", daemon=True)
+        self._thread.start()
+
+    def passed(self, passed: Passed) -> None:
+        """Take an exchange, without waiting."""
+        try:
+            self._waiting.put_nowait(passed)
+        except Full:
+            self.unjudged["more requests than could be judged"] += 1
+
+    def report(self) -> Report:
+        """Judge what still waits, and report."""
+        self._waiting.put(None)
+        self._thread.join()
+        return self.observed.report(time() - self._began)
+
+    async def own(self, path: str, query: str) -> tuple[int, bytes]:
+        """Answer a request for what was seen, newest last: as JSON, or with `format=har` as an archive."""
+        form = parse_qs(query).get("format", ["json"])[-1]
+        if path != f"{OWN}exchanges" or form not in ("json", "har"):
+            message = f"Ask for {OWN}exchanges or {OWN}exchanges?format=har."
+            return 404, orjson.dumps({"error": True, "message": message})
+        kept = [(self._showing.redacted(passed.exchange), passed, classes) for passed, classes in [*self._kept]]
+        if form == "har":
+            return 200, archive(((exchange, passed.at) for exchange, passed, _ in kept), self._target)
+        rows = [_row(exchange, passed, classes) for exchange, passed, classes in kept]
+        return 200, orjson.dumps({"exchanges": rows})
+
+    def _run(self) -> None:
+        while (passed := self._waiting.get()) is not None:
+            self._judge(passed)
+
+    def _judge(self, passed: Passed) -> None:
+        request, answer = passed.exchange
+        unread, classes = passed.unread, list[str]()
+        body = decoded(answer) if unread is None else None
+        if body is not None:
+            passed = passed._replace(exchange=Exchange(request, answer._replace(body=body)))
+            classes = list(dict.fromkeys(finding.kind for finding in self.observed.judge(passed.exchange)))
+        else:
+            unread = unread or f"a body encoded as {answer.header('content-encoding')}"[:80]
+            self.unjudged[unread] += 1
+        self._kept.append((passed._replace(unread=unread), classes))
+        while sum(map(_size, self._kept)) > MOST_BYTES:
+            self._kept.popleft()
+        word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
+        self._say(f"{request.method:<6} {self._showing.line(request)}  {answer.status or '---'}  {word}")
+
+
+def decoded(answer: Answer) -> bytes | None:
+    """The decoded body of an answer; None where its encoding cannot be read here."""
+    named = ",".join(answer.headers_named("content-encoding")).lower()
+    codings = {each.strip() for each in named.split(",")} - {""}
+    if not codings <= {"gzip", "deflate", "identity", *filter(_is_installed, _PACKAGES)}:
+        return None
+    try:
+        return httpx2.Response(200, headers={"Content-Encoding": named}, content=answer.body).content
+    except httpx2.DecodingError:
+        return None
+
+
+def _is_installed(coding: str) -> bool:
+    return any(find_spec(package) for package in _PACKAGES[coding])
+
+
+def _size(kept: tuple[Passed, list[str]]) -> int:
+    request, answer = kept[0].exchange
+    return len(request.body) + len(answer.body)
+
+
+def _row(exchange: Exchange, passed: Passed, classes: list[str]) -> dict[str, Any]:
+    request, answer = exchange
+    return {
+        "at": iso(int(passed.at * 1000)),
+        "method": request.method,
+        "path": request.path,
+        "query": request.query,
+        "status": answer.status or None,
+        "milliseconds": round(answer.seconds * 1000, 3),
+        "classes": classes,
+        "not_judged": passed.unread,
+        "request": _message(request.headers, request.body),
+        "response": _message(answer.headers, answer.body),
+    }
+
+
+def _message(headers: Headers, body: bytes) -> dict[str, Any]:
+    return {
+        "headers": [{"name": name, "value": value} for name, value in headers],
+        "body": body.decode("utf-8", "replace") if body else None,
+    }

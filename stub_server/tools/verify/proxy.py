@@ -1,0 +1,190 @@
+"""A proxy between a client and a backend: passes each exchange on as it comes, and hands it to a callback.
+
+Bodies are streamed as they were encoded. Only `Host` is replaced, and the fields of one connection (RFC 9110, 7.6.1)
+are left out.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from time import perf_counter, time
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import httpcore2
+import orjson
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from ...core.text import is_local
+from .exchange import Answer, Exchange, Headers, Request, base_of
+
+JUDGED = 2 * 1024 * 1024  # bytes of a body that are kept to be judged
+OWN = "/_proxy/"
+"""Paths below it are answered by the proxy itself."""
+_CONNECT = 10.0  # seconds
+_OF_CONNECTIONS = frozenset(
+    (b"connection", b"expect", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade")
+)
+_LOST = (httpcore2.ConnectTimeout, httpcore2.NetworkError, httpcore2.ProtocolError)
+_Raw = list[tuple[bytes, bytes]]
+
+
+class Passed(NamedTuple):
+    """An exchange that was passed on, with its bodies as they were transferred, cut after `JUDGED` bytes.
+
+    `at` is its moment in seconds since 1970, `unread` why it cannot be judged. With status 0 there was no whole answer,
+    and the body says why.
+    """
+
+    exchange: Exchange
+    at: float
+    unread: str | None = None
+
+
+class Proxy:
+    """The ASGI application. One per target."""
+
+    def __init__(
+        self, target: str, passed: Callable[[Passed], None], own: Callable[[str, str], Awaitable[tuple[int, bytes]]]
+    ) -> None:
+        """`passed` is called with each exchange; `own` answers requests below `OWN`, by path and query."""
+        self._target = base_of(target)
+        self._passed, self._own = passed, own
+        self._pool = httpcore2.AsyncConnectionPool(max_connections=None, keepalive_expiry=2.0)
+
+    def config(self) -> uvicorn.Config:
+        """How uvicorn serves it: without headers of its own."""
+        return uvicorn.Config(
+            self, lifespan="on", ws="none", access_log=False, log_config=None, server_header=False, date_header=False,
+            timeout_graceful_shutdown=2,
+        )  # fmt: skip
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await self._pool.aclose()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+        if path.startswith(OWN):
+            await _answer(send, *await self._owned(scope, path, query))
+            return
+        sent, at, began = Body(), time(), perf_counter()
+        said, status, headers, failure = Body(), 0, list[tuple[bytes, bytes]](), ""
+        has_begun = False
+        try:
+            async with aclosing(await self._pool.handle_async_request(self._request(scope, receive, sent))) as answer:
+                await send(_start(answer.status, _passed_on(answer.headers)))
+                has_begun = True
+                async for piece in answer.aiter_stream():
+                    said.add(piece)
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                status, headers = answer.status, answer.headers
+        except _Left:
+            return
+        except _LOST as error:
+            failure = str(error) or type(error).__name__
+        took = perf_counter() - began
+        request = Request(scope["method"], path, query, _texts(scope["headers"]), bytes(sent))
+        answered = Answer(status, _texts(headers), bytes(said) if status else failure.encode(), took)
+        is_large = max(sent.size, said.size) > JUDGED
+        unread = f"a body of more than {JUDGED // 1024**2} MB" if is_large and status else None
+        self._passed(Passed(Exchange(request, answered), at, unread))
+        if status:
+            await send({"type": "http.response.body", "body": b""})
+        elif not has_begun:
+            message = f"The backend did not answer: {failure}. Is it running, and is the address right?"
+            await _answer(send, *_refusal(502, message, "target_unreachable"))
+        # An answer that breaks off here breaks off for the client too: uvicorn ends the connection.
+
+    def _request(self, scope: Scope, receive: Receive, sent: "Body") -> httpcore2.Request:
+        host = urlsplit(self._target).netloc.encode()
+        headers = [(n, host if n == b"host" else v) for n, v in _passed_on(scope["headers"])]
+        names = {name for name, _ in scope["headers"]}
+        if b"transfer-encoding" in names:
+            headers.append((b"transfer-encoding", b"chunked"))
+        has_body = b"transfer-encoding" in names or b"content-length" in names
+        query = b"?" + scope["query_string"] if scope["query_string"] else b""
+        parts = urlsplit(self._target)
+        return httpcore2.Request(
+            scope["method"],
+            self._target,
+            headers=headers,
+            content=_received(receive, sent) if has_body else None,
+            extensions={
+                "target": parts.path.encode() + scope["raw_path"] + query,
+                "timeout": {"connect": _CONNECT},
+            },
+        )
+
+    async def _owned(self, scope: Scope, path: str, query: str) -> tuple[int, bytes]:
+        """Answer programs on this machine only. A foreign Host would be a web page whose name was rebound to it."""
+        headers = dict(scope["headers"])
+        name = urlsplit(f"//{headers.get(b'host', b'').decode('latin-1')}").hostname
+        if not is_local(scope["client"][0]) or not is_local(name) or b"origin" in headers:
+            return _refusal(403, "Only programs on this machine may ask this. Use the address 127.0.0.1.", "forbidden")
+        return await self._own(path, query)
+
+
+class Body:
+    """A body that passes: its beginning, and its size."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self.size = 0
+
+    def add(self, piece: bytes) -> None:
+        """Count a piece, and keep it while there is room."""
+        if self.size <= JUDGED:
+            self._pieces.append(piece[: JUDGED - self.size])
+        self.size += len(piece)
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self._pieces)
+
+
+class _Left(Exception):
+    """The client has left before its request was whole."""
+
+
+async def _received(receive: Receive, sent: Body) -> AsyncGenerator[bytes]:
+    """The body of a request as it comes. Raises _Left."""
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Left
+        piece, more = message.get("body", b""), message.get("more_body", False)
+        sent.add(piece)
+        if piece:
+            yield piece
+
+
+def _passed_on(headers: _Raw) -> _Raw:
+    """The headers without those of the connection."""
+    listed = b",".join(value for name, value in headers if name.lower() == b"connection")
+    left_out = _OF_CONNECTIONS | {each.strip().lower() for each in listed.split(b",")}
+    return [(name, value) for name, value in headers if name.lower() not in left_out]
+
+
+def _texts(headers: _Raw) -> Headers:
+    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+
+
+def _start(status: int, headers: _Raw) -> dict[str, object]:
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+async def _answer(send: Send, status: int, body: bytes) -> None:
+    """Answer a request of the proxy's own."""
+    length = str(len(body)).encode()
+    await send(_start(status, [(b"content-type", b"application/json"), (b"content-length", length)]))
+    await send({"type": "http.response.body", "body": body})
+
+
+def _refusal(status: int, message: str, code: str) -> tuple[int, bytes]:
+    """An error in the contract's shape."""
+    body = {"error": True, "message": message, "code": code, "status": status, "request_id": "", "details": []}
+    return status, orjson.dumps(body)
