@@ -15,19 +15,8 @@ from ..core.text import counted
 from ..engine.sandbox import DEFAULT
 from ..storage.package import MEDIA
 from .asking import asking, downloading, group, listing, show_list
-from .options import (  # fmt: skip
-    EXISTING_OR_STDIN,
-    Number,
-    asks_sandbox,
-    asks_server,
-    given,
-    json_argument,
-    read_file,
-    url,
-    verb,
-    with_options,
-)
-from .running_server import Away, Target
+from .options import EXISTING_OR_STDIN, Number, given, json_argument, read_file, url, verb, with_options  # fmt: skip
+from .running_server import Away, Target, asks_sandbox, asks_server
 
 _UNITS = {"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _PART = re.compile(r"([0-9]{1,9})(mo|[dhms])")

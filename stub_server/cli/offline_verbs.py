@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from .options import Unusable, UserPath, of_overlays, printable, verb
+from ..core.text import printable
+from .options import Unusable, UserPath, of_overlays, verb
 
 TOOLS: Mapping[str, Sequence[str]] = {
     "compose": ["compose"],

@@ -8,8 +8,8 @@ from urllib.parse import quote
 import click
 
 from .asking import asking, downloading, group, listing
-from .options import Number, asks_sandbox, json_argument, verb, with_options, yaml_text
-from .running_server import Refused, Target
+from .options import Number, json_argument, verb, with_options, yaml_text
+from .running_server import Refused, Target, asks_sandbox
 
 _PAGE = 100
 _filters = with_options(

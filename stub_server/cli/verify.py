@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from ..core.text import is_local
-from .options import EXISTING, Number, Unusable, UserPath, of_overlays, printable, url, write_private
+from ..core.text import is_local, printable
+from .options import EXISTING, Number, Unusable, UserPath, of_overlays, url, write_private
 
 if TYPE_CHECKING:
     from ..tools.verify.observed import Watching

@@ -1,38 +1,18 @@
-"""The metrics of a server: counts of its requests, and the text that Prometheus reads."""
+"""The metrics of a server as the text that Prometheus reads."""
 
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..engine.journal import Trace
-
-if TYPE_CHECKING:
-    from .server import Server
+from .counts import BOUNDS
+from .server import Server
 
 MEDIA = b"text/plain; version=0.0.4; charset=utf-8"
-BOUNDS = (250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000)
-"""µs at which the buckets of latencies end."""
 _MICRO = 1_000_000
 _ENDS = [*(str(end / _MICRO) for end in BOUNDS), "+Inf"]
 
 
-class Requests:
-    """Counts the requests of a server by operation and class of status."""
-
-    def __init__(self) -> None:
-        self.counts: dict[str | None, dict[int, list[int]]]
-        self.counts = defaultdict(lambda: defaultdict(lambda: [0] * (len(BOUNDS) + 2)))
-        """Requests by bucket, and last their µs; by operation id and the status' first digit, 0 without an answer."""
-
-    def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
-        counts = self.counts[trace.operation][trace.status // 100]
-        counts[bisect_left(BOUNDS, trace.micros)] += 1
-        counts[-1] += trace.micros
-
-
-def exposition(server: "Server") -> bytes:
+def exposition(server: Server) -> bytes:
     """The metrics in Prometheus' text format. Its client is imported here: 8 ms, which a start does not need."""
     from prometheus_client import CollectorRegistry, ProcessCollector
     from prometheus_client.exposition import generate_latest
@@ -48,7 +28,7 @@ def exposition(server: "Server") -> bytes:
     return generate_latest(registry)
 
 
-def _present(server: "Server") -> Iterator[Any]:
+def _present(server: Server) -> Iterator[Any]:
     """The values of the server itself."""
     from prometheus_client.metrics_core import CounterMetricFamily as Counters
     from prometheus_client.metrics_core import GaugeMetricFamily as Gauge

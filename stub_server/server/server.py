@@ -18,7 +18,7 @@ from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..settings import Settings
 from ..webhooks.courier import Courier
-from .metrics import Requests
+from .counts import Requests
 from .sandboxes.sandboxes import Sandboxes
 from .tokens import Tokens
 

@@ -8,15 +8,12 @@ from contextlib import contextmanager
 from datetime import date, datetime
 from itertools import count
 from json import dumps, loads
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 from urllib.parse import quote
 
 import httpx2
 
 from ..domain.documents import cpf_with_check_digits
-
-if TYPE_CHECKING:
-    from .server import Server
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
 Json: TypeAlias = dict[str, Any]
@@ -59,6 +56,18 @@ class _Deletable:
         raise NotImplementedError
 
 
+class Owner(Protocol):
+    """The server of a sandbox, as the sandbox uses it."""
+
+    url: str
+
+    def client(self, url: str, headers: Mapping[str, str]) -> httpx2.Client:
+        """A client of the server, for paths below `url`."""
+
+    def forget(self, name: str) -> None:
+        """Delete the sandbox of this name, if it still exists."""
+
+
 class Sandbox(_Deletable):
     """One sandbox of a server: `with server.sandbox() as sandbox` deletes it at the end of the block.
 
@@ -67,7 +76,7 @@ class Sandbox(_Deletable):
     `/_sandbox`. Helpers raise `Refused` where the server refuses.
     """
 
-    def __init__(self, server: Server, made: Json, keys: Mapping[str, str]) -> None:
+    def __init__(self, server: Owner, made: Json, keys: Mapping[str, str]) -> None:
         """`made` is the answer of the server; `keys` are the headers that open its controls."""
         self.name: str = made["name"]
         self.url: str = f"{server.url}/s/{self.name}"

@@ -18,6 +18,7 @@ from stub_server.engine.draft import Draft
 from stub_server.engine.fault_rules import Effect
 from stub_server.engine.journal import Trace
 from stub_server.engine.step import Cause
+from stub_server.server.connection import Limits
 from stub_server.server.layers.answers import Answer, Dropped, Stream
 from stub_server.server.layers.context import request_of
 from stub_server.server.layers.endpoint import Endpoint
@@ -38,7 +39,6 @@ from stub_server.server.layers.way import (
     Holder,
     begin,
 )
-from stub_server.server.monitor import Limits
 from stub_server.server.reply import Streamed
 from stub_server.server.request import Caller
 from stub_server.server.target import Target

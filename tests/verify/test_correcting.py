@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from stub_server.app import create_app
 from stub_server.cli.command import main
 from stub_server.cli.serving import with_port
-from stub_server.server.monitor import Limits
+from stub_server.server.connection import Limits
 from stub_server.settings import Settings
 from stub_server.tools.verify.exchange import Answer, Request
 

@@ -12,7 +12,7 @@ import pytest
 
 from stub_server.app import create_app
 from stub_server.cli.serving import with_port
-from stub_server.server.monitor import Limits
+from stub_server.server.connection import Limits
 from stub_server.tools.verify.findings import CLASSES
 
 from ..support import make

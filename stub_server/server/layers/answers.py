@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import orjson
 from starlette.types import Receive, Scope, Send
@@ -11,10 +11,8 @@ from starlette.types import Receive, Scope, Send
 from ...core.problem import Refusal
 from ...engine.journal import Trace
 from ...engine.sandbox import DEFAULT
+from ..connection import Connection
 from ..reply import Reply, Streamed
-
-if TYPE_CHECKING:
-    from ..connection import Connection
 
 log = logging.getLogger("stub_server")
 
@@ -62,7 +60,7 @@ def options(allow: str) -> "Answer":
     return Answer(204, [(b"allow", allow.encode())])
 
 
-def connection_of(scope: Scope) -> "Connection | None":
+def connection_of(scope: Scope) -> Connection | None:
     connection: Connection | None = scope.get("state", {}).get(CONNECTION)
     return connection
 

@@ -13,7 +13,6 @@ from ...contract.document import JSON, Document, Operation
 from ...contract.schema import ContractViolation, Schemas
 from ..reply import Reply
 from ..resolver import not_built
-from .validation import OperationRequests
 
 
 @dataclass(eq=False)
@@ -44,10 +43,6 @@ class Endpoint:
     @cached_property
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.handler)
-
-    @cached_property
-    def requests(self) -> OperationRequests:
-        return OperationRequests(self)
 
     @cached_property
     def _success(self) -> int | None:

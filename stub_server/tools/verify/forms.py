@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import yaml
 from jinja2 import Environment, PackageLoader
 
-from ...cli.options import json_text, printable, printable_lines
+from ...core.text import json_text, printable, printable_lines
 from ...version import __version__
 from .findings import CLASSES, COSTLY, GROUPS, RANKS, Divergence, Report, Said
 from .showing import cut
