@@ -127,17 +127,6 @@ def test_a_target_that_is_away_is_said_to_be_so() -> None:
     assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
 
 
-def test_a_connection_that_the_target_closes_is_made_anew() -> None:
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(sized(PAGE))
-
-    with playing(play, play) as target, proxying(target) as proxied, connected(proxied) as client:
-        for _ in range(2):
-            client.sendall(ASKED)
-            assert PAGE == answer_on(client).body
-
-
 @pytest.mark.parametrize("rest", [b"Content-Length: 99\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"])
 def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(rest: bytes) -> None:
     def play(connection: socket.socket) -> None:

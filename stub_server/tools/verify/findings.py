@@ -1,6 +1,6 @@
 """What a probe found, the divergences that are merged from findings, and the report."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -47,6 +47,9 @@ BESIDE = frozenset(("undocumented-field", "missing-header"))
 """Classes that a probe may find in addition to another one."""
 GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")
 """The groups of probes, which are the columns of a report."""
+
+
+_MOST_NAMES = 5
 
 
 class Shown(NamedTuple):
@@ -169,6 +172,12 @@ class Report:
     left_behind: list[str] = field(default_factory=list)
     hidden: int = 0
     tag: str = ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names, and how many more there are."""
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def rows_of(
