@@ -33,13 +33,15 @@ from .engine.tables.tables import Layout, UniqueViolation, table_specs
 from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender
 from .server.explain.rehearsal import Rehearsal
-from .server.layers.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
+from .server.layers.access import AccessPolicy, Origins
 from .server.layers.context import RequestContext
 from .server.layers.dispatch import Dispatch
 from .server.layers.endpoint import Endpoint
 from .server.layers.fault_injection import FaultInjection
 from .server.layers.hops import Hops
+from .server.layers.hosts import HostPolicy, Hosts
 from .server.layers.pages import Pages
+from .server.layers.rate_limit import RateLimit
 from .server.layers.routing import Application, Routing, Security
 from .server.layers.selection import SandboxSelection
 from .server.layers.validation import Validation
@@ -164,7 +166,8 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         return create_console(document, control, data_dir("docs").parent, settings, sessions)
 
     console = Console(make, lambda: app, sessions)
-    documented = document.operations.keys() | control.operations.keys()
+    codes = document.schema("ErrorCode")["enum"]
+    documented = [*document.operations, *control.operations, *codes, *document.events]
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
     pages = {path: file.answer for path, file in files.items()} | console_pages(console, documented, static)
     hops, forwarding = None, list[Any]()

@@ -156,13 +156,12 @@ def _at(document: Json, at: At) -> Json:
 
 def _count(schema: dict[str, Json], names: list[str]) -> None:
     """Add a required integer for each name."""
-    parts = (("properties", dict), ("x-basis", dict), ("required", list))
+    parts = (("properties", dict), ("required", list))
     if not all(isinstance(schema.get(part, kind()), kind) for part, kind in parts):
         return  # an overlay has broken it: the OpenAPI validator says how
     for name in names:
         if name not in schema.get("properties", {}):
             schema.setdefault("properties", {})[name] = {"type": "integer"}
-            schema.setdefault("x-basis", {})[name] = "assumed"
             schema.setdefault("required", []).append(name)
 
 

@@ -13,7 +13,7 @@ from stub_server.contract.document import JSON, Document, Operation
 from stub_server.contract.formats import formats
 from stub_server.domain.documents import is_document
 from stub_server.domain.orders import MAGIC
-from stub_server.server.layers.access import inbox_at
+from stub_server.server.layers.hosts import inbox_at
 from stub_server.server.layers.validation import CODE, free_maps
 from stub_server.server.resolver import module_of, snake
 

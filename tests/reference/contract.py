@@ -1,5 +1,6 @@
 """What the contract and the rules list: events, scopes, magic values, fault presets."""
 
+import re
 from typing import Any
 
 from stub_server.app import data_dir
@@ -17,39 +18,25 @@ _DONE = {"order.pay": "paid", "order.refund": "refunded"}
 
 
 def events() -> str:
-    """The page of the events."""
-    kinds: dict[str, list[str]] = {}
-    for name in API.events:
-        kinds.setdefault(name.partition(".")[0], []).append(name)
+    """The index of the events."""
     return page(
         "Events",
         """A [webhook](../webhooks.md) subscribes to an event, such as `order.paid`, or to all of a kind, such as
-        `order.*`. A delivery is a POST of such a payload, whose `data` contains the record under the name of its kind.
-        Below, one payload of each kind is shown in full.""",
-        "`POST /_sandbox/events` sends any of them without a cause.",
-        table(
-            ("Kind", "Events"),
-            (
-                (code(f"{kind}.*"), ", ".join(f"[`{name}`](#{name.replace('.', '')})" for name in names))
-                for kind, names in kinds.items()
-            ),
-        ),
-        *(_kind(kind, names) for kind, names in kinds.items()),
+        `order.*`. A delivery is a POST of a payload whose `data` contains the record under the name of its kind. Each
+        event has a page in a running server, such as `/docs/order.paid`, with its payload. `POST /_sandbox/events`
+        sends any of them without a cause.""",
+        table(("Event", "When", "Raised by"), ((code(name), line(_when(name)), _by(name)) for name in API.events)),
     )
 
 
-def _kind(kind: str, names: list[str]) -> str:
-    first = API.events[names[0]]
-    parts = [f"## {kind}"]
-    for name in names:
-        event = API.events[name]
-        by = ["the clock" if each == "clock" else code(each) for each in event["emitted_by"] if each != _BY_HAND]
-        parts.append(
-            f"### {name}\n\n{line(event['description'] or event['summary'])}"
-            + (f"\n\nRaised by: {', '.join(by)}." if by else "")
-        )
-    parts += [f"### The payload of {names[0]}", json_block(first["example"])]
-    return "\n\n".join(parts)
+def _when(name: str) -> str:
+    event = API.events[name]
+    return re.split(r"(?<=[.])\s", event["description"] or event["summary"])[0]
+
+
+def _by(name: str) -> str:
+    by = [each for each in API.events[name]["emitted_by"] if each != _BY_HAND]
+    return ", ".join("the clock" if each == "clock" else code(each) for each in by)
 
 
 def scopes() -> str:
@@ -57,7 +44,7 @@ def scopes() -> str:
     return page(
         "Scopes",
         """A credential has scopes; an operation requires one. Without it the answer is 403
-        [`insufficient_scope`](errors.md#insufficient_scope).
+        `insufficient_scope`.
         [API keys](../api.md#create-an-api-key-with-fewer-scopes) have the scopes that you choose; a token
         has all.""",
         *map(_scope, API.scopes),

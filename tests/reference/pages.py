@@ -11,6 +11,7 @@ def written() -> dict[str, str]:
     """The text of every page as the contract and the code have it now."""
     made = {
         "commands.md": commands.verbs(),
+        "commands-more.md": commands.more_verbs(),
         "settings.md": commands.settings(),
         "controls.md": operations.controls(),
         "operations.md": operations.api(),

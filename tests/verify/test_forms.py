@@ -49,7 +49,7 @@ def test_a_form_shows_each_divergence_whole(form: str) -> None:
     for kind in CLASSES:
         assert f"a {kind} divergence" in text
     if form != "json":
-        assert "openapi/components/schemas/CustomerCreate.yaml" in text
+        assert "openapi/components/schemas/customers.yaml" in text
         assert "openapi/paths/orders.yaml" in text
 
 
@@ -70,7 +70,7 @@ def test_text_counts_the_classes_first_and_shows_five_lines_of_each() -> None:
     assert ["listOrders", "✓", "✓", "✓", "\N{EN DASH}", "✓"] == matrix.splitlines()[2].split()
     assert 5 == len(first.splitlines()) == len(second.splitlines())
     for line, fact in zip(
-        first.splitlines(), ("createCustomer", "curl", "422", "CustomerCreate.yaml:", "--write-overlay"), strict=True
+        first.splitlines(), ("createCustomer", "curl", "422", "schemas/customers.yaml:", "--write-overlay"), strict=True
     ):
         assert fact in line
     assert "assumed" in first.splitlines()[3]

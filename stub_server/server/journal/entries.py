@@ -106,7 +106,9 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
             headers[name] = value
     query = trace.query.decode("latin-1")
     has_key = server.admin_key is not None
-    return command(trace.method, plain(trace.path), query, headers, trace.body or b"", base_url, has_admin_key=has_key)
+    return command(
+        trace.method, plain(trace.path), query, headers, trace.body or b"", base_url=base_url, has_admin_key=has_key
+    )
 
 
 def caller_of(trace: Trace, *members: str) -> Body | None:

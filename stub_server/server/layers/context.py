@@ -48,14 +48,7 @@ class RequestContext:
         scope = {**scope, REQUEST: request_of(scope, forwarded_for)}  # an idle connection keeps its own last scope
         answer: Answer | None = None
         try:
-            try:
-                answer = await self.app(scope, receive, send)
-                if scope[TARGET].pending is not None:  # the request has not used the sandbox
-                    scope[TARGET].undo(scope[TRACE])
-            except Exception as error:
-                answer = await self._refusal(error, scope, receive)
-            if FAULTS in scope:
-                answer = self._damaged(answer, scope)
+            answer = await self._answer(scope, receive, send)
             try:
                 await self._send(answer, scope, receive, send)
             except HungUp:
@@ -70,6 +63,16 @@ class RequestContext:
             await hang_up(scope, receive, unsent=True)
         finally:
             self._end(scope, answer)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Answer:
+        """What the layers answer or refuse, and what fault rules make of it."""
+        try:
+            answer = await self.app(scope, receive, send)
+            if scope[TARGET].pending is not None:  # the request has not used the sandbox
+                scope[TARGET].undo(scope[TRACE])
+        except Exception as error:
+            answer = await self._refusal(error, scope, receive)
+        return self._damaged(answer, scope) if FAULTS in scope else answer
 
     async def _refusal(self, error: Exception, scope: Scope, receive: Receive) -> Answer:
         """The answer of a refusal, or of a defect."""

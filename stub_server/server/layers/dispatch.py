@@ -77,7 +77,7 @@ class Dispatch:
     ) -> Awaitable[Answer]:
         endpoint: Endpoint = scope[ENDPOINT]
         arguments: Arguments = scope[ARGUMENTS]
-        work = Work(self._server, request, target, scope[TRACE], store, caller, arguments.upload)
+        work = Work(self._server, request, target, scope[TRACE], store=store, caller=caller, upload=arguments.upload)
         if HEADER in request.headers and endpoint.operation.takes_key:
             return self._once(work, endpoint, arguments, request.headers[HEADER])
         return self._perform(work, endpoint, arguments)

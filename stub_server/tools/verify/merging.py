@@ -220,7 +220,7 @@ def basis_of(document: Document, pointer: str) -> str:
             continue
         if not isinstance(node, dict) or step not in node:
             break
-        if step == "properties" and number + 1 < len(steps) and isinstance(node.get("x-basis"), dict):
+        if step == "properties" and number + 1 < len(steps):
             documented = _is_shown(node, steps[number + 1])
         node = node[step]
         if number == 2 and steps[0] == "paths":
