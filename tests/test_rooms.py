@@ -24,13 +24,13 @@ ROOMS = (
 JOINED = "stub_server.tools.mcp"  # tools that servers serve: the application joins them, and they import none
 OWNERS = {
     "connexion": ("server/", "app.py"),
-    "starlette": ("server/", "app.py", "tools/mcp/"),
+    "starlette": ("server/", "app.py", "tools/mcp/", "tools/verify/proxy.py"),
     "mcp": ("tools/mcp/",),
     "mcp_types": ("tools/mcp/",),
     "httpx2": ("cli/running_server.py", "webhooks/network.py", "testing/", "tools/"),
-    "httpcore2": ("webhooks/network.py", "server/layers/forwarding.py"),
+    "httpcore2": ("webhooks/network.py", "server/layers/forwarding.py", "tools/verify/proxy.py"),
     "flask": ("console/",),
-    "uvicorn": ("cli/", "testing/", "server/protocol.py"),
+    "uvicorn": ("cli/", "testing/", "server/protocol.py", "tools/verify/proxy.py"),
     "click": ("cli/",),
     "joserfc": ("server/tokens.py",),
     "psycopg": ("storage/",),
