@@ -78,7 +78,7 @@ def test_its_servers_have_settings_that_exist_no_rights_and_the_driver() -> None
         assert service["environment"].keys() <= KNOWN
         assert (True, ["ALL"]) == (service["read_only"], service["cap_drop"])
         assert DOCKERFILE == (DEPLOY / service["build"] / "Dockerfile").read_text(encoding="utf-8")
-    assert "'.[postgresql]'" in DOCKERFILE
+    assert "'.[mcp,postgresql]'" in DOCKERFILE
     database = SERVICES["database"]["environment"]
     address = SERVICES["sandbox-1"]["environment"]["STUB_STORE"]
     user, password, name = (database[f"POSTGRES_{part}"] for part in ("USER", "PASSWORD", "DB"))
