@@ -1,4 +1,4 @@
-"""docs/ci.md: the steps of its workflow that start, await and record a sandbox are run as they are written."""
+"""docs/ci.md and the workflow of `init`: the steps that start, await and record a sandbox are run as they stand."""
 
 import os
 import re
@@ -13,7 +13,9 @@ import yaml
 pytestmark = pytest.mark.check
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
-(WORKFLOW,) = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+WORKFLOW = (Path(__file__).parents[2] / "fixtures/init/github-actions/.github/workflows/sandbox-tests.yml").read_text(
+    encoding="utf-8"
+)
 
 
 def test_the_steps_of_the_workflow_leave_a_recording_that_replays(tmp_path: Path) -> None:
@@ -21,6 +23,7 @@ def test_the_steps_of_the_workflow_leave_a_recording_that_replays(tmp_path: Path
     installs, serves, waits, tests, records = steps
     assert installs.startswith("pip install ")
     assert tests == "npm ci && npm test"
+    assert [] == [step for step in steps if f"\n{step}" not in PAGE]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     env = {name: value for name, value in os.environ.items() if not name.startswith("STUB_")} | {
