@@ -84,7 +84,7 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
     logging.getLogger("connexion").setLevel(logging.WARNING)
     loaded = loaded or contracts(settings.overlays)
     if settings.rate_limit is not None:
-        loaded = loaded._replace(document=_with_rate_limit(loaded.document, loaded.control))
+        loaded = loaded._replace(document=_with_rate_limit(loaded.document))
     store = None if settings.store is None else _opened(settings.store, settings)
     if store is not None:  # else what one server signs would not be valid at another, or after a restart
         settings = replace(settings, seed=store.seed)
@@ -111,10 +111,9 @@ def contracts(files: Sequence[Path]) -> Contracts:
     return Contracts(document, Document(bundled.control), shipped if files else None, bundled.overlays)
 
 
-def _with_rate_limit(document: Document, control: Document) -> Document:
-    """The contract of a server with `--rate-limit`: every operation may answer 429, as exports of the other one do."""
+def _with_rate_limit(document: Document) -> Document:
+    """The contract of a server with `--rate-limit`: every operation may answer 429."""
     raw = copy.deepcopy(document.raw)
-    raw["components"]["responses"]["RateLimited"] = control.raw["components"]["responses"]["RateLimited"]
     for operation in Document(raw).operations.values():
         operation.raw["responses"]["429"] = {"$ref": "#/components/responses/RateLimited"}
     return Document(raw)

@@ -131,7 +131,7 @@ def test_the_types_find_every_mistake_that_is_planted_and_no_other(project: Proj
 def test_the_commands_of_the_page_write_types_with_which_its_lines_compile(project: Project, live: Live) -> None:
     """The pinned tools are there already."""
     page = PAGE.read_text(encoding="utf-8")
-    setup, types, *_ = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    setup, _, _, types, *_ = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     (lines,) = re.findall(r"^```ts\n(const control = .*?)^```", page, re.MULTILINE | re.DOTALL)
     names = json.loads((SHIPPED / "package.json").read_text(encoding="utf-8"))
     for line in (setup + types).replace("http://127.0.0.1:4600", live.url).splitlines():
