@@ -23,11 +23,11 @@ ROOMS = (
 )  # fmt: skip
 OWNERS = {
     "connexion": ("server/", "app.py"),
-    "starlette": ("server/", "app.py"),
+    "starlette": ("server/", "app.py", "tools/verify/proxy.py"),
     "httpx2": ("cli/running_server.py", "webhooks/network.py", "testing/", "tools/"),
-    "httpcore2": ("webhooks/network.py", "server/layers/forwarding.py"),
+    "httpcore2": ("webhooks/network.py", "server/layers/forwarding.py", "tools/verify/proxy.py"),
     "flask": ("console/",),
-    "uvicorn": ("cli/", "testing/", "server/protocol.py"),
+    "uvicorn": ("cli/", "testing/", "server/protocol.py", "tools/verify/proxy.py"),
     "click": ("cli/",),
     "joserfc": ("server/tokens.py",),
     "psycopg": ("storage/",),

@@ -18,6 +18,7 @@ TOOLS: Mapping[str, Sequence[str]] = {
     "playwright": ["typescript", "playwright"],
     "pytest": ["pytest"],
     "schemathesis": ["schemathesis"],
+    "vite": ["typescript", "playwright", "vite"],
     "vitest": ["typescript", "vitest"],
 }
 """By tool the folders of `fixtures/init/` whose files are written."""
@@ -30,8 +31,8 @@ def init(tool: str, folder: Path) -> None:
     """Write first tests, settings or a workflow for TOOL to FOLDER.
 
     \b
-    TOOL is one of compose, github-actions, playwright, pytest, schemathesis
-    and vitest.
+    TOOL is one of compose, github-actions, playwright, pytest, schemathesis,
+    vite and vitest.
 
     The first lines of each file say how to use it. No file is overwritten. A file that already has the same content
     stays as it is.
