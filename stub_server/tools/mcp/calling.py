@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -87,17 +88,21 @@ async def answered(
         lines.append(f"Warnings: {answer.headers['x-sandbox-warnings']}")
     found = await _completed(session, answer.json or {})
     lines += [json.dumps(found, indent=1, ensure_ascii=False)] if full else body_lines(found)
-    _keep_keys(session, found)
+    lines += _keep_keys(session, found)
     return Result(lines, {"http_status": answer.status, **facts_of(found)}, following, may_be_long=full)
 
 
 async def _completed(session: Session, found: Json) -> Json:
-    """An order of a control with its subscription, and of jobs of the clock those that raised events."""
+    """An order of a control with its subscription; of jobs those that raised events, of rules those that are broken."""
     if "allowed" in found and found["subscriptionId"]:
         (subscription,) = (await session.get("/v2/subscriptions", id=found["subscriptionId"]))["subscriptions"]
         return found | {"subscription": subscription}
     if "fired" in found:
         return found | {"fired": [job for job in found["fired"] if job["events"]]}
+    if "certificate" in found:
+        certificate = found["certificate"]
+        broken = [rule for rule in certificate["rules"] if rule["result"] == "failed"]
+        return {"certificate": certificate | {"rules": broken}}
     return found
 
 
@@ -122,12 +127,13 @@ async def _bearer(session: Session, who: str | None) -> str | None:
     return str((await session.ask("POST", "/tokens", {"scopes": who.replace(",", " ").split()})).json["token"])
 
 
-def _keep_keys(session: Session, body: Json) -> None:
-    """Remember new keys, which `start` shows."""
+def _keep_keys(session: Session, body: Json) -> Iterator[str]:
+    """Remember new keys; says where they are shown."""
     for record in body.values():
         for name in _KEYS:
             if isinstance(record, dict) and name in record:
                 session.secrets.append(f"{name} of {record['id']}: {record[name]}")
+                yield f"start shows the {name}."
 
 
 async def what_happened(session: Session, answer: Reply) -> list[str]:
