@@ -1,8 +1,8 @@
 """`make judges`: what tools that are not ours say of the contract and of the server that follows it.
 
 Redocly and Spectral lint the contract, as it is served and as its files lie. Redocly looks for drift in traffic, Prism
-stands between client and server and validates both, and Specmatic sends every example. A judge whose runtime is missing is skipped, and that is said. Exit code 1 for a
-finding.
+stands between client and server and validates both, and Specmatic sends every example. A judge whose runtime is missing
+is skipped, and that is said. Exit code 1 for a finding.
 """
 
 import json
