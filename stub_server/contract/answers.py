@@ -58,8 +58,9 @@ def _answers(document: dict[str, Json]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _examples(codes: list[str], response: dict[str, Json]) -> dict[str, Json]:
     """An example of each code: the one of the response, or the one that all have."""
-    own = response.get("content", {}).get(JSON, {}).get("examples", {})
-    return {code: {"$ref": f"#/components/examples/{_component(code)}"} for code in codes} | own
+    own: dict[str, Json] = response.get("content", {}).get(JSON, {}).get("examples", {})
+    named: dict[str, Json] = {code: {"$ref": f"#/components/examples/{_component(code)}"} for code in codes}
+    return named | own
 
 
 def _component(code: str) -> str:

@@ -109,6 +109,12 @@ def test_llms_txt_follows_its_convention_and_is_short(reader: httpx2.Client) -> 
     assert "# Error codes" not in full
 
 
+def test_every_call_of_llms_txt_has_a_path_that_exists(reader: httpx2.Client, live: Live) -> None:
+    calls = re.findall(rf"curl .*?{re.escape(live.url)}(/[^ '\"?]+)", reader.get("/llms.txt").text)
+    assert len(calls) >= 8
+    assert [] == [path for path in calls if reader.options(path).status_code != 204]
+
+
 def test_a_search_answers_programs_in_short_and_understands_portuguese(reader: httpx2.Client) -> None:
     for words in ("refund an order", "estornar um pedido"):
         found = reader.get("/guide", params={"q": words}, headers=JSON).json()
