@@ -26,6 +26,7 @@ from .guide.guide import Guide, Page
 from .guide.markdown import parsed, rendered, sections
 from .guide_pages import guide, guide_page
 from .leaves import Leaves, operation_text
+from .pages import GUIDE
 from .pay_pages import payers
 from .programs import HTML, JSON, MARKDOWN, front_text, front_wanted, index, markdown, programs, wanted
 from .sessions import Sessions
@@ -151,6 +152,8 @@ def create_console(document: Document, control: Document, root: Path, settings: 
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         if request.path.startswith(DOCS):  # it may show a key
             response.headers["Cache-Control"] = "no-store"
+        if response.status_code == 200 and response.mimetype == HTML and request.path.startswith((DOCS, GUIDE)):
+            response.headers["Link"] = f'<{request.script_root}{request.path}.md>; rel="alternate"; type="{MARKDOWN}"'
         return response
 
     return application
