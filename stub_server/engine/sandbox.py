@@ -66,8 +66,8 @@ class Sandbox:
     restores `first_settings` and `first_clock`. The clock is an instant (ms) and whether it is frozen, or None for the
     clock of the server's start.
 
-    While it `is_seeding` its past, which began at `seeding_since` (ms), `declining` has the failure code of each subscription whose next charge is declined,
-    and it `raises_events` only once somebody listens.
+    While it `is_seeding` its past, which began at `seeding_since` (ms), `declining` has the failure code of each
+    subscription whose next charge is declined, and it `raises_events` only once somebody listens.
     Deliveries of the first `held_before` events are not sent. A step with something due before the `next_look` (ms) of
     the courier calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that `is_gone` was
     reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait; one that
