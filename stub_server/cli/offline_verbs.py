@@ -13,11 +13,13 @@ from ..core.text import printable
 from .options import Unusable, UserPath, of_overlays, verb
 
 TOOLS: Mapping[str, Sequence[str]] = {
+    "agents": ["agents"],
     "compose": ["compose"],
     "github-actions": ["github-actions"],
     "playwright": ["typescript", "playwright"],
     "pytest": ["pytest"],
     "schemathesis": ["schemathesis"],
+    "vite": ["typescript", "playwright", "vite"],
     "vitest": ["typescript", "vitest"],
 }
 """By tool the folders of `fixtures/init/` whose files are written."""
@@ -30,11 +32,11 @@ def init(tool: str, folder: Path) -> None:
     """Write first tests, settings or a workflow for TOOL to FOLDER.
 
     \b
-    TOOL is one of compose, github-actions, playwright, pytest, schemathesis
-    and vitest.
+    TOOL is one of agents, compose, github-actions, playwright, pytest,
+    schemathesis, vite and vitest.
 
-    The first lines of each file say how to use it. No file is overwritten. A file that already has the same content
-    stays as it is.
+    The first lines of each file say how to use it, those of AGENTS.md that of the files beside it. No file is
+    overwritten. A file that already has the same content stays as it is.
     """
     from ..app import data_dir
 

@@ -152,7 +152,6 @@ def _llms() -> str:
         "llms.txt",
         server=known.url,
         url=known.url + request.script_root,
-        prefix=request.script_root,
         operations=len(known.api.operations),
         controls=len(known.control.operations),
         events=len(known.api.events),

@@ -48,6 +48,7 @@ TAKES = {
     "orders show": f"ORDER {SANDBOX}",
     "pay": f"ORDER {SANDBOX}",
     "proxy": "URL --port --overlay --report --write-overlay --fail",
+    "mcp": "--server --sandbox --admin-key --control-key",
     "record": f"--output --no-secrets {SANDBOX}",
     "refund": f"ORDER --amount {SANDBOX}",
     "replay": "FILE --overlay --scenario --json",
