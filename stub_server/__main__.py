@@ -3,14 +3,14 @@
 import sys
 from pathlib import Path
 
-from . import process
+from .cli import process
 
 
 def run() -> None:
     """Run the command. Whoever interrupts it while modules are imported sees no traceback."""
     try:
         process.prepare()
-        from .cli import main
+        from .cli.command import main
 
         is_module = Path(sys.argv[0]).name == "__main__.py"
         main(prog_name="stub-server" if is_module else None)

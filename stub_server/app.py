@@ -11,9 +11,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-from .calls.request import CONTROL
-from .calls.server import Server, Waiting
-from .calls.tokens import Tokens
 from .console.contract_files import contract_pages
 from .console.pages import Console, console_pages
 from .console.sessions import Sessions
@@ -24,39 +21,42 @@ from .contract.formats import formats
 from .contract.overlay import Overlays
 from .contract.schema import ContractViolation, Schemas
 from .contract.source import ContractError, read
+from .core.problem import Unavailable
+from .core.record import Body
+from .core.shipped import PACKAGE as PACKAGE
+from .core.shipped import data_dir as data_dir
 from .data.filling import Seeding
-from .delivery.courier import Courier
 from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
 from .engine.step import SandboxSettings
-from .events.sender import Sender
-from .explain.explaining import Explainer
-from .explain.mending import Mender
-from .explain.rehearsal import Rehearsal
-from .http.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
-from .http.context import RequestContext
-from .http.dispatch import Dispatch
-from .http.endpoint import Endpoint
-from .http.fault_injection import FaultInjection
-from .http.hops import Hops
-from .http.pages import Pages
-from .http.routing import Application, Routing, Security
-from .http.selection import SandboxSelection
-from .http.validation import Validation
-from .kernel.problem import Unavailable
-from .kernel.record import Body
-from .kernel.shipped import PACKAGE as PACKAGE
-from .kernel.shipped import data_dir as data_dir
-from .persistence import sqlite
-from .persistence.persistence import Persistence
-from .persistence.sql import Database, StoreError
-from .resolver import Handlers
-from .sandboxes.making import SandboxFactory
-from .sandboxes.residence import Residence
-from .sandboxes.sandboxes import Sandboxes
+from .engine.tables.tables import Layout, UniqueViolation, table_specs
+from .server.explain.explaining import Explainer
+from .server.explain.mending import Mender
+from .server.explain.rehearsal import Rehearsal
+from .server.layers.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
+from .server.layers.context import RequestContext
+from .server.layers.dispatch import Dispatch
+from .server.layers.endpoint import Endpoint
+from .server.layers.fault_injection import FaultInjection
+from .server.layers.hops import Hops
+from .server.layers.pages import Pages
+from .server.layers.routing import Application, Routing, Security
+from .server.layers.selection import SandboxSelection
+from .server.layers.validation import Validation
+from .server.request import CONTROL
+from .server.resolver import Handlers
+from .server.sandboxes.making import SandboxFactory
+from .server.sandboxes.persistence import Persistence
+from .server.sandboxes.residence import Residence
+from .server.sandboxes.sandboxes import Sandboxes
+from .server.server import Server, Waiting
+from .server.tokens import Tokens
 from .settings import Settings
-from .store.tables import Layout, UniqueViolation, table_specs
+from .storage import sqlite
+from .storage.sql import Database, StoreError
 from .version import __version__
+from .webhooks.courier import Courier
+from .webhooks.sender import Sender
 
 OPERATIONS = "stub_server.operations"
 DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is about to stop
@@ -169,7 +169,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     pages = {path: file.answer for path, file in files.items()} | console_pages(console, documented, static)
     hops, forwarding = None, list[Any]()
     if store is not None and store.is_shared:
-        from .http.forwarding import Forwarding  # with httpcore2, which no other server needs at its start
+        from .server.layers.forwarding import Forwarding  # with httpcore2, which no other server needs at its start
 
         hops = Hops(random)
         forwarding.append(partial(Forwarding, server=server, hops=hops))
@@ -238,7 +238,7 @@ def _opened(path: Path | str, settings: Settings) -> "Database":
     """The store of the settings. Raises StoreError."""
     if isinstance(path, str):
         try:
-            from .persistence import postgres
+            from .storage import postgres
         except ImportError as error:
             install = f"{quote(sys.executable)} -m pip install 'psycopg[binary]'"
             raise StoreError(f"--store postgresql://… needs a driver ({error}). Install it: {install}") from None

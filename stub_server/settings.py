@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from .kernel.clock import iso
-from .kernel.text import host_name, is_local
+from .core.clock import iso
+from .core.text import host_name, is_local
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LOOPBACK = "127.0.0.1"

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from stub_server.kernel.clock import parse_iso
+from stub_server.core.clock import parse_iso
 from stub_server.settings import Settings
 
 from .support.browser import Page, browsing

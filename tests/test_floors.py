@@ -32,12 +32,12 @@ APART = ({"contract", "store"}, {"audit", "data"}, {"audit", "certify"}, {"certi
 OWNERS = {
     "connexion": ("http/", "app.py", "resolver.py"),
     "starlette": ("http/", "app.py", "resolver.py"),
-    "httpx2": ("commands/running_server.py", "events/network", "testing/", "verify/"),
+    "httpx2": ("cli/running_server.py", "events/network", "testing/", "verify/"),
     "httpcore2": ("events/network", "http/forwarding"),
     "flask": ("console/",),
-    "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "http/protocol.py"),
+    "uvicorn": ("cli.py", "__main__.py", "testing/", "serving.py", "server/protocol.py"),
     "click": ("cli.py", "__main__.py", "banner.py", "commands/"),
-    "joserfc": ("calls/tokens.py",),
+    "joserfc": ("server/tokens.py",),
     "psycopg": ("persistence/",),
     "sqlite3": ("persistence/", "guide/"),
     "markdown_it": ("guide/",),
@@ -48,7 +48,7 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 
 
 def dotted(module: str) -> str:
-    """`http/pages.py` -> `stub_server.http.pages`."""
+    """`server/layers/pages.py` -> `stub_server.server.layers.pages`."""
     name = "stub_server." + module.removesuffix(".py").replace("/", ".")
     return name.removesuffix(".__init__")
 

@@ -1,4 +1,5 @@
-"""Floor 10: the pages for people, made by Flask, and the contract as files.
+"""The pages for people, made by Flask, the documentation among them, and the contract as files.
 
-Pages read the contract, never the store; `examples.py` reads the records of one sandbox for the files.
+Imports `operations` and above. Pages read the contract, never the tables; `examples.py` reads the records of one
+sandbox for the files. Begin with `application.py` and `shell.py`; `guide/` renders the documentation.
 """

@@ -14,15 +14,15 @@ from pkgutil import iter_modules
 from flask import Flask, Response, abort, render_template, request
 from markupsafe import Markup, escape
 
-from ..calls.request import CONTROL
 from ..contract.document import Document, Operation
-from ..guide.guide import Guide
-from ..http.routing import DOCS
+from ..server.layers.routing import DOCS
+from ..server.request import CONTROL
 from ..settings import Settings
 from ..version import __version__
 from .attempt import Attempt
 from .client import ASKED
 from .filters import FILTERS
+from .guide.guide import Guide
 from .guide_pages import guide
 from .pay_pages import payers
 from .sessions import Sessions

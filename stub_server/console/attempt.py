@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from ..calls.curl import command
 from ..contract.document import JSON
 from ..contract.secrets import KEY_HEADERS
-from ..http.inside import Question
+from ..server.curl import command
+from ..server.layers.inside import Question
 from .sheet import Sheet
 from .snippets import Snippet, snippets
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..kernel.clock import parse_iso
+from ..core.clock import parse_iso
 
 # -- columns
 

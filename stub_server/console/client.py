@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 
 import orjson
 
-from ..calls.curl import command
-from ..calls.request import CONTROL
-from ..http.inside import Question, Reply
+from ..server.curl import command
+from ..server.layers.inside import Question, Reply
+from ..server.request import CONTROL
 
 ASK, ASKED, VISITOR = "stub_server.ask", "stub_server.sandbox", "stub_server.visitor"
 """Where the environment of a page's request has the function that asks, the name of the sandbox, and who asks."""

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from flask import Response, g, render_template, request
 
-from ..calls.request import CONTROL
-from ..kernel.clock import DAY, HOUR, MINUTE, iso, parse_iso
+from ..core.clock import DAY, HOUR, MINUTE, iso, parse_iso
+from ..server.request import CONTROL
 from .filters import clock_time
 from .forms import given
 from .shell import DONE, act, pages

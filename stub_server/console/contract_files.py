@@ -13,13 +13,13 @@ from typing import NamedTuple, TypeAlias
 import orjson
 import yaml
 
-from ..calls.credentials import sees_everything
-from ..calls.request import ADMIN_KEY, CONTROL, CONTROL_KEY, is_local_origin
-from ..calls.work import Work
 from ..contract.source import Json
-from ..http.access import Origins, check_control, is_local_host
-from ..http.answers import Answer
-from ..kernel.problem import Refusal
+from ..core.problem import Refusal
+from ..server.credentials import sees_everything
+from ..server.layers.access import Origins, check_control, is_local_host
+from ..server.layers.answers import Answer
+from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, is_local_origin
+from ..server.work import Work
 from .examples import aim, replacements, stand_ins, with_examples_of_parameters
 
 NAMED = "x-example-records"

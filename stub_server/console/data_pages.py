@@ -7,9 +7,9 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from flask import Response, abort, g, render_template, request
 
-from ..calls.request import CONTROL
 from ..contract.document import Document, Lifecycle, Operation
-from ..kernel.clock import iso, parse_iso
+from ..core.clock import iso, parse_iso
+from ..server.request import CONTROL
 from .charts import Chart, Row, Timeline, columns, of_subscription
 from .client import Refused
 from .filters import Change, changes, pretty, words, written_json

@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Response, abort, g, render_template, request
 
-from ..calls.request import CONTROL
+from ..server.request import CONTROL
 from .filters import read_json
 from .forms import fields, given, listed
 from .shell import change, contracts, go, here, pages, show_done

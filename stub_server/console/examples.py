@@ -5,10 +5,10 @@ from typing import Any
 
 from ..contract.document import Document, Lifecycle
 from ..contract.source import METHODS, Json
+from ..core.record import Body
 from ..engine.sandbox import Sandbox
-from ..kernel.record import Body
-from ..store.memory import Store
-from ..store.table import Table
+from ..engine.tables.memory import Store
+from ..engine.tables.table import Table
 
 _LOOKED_AT = 100  # newest records among which another one is looked for
 

@@ -7,8 +7,8 @@ from urllib.parse import quote
 import orjson
 from flask import Response, g, render_template, request
 
-from ..calls.request import CONTROL
-from ..kernel.clock import iso, parse_iso
+from ..core.clock import iso, parse_iso
+from ..server.request import CONTROL
 from .client import Refused
 from .filters import plain, read_json, words, written_json
 from .forms import Field

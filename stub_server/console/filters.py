@@ -10,7 +10,7 @@ import orjson
 from flask import g
 from markupsafe import Markup, escape
 
-from ..kernel.clock import parse_iso
+from ..core.clock import parse_iso
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _UNITS = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))

@@ -4,7 +4,7 @@ import re
 
 from flask import Response, g, request
 
-from ..calls.request import CONTROL
+from ..server.request import CONTROL
 from .shell import contracts, go, here, pages
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch

@@ -3,7 +3,7 @@
 from flask import Blueprint, Response, render_template, request, send_from_directory
 from markupsafe import Markup, escape
 
-from ..guide.guide import Page
+from .guide.guide import Page
 from .pages import GUIDE
 from .shell import contracts
 

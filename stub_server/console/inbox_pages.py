@@ -4,7 +4,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from flask import Response, g, render_template, request
 
-from ..calls.request import CONTROL
+from ..server.request import CONTROL
 from .forms import fields, given, listed
 from .shell import act, contracts, go, here, pages, plain_text
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from flask import g, render_template, request
 
-from ..calls.request import CONTROL
 from ..contract.document import Document
+from ..server.request import CONTROL
 from .client import Refused
 from .forms import given
 from .shell import change, contracts, load_head, pages, with_query

@@ -17,16 +17,16 @@ from weakref import WeakValueDictionary
 
 from a2wsgi.wsgi import build_environ
 
-from ..calls.request import CONTROL, LARGEST_BODY
-from ..calls.work import Work
-from ..http import inside
-from ..http.access import check_control
-from ..http.answers import Answer, Headers
-from ..http.inside import Question, Reply
-from ..http.pages import Page
-from ..http.routing import DOCS
-from ..kernel.problem import Forbidden
-from ..kernel.slices import BackgroundWorker
+from ..core.problem import Forbidden
+from ..core.slices import BackgroundWorker
+from ..server.layers import inside
+from ..server.layers.access import check_control
+from ..server.layers.answers import Answer, Headers
+from ..server.layers.inside import Question, Reply
+from ..server.layers.pages import Page
+from ..server.layers.routing import DOCS
+from ..server.request import CONTROL, LARGEST_BODY
+from ..server.work import Work
 from .client import ASK, ASKED, VISITOR
 from .sessions import ADMIN_KEY, CONTROL_KEY, Sessions, Visitor
 

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, g, make_response, render_template, request
 from werkzeug.exceptions import HTTPException, NotFound
 
-from ..calls.request import CONTROL
-from ..kernel.clock import iso, parse_iso
+from ..core.clock import iso, parse_iso
+from ..server.request import CONTROL
 from .client import ASK, Client, Refused
 from .filters import clock_time
 from .pages import MOVES, PAY

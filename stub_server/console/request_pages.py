@@ -9,9 +9,9 @@ from urllib.parse import quote, unquote, urlsplit
 
 from flask import Response, g, render_template, request
 
-from ..calls.request import CONTROL
-from ..http.inside import Question
-from ..kernel.clock import iso, parse_iso
+from ..core.clock import iso, parse_iso
+from ..server.layers.inside import Question
+from ..server.request import CONTROL
 from .charts import Chart, Row, columns
 from .filters import Change, changes, in_one_line, read_json
 from .forms import Field, fields, listed, query

@@ -5,8 +5,8 @@ from urllib.parse import quote, urlencode
 
 from flask import Response, g, render_template, request
 
-from ..calls.request import CONTROL
-from ..http.inside import Question
+from ..server.layers.inside import Question
+from ..server.request import CONTROL
 from .client import Refused
 from .forms import given
 from .shell import DONE, act, go, pages, show_done, there, this_sandbox

@@ -11,13 +11,13 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 from flask import Blueprint, Response, current_app, g, make_response, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
 
-from ..calls.request import CONTROL
 from ..contract.document import Document, Operation
-from ..guide.guide import Guide
-from ..http.inside import Reply
-from ..kernel.text import SAFE_IN_PATHS
+from ..core.text import SAFE_IN_PATHS
+from ..server.layers.inside import Reply
+from ..server.request import CONTROL
 from .client import ASK, VISITOR, Client, Refused
 from .filters import words
+from .guide.guide import Guide
 from .sessions import ADMIN_KEY, CONTROL_KEY, Sessions, cookie_name, new_visitor
 
 NAV = ("requests", "data", "clock", "events", "webhooks", "inboxes", "sandboxes", "faults", "keys")

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from ..calls.curl import command
-from ..calls.request import CONTROL
 from ..contract.document import JSON
-from ..http.inside import Question
-from ..kernel.text import SAFE_IN_PATHS
+from ..core.text import SAFE_IN_PATHS
+from ..server.curl import command
+from ..server.layers.inside import Question
+from ..server.request import CONTROL
 
 _ADMIN = "X-Sandbox-Admin-Key"
 _VARIABLE = "STUB_ADMIN_KEY"

@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 from flask import abort, g, render_template, request
 
-from ..calls.request import CONTROL
 from ..contract.document import Document
 from ..contract.secrets import KEY_HEADERS
-from ..http.inside import Question, Reply
+from ..server.layers.inside import Question, Reply
+from ..server.request import CONTROL
 from .attempt import Attempt
 from .client import ASK, Refused
 from .sheet import Sheet

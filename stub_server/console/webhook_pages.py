@@ -7,7 +7,7 @@ from uuid import UUID
 
 from flask import Response, abort, g, render_template, request
 
-from ..calls.request import CONTROL
+from ..server.request import CONTROL
 from .filters import MOST_SHOWN
 from .forms import fields, given, listed
 from .shell import act, change, contracts, load_head, pages, plain_text, show_done

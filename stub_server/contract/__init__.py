@@ -1,6 +1,6 @@
 """The contract: reads, bundles, checks and compiles the OpenAPI documents, and converts data of other contracts to it.
 
-Imports `kernel` alone. Begin with `bundle.py`, which makes one document of files and overlays, and `document.py`, the
+Imports `core` alone. Begin with `bundle.py`, which makes one document of files and overlays, and `document.py`, the
 typed view of it that other rooms use. `generated.py` writes enums and lists from its extension tables.
 `checks.py` checks the result, `schema.py` compiles it, and `secrets.py` removes from messages
 what it marks as secret.

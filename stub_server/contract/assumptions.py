@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from ..kernel.record import Body
+from ..core.record import Body
 from .document import Document, Operation
 from .schema import needed
 from .source import Json

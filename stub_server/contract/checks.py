@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from ..kernel.text import counted
+from ..core.text import counted
 from .document import JSON, Document, Lifecycle, Operation
 from .formats import Formats
 from .schema import Schemas

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ..kernel.record import has_more_values
+from ..core.record import has_more_values
 from .document import Document
 from .schema import Schemas, Validator
 from .source import Json, escaped

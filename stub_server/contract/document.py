@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..kernel.record import UniqueKey
+from ..core.record import UniqueKey
 from .source import METHODS, ContractError, Json, Place, unescaped, value_at
 
 JSON = "application/json"

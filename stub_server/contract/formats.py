@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..kernel.clock import LATEST, parse_iso
+from ..core.clock import LATEST, parse_iso
 
 Format = Callable[[str], bool]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from ..kernel.record import has_more_values
+from ..core.record import has_more_values
 from .formats import STRICT, UUID, Format, Formats
 from .source import Json, nodes
 

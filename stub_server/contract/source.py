@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from ..kernel.problem import UnusableInput
+from ..core.problem import UnusableInput
 
 Json = Any
 Place = list[str | int]

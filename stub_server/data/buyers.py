@@ -2,12 +2,12 @@
 
 from random import Random
 
+from ..core.clock import MINUTE, iso
+from ..core.ids import uuid_text
+from ..core.record import Body
 from ..domain.customers import as_buyer, changed_customer, new_customer
 from ..engine import resources
 from ..engine.draft import Draft
-from ..kernel.clock import MINUTE, iso
-from ..kernel.ids import uuid_text
-from ..kernel.record import Body
 from .people import ALPHANUMERIC_SINCE_MS
 from .provider import stream
 from .rhythm import Rhythm

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from faker.providers import BaseProvider
 
-from ..kernel.record import Body
+from ..core.record import Body
 from .tables import Shares, pick, table
 
 AFFILIATES = 0.4

@@ -15,8 +15,8 @@ from typing import Any
 from ..contract.formats import READ, Formats
 from ..contract.schema import Schemas
 from ..contract.source import line_in, parse, parse_bounded, read_text
-from ..kernel.problem import UnusableInput
-from ..kernel.record import Body
+from ..core.problem import UnusableInput
+from ..core.record import Body
 
 MOST_REPEATED = 100_000  # characters: five times the longest text of the contract
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
+from ..core.clock import DAY, HOUR, iso
+from ..core.ids import named_uuid
 from ..domain.documents import checks_digits
 from ..engine.sandbox import Sandbox
 from ..engine.step import SandboxSettings
-from ..kernel.clock import DAY, HOUR, iso
-from ..kernel.ids import named_uuid
-from ..store import memory
-from ..store.memory import Store
+from ..engine.tables import memory
+from ..engine.tables.memory import Store
 from .buyers import Buyers
 from .files import Files, Node
 from .goods import Goods

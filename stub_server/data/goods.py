@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from ..core.clock import iso
+from ..core.problem import Refusal
+from ..core.record import Body
 from ..domain.lifecycle import path
 from ..domain.projects import changed_plan, new_plan, new_product, new_project
 from ..engine import resources
 from ..engine.draft import Draft
-from ..kernel.clock import iso
-from ..kernel.problem import Refusal
-from ..kernel.record import Body
 from .files import Node
 from .script import Script
 

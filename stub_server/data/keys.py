@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from ..core.ids import derived_text, named_uuid
+from ..core.record import Body, Row
 from ..domain import api_keys
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..kernel.ids import derived_text, named_uuid
-from ..kernel.record import Body, Row
-from ..store.memory import Store
+from ..engine.tables.memory import Store
 
 MAIN_ID = named_uuid("api_key", "main")
 

@@ -9,14 +9,14 @@ from itertools import count
 from random import Random
 from typing import NamedTuple
 
+from ..core.clock import DAY, HOUR, MINUTE, parse_iso
+from ..core.record import Body, Record
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.subscriptions import ATTEMPTS, CHARGED
 from ..engine import billing, renewals
 from ..engine.draft import Draft
 from ..engine.step import Step
-from ..kernel.clock import DAY, HOUR, MINUTE, parse_iso
-from ..kernel.record import Body, Record
 from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate
 from .rhythm import bank_morning, moment, office_hour, refund_hour
 from .script import Script

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from ..contract.schema import Schemas
+from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
+from ..core.ids import derived_text, named_uuid
+from ..core.record import Body
+from ..core.signing import new_key
 from ..domain import api_keys
 from ..domain.lifecycle import known_ids
 from ..domain.webhooks import changed_webhook, new_webhook
 from ..engine import resources
 from ..engine.deliveries import CALLING_OFF
 from ..engine.draft import Draft
-from ..events.signing import new_key
-from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
-from ..kernel.ids import derived_text, named_uuid
-from ..kernel.record import Body
 from .catalogue import Membership
 from .files import Node, check_request
 from .goods import Goods, move_project, withdraw_plan

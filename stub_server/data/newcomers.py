@@ -9,15 +9,15 @@ from typing import Any
 
 import orjson
 
+from ..core.clock import DAY, HOUR, Clock, iso, parse_iso
+from ..core.problem import Conflict
+from ..core.record import Body
 from ..domain.customers import as_buyer, new_customer
 from ..engine import resources
 from ..engine.bounded import Budget, Log
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
-from ..kernel.clock import DAY, HOUR, Clock, iso, parse_iso
-from ..kernel.problem import Conflict
-from ..kernel.record import Body
-from ..store.memory import Store
+from ..engine.tables.memory import Store
 from .files import Node, ScenarioError, expand
 from .lives import Lives, Purchase
 from .personas import Bought, Story

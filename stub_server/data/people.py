@@ -12,8 +12,8 @@ from typing import Any
 
 from faker.providers import BaseProvider
 
+from ..core.record import Body
 from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits
-from ..kernel.record import Body
 from .tables import Shares, pick, plain_ascii, shares, table
 
 COMPANIES = 0.04  # of the buyers

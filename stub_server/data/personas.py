@@ -5,9 +5,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from random import Random
 
+from ..core.clock import DAY, HOUR
+from ..core.record import Body
 from ..domain.calendar import add_interval
-from ..kernel.clock import DAY, HOUR
-from ..kernel.record import Body
 from .files import Node
 from .purchases import Fate, Offer, is_of_one
 from .rhythm import moment

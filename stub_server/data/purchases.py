@@ -6,12 +6,12 @@ from itertools import count, takewhile
 from random import Random
 from typing import Any, NamedTuple
 
+from ..core.clock import DAY, MINUTE
+from ..core.money import cents
+from ..core.record import Body
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.orders import life
 from ..domain.subscriptions import ATTEMPTS, CHARGED
-from ..kernel.clock import DAY, MINUTE
-from ..kernel.money import cents
-from ..kernel.record import Body
 from .rhythm import bank_morning, pay_delay
 from .tables import pick, shares
 

@@ -8,15 +8,15 @@ for the record with that key.
 from typing import Any
 
 from ..contract.schema import Schemas
+from ..core.clock import DAY, HOUR, iso, parse_iso
+from ..core.ids import named_uuid
+from ..core.record import Body
 from ..domain import orders as order_rules
 from ..domain.customers import as_buyer, from_buyer, new_customer
 from ..domain.documents import normalise
 from ..domain.lifecycle import known_ids
 from ..domain.subscriptions import CHARGED
 from ..engine import resources
-from ..kernel.clock import DAY, HOUR, iso, parse_iso
-from ..kernel.ids import named_uuid
-from ..kernel.record import Body
 from .files import Node, ScenarioError, check_request, expand
 from .goods import Goods, move_project
 from .lives import Purchase

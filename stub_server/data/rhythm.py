@@ -7,8 +7,8 @@ daylight saving since 2019.
 import math
 from random import Random
 
+from ..core.clock import DAY, HOUR
 from ..domain.calendar import is_working_day
-from ..kernel.clock import DAY, HOUR
 from .tables import table
 
 YEAR = 365 * DAY

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from random import Random
 
-from ..kernel.record import Body
+from ..core.record import Body
 from .buyers import Buyers
 from .lives import Lives, Purchase
 from .purchases import Fate, cart, count_orders

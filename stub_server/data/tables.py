@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 from ..contract.source import read
-from ..kernel.record import Body
-from ..kernel.shipped import data_dir
+from ..core.record import Body
+from ..core.shipped import data_dir
 
 
 @cache

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from random import Random
 from typing import NamedTuple
 
+from ..core.clock import DAY, HOUR, MINUTE
 from ..domain.calendar import add_interval
 from ..domain.orders import life
 from ..domain.subscriptions import CHARGED
-from ..kernel.clock import DAY, HOUR, MINUTE
 from .files import Node
 from .purchases import (
     LAPSE,

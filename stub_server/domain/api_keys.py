@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
-from ..kernel.clock import iso, parse_iso
-from ..kernel.problem import Conflict, Forbidden, detail
-from ..kernel.record import Body, Row
+from ..core.clock import iso, parse_iso
+from ..core.problem import Conflict, Forbidden, detail
+from ..core.record import Body, Row
 
 PUBLIC, PRIVATE = "pk_sandbox_", "sk_sandbox_"
 """How the halves of a key begin."""

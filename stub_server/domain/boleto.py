@@ -8,7 +8,7 @@ from datetime import date
 
 from stdnum import luhn
 
-from ..kernel.clock import DAY, SECOND
+from ..core.clock import DAY, SECOND
 from .calendar import BEHIND_UTC_MS, day_of, is_working_day
 
 BANK, REAL = "999", "9"

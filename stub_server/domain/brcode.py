@@ -10,7 +10,7 @@ from binascii import crc_hqx
 from functools import lru_cache
 from io import BytesIO
 
-from ..kernel import money
+from ..core import money
 
 HOST = "pix.sandbox.example"
 BASE = f"{HOST}/qr/v2/"  # a charge's address up to its txid

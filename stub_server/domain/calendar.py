@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 from functools import lru_cache
 
-from ..kernel.clock import DAY, EARLIEST, LATEST
+from ..core.clock import DAY, EARLIEST, LATEST
 
 BEHIND_UTC_MS = 3 * 3_600_000
 LONGEST_LEAD_MS = 3 * DAY

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from ..kernel.problem import Conflict, detail
-from ..kernel.record import Body
+from ..core.problem import Conflict, detail
+from ..core.record import Body
 from .documents import infer, normalise
 
 

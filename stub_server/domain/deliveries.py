@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from ..kernel.clock import DAY, HOUR, MINUTE, SECOND, iso
-from ..kernel.problem import Conflict
-from ..kernel.record import Body, Row
+from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
+from ..core.problem import Conflict
+from ..core.record import Body, Row
 from .lifecycle import either
 from .webhooks import disabled_webhook
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..contract.document import Lifecycle, Move
-from ..kernel.problem import Conflict, detail, reference_not_found
-from ..kernel.record import UniqueKey
+from ..core.problem import Conflict, detail, reference_not_found
+from ..core.record import UniqueKey
 
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

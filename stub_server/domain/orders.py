@@ -5,10 +5,10 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from ..kernel.clock import DAY, SECOND, iso, parse_iso
-from ..kernel.money import cents, text
-from ..kernel.problem import Conflict, reference_not_found
-from ..kernel.record import Body
+from ..core.clock import DAY, SECOND, iso, parse_iso
+from ..core.money import cents, text
+from ..core.problem import Conflict, reference_not_found
+from ..core.record import Body
 from . import boleto
 from .brcode import encode
 from .customers import settled_types, with_plain_cep

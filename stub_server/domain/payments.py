@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from ..contract.document import Lifecycle
-from ..kernel.clock import DAY, iso, parse_iso
-from ..kernel.money import cents, text
-from ..kernel.problem import Conflict
-from ..kernel.record import Body
+from ..core.clock import DAY, iso, parse_iso
+from ..core.money import cents, text
+from ..core.problem import Conflict
+from ..core.record import Body
 from .brcode import end_to_end_id
 from .documents import mask_document
 from .lifecycle import either, path

@@ -1,9 +1,9 @@
 """Rules of projects, their plans and their products: what is stored, and when each can be changed or deleted."""
 
 from ..contract.document import Lifecycle, Move
-from ..kernel.problem import Conflict, detail
-from ..kernel.record import Body, Row
-from ..kernel.text import counted
+from ..core.problem import Conflict, detail
+from ..core.record import Body, Row
+from ..core.text import counted
 from .lifecycle import move
 
 WRITE_ONLY = (

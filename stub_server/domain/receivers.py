@@ -6,9 +6,9 @@ from statistics import NormalDist
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ..kernel.clock import DAY, HOUR
-from ..kernel.ids import luck
-from ..kernel.record import Body
+from ..core.clock import DAY, HOUR
+from ..core.ids import luck
+from ..core.record import Body
 from .deliveries import GONE, error_of
 
 UNKNOWN = "invalid"

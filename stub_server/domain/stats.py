@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from ..contract.document import Lifecycle
-from ..kernel.money import reais
-from ..kernel.record import Body, Row
+from ..core.money import reais
+from ..core.record import Body, Row
 from .calendar import monthly_cents
 from .payments import refunds
 

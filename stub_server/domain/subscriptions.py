@@ -6,8 +6,8 @@ Their hidden part: `anchor` (ms) is where their periods are counted from, `perio
 subscription and since when (ms) there is any.
 """
 
-from ..kernel.clock import DAY, iso, parse_iso
-from ..kernel.record import Body
+from ..core.clock import DAY, iso, parse_iso
+from ..core.record import Body
 from .boleto import closes_at
 from .calendar import add_interval, grace_ms, lead_ms
 

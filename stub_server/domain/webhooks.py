@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-from ..kernel.clock import LATEST
-from ..kernel.problem import Conflict
-from ..kernel.record import Body
+from ..core.clock import LATEST
+from ..core.problem import Conflict
+from ..core.record import Body
 
 MOST = 20
 KEYS = 10

@@ -1,7 +1,7 @@
 """One sandbox and how it changes: every change is a step, which is recorded and then folded into the state.
 
-Floor 4: imports `domain/`, `events/`, `faults/`, `store/` and below; knows no HTTP. Begin with `step.py` (what a step
-is), `draft.py` (how one is made) and `sandbox.py` (how it is folded and undone); then `scheduler.py` (what the clock
-does) and `history.py` (how to go back). `billing.py`, `renewals.py`, `resources.py` and `attempts.py` draft what
-requests and jobs share.
+Imports `domain` and above; knows no HTTP. Begin with `step.py` (what a step is), `draft.py` (how one is made) and
+`sandbox.py` (how it is folded and undone); then `scheduler.py` (what the clock does) and `history.py` (how to go back).
+`billing.py`, `renewals.py`, `resources.py` and `attempts.py` draft what requests and jobs share. `tables/` has the
+records, `events.py` the log of events, `fault_rules.py` what fails on demand, `laws.py` what must hold.
 """

@@ -4,20 +4,20 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
+from ..core.clock import parse_iso
+from ..core.ids import luck
+from ..core.record import Body, Row
+from ..core.signing import new_key, signatures, signed_headers
+from ..core.timers import SENDING, Timer
 from ..domain import receivers
 from ..domain.deliveries import AUTOMATIC, LOST, AttemptOutcome, after_delivery, attempted
 from ..domain.webhooks import valid_keys
-from ..events.sender import Delivery
-from ..events.signing import new_key, signatures, signed_headers
-from ..faults.fault_rules import BAD_SIGNATURE, DROP, Effect
-from ..kernel.clock import parse_iso
-from ..kernel.ids import luck
-from ..kernel.record import Body, Row
-from ..kernel.timers import SENDING, Timer
-from ..store.memory import Store
+from ..webhooks.sender import Delivery
 from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_for
 from .draft import Draft
+from .fault_rules import BAD_SIGNATURE, DROP, Effect
 from .sandbox import Sandbox
+from .tables.memory import Store
 
 
 class Attempt(NamedTuple):

@@ -7,11 +7,11 @@ subscription that it changes, their events and timers.
 from zlib import crc32
 
 from ..contract.document import Move
+from ..core.clock import SECOND, iso, parse_iso
+from ..core.record import Body, Record, Row
 from ..domain import orders, payments, subscriptions
 from ..domain.lifecycle import legal, move
 from ..domain.payments import Payer
-from ..kernel.clock import SECOND, iso, parse_iso
-from ..kernel.record import Body, Record, Row
 from .draft import Draft
 
 # -- in which state something is

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
-from ..kernel.ends import Ends
+from ..core.ends import Ends
 from .step import ReplyKey, Saved, Step
 
 MOST_BYTES = 32 * 1024 * 1024

@@ -2,12 +2,12 @@
 
 from urllib.parse import urlsplit
 
+from ..core.record import Body, Row
+from ..core.timers import SENDING
 from ..domain.receivers import is_reserved
 from ..domain.webhooks import wants
-from ..kernel.record import Body, Row
-from ..kernel.timers import SENDING
-from ..store.memory import Store
 from .sandbox import DEFAULT, SILENT, Sandbox
+from .tables.memory import Store
 
 INBOX = "/_sandbox/inbox/"
 """What the path of an inbox begins with, below its sandbox's prefix."""

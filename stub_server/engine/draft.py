@@ -3,18 +3,18 @@
 from collections.abc import Collection, Hashable, Sequence
 
 from ..contract.document import Lifecycle, Move
+from ..core.clock import ClockState, iso
+from ..core.ids import NextIds
+from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
+from ..core.timers import Timer
 from ..domain.deliveries import new_log
-from ..events.log import Event
-from ..kernel.clock import ClockState, iso
-from ..kernel.ids import NextIds
-from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
-from ..kernel.timers import Timer
-from ..store.memory import Store
-from ..store.table import Table
-from ..store.tables import UniqueViolation
 from .deliveries import job_for, subscribers_to
+from .events import Event
 from .sandbox import Opened, Sandbox
 from .step import Cause, Change, ReplyKey, SandboxSettings, Saved, Step, Used
+from .tables.memory import Store
+from .tables.table import Table
+from .tables.tables import UniqueViolation
 
 TEST = "webhook.test"
 

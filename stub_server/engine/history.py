@@ -11,10 +11,10 @@ from itertools import islice
 from operator import eq
 from typing import TypeAlias
 
-from ..kernel.clock import iso
-from ..kernel.ends import ends_of
-from ..kernel.problem import Conflict
-from ..kernel.slices import at_once
+from ..core.clock import iso
+from ..core.ends import ends_of
+from ..core.problem import Conflict
+from ..core.slices import at_once
 from .bounded import Log
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter_ns
 from typing import Any, Final, TypeAlias
 
-from ..kernel.clock import wall_ms
+from ..core.clock import wall_ms
 from .bounded import Bounded, Budget
 from .step import Step
 
@@ -22,7 +22,7 @@ STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 
 
 class Trace:
-    """What the journal has of one request. Layers note in it what they find out; `http/context.py` completes it.
+    """What the journal has of one request. Layers note in it what they find out; `server/layers/context.py` completes it.
 
     `operation` is an id, `caller` a `calls.request.Caller`, also of a credential that was recognised and refused,
     `code` that of a refusal, `simulated` the rule or header that caused a failure or a delay. `before` and `after` are

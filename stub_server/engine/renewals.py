@@ -4,12 +4,12 @@ While its project is suspended or one of its orders disputed, nothing is due; af
 that time.
 """
 
+from ..core.clock import iso, parse_iso
+from ..core.money import cents
+from ..core.record import Record, Row
 from ..domain import boleto, orders, payments, subscriptions
 from ..domain.customers import as_buyer
 from ..domain.lifecycle import legal, move
-from ..kernel.clock import iso, parse_iso
-from ..kernel.money import cents
-from ..kernel.record import Record, Row
 from . import billing
 from .draft import Draft
 

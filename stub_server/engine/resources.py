@@ -1,11 +1,11 @@
 """Creates and changes customers, projects, plans, products, API keys and webhooks, with their events and timers."""
 
 from ..contract.document import Move
+from ..core.clock import parse_iso
+from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..domain.api_keys import state
-from ..kernel.clock import parse_iso
-from ..kernel.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
-from ..store.table import Table
 from .draft import Draft
+from .tables.table import Table
 
 
 def change(

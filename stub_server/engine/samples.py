@@ -4,12 +4,12 @@ from typing import Any
 
 import orjson
 
-from ..events.log import Event
-from ..kernel.record import Body, Extras, Record
-from ..store.memory import Store
-from ..store.query import Query, select
-from ..store.table import Table
+from ..core.record import Body, Extras, Record
 from .draft import Draft
+from .events import Event
+from .tables.memory import Store
+from .tables.query import Query, select
+from .tables.table import Table
 
 
 def nothing_happened(webhook_id: str) -> bytes:

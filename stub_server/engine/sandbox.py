@@ -11,19 +11,19 @@ from typing import TypeAlias
 
 from ..contract.converting import Converter
 from ..contract.document import Lifecycle
-from ..events.log import EventLog
-from ..faults.fault_rules import Faults
-from ..kernel.clock import Clock, ClockState, iso
-from ..kernel.ids import Ids, named_uuid
-from ..kernel.problem import broken
-from ..kernel.record import Body, Row
-from ..kernel.slices import at_once
-from ..kernel.timers import Timers
-from ..store.memory import Merchant, Store, Usages
-from ..store.tables import Layout
+from ..core.clock import Clock, ClockState, iso
+from ..core.ids import Ids, named_uuid
+from ..core.problem import broken
+from ..core.record import Body, Row
+from ..core.slices import at_once
+from ..core.timers import Timers
 from .bounded import Budget, Log, Replies
+from .events import EventLog
+from .fault_rules import Faults
 from .journal import Journal
 from .step import Part, ReplyKey, SandboxSettings, Step
+from .tables.memory import Merchant, Store, Usages
+from .tables.tables import Layout
 
 DEFAULT = "default"  # the sandbox that always exists
 SILENT = 1 << 63

@@ -10,13 +10,13 @@ from time import perf_counter
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from ..core.clock import iso
+from ..core.problem import Conflict, Unavailable
+from ..core.record import Row
+from ..core.slices import BackgroundWorker, at_once
+from ..core.timers import Timer
 from ..domain import deliveries, orders, subscriptions
 from ..domain.api_keys import state
-from ..kernel.clock import iso
-from ..kernel.problem import Conflict, Unavailable
-from ..kernel.record import Row
-from ..kernel.slices import BackgroundWorker, at_once
-from ..kernel.timers import Timer
 from . import attempts, billing, renewals
 from .deliveries import ANSWERING, CALLING_OFF
 from .draft import Draft

@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
+from ..core.clock import ClockState
+from ..core.ends import Ends
+from ..core.ids import Position
+from ..core.record import Record
+from ..core.timers import Timer
 from ..domain.deliveries import SCHEDULES
-from ..events.log import Event
-from ..kernel.clock import ClockState
-from ..kernel.ends import Ends
-from ..kernel.ids import Position
-from ..kernel.record import Record
-from ..kernel.timers import Timer
-from ..store.memory import Merchant, Usage
+from .events import Event
+from .tables.memory import Merchant, Usage
 
 ReplyKey: TypeAlias = tuple[str, str, str, str]
 """Merchant, method, path and Idempotency-Key of a request."""

@@ -1,10 +1,10 @@
 """Analytics: a placeholder in the source document, and here too."""
 
-from ..calls import reply
-from ..calls.reply import Reply
-from ..calls.work import Work
-from ..kernel.clock import iso, parse_iso
-from ..kernel.record import Body
+from ..core.clock import iso, parse_iso
+from ..core.record import Body
+from ..server import reply
+from ..server.reply import Reply
+from ..server.work import Work
 
 
 def get_analytics(work: Work, query: Body) -> Reply:

@@ -1,14 +1,14 @@
 """API keys, and what goes with them: API information, the scopes, and the merchant of a public key."""
 
-from ..calls import reply
-from ..calls.reply import Reply, list_reply
-from ..calls.request import LARGEST_BODY
-from ..calls.work import Work
+from ..core.problem import NotFound
+from ..core.record import Body
 from ..domain import api_keys as rules
 from ..domain.lifecycle import known_ids
 from ..engine import resources
-from ..kernel.problem import NotFound
-from ..kernel.record import Body
+from ..server import reply
+from ..server.reply import Reply, list_reply
+from ..server.request import LARGEST_BODY
+from ..server.work import Work
 
 WARNING = "Store the private key now: it is shown this once and never again."
 

@@ -1,13 +1,13 @@
 """Customers: the people and companies that buy."""
 
-from ..calls import reply
-from ..calls.reply import Reply, list_reply
-from ..calls.work import Work
+from ..core.record import Body, Record
 from ..domain import customers as rules
 from ..domain.places import warnings_for
 from ..engine import resources
-from ..kernel.record import Body, Record
-from ..store.memory import restriction
+from ..engine.tables.memory import restriction
+from ..server import reply
+from ..server.reply import Reply, list_reply
+from ..server.work import Work
 
 
 def list_customers(work: Work, query: Body) -> Reply:

@@ -1,15 +1,15 @@
 """Orders: a purchase of one plan of one project."""
 
-from ..calls import reply
-from ..calls.reply import Reply, listed, query_of
-from ..calls.work import Work
 from ..contract.formats import range_end_ms
+from ..core.record import Body
 from ..domain import customers as customer_rules
 from ..domain import orders as rules
 from ..domain.documents import normalise
 from ..domain.places import warnings_for
 from ..engine import billing, resources
-from ..kernel.record import Body
+from ..server import reply
+from ..server.reply import Reply, listed, query_of
+from ..server.work import Work
 
 _HANDLED = ("paid_since", "paid_until")
 SIMULATED = b"x-sandbox-simulated"

@@ -1,11 +1,11 @@
 """Plans: what a buyer pays for."""
 
-from ..calls import reply
-from ..calls.reply import Reply, list_reply
-from ..calls.work import Work
+from ..core.record import Body, Row
 from ..domain import projects as rules
 from ..engine import billing, resources
-from ..kernel.record import Body, Row
+from ..server import reply
+from ..server.reply import Reply, list_reply
+from ..server.work import Work
 
 
 def list_plans(work: Work, query: Body) -> Reply:

@@ -1,12 +1,12 @@
 """Products: what a member gets access to."""
 
-from ..calls import reply
-from ..calls.reply import Reply, listed, query_of
-from ..calls.work import Work
+from ..core.record import Body
 from ..domain import projects as rules
 from ..domain.lifecycle import known_ids
 from ..engine import resources
-from ..kernel.record import Body
+from ..server import reply
+from ..server.reply import Reply, listed, query_of
+from ..server.work import Work
 
 
 def list_products(work: Work, query: Body) -> Reply:

@@ -2,20 +2,20 @@
 
 from collections.abc import Generator
 
-from ..calls import reply
-from ..calls.reply import Reply, query_of
-from ..calls.work import Work
 from ..contract.document import Lifecycle
 from ..contract.formats import range_end_ms
+from ..core.clock import iso
+from ..core.problem import Forbidden
+from ..core.record import Body, Record, Row, moved_from
 from ..domain import projects as rules
 from ..domain.lifecycle import move
 from ..domain.stats import OrderFold, monthly_revenue
 from ..engine import billing, resources
-from ..kernel.clock import iso
-from ..kernel.problem import Forbidden
-from ..kernel.record import Body, Record, Row, moved_from
-from ..store.memory import Store
-from ..store.table import Table
+from ..engine.tables.memory import Store
+from ..engine.tables.table import Table
+from ..server import reply
+from ..server.reply import Reply, query_of
+from ..server.work import Work
 
 
 def list_projects(work: Work, query: Body) -> Reply:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
-from ..calls.reply import Reply, listed, query_of
-from ..calls.work import Work
 from ..contract.formats import range_end_ms
-from ..kernel.clock import iso
-from ..kernel.record import Body
-from ..store.tables import finder
+from ..core.clock import iso
+from ..core.record import Body
+from ..engine.tables.tables import finder
+from ..server.reply import Reply, listed, query_of
+from ..server.work import Work
 
 # Subscriptions without a next billing have "" in its index: before every date-time, and in no range.
 _EARLIEST = "0"

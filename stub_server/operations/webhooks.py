@@ -1,9 +1,8 @@
 """Webhooks: which events they receive, the keys that sign, and how each delivery went."""
 
-from ..calls import reply
-from ..calls.reply import Reply, list_reply, query_of
-from ..calls.work import Work
-from ..delivery.posting import send
+from ..core.clock import DAY, SECOND, iso
+from ..core.record import NO_EXTRAS, Body, Row
+from ..core.signing import new_key
 from ..domain import deliveries
 from ..domain import webhooks as rules
 from ..engine.attempts import conclude, delivery_of, disturbance, simulated
@@ -11,9 +10,10 @@ from ..engine.deliveries import CALLING_OFF
 from ..engine.draft import TEST
 from ..engine.samples import newest, nothing_happened, sample
 from ..engine.scheduler import do_due
-from ..events.signing import new_key
-from ..kernel.clock import DAY, SECOND, iso
-from ..kernel.record import NO_EXTRAS, Body, Row
+from ..server import reply
+from ..server.reply import Reply, list_reply, query_of
+from ..server.work import Work
+from ..webhooks.posting import send
 
 WARNING = "Store the signing key now. It is not shown again."
 PATIENCE = 4.0  # seconds that a request waits for a receiver

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from stub_server.calls.tokens import Tokens
+from stub_server.server.tokens import Tokens
 from stub_server.settings import Settings
 
 _tokens = Tokens(Settings().signing_secret(b""))

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stub_server.store.indexes import Keys
-from stub_server.store.table import Table
+from stub_server.engine.tables.indexes import Keys
+from stub_server.engine.tables.table import Table
 
 _TRACKED = 16  # what the collector keeps before a container
 

@@ -18,10 +18,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stub_server.app import create_app
-from stub_server.calls.reply import Reply
-from stub_server.http.monitor import ConnectionMonitor, Limits
-from stub_server.http.routing import Application
-from stub_server.serving import calm_collector, listen, uvicorn_config, with_port
+from stub_server.cli.serving import calm_collector, listen, uvicorn_config, with_port
+from stub_server.server.layers.routing import Application
+from stub_server.server.monitor import ConnectionMonitor, Limits
+from stub_server.server.reply import Reply
 from stub_server.settings import Settings
 
 from .world import Handlers, Shot, shots, token

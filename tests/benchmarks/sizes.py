@@ -17,9 +17,9 @@ import click
 from rich.table import Table
 
 from stub_server.app import create_app
-from stub_server.http.routing import Application
+from stub_server.engine.tables.memory import Store
+from stub_server.server.layers.routing import Application
 from stub_server.settings import Settings
-from stub_server.store.memory import Store
 
 from .footprint import resident, table_bytes
 from .world import token

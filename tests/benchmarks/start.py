@@ -103,7 +103,7 @@ def slowest_imports() -> list[str]:
             "-X",
             "importtime",
             "-c",
-            "import gc; gc.disable(); import stub_server.cli, stub_server.serving",
+            "import gc; gc.disable(); import stub_server.cli, stub_server.cli.serving",
         ],
         stderr=subprocess.PIPE,
         text=True,

@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from stub_server.app import create_app
-from stub_server.http.monitor import ConnectionMonitor, Limits
-from stub_server.serving import calm_collector, listen, uvicorn_config, with_port
+from stub_server.cli.serving import calm_collector, listen, uvicorn_config, with_port
+from stub_server.server.monitor import ConnectionMonitor, Limits
 from stub_server.settings import Settings
 
 from ..support.fickle import fickle

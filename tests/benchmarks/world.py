@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-from stub_server.calls.reply import Reply
-from stub_server.calls.request import Caller, Request
-from stub_server.calls.target import Target
-from stub_server.calls.work import Work
+from stub_server.core.record import Body
 from stub_server.engine.journal import Trace
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import do_due_at_once
-from stub_server.http.routing import Application
-from stub_server.kernel.record import Body
 from stub_server.operations import customers, orders
+from stub_server.server.layers.routing import Application
+from stub_server.server.reply import Reply
+from stub_server.server.request import Caller, Request
+from stub_server.server.target import Target
+from stub_server.server.work import Work
 
 from ..support.make import order_body
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stub_server.cli import main
+from stub_server.cli.command import main
 
 from ..support.ends import answers, within
 from .conftest import Project

@@ -15,7 +15,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from stub_server.resolver import snake
+from stub_server.server.resolver import snake
 
 from ..support.contract import document
 from ..support.estate import Estate, token

@@ -11,7 +11,7 @@ from typing import Any
 import schemathesis
 from hypothesis import strategies as st
 
-from stub_server.files.package import MEDIA
+from stub_server.storage.package import MEDIA
 from tests.contract import pack
 from tests.contract.coherent import coherent
 from tests.contract.controls import FORK, Controls

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from stub_server.app import contracts
-from stub_server.cli import main
+from stub_server.cli.command import main
 from stub_server.contract import checks
 from stub_server.contract.source import ContractError
 

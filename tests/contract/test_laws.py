@@ -13,9 +13,9 @@ from stub_server.contract.document import JSON, Document, Operation
 from stub_server.contract.formats import formats
 from stub_server.domain.documents import is_document
 from stub_server.domain.orders import MAGIC
-from stub_server.http.access import inbox_at
-from stub_server.http.validation import CODE, free_maps
-from stub_server.resolver import module_of, snake
+from stub_server.server.layers.access import inbox_at
+from stub_server.server.layers.validation import CODE, free_maps
+from stub_server.server.resolver import module_of, snake
 
 from ..support.contract import document
 from ..support.laws import every
@@ -59,7 +59,7 @@ def test_every_operation_has_a_handler_that_takes_what_the_contract_gives(entry:
     """`(work, <path ids>, query?, body?)`: query where there are query parameters, body where there is one."""
     operation = OPERATIONS[entry, name]
     if inbox_at(operation.method, f"/_sandbox{operation.path}"):
-        return  # it takes any body, so it is served before the API: stub_server/http/pages.py
+        return  # it takes any body, so it is served before the API: stub_server/server/layers/pages.py
     parameters = list(inspect.signature(handler(entry, operation)).parameters)
     ids = operation.path.count("{")
     named = ["query"] if any(p.place == "query" for p in operation.parameters) else []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stub_server.resolver import snake
+from stub_server.server.resolver import snake
 
 from ..support.contract import document
 

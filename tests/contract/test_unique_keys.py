@@ -8,7 +8,7 @@ import pytest
 
 from stub_server.app import contracts
 from stub_server.contract.source import ContractError
-from stub_server.kernel.record import UniqueKey
+from stub_server.core.record import UniqueKey
 
 from ..conftest import Serve
 from ..journeys.steps import refused

@@ -11,17 +11,18 @@ from unittest.mock import patch
 import orjson
 
 from stub_server.app import create_app
+from stub_server.core.clock import parse_iso
+from stub_server.core.slices import at_once
 from stub_server.domain.documents import cpf_with_check_digits
 from stub_server.engine.history import state_at
 from stub_server.engine.sandbox import Sandbox
-from stub_server.files.lines import state_lines
-from stub_server.files.package import MEDIA
-from stub_server.files.state import capture
-from stub_server.http.routing import Application
-from stub_server.kernel.clock import parse_iso
-from stub_server.kernel.slices import at_once
-from stub_server.persistence import commits, sqlite
+from stub_server.server.layers.routing import Application
+from stub_server.server.sandboxes import commits
 from stub_server.settings import Settings
+from stub_server.storage import sqlite
+from stub_server.storage.lines import state_lines
+from stub_server.storage.package import MEDIA
+from stub_server.storage.state import capture
 
 from ..engine.inside import Inside
 from ..support.live import NOW

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from stub_server.app import create_app
-from stub_server.http.routing import Application
-from stub_server.persistence import commits
-from stub_server.persistence.sql import StoreError
-from stub_server.persistence.sqlite import DATABASE
+from stub_server.server.layers.routing import Application
+from stub_server.server.sandboxes import commits
+from stub_server.storage.sql import StoreError
+from stub_server.storage.sqlite import DATABASE
 
 from ..engine.inside import Inside
 from .child import ACTIONS, NAMES, facts, settings, started

@@ -5,8 +5,9 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from stub_server.persistence import persistence, sql
-from stub_server.persistence.sqlite import SqliteSession
+from stub_server.server.sandboxes import persistence
+from stub_server.storage import sql
+from stub_server.storage.sqlite import SqliteSession
 
 
 def die() -> None:

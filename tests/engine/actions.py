@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
+from stub_server.core.clock import DAY, HOUR, SECOND, iso
 from stub_server.domain.documents import cpf_with_check_digits
 from stub_server.domain.orders import MAGIC
-from stub_server.kernel.clock import DAY, HOUR, SECOND, iso
-from stub_server.store.memory import Store
+from stub_server.engine.tables.memory import Store
 
 from ..support.contract import document
 from .inside import Json

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 from starlette.types import Message
 
-from stub_server.http.routing import Application
+from stub_server.server.layers.routing import Application
 
 Json = dict[str, Any]
 

@@ -3,21 +3,21 @@
 from collections.abc import Callable, Mapping
 
 from stub_server.contract.schema import ContractViolation
+from stub_server.core.clock import Clock
+from stub_server.core.ids import NextIds
+from stub_server.core.timers import Timers
 from stub_server.engine import draft as draft_module
 from stub_server.engine.bounded import Log, Replies
 from stub_server.engine.draft import Draft
+from stub_server.engine.events import Event, EventLog
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
-from stub_server.events.log import Event, EventLog
-from stub_server.http.endpoint import Endpoint
-from stub_server.http.idempotency import Repeatable
-from stub_server.kernel.clock import Clock
-from stub_server.kernel.ids import NextIds
-from stub_server.kernel.timers import Timers
-from stub_server.store import indexes
-from stub_server.store.indexes import Derived, Groups, Index, Members, SortOrder, Sum, Texts
-from stub_server.store.memory import Store
-from stub_server.store.table import Table
+from stub_server.engine.tables import indexes
+from stub_server.engine.tables.indexes import Derived, Groups, Index, Members, SortOrder, Sum, Texts
+from stub_server.engine.tables.memory import Store
+from stub_server.engine.tables.table import Table
+from stub_server.server.layers.endpoint import Endpoint
+from stub_server.server.layers.idempotency import Repeatable
 
 from .faults import Place, Planted
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from stub_server.engine.sandbox import Sandbox
-from stub_server.store.table import Table
+from stub_server.engine.tables.table import Table
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 MERCHANTS = ("", "1c1d2e3f-4a5b-4c6d-8e7f-001122334455", "2c1d2e3f-4a5b-4c6d-8e7f-001122334455")

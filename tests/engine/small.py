@@ -6,14 +6,13 @@ from dataclasses import replace
 from unittest.mock import patch
 
 from stub_server.app import create_app
+from stub_server.core.clock import Clock
 from stub_server.engine import bounded as logs
-from stub_server.engine import scheduler
+from stub_server.engine import events, scheduler
 from stub_server.engine.sandbox import Sandbox
-from stub_server.events import log as events
-from stub_server.http.routing import Application
-from stub_server.kernel.clock import Clock
-from stub_server.sandboxes.entry import keys_of
-from stub_server.store import query, tables
+from stub_server.engine.tables import query, tables
+from stub_server.server.layers.routing import Application
+from stub_server.server.sandboxes.entry import keys_of
 
 from ..support.live import FROZEN
 

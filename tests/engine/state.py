@@ -6,15 +6,15 @@ from unittest.mock import patch
 
 import orjson
 
+from stub_server.core.clock import Clock
+from stub_server.core.ids import NextIds
+from stub_server.core.slices import at_once
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
-from stub_server.http import selection
-from stub_server.kernel.clock import Clock
-from stub_server.kernel.ids import NextIds
-from stub_server.kernel.slices import at_once
-from stub_server.store.memory import Store
-from stub_server.store.query import Query, select
-from stub_server.store.table import Table
+from stub_server.engine.tables.memory import Store
+from stub_server.engine.tables.query import Query, select
+from stub_server.engine.tables.table import Table
+from stub_server.server.layers import selection
 
 from .inside import Inside
 from .small import Wall, serve

@@ -12,8 +12,8 @@ from stub_server.engine import bounded as logs
 from stub_server.engine.bounded import Budget
 from stub_server.engine.journal import Journal
 from stub_server.engine.sandbox import Sandbox
-from stub_server.sandboxes import making
-from stub_server.store import tables
+from stub_server.engine.tables import tables
+from stub_server.server.sandboxes import making
 
 from ..support.live import FROZEN
 from ..support.worlds import first_used

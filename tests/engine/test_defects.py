@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from stub_server.core.clock import DAY, HOUR
+from stub_server.core.ids import NextIds
 from stub_server.engine import scheduler
 from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import JOBS, Job
 from stub_server.engine.step import Cause
-from stub_server.http.endpoint import Endpoint
-from stub_server.kernel.clock import DAY, HOUR
-from stub_server.kernel.ids import NextIds
-from stub_server.store.memory import Store
+from stub_server.engine.tables.memory import Store
+from stub_server.server.layers.endpoint import Endpoint
 
 from .faults import Fault, Place, Planted
 from .inside import Answer, Inside, Json

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from stub_server.http.endpoint import Endpoint
+from stub_server.server.layers.endpoint import Endpoint
 
 from ..support.short import some
 from .faults import NEVER, Fault, Place

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from stub_server.kernel.clock import iso
+from stub_server.core.clock import iso
 
 from .inside import Answer, Json
 from .scene import MERCHANTS, Request

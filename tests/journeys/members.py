@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from stub_server.audit import laws
+from stub_server.engine import laws
 from stub_server.engine.sandbox import Sandbox
 
 from ..support.make import Json, created, fresh_cpf, make_plan, order_body

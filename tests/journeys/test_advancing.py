@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import httpx2
 import pytest
 
-from stub_server.delivery.courier import Courier
+from stub_server.webhooks.courier import Courier
 
 from ..support.live import NOW
 from ..support.make import make_order

@@ -6,9 +6,9 @@ from itertools import pairwise
 import httpx2
 import pytest
 
+from stub_server.core.clock import iso, parse_iso
 from stub_server.engine import history
-from stub_server.http import time_travel
-from stub_server.kernel.clock import iso, parse_iso
+from stub_server.server.layers import time_travel
 
 from ..conftest import Serve
 from ..support.contract import document

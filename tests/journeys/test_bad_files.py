@@ -10,8 +10,8 @@ import httpx2
 import orjson
 import pytest
 
-from stub_server.files import package
-from stub_server.kernel.clock import DAY, LATEST_START
+from stub_server.core.clock import DAY, LATEST_START
+from stub_server.storage import package
 
 from ..support.files import HEADERS, changed, exported, imported, lines, sealed
 from ..support.live import NO_TLS, Live
@@ -233,7 +233,7 @@ def test_a_file_does_not_say_which_files_the_server_reads(
 def test_a_line_of_very_many_values_is_refused_before_it_is_read(control: httpx2.Client, file: bytes) -> None:
     head = gzip.decompress(file).splitlines(keepends=True)[0]
     text = b'{"event":[' + b"{}," * (package.LONGEST_LINE // 3) + b"{}]}\n"
-    with patch("stub_server.files.package.orjson.loads", wraps=orjson.loads) as read:
+    with patch("stub_server.storage.package.orjson.loads", wraps=orjson.loads) as read:
         answer = control.post("/import", content=gzip.compress(head + text), headers=HEADERS)
     assert (422, True) == (answer.status_code, "longer than 4 MiB" in answer.json()["message"])
     assert not any(len(call.args[0]) > package.LONGEST_LINE for call in read.call_args_list)

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import httpx2
 import pytest
 
-from stub_server.sandboxes import entry
+from stub_server.server.sandboxes import entry
 
 from ..support.estate import client
 from ..support.files import HEADERS, Line, exported, imported, lines, sealed

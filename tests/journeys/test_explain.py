@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server.explain.repairs import WIDEST
+from stub_server.server.explain.repairs import WIDEST
 
 from ..conftest import Serve
 from ..support.estate import Estate

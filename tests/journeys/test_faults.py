@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from stub_server.contract.document import Operation
-from stub_server.faults.fault_rules import PRESETS
+from stub_server.engine.fault_rules import PRESETS
 
 from ..conftest import Serve
 from ..support import make

@@ -12,8 +12,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server.events.signing import sign
-from stub_server.http import answers
+from stub_server.core.signing import sign
+from stub_server.server.layers import answers
 
 from ..conftest import Serve
 from ..support.estate import client

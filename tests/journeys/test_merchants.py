@@ -5,7 +5,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from stub_server.kernel.clock import parse_iso
+from stub_server.core.clock import parse_iso
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 
 from ..support import forge, refusal

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from stub_server.explain.repairs import REPAIRS
+from stub_server.server.explain.repairs import REPAIRS
 
 from ..support.contract import document
 from ..support.estate import Estate, client, estate, token

@@ -8,7 +8,7 @@ from time import monotonic
 import httpx2
 import pytest
 
-from stub_server.kernel.clock import LATEST_START
+from stub_server.core.clock import LATEST_START
 
 from ..support.files import changed, lines
 from ..support.live import Live

@@ -9,7 +9,7 @@ import pytest
 from haralyzer import HarEntry, HarParser
 
 from stub_server.contract.secrets import REDACTED
-from stub_server.kernel.clock import parse_iso, wall_ms
+from stub_server.core.clock import parse_iso, wall_ms
 
 from ..conftest import Serve
 from ..support.explained import pasted

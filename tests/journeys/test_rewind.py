@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server.kernel import slices
-from stub_server.kernel.clock import iso, parse_iso
+from stub_server.core import slices
+from stub_server.core.clock import iso, parse_iso
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from stub_server.calls import server as calls_server
-from stub_server.delivery import courier
-from stub_server.http.monitor import Limits
 from stub_server.operations import webhooks
+from stub_server.server import server as calls_server
+from stub_server.server.monitor import Limits
+from stub_server.webhooks import courier
 
 from ..support.live import FROZEN, running
 from ..support.make import created

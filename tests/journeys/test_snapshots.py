@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from stub_server.sandboxes import entry
+from stub_server.server.sandboxes import entry
 
 from ..conftest import Serve
 from ..support.files import exported, lines

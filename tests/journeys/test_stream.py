@@ -11,7 +11,7 @@ import httpx2
 import orjson
 import pytest
 
-from stub_server.http import answers
+from stub_server.server.layers import answers
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS, Live, running

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from stub_server.core.clock import parse_iso
 from stub_server.engine.sandbox import Sandbox
-from stub_server.kernel.clock import parse_iso
 from tests.support.worlds import FIXTURES, world
 
 pytestmark = pytest.mark.check

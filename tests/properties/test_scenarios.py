@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from stub_server.audit.laws import checking
+from stub_server.core.clock import DAY, iso, parse_iso
+from stub_server.core.record import Row
+from stub_server.core.slices import at_once
+from stub_server.engine.laws import checking
 from stub_server.engine.sandbox import Sandbox
-from stub_server.kernel.clock import DAY, iso, parse_iso
-from stub_server.kernel.record import Row
-from stub_server.kernel.slices import at_once
 from stub_server.settings import Settings
 from tests.journeys.hooks import advance as advance_by_http
 from tests.journeys.hooks import clients

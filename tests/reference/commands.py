@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from stub_server.cli import main, serve
+from stub_server.cli.command import main, serve
 
 from .contract import CONTROL
 from .writing import code, codes, line, page, table

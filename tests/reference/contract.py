@@ -5,9 +5,9 @@ from typing import Any
 from stub_server.app import data_dir
 from stub_server.contract import bundle
 from stub_server.contract.document import Document
+from stub_server.core.clock import SECOND
 from stub_server.domain.orders import BEHAVIOURS, MAGIC, MagicOutcome
-from stub_server.faults.fault_rules import PRESETS
-from stub_server.kernel.clock import SECOND
+from stub_server.engine.fault_rules import PRESETS
 
 from .writing import code, codes, json_block, line, page, table
 

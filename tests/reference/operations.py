@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from stub_server.calls.request import CONTROL as BELOW
 from stub_server.console.fields import Row, row, rows
 from stub_server.contract.document import Document, Operation
+from stub_server.server.request import CONTROL as BELOW
 
 from .contract import API, CONTROL
 from .writing import code, codes, line, page, table

@@ -3,10 +3,10 @@
 from typing import Any
 
 from stub_server.app import create_app
-from stub_server.http.routing import Routing
-from stub_server.http.validation import Validation
-from stub_server.http.way import TRACE
-from stub_server.kernel.problem import Conflict
+from stub_server.core.problem import Conflict
+from stub_server.server.layers.routing import Routing
+from stub_server.server.layers.validation import Validation
+from stub_server.server.layers.way import TRACE
 from stub_server.settings import Settings
 
 from .wire import Decision, Request, send

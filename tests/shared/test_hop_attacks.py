@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from stub_server.http.hops import Hops
-from stub_server.persistence.postgres import PostgresStore
+from stub_server.server.layers.hops import Hops
+from stub_server.storage.postgres import PostgresStore
 
 from ..support.processes import free_port
 from ..support.wire import Answer, answer_on, connect

@@ -4,7 +4,7 @@ import json
 
 from click.testing import CliRunner, Result
 
-from stub_server.cli import main
+from stub_server.cli.command import main
 
 from .make import Json
 from .remembered import remembering

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from starlette.types import Receive, Scope, Send
 
 from stub_server.app import create_app
-from stub_server.http.monitor import Limits
-from stub_server.http.routing import Application
-from stub_server.serving import HANDOVER, with_port
+from stub_server.cli.serving import HANDOVER, with_port
+from stub_server.server.layers.routing import Application
+from stub_server.server.monitor import Limits
 
 from .live import FROZEN, serving
 from .wire import Door

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import orjson
 
-from stub_server.files.package import MEDIA
+from stub_server.storage.package import MEDIA
 
 Line = tuple[str, Any]
 HEADERS = {"Content-Type": MEDIA}

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stub_server.app import create_app
+from stub_server.core.clock import parse_iso
+from stub_server.core.slices import at_once
 from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import Fired, jobs_until, move_clock
 from stub_server.engine.step import Cause
-from stub_server.kernel.clock import parse_iso
-from stub_server.kernel.slices import at_once
-from stub_server.sandboxes.sandboxes import Sandboxes
+from stub_server.server.sandboxes.sandboxes import Sandboxes
 from stub_server.settings import Settings
 
 from .live import NOW

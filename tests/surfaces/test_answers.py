@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from stub_server.calls import reply
-from stub_server.calls.reply import Reply
-from stub_server.calls.work import Work
-from stub_server.kernel.problem import Refusal
+from stub_server.core.problem import Refusal
 from stub_server.operations import customers
+from stub_server.server import reply
+from stub_server.server.reply import Reply
+from stub_server.server.work import Work
 
 from ..support.live import FROZEN, running
 from ..support.make import customer_body

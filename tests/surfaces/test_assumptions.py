@@ -7,7 +7,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from stub_server.cli import main
+from stub_server.cli.command import main
 
 from ..support.contract import document
 from ..support.live import NO_TLS, Live

@@ -5,7 +5,7 @@ from time import monotonic
 import httpx2
 import pytest
 
-from stub_server.kernel import guesses
+from stub_server.core import guesses
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live

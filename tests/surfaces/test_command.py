@@ -18,8 +18,8 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from stub_server.cli import main, serve
-from stub_server.http.monitor import Limits
+from stub_server.cli.command import main, serve
+from stub_server.server.monitor import Limits
 
 from ..support.contract import document
 from ..support.live import NO_TLS, Live, serving

@@ -8,8 +8,8 @@ from io import StringIO
 import httpx2
 import pytest
 
+from stub_server.cli.request_log import RequestLog
 from stub_server.console.pay_pages import outward
-from stub_server.request_log import RequestLog
 
 from ..conftest import Serve
 from ..support.console import Console, Page

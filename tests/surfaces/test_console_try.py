@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from stub_server.console.snippets import snippets
-from stub_server.http.inside import Question
+from stub_server.server.layers.inside import Question
 
 from ..conftest import Serve
 from ..support.console import Console

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
-from stub_server.cli import main
-from stub_server.kernel import guesses
+from stub_server.cli.command import main
+from stub_server.core import guesses
 
 from ..support.live import FROZEN, NO_TLS, Live, running
 from ..support.make import created

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from stub_server.domain.brcode import encode
-from stub_server.files.package import MEDIA
+from stub_server.storage.package import MEDIA
 
 from ..support.cost import Measured, measured, slowness
 from ..support.make import order_body

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stub_server.cli import main
+from stub_server.cli.command import main
 from stub_server.domain.orders import DEFAULT_FAILURE, FAILURES
 
 from ..support.contract import document

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stub_server.cli import main
+from stub_server.cli.command import main
 
 from ..receivers.running import KEY
 from ..support.live import Live

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import yaml
 
-from stub_server.cli import serve
+from stub_server.cli.command import serve
 
 from ..support.contract import document
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from stub_server.kernel.text import glob
+from stub_server.core.text import glob
 
 from ..support.contract import document
 

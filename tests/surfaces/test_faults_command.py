@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner, Result
 
-from stub_server.cli import main
+from stub_server.cli.command import main
 
 from ..support.live import Live
 

@@ -11,7 +11,7 @@ from time import monotonic, sleep
 import httpx2
 import pytest
 
-from stub_server.persistence import sqlite
+from stub_server.storage import sqlite
 
 from ..conftest import Serve
 from ..journeys.hooks import clients

@@ -10,10 +10,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server import banner
+from stub_server.cli import banner
+from stub_server.core import guesses
 from stub_server.data.filling import MERCHANT_ID
 from stub_server.data.keys import MAIN_ID, pair_of
-from stub_server.kernel import guesses
 from stub_server.settings import Settings
 
 from ..support import forge

@@ -7,8 +7,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from stub_server.cli import main
-from stub_server.commands.offline_verbs import TOOLS
+from stub_server.cli.command import main
+from stub_server.cli.offline_verbs import TOOLS
 
 SERVER = "--server --admin-key --json"
 SANDBOX = f"{SERVER} --sandbox --control-key"

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from stub_server.cli import main, serve
-from stub_server.commands.offline_verbs import TOOLS
+from stub_server.cli.command import main, serve
+from stub_server.cli.offline_verbs import TOOLS
 
 from ..support.live import NO_TLS
 from ..support.processes import Process

@@ -13,22 +13,18 @@ import pytest
 from connexion.middleware import ConnexionMiddleware
 
 from stub_server.app import create_app
-from stub_server.calls.reply import Streamed
-from stub_server.calls.request import Caller
-from stub_server.calls.target import Target
-from stub_server.calls.tokens import ISSUER
+from stub_server.core.problem import BadRequest, Refusal
 from stub_server.engine.draft import Draft
+from stub_server.engine.fault_rules import Effect
 from stub_server.engine.journal import Trace
 from stub_server.engine.step import Cause
-from stub_server.faults.fault_rules import Effect
-from stub_server.http.answers import Answer, Dropped, Stream
-from stub_server.http.context import request_of
-from stub_server.http.endpoint import Endpoint
-from stub_server.http.fault_injection import Injection
-from stub_server.http.monitor import Limits
-from stub_server.http.routing import Application, Routing
-from stub_server.http.validation import Arguments
-from stub_server.http.way import (
+from stub_server.server.layers.answers import Answer, Dropped, Stream
+from stub_server.server.layers.context import request_of
+from stub_server.server.layers.endpoint import Endpoint
+from stub_server.server.layers.fault_injection import Injection
+from stub_server.server.layers.routing import Application, Routing
+from stub_server.server.layers.validation import Arguments
+from stub_server.server.layers.way import (
     ARGUMENTS,
     CALLER,
     ENDPOINT,
@@ -42,7 +38,11 @@ from stub_server.http.way import (
     Holder,
     begin,
 )
-from stub_server.kernel.problem import BadRequest, Refusal
+from stub_server.server.monitor import Limits
+from stub_server.server.reply import Streamed
+from stub_server.server.request import Caller
+from stub_server.server.target import Target
+from stub_server.server.tokens import ISSUER
 from stub_server.settings import Settings
 
 from ..support.live import FROZEN, NO_TLS, serving

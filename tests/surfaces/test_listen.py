@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from standardwebhooks.webhooks import Webhook
 
-from stub_server.cli import main
+from stub_server.cli.command import main
 
 from ..support.forked import Popen
 from ..support.live import Live

@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from stub_server.kernel.clock import DAY, iso, parse_iso
+from stub_server.core.clock import DAY, iso, parse_iso
 
 from ..support.live import FROZEN, NO_TLS, Live
 from ..support.make import created, order_body

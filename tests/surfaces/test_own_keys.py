@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from stub_server.data.keys import MAIN_ID, derive_keys, pair_of
-from stub_server.sandboxes.entry import keys_of
+from stub_server.server.sandboxes.entry import keys_of
 
 from ..support.live import NO_TLS, Live
 from ..support.refusal import refused

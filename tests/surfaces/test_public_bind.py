@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server import banner
+from stub_server.cli import banner
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS, Live, running

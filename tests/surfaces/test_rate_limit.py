@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from stub_server.contract.document import Document
-from stub_server.http import access
+from stub_server.server.layers import access
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live

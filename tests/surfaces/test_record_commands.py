@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner, Result
 
-from stub_server.cli import main
+from stub_server.cli.command import main
 from stub_server.settings import Settings
 
 from ..support.files import changed, lines

@@ -14,8 +14,8 @@ from weakref import ref
 
 import pytest
 
+from stub_server.cli.request_log import AT_ONCE, RequestLog
 from stub_server.engine.journal import Trace
-from stub_server.request_log import AT_ONCE, RequestLog
 
 from ..support.forked import Popen
 

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner, Result
 
-from stub_server.cli import main
+from stub_server.cli.command import main
 
 from ..support.explained import pasted
 from ..support.live import Live

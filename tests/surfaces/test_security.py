@@ -3,20 +3,19 @@
 import re
 from pathlib import Path
 
-from stub_server.calls import server as waiting
-from stub_server.calls.request import LARGEST_BODY
 from stub_server.contract import source
-from stub_server.delivery import courier, inbox
-from stub_server.engine import bounded, journal
-from stub_server.events import log as events
-from stub_server.files import package
-from stub_server.http.monitor import Limits
-from stub_server.http.protocol import LARGEST_HEAD
-from stub_server.http.validation import DEEPEST, MOST_VALUES
+from stub_server.engine import bounded, events, journal
+from stub_server.engine.tables import tables
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
-from stub_server.sandboxes import sandboxes
+from stub_server.server import server as waiting
+from stub_server.server.layers.validation import DEEPEST, MOST_VALUES
+from stub_server.server.monitor import Limits
+from stub_server.server.protocol import LARGEST_HEAD
+from stub_server.server.request import LARGEST_BODY
+from stub_server.server.sandboxes import sandboxes
 from stub_server.settings import Settings
-from stub_server.store import tables
+from stub_server.storage import package
+from stub_server.webhooks import courier, inbox
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stub_server.kernel.clock import DAY, parse_iso
+from stub_server.core.clock import DAY, parse_iso
 
 from ..support.live import FROZEN, NOW, Live, running
 from ..support.wire import Door, answer_on, connect

@@ -19,7 +19,7 @@ import click
 import orjson
 import pytest
 
-from stub_server.cli import serve
+from stub_server.cli.command import serve
 
 from ..support.forked import Popen, run
 from ..support.short import some
@@ -435,8 +435,8 @@ if {moment!r} == "opens the store":
     served = stub_server.app._served
     stub_server.app._served = lambda *args: (os.kill(os.getpid(), {number}), served(*args))[1]
 if {moment!r} == "shows the banner":
-    import stub_server.banner
-    stub_server.banner.show = lambda *_: os.kill(os.getpid(), {number})
+    import stub_server.cli.banner
+    stub_server.cli.banner.show = lambda *_: os.kill(os.getpid(), {number})
 from stub_server.__main__ import run
 run()
 """

@@ -15,10 +15,10 @@ import httpx2
 import pytest
 
 from stub_server.app import create_app
-from stub_server.http.routing import Application
-from stub_server.persistence import commits
-from stub_server.persistence.sql import FORMAT, StoreError, sum_of
-from stub_server.persistence.sqlite import DATABASE
+from stub_server.server.layers.routing import Application
+from stub_server.server.sandboxes import commits
+from stub_server.storage.sql import FORMAT, StoreError, sum_of
+from stub_server.storage.sqlite import DATABASE
 
 from ..engine.inside import Inside
 from ..engine.state import same

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from stub_server.persistence.sqlite import DATABASE
+from stub_server.storage.sqlite import DATABASE
 
 from ..journeys.past import everything
 from ..support.files import exported

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stub_server.http.protocol import LARGEST_HEAD
+from stub_server.server.protocol import LARGEST_HEAD
 
 from ..conftest import Serve
 from ..support.live import Live

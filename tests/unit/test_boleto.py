@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stub_server.core.clock import parse_iso
 from stub_server.domain import boleto
-from stub_server.kernel.clock import parse_iso
 
 PUBLISHED = [
     ("23793381286000782713695000063305975520000370000", "23799755200003700003381260007827139500006330"),

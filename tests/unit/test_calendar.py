@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stub_server.core.clock import DAY as DAY_MS
 from stub_server.domain import calendar
-from stub_server.kernel.clock import DAY as DAY_MS
 
 INTERVALS = st.sampled_from(["day", "week", "month", "year"])
 COUNTS = st.integers(1, 36)

@@ -5,8 +5,8 @@ import gc
 import pytest
 from click.testing import CliRunner
 
-from stub_server.cli import main
-from stub_server.serving import calm_collector
+from stub_server.cli.command import main
+from stub_server.cli.serving import calm_collector
 
 
 @pytest.mark.check

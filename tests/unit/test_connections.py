@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from stub_server.core.signing import new_key
 from stub_server.domain.deliveries import AttemptOutcome
-from stub_server.events import network
-from stub_server.events.sender import Delivery, Sender
-from stub_server.events.signing import new_key
+from stub_server.webhooks import network
+from stub_server.webhooks.sender import Delivery, Sender
 
 from ..support.authority import server_context
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from stub_server.core.clock import DAY, HOUR, MINUTE, SECOND
+from stub_server.core.record import Body, Record, Row
 from stub_server.domain import deliveries, receivers
 from stub_server.domain.deliveries import AUTOMATIC, MANUAL, SCHEDULES, STANDARD, TEST, AttemptOutcome, wait_ms
-from stub_server.kernel.clock import DAY, HOUR, MINUTE, SECOND
-from stub_server.kernel.record import Body, Record, Row
 
 OK = AttemptOutcome(200, "", {}, 1, None, {}, "v1,x")
 DOWN = OK._replace(status=503, error="http_5xx")

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stub_server.core.problem import Conflict
 from stub_server.domain import documents
 from stub_server.domain.customers import settled_types
-from stub_server.kernel.problem import Conflict
 
 NINE = st.from_regex(r"[0-9]{9}", fullmatch=True).filter(lambda text: len(set(text)) > 1)
 TWELVE = st.from_regex(r"[0-9A-Z]{12}", fullmatch=True).filter(lambda text: not text.startswith("0" * 11))

@@ -2,9 +2,9 @@
 
 import pytest
 
-from stub_server.events import log as events
-from stub_server.events.log import Event, EventLog
-from stub_server.kernel.record import NO_EXTRAS
+from stub_server.core.record import NO_EXTRAS
+from stub_server.engine import events
+from stub_server.engine.events import Event, EventLog
 
 
 @pytest.fixture(autouse=True)

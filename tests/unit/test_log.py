@@ -2,12 +2,12 @@
 
 import pytest
 
+from stub_server.core.clock import ClockState
+from stub_server.core.record import Record
 from stub_server.engine import bounded as logs
 from stub_server.engine.bounded import Budget, Log
 from stub_server.engine.step import Cause, Change, Saved, Step
-from stub_server.kernel.clock import ClockState
-from stub_server.kernel.record import Record
-from stub_server.store.memory import Merchant
+from stub_server.engine.tables.memory import Merchant
 
 CLOCK = ClockState(0, 0, True)
 EMPTY = Step(

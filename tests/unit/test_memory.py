@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from stub_server import create_app
-from stub_server.kernel.clock import DAY, wall_ms
-from stub_server.sandboxes import sandboxes
+from stub_server.core.clock import DAY, wall_ms
+from stub_server.server.sandboxes import sandboxes
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS

@@ -7,11 +7,11 @@ import pytest
 from faker import Faker
 from stdnum.br import cnpj, cpf
 
+from stub_server.core.record import Body
 from stub_server.data import MembershipProvider
 from stub_server.data.files import Files
 from stub_server.data.tables import plain_ascii, table
 from stub_server.domain.places import warnings_for
-from stub_server.kernel.record import Body
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"

@@ -10,8 +10,8 @@ from unittest.mock import Mock
 import orjson
 import pytest
 
-from stub_server.certify.receiver import Session
-from stub_server.events.sender import Delivery, Failed, Sender
+from stub_server.webhooks.receiver import Session
+from stub_server.webhooks.sender import Delivery, Failed, Sender
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 HERE, ELSEWHERE = Sender(local=True), Sender(local=False)

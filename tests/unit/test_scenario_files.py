@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from stub_server.contract.source import ContractError
+from stub_server.core.ids import named_uuid
 from stub_server.data.files import ScenarioError
 from stub_server.engine.sandbox import Sandbox
-from stub_server.kernel.ids import named_uuid
 from tests.support.live import NOW
 from tests.support.worlds import FIXTURES, world
 

@@ -8,7 +8,7 @@ import pytest
 
 from stub_server.contract.document import Document
 from stub_server.contract.secrets import FORMS, LARGEST, REDACTED, Secrets, shapeless
-from stub_server.kernel.record import Body
+from stub_server.core.record import Body
 
 KEY = "whsec_" + "A" * 42 + "0="
 PRIVATE = "sk_sandbox_" + "a1B2" * 10

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from stub_server.core.signing import new_key, sign
 from stub_server.domain.deliveries import AttemptOutcome, error_of
-from stub_server.events import network
-from stub_server.events.network import allowed
-from stub_server.events.sender import Delivery, Sender
-from stub_server.events.signing import new_key, sign
 from stub_server.version import __version__
+from stub_server.webhooks import network
+from stub_server.webhooks.network import allowed
+from stub_server.webhooks.sender import Delivery, Sender
 
 from ..support.receiver import Receiver, receiving
 

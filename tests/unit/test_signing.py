@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
+from stub_server.core.clock import LATEST, wall_ms
+from stub_server.core.signing import new_key, sign, signatures
 from stub_server.domain.webhooks import rotated, valid_keys
-from stub_server.events.signing import new_key, sign, signatures
-from stub_server.kernel.clock import LATEST, wall_ms
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 BODY = b'{"test": 2432232314}'

@@ -6,7 +6,7 @@ from weakref import ref
 
 import pytest
 
-from stub_server.kernel.slices import BackgroundWorker
+from stub_server.core.slices import BackgroundWorker
 
 
 class Large:

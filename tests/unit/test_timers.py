@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stub_server.kernel.timers import SENDING, Timer, Timers
+from stub_server.core.timers import SENDING, Timer, Timers
 
 
 def timer(due: int, seq: int, job: str = "order.expire") -> Timer:

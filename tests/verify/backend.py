@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, unquote, urlencode
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stub_server.calls.request import CONTROL
-from stub_server.verify.exchange import Answer, Request
+from stub_server.server.request import CONTROL
+from stub_server.tools.verify.exchange import Answer, Request
 
 Ask = Callable[[Request], Awaitable[Answer]]
 """Sends a request to the sandbox, through the mutants that are nearer to it."""

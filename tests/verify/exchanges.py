@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import orjson
 
-from stub_server.verify.exchange import Answer, Exchange, Request
+from stub_server.tools.verify.exchange import Answer, Exchange, Request
 
 from ..support.contract import document
 

@@ -10,8 +10,8 @@ from orjson import dumps
 from stub_server.contract.document import Document, Operation
 from stub_server.contract.source import Json
 from stub_server.domain.documents import cpf_with_check_digits
-from stub_server.verify.catalogue import Catalogue, Resource, at
-from stub_server.verify.exchange import Answer, Request
+from stub_server.tools.verify.catalogue import Catalogue, Resource, at
+from stub_server.tools.verify.exchange import Answer, Request
 
 from .backend import Act, Ask, as_owner, is_for, json_of, own, rewritten, with_body, with_json, without_query
 from .mutants import Mutant

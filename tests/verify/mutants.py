@@ -10,7 +10,7 @@ from uuid import uuid4
 import yaml
 from orjson import dumps
 
-from stub_server.verify.exchange import Answer, Request
+from stub_server.tools.verify.exchange import Answer, Request
 
 from ..support.contract import document
 from .backend import (

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from stub_server.verify.findings import CLASSES, GROUPS, Finding, Report, Said, Shown, Unreached
-from stub_server.verify.merging import merged
-from stub_server.verify.where import Where
+from stub_server.tools.verify.findings import CLASSES, GROUPS, Finding, Report, Said, Shown, Unreached
+from stub_server.tools.verify.merging import merged
+from stub_server.tools.verify.where import Where
 
 from ..support.contract import OPENAPI, document
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from stub_server.verify.observed import Watching
-from stub_server.verify.proxy import Proxy
+from stub_server.tools.verify.observed import Watching
+from stub_server.tools.verify.proxy import Proxy
 
 from ..support.contract import document
 

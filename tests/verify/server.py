@@ -7,7 +7,7 @@ from functools import partial
 
 import click
 
-from stub_server import serving
+from stub_server.cli import serving
 from stub_server.settings import Settings
 
 from .backend import Backend

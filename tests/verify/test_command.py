@@ -10,8 +10,8 @@ import orjson
 import pytest
 from click.testing import CliRunner, Result
 
-from stub_server.cli import main
-from stub_server.verify.har import archive
+from stub_server.cli.command import main
+from stub_server.tools.verify.har import archive
 
 from ..support.live import NO_TLS
 from .exchanges import example, exchange

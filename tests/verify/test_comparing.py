@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from stub_server.verify.comparing import Comparing, Difference, Moment, TargetClock, instant_of
-from stub_server.verify.probes import Names, Roles
+from stub_server.tools.verify.comparing import Comparing, Difference, Moment, TargetClock, instant_of
+from stub_server.tools.verify.probes import Names, Roles
 
 HOUR = 3_600.0
 NOW = 1_700_000_000.0

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from stub_server.verify.conformity import Conformity
-from stub_server.verify.exchange import Exchange
-from stub_server.verify.findings import RANKS, Finding
-from stub_server.verify.showing import Showing
+from stub_server.tools.verify.conformity import Conformity
+from stub_server.tools.verify.exchange import Exchange
+from stub_server.tools.verify.findings import RANKS, Finding
+from stub_server.tools.verify.showing import Showing
 
 from ..support.contract import document
 from ..support.estate import Estate

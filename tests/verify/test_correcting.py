@@ -11,11 +11,11 @@ import yaml
 from click.testing import CliRunner
 
 from stub_server.app import create_app
-from stub_server.cli import main
-from stub_server.http.monitor import Limits
-from stub_server.serving import with_port
+from stub_server.cli.command import main
+from stub_server.cli.serving import with_port
+from stub_server.server.monitor import Limits
 from stub_server.settings import Settings
-from stub_server.verify.exchange import Answer, Request
+from stub_server.tools.verify.exchange import Answer, Request
 
 from ..support.live import serving
 from .backend import Act, Ask, Backend, is_for, json_of, rewritten, with_json

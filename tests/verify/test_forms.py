@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from stub_server.commands.options import Unusable
-from stub_server.kernel.problem import UnusableInput
-from stub_server.verify.findings import CLASSES, GROUPS, Finding, Said, Shown
-from stub_server.verify.forms import FORMS
-from stub_server.verify.outcome import hide, known
+from stub_server.cli.options import Unusable
+from stub_server.core.problem import UnusableInput
+from stub_server.tools.verify.findings import CLASSES, GROUPS, Finding, Said, Shown
+from stub_server.tools.verify.forms import FORMS
+from stub_server.tools.verify.outcome import hide, known
 
 from ..support.contract import OPENAPI
 from .reports import HOSTILE, NAME, OVERLAY, finding, of_every_class, report

@@ -8,10 +8,10 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from stub_server.commands.verify import verify
-from stub_server.verify.har import LARGEST, BadHar, Recording, archive, read
-from stub_server.verify.outcome import of_recorded
-from stub_server.verify.showing import Showing
+from stub_server.cli.verify import verify
+from stub_server.tools.verify.har import LARGEST, BadHar, Recording, archive, read
+from stub_server.tools.verify.outcome import of_recorded
+from stub_server.tools.verify.showing import Showing
 
 from ..support.contract import document
 from .exchanges import HEADERS, TOKEN, example, exchange

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from stub_server.verify.exchange import Exchange
-from stub_server.verify.forms import FORMS
-from stub_server.verify.outcome import of_run
+from stub_server.tools.verify.exchange import Exchange
+from stub_server.tools.verify.forms import FORMS
+from stub_server.tools.verify.outcome import of_run
 
 from .watched import Watched, watched
 

@@ -6,8 +6,8 @@ from itertools import permutations
 
 import pytest
 
-from stub_server.verify.findings import CLASSES, SEVERITY, Said
-from stub_server.verify.merging import basis_of, merged
+from stub_server.tools.verify.findings import CLASSES, SEVERITY, Said
+from stub_server.tools.verify.merging import basis_of, merged
 
 from ..support.contract import document
 from .reports import HOSTILE, NAME, finding

@@ -11,9 +11,9 @@ import httpx2
 import pytest
 
 from stub_server.app import create_app
-from stub_server.http.monitor import Limits
-from stub_server.serving import with_port
-from stub_server.verify.findings import CLASSES
+from stub_server.cli.serving import with_port
+from stub_server.server.monitor import Limits
+from stub_server.tools.verify.findings import CLASSES
 
 from ..support import make
 from ..support.contract import document

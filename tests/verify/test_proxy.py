@@ -14,7 +14,7 @@ import httpx2
 import orjson
 import pytest
 
-from stub_server.verify.outcome import of_recorded
+from stub_server.tools.verify.outcome import of_recorded
 
 from ..support.estate import Estate
 from ..support.forked import Popen

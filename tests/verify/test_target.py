@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from stub_server.verify.exchange import Answer, Exchange, Request
-from stub_server.verify.target import AT_ONCE, LONGEST, Away, Target
+from stub_server.tools.verify.exchange import Answer, Exchange, Request
+from stub_server.tools.verify.target import AT_ONCE, LONGEST, Away, Target
 
 Act = Callable[[BaseHTTPRequestHandler], None]
 GET = Request("GET", "/v2/things", "a=1")

@@ -7,9 +7,9 @@ import pytest
 
 from stub_server.contract.formats import formats
 from stub_server.domain.documents import is_document_here, is_document_unchecked
-from stub_server.verify.catalogue import Catalogue, pointer_of
-from stub_server.verify.probes import Builder
-from stub_server.verify.variants import NOWHERE, Fresh, Variant, Variants, applied, size_of
+from stub_server.tools.verify.catalogue import Catalogue, pointer_of
+from stub_server.tools.verify.probes import Builder
+from stub_server.tools.verify.variants import NOWHERE, Fresh, Variant, Variants, applied, size_of
 
 from ..support.contract import document
 

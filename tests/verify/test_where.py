@@ -8,9 +8,9 @@ import pytest
 
 from stub_server.contract import bundle
 from stub_server.contract.document import Document
-from stub_server.verify.catalogue import below
-from stub_server.verify.merging import merged
-from stub_server.verify.where import Where
+from stub_server.tools.verify.catalogue import below
+from stub_server.tools.verify.merging import merged
+from stub_server.tools.verify.where import Where
 
 from ..support.contract import OPENAPI, document
 from .reports import finding, where

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import httpx2
 
-from stub_server import serving
-from stub_server.http.monitor import Limits
+from stub_server.cli import serving
+from stub_server.server.monitor import Limits
 from stub_server.settings import Settings
-from stub_server.verify.exchange import Answer, Exchange, Request
-from stub_server.verify.judging import Run
-from stub_server.verify.run import Options, Runner
+from stub_server.tools.verify.exchange import Answer, Exchange, Request
+from stub_server.tools.verify.judging import Run
+from stub_server.tools.verify.run import Options, Runner
 
 from ..support.live import NO_TLS
 from ..support.live import serving as served

@@ -2,18 +2,18 @@
 
 from pathlib import PurePath
 
-from ...audit.laws import checking
-from ...calls import reply
-from ...calls.metrics import MEDIA, exposition
-from ...calls.reply import Reply
-from ...calls.request import ADMIN_KEY
-from ...calls.views import checked_beginning, credentials_of
-from ...calls.work import Work
 from ...contract.assumptions import assumptions_of
-from ...delivery.advancing import counts
-from ...kernel.clock import iso
-from ...kernel.problem import Conflict, Unavailable
-from ...kernel.record import Body
+from ...core.clock import iso
+from ...core.problem import Conflict, Unavailable
+from ...core.record import Body
+from ...engine.laws import checking
+from ...server import reply
+from ...server.metrics import MEDIA, exposition
+from ...server.reply import Reply
+from ...server.request import ADMIN_KEY
+from ...server.views import checked_beginning, credentials_of
+from ...server.work import Work
+from ...webhooks.advancing import counts
 
 MOST_MERCHANTS = 100
 

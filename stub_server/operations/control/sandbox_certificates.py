@@ -1,16 +1,16 @@
 """Certificates: a receiver is sent what receivers get wrong, and judged by what it answers and does."""
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.work import Work
-from ...certify.effects import Effects
-from ...certify.receiver import Session
-from ...certify.receiver_rules import certify
-from ...certify.sample_events import Samples
+from ...core.problem import Conflict, NotFound, reference_not_found
+from ...core.record import Body, Row
 from ...domain.webhooks import ABROAD, listens, valid_keys
-from ...events.sender import Delivery, Sender
-from ...kernel.problem import Conflict, NotFound, reference_not_found
-from ...kernel.record import Body, Row
+from ...server import reply
+from ...server.reply import Reply
+from ...server.work import Work
+from ...webhooks.effects import Effects
+from ...webhooks.receiver import Session
+from ...webhooks.receiver_rules import certify
+from ...webhooks.sample_events import Samples
+from ...webhooks.sender import Delivery, Sender
 
 AT_ONCE = 4  # certifications of a server, one in each sandbox, for their calls would be mixed up
 USUAL = "order.paid"

@@ -5,17 +5,17 @@ from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.work import Work
-from ...delivery.advancing import counts, pass_time
+from ...core.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, iso, parse_iso
+from ...core.problem import Conflict
+from ...core.record import Body
+from ...core.timers import Timer
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_not_advancing, table_of_job
-from ...kernel.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, iso, parse_iso
-from ...kernel.problem import Conflict
-from ...kernel.record import Body
-from ...kernel.timers import Timer
+from ...server import reply
+from ...server.reply import Reply
+from ...server.work import Work
+from ...webhooks.advancing import counts, pass_time
 
 _UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
 FIRST = 20  # jobs of each kind that an answer shows

@@ -5,15 +5,15 @@ from typing import Any
 
 import orjson
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.work import Work
+from ...core.problem import Conflict
+from ...core.record import Body, Record
 from ...engine import samples
+from ...engine.events import Event, EventLog
 from ...engine.scheduler import do_due
-from ...events.log import Event, EventLog
-from ...kernel.problem import Conflict
-from ...kernel.record import Body, Record
-from ...sandboxes.entry import Entry
+from ...server import reply
+from ...server.reply import Reply
+from ...server.sandboxes.entry import Entry
+from ...server.work import Work
 
 PAUSE = 0.05  # seconds between two looks
 

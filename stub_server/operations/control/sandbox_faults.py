@@ -2,13 +2,13 @@
 
 import re
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.work import Work
-from ...faults.fault_rules import CONFLICT, OF_THE_ORIGIN, Fault
-from ...kernel.clock import iso
-from ...kernel.problem import Conflict
-from ...kernel.record import Body
+from ...core.clock import iso
+from ...core.problem import Conflict
+from ...core.record import Body
+from ...engine.fault_rules import CONFLICT, OF_THE_ORIGIN, Fault
+from ...server import reply
+from ...server.reply import Reply
+from ...server.work import Work
 
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
 # Headers that HTTP framing depends on: a rule that sets them would only break the connection.

@@ -4,16 +4,16 @@ from collections.abc import AsyncGenerator, Callable
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
-from ...calls import reply
-from ...calls.reply import Reply, Streamed
-from ...calls.views import shown
-from ...calls.work import Work
-from ...files.exports import write_recording, write_sandbox
-from ...files.package import MEDIA, BadFile
-from ...files.state import capture
-from ...journal.recordable import chosen, line
-from ...kernel.problem import Conflict, Invalid, Limited, detail
-from ...kernel.record import Body
+from ...core.problem import Conflict, Invalid, Limited, detail
+from ...core.record import Body
+from ...server import reply
+from ...server.journal.recordable import chosen, line
+from ...server.reply import Reply, Streamed
+from ...server.views import shown
+from ...server.work import Work
+from ...storage.exports import write_recording, write_sandbox
+from ...storage.package import MEDIA, BadFile
+from ...storage.state import capture
 
 MOST_DOWNLOADS = 16  # of a server at once
 _MOST_SHOWN = 1_000  # characters of a reason

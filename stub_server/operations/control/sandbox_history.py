@@ -2,16 +2,16 @@
 
 from itertools import islice
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.views import shown, shown_step, shown_version, versions
-from ...calls.work import Work
+from ...core.clock import parse_iso
+from ...core.problem import NotFound
+from ...core.record import Body
 from ...engine.history import check_kept, rewind, step_at, step_before
 from ...engine.scheduler import check_not_advancing
 from ...engine.step import Step
-from ...kernel.clock import parse_iso
-from ...kernel.problem import NotFound
-from ...kernel.record import Body
+from ...server import reply
+from ...server.reply import Reply
+from ...server.views import shown, shown_step, shown_version, versions
+from ...server.work import Work
 
 
 def list_steps(work: Work, query: Body) -> Reply:

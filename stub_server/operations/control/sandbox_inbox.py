@@ -1,13 +1,13 @@
 """The inbox: what arrived at the addresses that need no server of one's own, and what they answer."""
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.work import Work
-from ...delivery.inbox import SHOWN_BODY, Answer, Box, Message
-from ...faults.fault_rules import OF_THE_ORIGIN
-from ...kernel.clock import iso
-from ...kernel.problem import Invalid, NotFound, detail
-from ...kernel.record import Body
+from ...core.clock import iso
+from ...core.problem import Invalid, NotFound, detail
+from ...core.record import Body
+from ...engine.fault_rules import OF_THE_ORIGIN
+from ...server import reply
+from ...server.reply import Reply
+from ...server.work import Work
+from ...webhooks.inbox import SHOWN_BODY, Answer, Box, Message
 
 
 def list_inboxes(work: Work, query: Body) -> Reply:

@@ -1,15 +1,15 @@
 """The journal: the requests that came to a sandbox, and what was expected of them."""
 
-from ...calls import reply
-from ...calls.reply import Reply, Streamed
-from ...calls.request import CONTROL
-from ...calls.work import Work
+from ...core.problem import NotFound
+from ...core.record import Body
 from ...engine.journal import Trace
-from ...journal.archive import archive
-from ...journal.entries import chosen, curl, row, whole
-from ...journal.expectations import Expectation
-from ...kernel.problem import NotFound
-from ...kernel.record import Body
+from ...server import reply
+from ...server.journal.archive import archive
+from ...server.journal.entries import chosen, curl, row, whole
+from ...server.journal.expectations import Expectation
+from ...server.reply import Reply, Streamed
+from ...server.request import CONTROL
+from ...server.work import Work
 
 
 async def _chosen(work: Work, query: Body) -> list[Trace]:

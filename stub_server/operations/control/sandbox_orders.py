@@ -2,17 +2,17 @@
 
 import orjson
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.views import pay_url
-from ...calls.work import Work
+from ...core.clock import parse_iso
+from ...core.money import cents
+from ...core.problem import NotFound, detail
+from ...core.record import Body, Record, Row
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, amount_of
 from ...engine import billing, renewals
-from ...kernel.clock import parse_iso
-from ...kernel.money import cents
-from ...kernel.problem import NotFound, detail
-from ...kernel.record import Body, Record, Row
+from ...server import reply
+from ...server.reply import Reply
+from ...server.views import pay_url
+from ...server.work import Work
 
 
 def inspect_order(work: Work, ident: str) -> Reply:

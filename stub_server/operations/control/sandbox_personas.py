@@ -1,13 +1,13 @@
 """Personas: a new customer who has lived a life up to now, such as one whose renewal is overdue."""
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.work import Work
+from ...core.problem import Conflict, NotFound, reference_not_found
+from ...core.record import Body
 from ...data.newcomers import live, offers_of
 from ...domain.documents import normalise
 from ...domain.orders import check_buyable
-from ...kernel.problem import Conflict, NotFound, reference_not_found
-from ...kernel.record import Body
+from ...server import reply
+from ...server.reply import Reply
+from ...server.work import Work
 
 
 def add_persona(work: Work, body: Body) -> Reply:

@@ -1,11 +1,11 @@
 """QR images of the sandbox's own PIX codes. They need no credential, so that a page can show them."""
 
-from ...calls.reply import Reply
-from ...calls.work import Work
+from ...core.problem import NotFound
+from ...core.record import Body
+from ...core.slices import BackgroundWorker
 from ...domain.brcode import BrCodeError, amount_of, drawn
-from ...kernel.problem import NotFound
-from ...kernel.record import Body
-from ...kernel.slices import BackgroundWorker
+from ...server.reply import Reply
+from ...server.work import Work
 
 _DRAWING = BackgroundWorker()
 """Draws one image at a time beside all requests: an image takes a fifth of a second."""

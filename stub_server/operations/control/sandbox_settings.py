@@ -1,9 +1,9 @@
 """The settings of a sandbox, and what its customers do with their orders."""
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.work import Work
-from ...kernel.record import Body
+from ...core.record import Body
+from ...server import reply
+from ...server.reply import Reply
+from ...server.work import Work
 
 
 def get_settings(work: Work) -> Reply:

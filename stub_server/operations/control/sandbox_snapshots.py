@@ -2,17 +2,17 @@
 
 from functools import partial
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.views import shown
-from ...calls.work import Work
 from ...contract.secrets import Secrets
+from ...core.clock import iso, wall_ms
+from ...core.record import Body
 from ...engine.history import restore
 from ...engine.scheduler import check_not_advancing
-from ...files.state import Snapshot, measured
-from ...kernel.clock import iso, wall_ms
-from ...kernel.record import Body
-from ...sandboxes.entry import records_of
+from ...server import reply
+from ...server.reply import Reply
+from ...server.sandboxes.entry import records_of
+from ...server.views import shown
+from ...server.work import Work
+from ...storage.state import Snapshot, measured
 
 
 async def create_snapshot(work: Work, body: Body) -> Reply:

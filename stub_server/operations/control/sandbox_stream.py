@@ -11,19 +11,19 @@ from typing import Any
 
 import orjson
 
-from ...calls.reply import Reply, Streamed
-from ...calls.request import CONTROL
-from ...calls.server import Server
-from ...calls.views import shown_step
-from ...calls.work import Work
+from ...core.clock import iso
+from ...core.problem import Limited, NotFound, Unavailable
+from ...core.text import counted
 from ...engine.bounded import Log
 from ...engine.scheduler import do_due
 from ...engine.step import Step
-from ...journal.entries import row
-from ...kernel.clock import iso
-from ...kernel.problem import Limited, NotFound, Unavailable
-from ...kernel.text import counted
-from ...sandboxes.entry import Entry
+from ...server.journal.entries import row
+from ...server.reply import Reply, Streamed
+from ...server.request import CONTROL
+from ...server.sandboxes.entry import Entry
+from ...server.server import Server
+from ...server.views import shown_step
+from ...server.work import Work
 
 PAUSE = 0.05  # seconds between two looks
 ALIVE = 15.0  # seconds after which a silent stream says that it is alive

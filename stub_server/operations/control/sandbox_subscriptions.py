@@ -1,13 +1,13 @@
 """Simulates what time or a customer does to a subscription: cancel, resume, renew, expire."""
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.work import Work
+from ...core.problem import Conflict
+from ...core.record import Body, Row
 from ...domain.lifecycle import refused
 from ...domain.subscriptions import has_dispute
 from ...engine import billing, renewals
-from ...kernel.problem import Conflict
-from ...kernel.record import Body, Row
+from ...server import reply
+from ...server.reply import Reply
+from ...server.work import Work
 
 
 def cancel_subscription(work: Work, ident: str, body: Body | None) -> Reply:

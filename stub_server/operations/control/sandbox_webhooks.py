@@ -1,13 +1,13 @@
 """What waits to be delivered: wait until it is, and send what is held back."""
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.work import Work
-from ...delivery.advancing import count_kept_back, counts, drained
+from ...core.clock import iso
+from ...core.problem import Unavailable
+from ...core.record import Body
 from ...engine.scheduler import do_due
-from ...kernel.clock import iso
-from ...kernel.problem import Unavailable
-from ...kernel.record import Body
+from ...server import reply
+from ...server.reply import Reply
+from ...server.work import Work
+from ...webhooks.advancing import count_kept_back, counts, drained
 
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 

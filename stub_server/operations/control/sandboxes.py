@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from ...calls import reply
-from ...calls.reply import Reply
-from ...calls.views import MOST_SHOWN, checked_beginning, shown, shown_key, summary_of
-from ...calls.work import Work
-from ...kernel.record import Body
-from ...sandboxes.entry import Entry
+from ...core.record import Body
+from ...server import reply
+from ...server.reply import Reply
+from ...server.sandboxes.entry import Entry
+from ...server.views import MOST_SHOWN, checked_beginning, shown, shown_key, summary_of
+from ...server.work import Work
 
 
 async def list_sandboxes(work: Work, query: Body) -> Reply:

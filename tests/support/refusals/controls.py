@@ -4,10 +4,10 @@ import threading
 from typing import Any
 from unittest.mock import patch
 
-from stub_server.faults import fault_rules
-from stub_server.files import package
+from stub_server.engine import fault_rules
 from stub_server.operations.control import sandbox as control
-from stub_server.sandboxes import entry, sandboxes
+from stub_server.server.sandboxes import entry, sandboxes
+from stub_server.storage import package
 
 from ..estate import Estate, webhook_body
 from ..make import created, make_customer, make_order, make_plan

@@ -1,0 +1,272 @@
+"""The command `stub-server`: its verbs, and `serve`, which turns flags and environment variables into settings."""
+
+import gc
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..core.clock import EARLIEST_START, LATEST_START, parse_iso
+from ..core.problem import UnusableInput
+from ..settings import LOOPBACK, Settings
+from ..version import __version__, installed_commit
+from . import control_verbs, offline_verbs, process, receiver_verbs, replay_verb, request_verbs, verify
+from .options import EXISTING, F, Number, Unusable, UserPath, of_overlays, url, variable_of, verb
+
+
+class DefaultCommand(click.Group):
+    """A group whose verb may be left out: `stub-server --port 0` is `stub-server serve --port 0`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `serve` before flags that belong to it."""
+        if not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
+            args = ["serve", *args]
+        with _ending(ctx):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a verb."""
+        with _ending(ctx):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _ending(context: click.Context) -> Iterator[None]:
+    """How every verb ends early: what cannot be used with exit code 2, and an interrupt or a closed pipe in silence."""
+    try:
+        yield
+    except UnusableInput as error:
+        raise Unusable(str(error)) from None
+    except click.BadParameter as error:
+        if error.param is not None and error.ctx is not None:
+            error.param_hint = error.param_hint or variable_of(error.param, error.ctx)
+        raise
+    except KeyboardInterrupt:
+        context.exit(process.INTERRUPTED)
+    except BrokenPipeError:
+        process.discard_output()
+        context.exit(process.CLOSED_PIPE)
+
+
+def _instant(text: str) -> int:
+    """An RFC 3339 date-time with an offset, as milliseconds since 1970."""
+    try:
+        now = parse_iso(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a date-time with an offset, such as 2026-11-20T14:32:05Z.") from None
+    if not EARLIEST_START <= now < LATEST_START:
+        raise click.BadParameter(f"{text} is out of range: a sandbox begins between 1970 and 8999.")
+    return now
+
+
+def _rate(text: str) -> tuple[int, int]:
+    """A rate limit such as 100/60s, as (requests, seconds)."""
+    found = re.fullmatch(r"([1-9][0-9]{0,6})/([1-9][0-9]{0,5})s", text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a rate such as 100/60s.")
+    return int(found[1]), int(found[2])
+
+
+def _authorities(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
+    """A file that has certificates."""
+    import ssl
+
+    try:
+        if file is not None:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
+    except OSError:
+        raise click.BadParameter(f"{file} has no certificate in PEM.") from None
+    return file
+
+
+def _host(text: str) -> str:
+    """A name or address as in a Host header."""
+    from ..core.text import host_name
+
+    if host_name(text) is None:
+        raise click.BadParameter(f"{text!r} is not a host such as sandbox.example.com.")
+    return text
+
+
+_is_address = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|.*\bpassword\s*=", re.DOTALL).match
+"""Whether a --store is meant as the address of a database, or as libpq's `name=value`."""
+
+
+def _store(text: str) -> Path | str | None:
+    """Where sandboxes are kept: a directory or a database; None for memory."""
+    if text == "memory":
+        return None
+    if text.startswith(("postgresql://", "postgres://")):
+        return text
+    if _is_address(text):  # it may have a password, so nothing of it is quoted
+        raise click.BadParameter("a store is memory, a directory or postgresql://USER:PASSWORD@HOST/DATABASE.")
+    folder: Path = UserPath().convert(text, None, None)
+    return folder
+
+
+def _proxies(text: str) -> str:
+    """Addresses and networks with commas between them, as uvicorn reads them."""
+    for part in text.split(","):
+        try:
+            ip_network(part.strip())
+        except ValueError:
+            raise click.BadParameter(
+                f"{part.strip()!r} is no address or network, such as 10.0.0.5 or 10.0.0.0/8."
+            ) from None
+    return text
+
+
+def _show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        commit = installed_commit()
+        click.echo(f"stub-server, version {__version__}{'' if commit is None else f' (commit {commit})'}")
+        context.exit()
+
+
+@click.group(cls=DefaultCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
+    help="Show the version and exit.",
+)  # fmt: skip
+def main() -> None:
+    """A contract-first, stateful sandbox of the Membership Commerce Service API, version 2.
+
+    Without a command, `serve` runs. Every flag of serve has an environment variable, such as STUB_PORT for --port.
+
+    Exit codes: 0 done, or a server stopped by SIGTERM, SIGHUP, Ctrl-C or --stop-after-idle; 1 the server refused the
+    request, or the command found something; 2 wrong usage, an unusable file, no server, or a port in use; 3 verify
+    reached too little, or certify left a rule unknown; 130 interrupted by Ctrl-C; 141 nobody reads the output any more.
+    """
+
+
+def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
+    """A flag with a closed list of values, of which the first is the default."""
+    first, *others = values.split()
+    return click.option(flag, type=click.Choice([first, *others]), default=first, help=text)
+
+
+@verb()
+@click.option("--host", show_default="127.0.0.1 and ::1",
+              help="Address or name to listen on. A name means all its addresses, :: all of IPv4 too.")  # fmt: skip
+@click.option(
+    "--port", type=Number(0, 65535), default=4600, help="Port to listen on; 0 picks a free one and prints it."
+)
+@click.option("--base-url", type=url, metavar="URL", help="URL of this server in its answers, if not host and port.")
+@click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same data.")
+@click.option("--scenario", type=os.path.expanduser, default="default", metavar="NAME|FILE",
+              help="The data to begin with, by name or file.")  # fmt: skip
+@click.option("--now", type=_instant, metavar="ISO8601",
+              help="Freeze the sandbox clock at this instant; without it the clock runs.")  # fmt: skip
+@of_overlays
+@_one_of("--auth", "strict lenient", "lenient accepts any bearer token, with all rights of the seeded merchant.")
+@_one_of("--unknown-fields", "reject ignore", "Unknown fields of bodies: reject answers 422, ignore drops them.")
+@_one_of(
+    "--unknown-query",
+    "warn reject",
+    "Unknown query parameters: warn names them in X-Sandbox-Warnings, reject answers 422.",
+)
+@click.option("--check-digits", type=bool, default=True, show_default="on", metavar="on|off",
+              help="off accepts CPF and CNPJ with wrong check digits.")  # fmt: skip
+@click.option(
+    "--autopay",
+    type=Number(0),
+    metavar="SECONDS",
+    help="Pay PIX and boleto orders after this time of the sandbox clock.",
+)
+@_one_of("--webhook-schedule", "standard fast none", "When failed deliveries are retried.")
+@click.option("--history", type=Number(0), default=10_000, help="Number of steps that a sandbox keeps, to go back to.")
+@click.option("--journal", type=Number(0, 1_000_000), default=2_000,
+              help="Number of requests that a sandbox keeps; 0 keeps 2,000, without headers and bodies.")  # fmt: skip
+@click.option("--store", type=_store, default="memory", metavar="memory|DIR|postgresql://…",
+              help="Keep sandboxes across restarts: in a directory, or in a database that servers share.")  # fmt: skip
+@_one_of("--sync", "interval always", "With --store: write to disk every 100 ms, or always before the answer.")
+@click.option("--restore", type=EXISTING,
+              help="Exported file to load as the default sandbox, unless --store has one.")  # fmt: skip
+@click.option("--cors-origin", "cors_origins", envvar="STUB_CORS_ORIGIN", multiple=True,
+              help="Further origin whose pages may read answers; * for all; repeatable.")  # fmt: skip
+@click.option("--allow-host", "allow_hosts", envvar="STUB_ALLOW_HOST", type=_host, multiple=True, metavar="HOST",
+              help="Host that a server on loopback also accepts; repeatable.")  # fmt: skip
+@click.option(
+    "--allow-private-webhooks",
+    is_flag=True,
+    help="On a public --host, deliver webhooks to private networks and this machine too.",
+)
+@click.option("--forwarded-allow-ips", type=_proxies, metavar="IP,…",
+              help="Proxies whose X-Forwarded-For is believed: addresses and networks.")  # fmt: skip
+@click.option("--webhook-cacert", type=EXISTING, callback=_authorities,
+              help="Certificate authorities (PEM) that receivers of webhooks may also have.")  # fmt: skip
+@click.option("--max-connections", type=Number(1), default=512,
+              help="Maximum number of connections. At the limit, the one idle longest is closed.")  # fmt: skip
+@click.option("--max-streams", type=Number(1, 10_000), default=64,
+              help="Maximum number of readers of event streams; an eighth of them of one sandbox.")  # fmt: skip
+@click.option("--rate-limit", type=_rate, metavar="N/60s",
+              help="Maximum number of requests of a caller in this time; others are answered 429.")  # fmt: skip
+@click.option(
+    "--admin-key", metavar="KEY", help="Require this key for /_sandbox. Without one, a public --host answers 403 there."
+)
+@click.option(
+    "--jwt-secret",
+    metavar="TEXT",
+    help="Secret of tokens and keys. Default: that of the store or random on a public server, else made from the seed.",
+)
+@_one_of("--log", "requests quiet json", "A line per request on standard error, none, or JSON.")
+@click.option("--ready-file", type=UserPath(dir_okay=False), metavar="FILE",
+              help="Write url, token, pid and ids to this file once it answers; removed at its end.")  # fmt: skip
+@click.option("--stop-after-idle", type=Number(1), metavar="SECONDS",
+              help="Stop after this time without a request or an open stream.")  # fmt: skip
+@click.option("--stop-on-eof", is_flag=True,
+              help="Stop when standard input ends, as it does with the program that holds its other end.")  # fmt: skip
+@click.option("--reload", is_flag=True, help="Restart when contract, overlays, scenario or code change.")
+def serve(
+    host: str | None,
+    jwt_secret: str | None,
+    stop_on_eof: bool,
+    reload: bool,
+    **plain: Any,
+) -> None:
+    """Start the sandbox."""
+    stopping = "--stop-on-eof" if stop_on_eof else "--stop-after-idle"
+    if reload and (stop_on_eof or plain["stop_after_idle"] is not None):
+        raise click.UsageError(f"--reload would restart what {stopping} stops. Leave one of them out.")
+    if not reload:
+        # Objects made at start stay, so collecting would be wasted. The server turns the collector on.
+        gc.disable()
+    from . import serving
+
+    if stop_on_eof:
+        serving.stop_on_eof()
+    settings = Settings(
+        **plain,
+        host=LOOPBACK if host is None else host,
+        also_ipv6=host is None,
+        secret=jwt_secret.encode() if jwt_secret else None,
+    )
+    try:
+        serving.serve(settings, reloads=reload)
+    except UnusableInput as error:
+        context = click.get_current_context()
+        read = [name for option in context.command.params if (name := variable_of(option, context))]
+        from_variables = f"\n  Read from the environment: {', '.join(read)}" if read else ""
+        raise UnusableInput(f"{error}{from_variables}") from None
+    finally:
+        gc.enable()
+
+
+for each in (
+    serve,
+    offline_verbs.check,
+    offline_verbs.init,
+    *control_verbs.VERBS,
+    *request_verbs.VERBS,
+    receiver_verbs.listen,
+    receiver_verbs.certify,
+    replay_verb.replay,
+    verify.verify,
+    verify.proxy,
+):
+    main.add_command(each)

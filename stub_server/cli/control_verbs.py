@@ -1,0 +1,310 @@
+"""The verbs that steer sandboxes: orders, the clock, events, faults, snapshots, whole sandboxes and their files.
+
+Exit codes: 0 done, 1 refused, 2 usage or no server.
+"""
+
+import re
+import shlex
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import click
+
+from ..core.text import counted
+from ..engine.sandbox import DEFAULT
+from ..storage.package import MEDIA
+from .asking import asking, downloading, group, listing, show_list
+from .options import (  # fmt: skip
+    EXISTING_OR_STDIN,
+    Number,
+    asks_sandbox,
+    asks_server,
+    given,
+    json_argument,
+    read_file,
+    url,
+    verb,
+    with_options,
+)
+from .running_server import Away, Target
+
+_UNITS = {"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+_PART = re.compile(r"([0-9]{1,9})(mo|[dhms])")
+_PAUSE = 0.2  # seconds between two questions of `wait`
+_YEAR = 31_536_000  # seconds
+
+_ORDER = click.argument("order")
+_NAME = click.argument("name")
+_SANDBOX = click.argument("sandbox", metavar="NAME")
+_NEWEST = click.option("--limit", type=Number(1), default=20, help="Maximum number of entries, the newest first.")
+_TTL = click.option("--ttl", "ttl_seconds", type=Number(1, _YEAR), metavar="SECONDS", help="Delete it after this time.")
+_SECRETS = click.option("--no-secrets", "secrets", flag_value=False, default=True, is_flag=True,
+                        help="Leave out signing keys, digests of API keys and saved replies.")  # fmt: skip
+# Not from the environment: STUB_SEED and its like are for starting a server.
+_BEGINNING = with_options(
+    click.option("--scenario", metavar="NAME", allow_from_autoenv=False, help="Use this scenario."),
+    click.option("--seed", type=int, allow_from_autoenv=False, help="Use this seed."),
+    click.option("--now", metavar="ISO8601", allow_from_autoenv=False, help="Freeze the clock at this instant."),
+)
+_CALL = "  address   {sandbox[base_url]}\n  API key   {sandbox[credentials][private_key]}"
+_DELETED = "{deleted} is deleted."
+_PAID = "{order[code]} is {order[status]}."
+
+
+# -- orders
+
+
+@verb("list")
+@click.option("--status", metavar="STATUS", help="Only orders in this state, such as pending.")
+@_NEWEST
+@asks_sandbox
+def list_orders(target: Target, limit: int, status: str | None) -> None:
+    """List the newest orders of a sandbox."""
+    found = target.api("/v2/orders", params=given(limit=limit, status=status))
+    show_list(target, {"orders": found["orders"]}, "id code status totalAmount paymentMethod customer.name")
+
+
+# -- the clock
+
+
+def _span(text: str) -> dict[str, Any]:
+    """How far the clock is to go, as the control surface takes it: a span, or else an instant."""
+    parts = _PART.findall(text)
+    if parts and "".join(number + unit for number, unit in parts) == text:
+        return {_UNITS[unit]: int(number) for number, unit in parts}
+    if not text[:4].isdigit():
+        raise click.BadParameter(f"{text} is not a span, such as 30d, 4mo, 12h, 15m, 10s or 1d12h, nor a date-time.")
+    return {"to": text}
+
+
+@verb("advance")
+@click.argument("span", type=_span, metavar="SPAN|ISO8601")
+@asks_sandbox
+def advance(target: Target, span: dict[str, Any]) -> None:
+    """Advance the clock by 30d, 4mo, 12h, 15m, 10s or 1d12h, or to a date-time."""
+    answer = target.control("POST", "/clock/advance", json=span)
+    text = f"The clock shows {answer['now']}. {counted(sum(answer['counts'].values()), 'job')} ran on the way."
+    target.show(answer, text if answer["complete"] else f"{text} Deliveries are still on their way.")
+
+
+# -- faults
+
+
+@verb("add")
+@click.argument("rule")
+@asks_sandbox
+def add_fault(target: Target, rule: str) -> None:
+    """Add a rule from RULE: the name of a preset, a rule as JSON, @FILE for JSON in a file, or - for standard input."""
+    target.may_be_new = True
+    wrong = "RULE is neither the name of a preset nor a JSON object"
+    body = {"preset": rule} if rule.isidentifier() else json_argument(rule, wrong)
+    made = target.control("POST", "/faults", json=body)
+    target.show(made, f"{made['fault']['id']} is added.")
+
+
+# -- sandboxes
+
+
+def _went_back(target: Target, answer: Any) -> str:
+    sandbox = answer["sandbox"]
+    undo = f"stub-server rewind --to-step {sandbox['step'] - 1}{target.flags}"
+    return f"{sandbox['name']} shows {sandbox['now']} again. `{undo}` undoes that."
+
+
+@verb("import")
+@click.argument("file", type=EXISTING_OR_STDIN)
+@click.option("--deliver", is_flag=True, help="Deliver new events to webhooks.")
+@asks_sandbox
+def import_(target: Target, file: Path, deliver: bool) -> None:
+    """Replace a sandbox by the one in FILE (- for standard input)."""
+    target.may_be_new = True
+    query, how = {"deliver": deliver}, {"Content-Type": MEDIA}
+    made = target.control("POST", "/import", content=read_file(file), params=query, headers=how)
+    text = "{sandbox[name]} is the sandbox of the file: step {sandbox[step]}, at {sandbox[now]}.\n" + _CALL
+    target.show(made, text.format(**made))
+
+
+@verb()
+@asks_sandbox
+def env(target: Target) -> None:
+    """Print address, token and ids as commands for a shell.
+
+    `eval "$(stub-server env)"` sets STUB_URL, STUB_TOKEN, STUB_PROJECT_ID, STUB_PLAN_ID, STUB_CUSTOMER_ID and
+    STUB_ORDER_ID, as far as the sandbox has such records. STUB_SERVER and STUB_SANDBOX name it to other commands.
+    """
+    target.may_be_new = True
+    answer = target.control("GET", "/credentials")
+    is_default = answer["sandbox"] == DEFAULT
+    variables = {
+        "STUB_SERVER": target.server,
+        "STUB_SANDBOX": answer["sandbox"],
+        "STUB_URL": target.server.rstrip("/") if is_default else target.base,
+        "STUB_TOKEN": answer["jwt"],
+    }
+    for name, ident in answer["sample"].items():
+        if ident is not None and name.isidentifier():  # a shell is going to run this
+            variables[f"STUB_{name.removesuffix('Id').upper()}_ID"] = ident
+    target.show(variables, "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items()))
+
+
+@verb()
+@click.argument("url", type=url, required=False)
+@click.option(
+    "--timeout", type=float, default=30.0, metavar="SECONDS", help="Give up after this time, with exit code 2."
+)
+@asks_server
+def wait(target: Target, url: str | None, timeout: float) -> None:
+    """Wait until the server at URL, or that of --server, is ready."""
+    target.server, until = url or target.server, monotonic() + timeout
+    while True:
+        try:
+            answer = target.control("GET", "/ready")
+            break
+        except Away:
+            if monotonic() >= until:
+                raise
+        sleep(_PAUSE)
+    target.show(answer, f"{target.server} is ready.")
+
+
+VERBS = (
+    asking("pay", "POST /orders/{order}/pay", "Pay an order in full.", _ORDER, said=_PAID),
+    asking("expire", "POST /orders/{order}/expire", "Expire an unpaid order.", _ORDER, said=_PAID),
+    asking(
+        "fail", "POST /orders/{order}/fail", "Fail the payment of an order.", _ORDER,
+        click.option("--code", metavar="CODE", help="The reason, such as insufficient_funds."),
+        said=_PAID,
+    ),
+    asking(
+        "refund", "POST /orders/{order}/refund", "Refund what is left of an order, or a part.", _ORDER,
+        click.option("--amount", type=float, metavar="REAIS", help="Refund this part."),
+        said=_PAID,
+    ),
+    asking(
+        "dispute", "POST /orders/{order}/dispute", "Dispute the payment of an order.", _ORDER,
+        click.option("--amount", type=float, metavar="REAIS", help="Dispute this part of the payment."),
+        click.option("--reason", metavar="TEXT", help="Why, such as fraud."),
+        said=_PAID,
+    ),
+    asking(
+        "resolve", "POST /orders/{order}/dispute/resolve", "Resolve the dispute of an order.", _ORDER,
+        click.argument("outcome", type=click.Choice(["won", "lost"])),
+        said=_PAID,
+    ),
+    group(
+        "personas", "Add customers who have lived a life.",
+        asking(
+            "add", "POST /personas", "Add a new customer who has lived as PERSONA up to now.",
+            click.argument("persona"),
+            click.option("--plan", "planId", metavar="ID", help="What was bought."),
+            said="{customer[name]} is {customer[id]}.",
+        ),
+    ),
+    group(
+        "orders", "List and show orders.", list_orders,
+        asking(
+            "show", "GET /orders/{order}", "Show an order, and where a payer pays it.", _ORDER,
+            said=_PAID + "\n  pay page  {pay_url}",
+        ),
+    ),
+    group(
+        "clock", "Show and advance the clock of a sandbox.", advance,
+        asking("show", "GET /clock", "Show the clock of a sandbox."),
+    ),
+    group(
+        "events", "List and raise events.",
+        listing("list", "events", "timestamp id type", "List the newest events of a sandbox.", _NEWEST),
+        asking(
+            "raise", "POST /events", "Send an event of TYPE to the webhooks of a sandbox.",
+            click.argument("type", metavar="TYPE"),
+            said="{event[timestamp]}  {event[id]}  {event[type]}",
+        ),
+    ),
+    group(
+        "faults", "List, add and delete fault rules of a sandbox.", add_fault,
+        listing("list", "faults", "id name preset enabled hits seen", "List the rules, newest first."),
+        asking("delete", "DELETE /faults/{id}", "Delete the rule ID.", click.argument("id"), said=_DELETED),
+        asking("clear", "DELETE /faults", "Delete every rule.", said="Every rule is deleted."),
+    ),
+    group(
+        "snapshots", "Save, list, restore and delete states of a sandbox.",
+        listing("list", "snapshots", "name step now records description", "List the snapshots of a sandbox."),
+        asking(
+            "save", "POST /snapshots", "Save the present state of a sandbox as NAME.", _NAME,
+            click.option("--description", metavar="TEXT", help="Text to show in the list."),
+            said="{snapshot[name]} is the state after step {snapshot[step]}, at {snapshot[now]}.",
+        ),
+        asking("restore", "POST /snapshots/{name}/restore", "Restore the state NAME.", _NAME, said=_went_back),
+        asking("delete", "DELETE /snapshots/{name}", "Delete the snapshot NAME.", _NAME, said=_DELETED),
+    ),
+    asking(
+        "rewind", "POST /rewind", "Restore an earlier state of a sandbox. Another rewind undoes it.",
+        click.option("--to-step", type=Number(0), help="The state after this step; 0 is the seeded state."),
+        click.option("--to-request", metavar="ID", help="The state before this request."),
+        click.option("--to", metavar="ISO8601", help="The state at this instant of the sandbox clock."),
+        said=_went_back,
+    ),
+    asking(
+        "reset", "POST /reset", "Restore the seeded state of a sandbox. Everything else in it is deleted.", _BEGINNING,
+        said="Reset to the scenario {scenario}, seed {seed}, at {now}.",
+    ),
+    asking(
+        "fork", "POST /sandboxes/{sandbox}/fork",
+        "Copy a sandbox to a new one, called NAME if given. Both change independently from then on.",
+        click.argument("name", required=False),
+        click.option("--step", type=Number(0), help="Copy the state after this step, not the present one."),
+        click.option("--deliver", is_flag=True, help="Deliver the new events of the fork to webhooks."),
+        _TTL,
+        said="{sandbox[name]} is a fork of {sandbox[parent]} after step {sandbox[step]}.\n" + _CALL,
+    ),
+    group(
+        "sandboxes", "Create, list, rotate and delete the sandboxes of a server.",
+        listing(
+            "list", "sandboxes", "name step now records scenario parent", "List sandboxes, newest first.",
+            click.argument("name", metavar="[GLOB]", required=False),
+            asks=asks_server,
+        ),
+        asking(
+            "create", "POST /sandboxes", "Create a sandbox, called NAME if given.",
+            click.argument("name", required=False), _BEGINNING, _TTL,
+            said="{sandbox[name]} is created.\n" + _CALL, asks=asks_server,
+        ),
+        asking(
+            "rotate", "POST /sandboxes/{sandbox}/rotate",
+            "Give a sandbox new credentials. The earlier tokens, seeded keys, control key and pay links end.", _SANDBOX,
+            click.option("--keys", is_flag=True, help="Also delete the API keys that users made."),
+            said="{sandbox[name]} has new credentials; users had made {keys_total} more API keys.\n" + _CALL
+            + "\n  control   {sandbox[credentials][control_key]}",
+            asks=asks_server,
+        ),
+        asking(
+            "delete", "DELETE /sandboxes/{sandbox}", "Delete the sandbox NAME.", _SANDBOX,
+            said=_DELETED, asks=asks_server,
+        ),
+    ),
+    downloading(
+        "export", "/export", MEDIA, "sandbox", "Write a sandbox to a file, for `import` and `serve --restore`.",
+        click.option("--history", is_flag=True, help="With the stored steps, so that earlier states can be restored."),
+        _SECRETS,
+    ),
+    downloading(
+        "record", "/export", MEDIA, "stub",
+        "Write a recording: the requests of a sandbox's journal and the state before them.", _SECRETS, requests=True,
+    ),
+    import_,
+    asking(
+        "token", "POST /tokens", "Print a token of the sandbox's merchant.",
+        click.option("--scope", "scopes", multiple=True, default=["*"], help="What the token may do; repeatable."),
+        click.option("--expires-in", type=Number(1, _YEAR), default=2_592_000, help="Seconds that it is valid."),
+        said="{token}", may_be_new=True,
+    ),
+    env,
+    asking(
+        "health", "GET /health", "Show whether a sandbox is up, its version, data and time.",
+        said="{sandbox} is {status}: {version}, {scenario}, {now}.",
+    ),
+    asking("assumptions", "GET /assumptions", "List what the source document does not say, and how it was decided."),
+    wait,
+)  # fmt: skip
+"""All of them, for the command."""

@@ -1,0 +1,223 @@
+"""The verbs `certify` and `listen`, for receivers of webhooks.
+
+Exit codes: 0 fine, 1 findings, 2 usage or no server, 3 not everything could be judged.
+"""
+
+import asyncio
+import sys
+from collections.abc import Iterator, Sequence
+from time import sleep
+from typing import Any
+
+import click
+import orjson
+
+from ..core.text import counted
+from .options import Unusable, asks_sandbox, given, url_with_query, verb, yaml_text
+from .running_server import Away, Refused, Target
+
+_WAIT = 25  # seconds that a request waits for an event
+_ATTEMPT = 15.0  # seconds that the receiver has
+_PAUSE = 1.0  # seconds before the next try to connect to a server or a receiver
+
+Event = dict[str, Any]
+Outcome = tuple[int | None, str | None, int | None]
+"""Of forwarding an event: the status of the answer, what went wrong, and how many ms it took; each may be None."""
+
+
+@verb()
+@click.argument("url", type=url_with_query)
+@click.option("--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address.")
+@click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver handles.")
+@click.option("--effects", type=url_with_query, metavar="URL",
+              help="Address that answers a number, or text, which every processed delivery changes.")  # fmt: skip
+@click.option("--effects-command", "program", metavar="COMMAND",
+              help="Program of this machine that prints it, for a server on this machine.")  # fmt: skip
+@asks_sandbox
+def certify(
+    target: Target,
+    url: str,
+    signing_key: str | None,
+    event_type: str | None,
+    effects: str | None,
+    program: str | None,
+) -> None:
+    """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule, 3 if a rule stays unknown.
+
+    The server sends difficult deliveries to the receiver, and watches the calls that the receiver makes to the API of
+    the sandbox. These calls change the sandbox, and nobody else should use it meanwhile: choose a separate sandbox
+    with --sandbox. If the receiver makes no such calls, --effects shows whether a repeated delivery is processed twice.
+    """
+    if effects is not None and program is not None:
+        raise click.UsageError("Give --effects or --effects-command, not both.")
+    target.may_be_new = signing_key is not None  # then the receiver needs no webhook
+    try:
+        if program is None:
+            report = _certificate(target, url, given(event_type=event_type, signing_key=signing_key, effects=effects))
+        else:
+            from .effects_command import answering
+
+            with answering(program, target.server) as address:
+                body = given(event_type=event_type, signing_key=signing_key, effects=address)
+                report = _certificate(target, url, body)
+    except Refused as error:
+        raise Unusable(error.message) from None  # the receiver breaks no rule
+    target.show(report, _certificate_text(report))
+    sys.exit({True: 0, False: 1, None: 3}[report["passed"]])
+
+
+def _certificate(target: Target, url: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The report on a receiver, by the webhook of that address unless a key is given. Raises Away, Refused."""
+    body |= {"url": url} if "signing_key" in body else {"webhookId": _webhook_at(target, url)}
+    report: dict[str, Any] = target.control("POST", "/certify", json=body)["certificate"]
+    return report
+
+
+def _webhook_at(target: Target, url: str) -> str:
+    """The id of the webhook with an address. Raises Unusable."""
+    for webhook in target.api("/v2/webhooks", params={"limit": 100})["webhooks"]:
+        if webhook["url"] == url:
+            return str(webhook["id"])
+    raise Unusable(
+        f"No webhook of the sandbox has this address. Register it (POST {target.base}/v2/webhooks), or give the "
+        "receiver's key as --signing-key."
+    )
+
+
+def _certificate_text(report: dict[str, Any]) -> str:
+    counts = ", ".join(f"{count} {result.replace('_', ' ')}" for result, count in report["summary"].items())
+    text = f"{report['url']} was sent {report['event_type']} and watched in the sandbox {report['sandbox']}: {counts}."
+    found = [rule for rule in report["rules"] if rule["result"] != "passed"]
+    if found:
+        text += f"\n\n{yaml_text(found)}"
+    if report["passed"] is None:
+        text += (
+            "\n\nThe receiver has not passed while a rule is unknown. `received` says why it is. "
+            "Give --effects URL or --effects-command COMMAND: "
+            "a number that each processed delivery changes, such as a count of orders. Or have the receiver change "
+            "something through the sandbox's API while it is certified."
+        )
+    return text
+
+
+@verb()
+@click.option("--forward-to", type=url_with_query, metavar="URL", help="The receiver that gets every event.")
+@click.option("--events", metavar="TYPES", default="*", help="Types or patterns such as order.*, separated by commas.")
+@click.option("--print", "show", is_flag=True, help="Print each event with its payload.")
+@asks_sandbox
+def listen(target: Target, forward_to: str | None, events: str, show: bool) -> None:
+    """Forward the events of a sandbox to a receiver, signed with a key that is printed, until interrupted.
+
+    No webhook is needed. While the server or the receiver is down, the command waits; no event is lost or sent twice.
+    Exit code 1 if the receiver rejected an event, or if there is no such sandbox.
+    """
+    import signal
+
+    from ..domain.webhooks import listens
+
+    if forward_to is None and not show:
+        raise click.UsageError("Give --forward-to URL to forward the events, or --print to show them.")
+    patterns = [part.strip() for part in events.split(",") if part.strip()]
+    if not patterns:
+        raise click.UsageError("--events names no type.")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    failures = 0
+    try:
+        key, after = _begin(target, patterns, forward_to)
+        for event in _follow(target, after):
+            if not listens(patterns, event["type"]):
+                continue
+            outcome: Outcome = (None, None, None)
+            if forward_to is not None:
+                failures += 1  # until the event has arrived: an interrupt may end the wait
+                outcome = asyncio.run(_forward(event, forward_to, key))
+                failures -= outcome[1] is None  # before its line: who reads that may interrupt at once
+            _print(target, event, outcome, with_payload=show)
+    except KeyboardInterrupt:
+        sys.exit(1 if failures else 0)
+    except Refused as error:
+        if error.code == "sandbox_not_found":
+            raise
+        raise Unusable(error.message) from None
+
+
+def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str, str]:
+    """Print the signing key. Returns it, and the present position in the events. Raises Away, Refused, Unusable."""
+    import hashlib
+    import hmac
+
+    from ..core.signing import new_key
+
+    credentials = target.control("GET", "/credentials")
+    # The same for a sandbox each time, so that a receiver can keep it.
+    key = new_key(hmac.digest(credentials["private_key"].encode(), b"stub-server listen", hashlib.sha256))
+    known = target.api("/openapi.json")["components"]["schemas"]["EventPattern"]["enum"]
+    for pattern in patterns:
+        if pattern not in known:
+            raise Unusable(f"no event is called {pattern}. Known are {', '.join(known)}.")
+    after = target.control("GET", "/events", params={"wait": 0})["next"]
+    sandbox, signed = credentials["sandbox"], f" go to {to}, signed with {key}" if to else ""
+    answer = {"sandbox": sandbox, "forward_to": to, "signing_key": key}
+    target.show(answer, f"Events of the sandbox {sandbox}{signed}")
+    return key, after
+
+
+def _follow(target: Target, after: str) -> Iterator[Event]:
+    """The events of the sandbox since a position, in their order, without end. Raises Refused."""
+    is_away = False
+    while True:
+        query = {"after": after, "wait": _WAIT, "limit": 100}
+        try:
+            page = target.control("GET", "/events", params=query)
+        except Away:
+            if not is_away:
+                _notice("The server does not answer. Trying again every second.")
+            is_away = True
+            sleep(_PAUSE)
+            continue
+        if is_away:
+            _notice("The server is back.")
+        is_away = False
+        if page["began_anew"]:
+            _notice("The sandbox was reset or rewound, or the server restarted.")
+        if page["missed"]:
+            verb = "is" if page["missed"] == 1 else "are"
+            _notice(f"{counted(page['missed'], 'event')} {verb} no longer stored.")
+        yield from page["events"]
+        after = page["next"]
+
+
+def _print(target: Target, event: Event, outcome: Outcome, *, with_payload: bool) -> None:
+    """Print a line about an event, and how it was forwarded."""
+    status, error, ms = outcome
+    line = {"time": event["timestamp"], "type": event["type"], "id": event["id"]}
+    line |= {"status": status, "error": error, "ms": ms}
+    text = f"{event['timestamp']}  {event['type']}"
+    if ms is not None:
+        text += f"  {status or error}  {ms} ms"
+    if with_payload:
+        line["event"] = event
+        text += f"\n{orjson.dumps(event).decode()}"
+    target.show(line, text)
+
+
+async def _forward(event: Event, to: str, key: str) -> Outcome:
+    """Deliver an event, again and again until the receiver accepts a connection."""
+    from ..webhooks.sender import Delivery, Sender
+
+    sender, delivery = Sender(local=True), Delivery(to, event["id"], orjson.dumps(event), (), (key,))
+    is_away = False
+    while True:
+        outcome = await sender.attempt(delivery, _ATTEMPT)
+        if outcome.error not in ("connection_refused", "dns"):
+            if is_away:
+                _notice("The receiver is back.")
+            return outcome.status, outcome.error, outcome.duration_ms
+        if not is_away:
+            _notice(f"No answer from {to} ({outcome.error}). Trying again every second.")
+        is_away = True
+        await asyncio.sleep(_PAUSE)
+
+
+def _notice(text: str) -> None:
+    click.echo(text, err=True)

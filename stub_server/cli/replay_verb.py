@@ -1,0 +1,79 @@
+"""The verb `replay`; exit codes 0 the same answers, 1 another answer, 2 a file that cannot be replayed or usage."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import (
+    EXISTING,
+    EXISTING_OR_STDIN,
+    Unusable,
+    json_option,
+    overlay_option,
+    read_file,
+    show,
+    verb,
+    yaml_text,
+)
+
+if TYPE_CHECKING:
+    from ..tools.replay.replaying import Outcome
+
+_MOST_IDS = 20  # of the requests that were skipped for one reason
+
+
+@verb()
+@click.argument("file", type=EXISTING_OR_STDIN)
+@overlay_option("OpenAPI Overlay of the recording's server; repeatable.")
+@click.option(
+    "--scenario",
+    type=EXISTING,
+    allow_from_autoenv=False,  # a server's may be set
+    metavar="FILE",
+    help="The scenario file of the recording's server, if it had one of its own.",
+)
+@json_option
+def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_json: bool) -> None:
+    """Send the requests of FILE (- for standard input) to a fresh sandbox, and compare every answer.
+
+    It skips, and counts by reason, what the recording cannot repeat: fault rules and their answers, refusals by the
+    rate limit, the connection or credentials, requests without an answer or a body, certifications and verifications,
+    requests that wait for receivers of webhooks, and those about sandboxes and earlier snapshots.
+
+    The answers that differ are counted by operation.
+
+    No server is needed; `serve --restore FILE` serves the recorded sandbox. Exit code 0 if all compared answers are the
+    same, 1 with a diff of the first that is not, 2 for a file that cannot be replayed.
+    """
+    import asyncio
+
+    from ..storage.package import BadFile
+    from ..tools.replay.replaying import replay as replayed
+
+    try:
+        outcome = asyncio.run(replayed(read_file(file), overlays, scenario))
+    except BadFile as error:
+        raise Unusable("\n  ".join((str(error), *(error.reasons if len(error.reasons) > 1 else ())))) from None
+    report = _report(outcome)
+    show(report, _text(report), as_json=as_json)
+    sys.exit(0 if outcome.request is None else 1)
+
+
+def _report(outcome: "Outcome") -> dict[str, Any]:
+    request, contract = outcome.request, outcome.contract
+    report: dict[str, Any] = {"ok": request is None, "requests": outcome.requests, "same": outcome.compared}
+    report["aside"] = sum(map(len, outcome.skipped.values()))
+    report["aside_by_reason"] = {
+        name: {"count": len(idents), "ids": idents[:_MOST_IDS]} for name, idents in outcome.skipped.items()
+    }
+    report["request"] = None if request is None else {n: request[n] for n in ("id", "method", "path", "query")}
+    report["diff"] = outcome.diff or None
+    report["differing"], report["contract"] = dict(outcome.differing), contract
+    return report
+
+
+def _text(report: dict[str, Any]) -> str:
+    shown = yaml_text({name: value for name, value in report.items() if name != "diff" and value not in (None, {})})
+    return shown if report["diff"] is None else f"{shown}\n\n{report['diff']}"

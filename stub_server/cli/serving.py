@@ -1,0 +1,388 @@
+"""Serving an application: the socket, the garbage collector, the banner, uvicorn, and restarts on change."""
+
+import asyncio
+import errno
+import gc
+import os
+import secrets
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from time import monotonic, sleep
+from types import FrameType
+from typing import Any, NoReturn
+
+import orjson
+import uvicorn
+
+from ..app import PACKAGE, create_app, data_dir
+from ..core.problem import UnusableInput
+from ..data.scenario import is_file
+from ..engine.journal import Trace
+from ..server.layers.routing import Application
+from ..server.layers.selection import ABOUT_THE_SERVER
+from ..server.monitor import ConnectionMonitor, Limits
+from ..server.protocol import bounded, protocol
+from ..server.server import Server
+from ..settings import Settings
+from ..storage.package import BadFile
+from ..webhooks.courier import GRACE
+from . import banner, process
+from .request_log import RequestLog
+
+BACKLOG = 2048
+FAREWELL = 0.3  # seconds in which other servers of the store notice that this one stops, before it closes connections
+STOPPING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)  # a machine without IPv6 may have names with such addresses
+LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with every other deadline
+LAST_WORDS = 1.0  # seconds that a server has to stop once the program that started it is gone
+STOPS_WITHIN = 5.0  # seconds in which a server ends that is started again
+LOOK = 0.2  # seconds between two looks for a file that is gone
+HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
+
+
+def serve(settings: Settings, *, reloads: bool = False) -> None:
+    """Serve until interrupted. Raises UnusableInput.
+
+    With `reloads` it serves in a process of its own, and in a new one whenever contract, fixtures, overlays, scenario
+    or code change. The socket stays open: a request during a restart waits instead of failing.
+    """
+    _on_signals(_stop_early, *STOPPING[1:])  # SIGINT is an exception already
+    allow_files()
+    with listen(settings) as listeners:
+        settings = with_port(settings, listeners[0])
+        if not reloads:
+            _start(settings, listeners)
+            return
+        scenario = [Path(settings.scenario)] if is_file(settings.scenario) else []
+        _reload(settings, listeners, [*settings.overlays, *scenario])
+
+
+def _reload(settings: Settings, listeners: Sequence[socket.socket], own: Sequence[Path]) -> None:
+    """Serve in one process after the other, until interrupted; `own` are files of the user."""
+    from multiprocessing import get_context
+
+    stop = threading.Event()
+    _on_signals(lambda number, frame: stop.set(), *STOPPING)
+    while not stop.is_set():
+        server = get_context("spawn").Process(target=_serve_here, args=(settings, listeners))
+        server.start()
+        _wait_for_change(own, stop)
+        os.kill(server.pid or 0, signal.SIGINT)
+        server.join(STOPS_WITHIN)
+        if server.is_alive():
+            server.kill()
+            server.join()
+
+
+def _wait_for_change(own: Sequence[Path], stop: threading.Event) -> None:
+    """Wait for a change, or the stop. Files are looked for anew each time: editors put new ones in their places."""
+    import watchfiles
+
+    missing = [file for file in own if not file.exists()]
+    if missing:
+        while not any(file.exists() for file in missing) and not stop.wait(LOOK):
+            pass
+        return
+    suffixes = (".yaml", ".yml", ".json", ".html", ".css", ".js")
+    watched = (PACKAGE, data_dir("openapi"), data_dir("fixtures"), *own)
+    chosen = watchfiles.PythonFilter(extra_extensions=suffixes)
+    next(watchfiles.watch(*watched, watch_filter=chosen, stop_event=stop), None)
+
+
+def _on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) -> None:
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
+            signal.signal(number, handler)
+
+
+def _stop_early(number: int, frame: FrameType | None) -> NoReturn:
+    """A signal while the server is being made: what is open is closed on the way out."""
+    sys.exit(128 + number)
+
+
+def _serve_here(settings: Settings, listeners: Sequence[socket.socket]) -> None:
+    process.prepare()
+    _on_signals(_stop_early, *STOPPING)
+    # Ctrl-C signals the whole group, and the parent forwards it: a second signal would interrupt requests.
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()
+    try:
+        _start(settings, listeners)
+    except UnusableInput as error:
+        print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
+        _refuse(str(error), listeners)
+
+
+def _refuse(reason: str, listeners: Sequence[socket.socket]) -> None:
+    """Answer every request with 503 and the reason why the server cannot start, until a change ends this process."""
+    page = f"<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=1><pre>{escape(reason)}</pre>"
+    error = {"error": True, "message": reason, "code": "sandbox_unavailable", "status": 503, "details": []}
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        request_id = f"req_{secrets.token_hex(12)}"
+        headers = {k.lower(): v for k, v in scope["headers"]}
+        is_page = b"text/html" in headers.get(b"accept", b"")
+        body = page.encode() if is_page else orjson.dumps({**error, "request_id": request_id})
+        media = b"text/html; charset=utf-8" if is_page else b"application/json"
+        sent = [(b"content-type", media), (b"content-length", b"%d" % len(body)), (b"retry-after", b"1")]
+        sent += [(b"x-request-id", request_id.encode()), (b"connection", b"close")]
+        await send({"type": "http.response.start", "status": 503, "headers": sent})
+        await send({"type": "http.response.body", "body": body})
+
+    config = uvicorn.Config(answer, lifespan="off", access_log=False, log_level="error", timeout_graceful_shutdown=1)
+    uvicorn.Server(config).run([*listeners])
+
+
+def stop_on_eof() -> None:
+    """Stop when standard input ends, as SIGTERM does, but at the latest after LAST_WORDS seconds."""
+
+    def wait_for_end() -> None:
+        with suppress(OSError):  # without a standard input there is nobody to wait for
+            while os.read(0, 4096):
+                pass
+        signal.raise_signal(signal.SIGTERM)
+        sleep(LAST_WORDS)
+        os._exit(0)
+
+    threading.Thread(target=wait_for_end, name="end of standard input", daemon=True).start()
+
+
+def ready_draft(path: Path, server: Server) -> Path:
+    """Write a JSON file with what a test needs first: `url`, `token`, `sample`, and the `pid` to stop the server by.
+
+    It stands beside its place until the server answers, for its owner alone, since a token opens the sandbox. Raises
+    UnusableInput.
+    """
+    sandbox = server.sandboxes.default
+    found = {
+        "url": server.settings.url,
+        "token": server.ready_token(sandbox),
+        "sample": sandbox.sample,
+        "pid": os.getpid(),
+    }
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as draft:
+            draft.write(orjson.dumps(found) + b"\n")
+    except OSError as error:
+        where = f"--ready-file {path}: {error.strerror or error}."
+        raise UnusableInput(f"{where} Name a file in a directory that you may write to.") from None
+    return Path(draft.name)
+
+
+def remove_ready_file(path: Path) -> None:
+    """Remove the ready file, unless another server has replaced it."""
+    with suppress(OSError, ValueError):
+        if orjson.loads(path.read_bytes())["pid"] == os.getpid():
+            path.unlink()
+
+
+def _start(settings: Settings, listeners: Sequence[socket.socket]) -> None:
+    if settings.ready_file is not None:
+        with suppress(OSError):
+            settings.ready_file.unlink()  # of a server that was killed
+    run(build(settings), settings, listeners)
+
+
+def allow_files() -> None:
+    """Open as many files as the machine allows: each connection is one, and a forwarded request needs another."""
+    with suppress(ImportError, OSError, ValueError):  # Windows has no such limit; a kernel may allow fewer than it says
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+@contextmanager
+def listen(settings: Settings) -> Iterator[list[socket.socket]]:
+    """Sockets that listen on every address of the host, all with one port. Raises UnusableInput."""
+    with ExitStack() as opened:
+        try:
+            listeners = [opened.enter_context(listener) for listener in _listeners(settings)]
+        except UnicodeError:
+            raise UnusableInput("--host is no name that a machine can have.") from None
+        except OSError as error:
+            is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+            hint = "--port 0 picks a free one." if is_of_port else "Give --host a name or address of this machine."
+            where = f"{settings.host}:{settings.port}"
+            raise UnusableInput(f"cannot listen on {where}: {error.strerror or error}. {hint}") from None
+        yield listeners
+
+
+def _listeners(settings: Settings) -> Iterator[socket.socket]:
+    """A socket for each address, without those of a family that this machine does not have. Raises OSError.
+
+    Where the machine chose the port, an address at which it is not free is left out.
+    """
+    found = socket.getaddrinfo(settings.host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    addresses: list[tuple[Any, ...]] = list(dict.fromkeys(address for *_, address in found))
+    if addresses[0][0] == "::":  # a second socket, as to one alone the callers of IPv4 have addresses of IPv6
+        addresses.append(("0.0.0.0", 0))  # noqa: S104 - asked for
+    if settings.also_ipv6:
+        addresses.append(("::1", 0))
+    bound, missing = 0, None
+    for host, _, *scope in addresses:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            listener = socket.create_server((host, bound or settings.port, *scope), family=family, backlog=BACKLOG)
+        except OSError as error:
+            missing = OSError(error.errno, f"{os.strerror(error.errno or 0)} at {host}")
+            if error.errno in NO_SUCH_FAMILY or (bound and not settings.port):
+                continue
+            raise missing from None
+        bound = listener.getsockname()[1]
+        yield listener
+    if not bound and missing is not None:
+        raise missing
+
+
+def with_port(settings: Settings, listener: socket.socket) -> Settings:
+    return replace(settings, port=listener.getsockname()[1])
+
+
+def build(settings: Settings) -> Application:
+    """The application. Raises UnusableInput for a contract, overlay, scenario, store or file that cannot be used."""
+    try:
+        return create_app(settings)
+    except BadFile as error:
+        lines = (f"--restore {settings.restore}: it cannot be used.", *error.reasons)
+        raise UnusableInput("\n  ".join(lines)) from None
+
+
+def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]) -> None:
+    """Print the banner and serve until a signal comes, or nobody uses the server. Raises UnusableInput."""
+    server = _Server(app, settings)
+    url = "" if settings.is_public else settings.url
+    log = None if settings.log == "quiet" else RequestLog(settings.log, url=url).start()
+    if log is not None:
+        app.server.listeners.append(log)
+    try:
+        _on_signals(server.stop, *STOPPING)
+        if settings.ready_file is not None:  # to be refused before anything is printed
+            ready_draft(settings.ready_file, app.server).unlink()
+        _show_banner(app, settings)
+        calm_collector()
+        sys.setswitchinterval(HANDOVER)
+        server.run([*listeners])
+    finally:
+        if settings.ready_file is not None:
+            remove_ready_file(settings.ready_file)
+        app.sandboxes.persistence.close()  # of a server that has not come so far as to be stopped
+        if log is not None:
+            log.close(server.stopped_by)
+        gc.freeze()  # the interpreter would else walk all sandboxes at its end: up to a second
+
+
+def _show_banner(app: Application, settings: Settings) -> None:
+    """Whoever reads the banner may close the pipe after the line that he needs: the server stays."""
+    try:
+        banner.show(app, settings)
+    except OSError:
+        process.discard_output()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, which informs the application at once of a signal to stop, and others once it answers.
+
+    `stopped_by` is the name of a signal, or `idle`.
+    """
+
+    def __init__(self, app: Application, settings: Settings) -> None:
+        self._connections = ConnectionMonitor(Limits(connections=settings.max_connections))
+        super().__init__(uvicorn_config(app, self._connections, settings.forwarded_allow_ips))
+        self._app, self._settings, self.stopped_by = app, settings, ""
+        self._used = monotonic()
+
+    def stop(self, sig: int, frame: FrameType | None) -> None:
+        """Stop for a signal that uvicorn does not take: a hang-up, or one before its loop runs.
+
+        uvicorn raises those that it took again when it has stopped.
+        """
+        if self.should_exit:
+            return
+        if self.started:
+            self.stopped_by = self.stopped_by or signal.Signals(sig).name
+            self.handle_exit(signal.SIGTERM, frame)
+            return
+        self.stopped_by = signal.Signals(sig).name
+        self._app.server.closing.set()
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._settings.ready_file is not None:
+            ready_draft(self._settings.ready_file, self._app.server).replace(self._settings.ready_file)
+        if self._settings.stop_after_idle is not None:
+            self._used = monotonic()
+            self._app.server.listeners.append(self._note_use)
+
+    def _note_use(self, trace: Trace, warnings: Sequence[str]) -> None:
+        if trace.path not in ABOUT_THE_SERVER:  # health checks and the like are no use
+            self._used = monotonic()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Stop a server that nobody uses, as SIGTERM does. A request or stream that goes on is use."""
+        limit = self._settings.stop_after_idle
+        if limit is not None and monotonic() - self._used >= limit and not self.stopped_by:
+            if self._connections.is_idle:
+                self.stopped_by = "idle"
+                self.handle_exit(signal.SIGTERM, None)
+            else:
+                self._used = monotonic()
+        return await super().on_tick(counter)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop. After the first SIGTERM a proxy has time to notice; a second one stops at once."""
+        server = self._app.server
+        self.stopped_by = self.stopped_by or signal.Signals(sig).name
+        if sig == signal.SIGTERM and server.drain and not server.closing.is_announced:
+            server.closing.is_announced = True
+            loop = asyncio.get_running_loop()
+            loop.call_soon_threadsafe(loop.call_later, server.drain, server.closing.set)
+            loop.call_soon_threadsafe(loop.call_later, server.drain + FAREWELL, self.handle_exit, sig, None)
+            return
+        server.closing.set()
+        if not self.should_exit:  # a second Ctrl-C would have uvicorn leave the store open
+            super().handle_exit(sig, frame)
+
+
+def calm_collector() -> None:
+    """Exclude the seeded data from garbage collection, and collect less often.
+
+    A full collection would walk every record during a request. None runs here either: it would take a tenth of the
+    start to free half a megabyte. The youngest generation is small: with 50,000 objects, each collection delayed every
+    client by 150 ms while a sandbox grew.
+    """
+    gc.freeze()
+    gc.set_threshold(5_000, 500, 100)
+    gc.enable()
+
+
+def uvicorn_config(
+    app: Callable[..., Any], connections: ConnectionMonitor, proxies: str | None = None
+) -> uvicorn.Config:
+    """uvicorn with what the sandbox needs and nothing else. RequestLog writes the access log.
+
+    Only requests of the `proxies` say in X-Forwarded-For who their client is.
+    """
+    return uvicorn.Config(
+        bounded(app),
+        access_log=False,
+        backlog=BACKLOG,
+        http=protocol(connections),
+        lifespan="on",
+        log_level="error",  # a warning for every client that speaks no HTTP helps nobody
+        proxy_headers=proxies is not None,
+        forwarded_allow_ips=proxies or "",
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=LONGER_THAN_KEPT,
+        ws="none",
+    )

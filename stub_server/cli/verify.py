@@ -1,0 +1,251 @@
+"""The verbs `verify` and `proxy`, which compare a backend with the contract.
+
+Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached too little; of `proxy`, 1 and 3 only with `--fail`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Set
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from ..core.text import is_local
+from .options import EXISTING, Number, Unusable, UserPath, of_overlays, printable, url, write_private
+
+if TYPE_CHECKING:
+    from ..tools.verify.observed import Watching
+    from ..tools.verify.outcome import Outcome
+    from ..tools.verify.run import Options
+
+_OF_RECORDED = frozenset(("url", "token", "har", "overlays", "reports", "baseline", "write_overlay"))
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
+_WRITTEN = UserPath(dir_okay=False)
+_REPORTS = click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]", default=("text",),
+                        help="text, json, html, junit or sarif; repeatable.")  # fmt: skip
+_WRITE_OVERLAY = click.option("--write-overlay", type=_WRITTEN, metavar="FILE",
+                              help="Write an overlay of proved corrections of the contract.")  # fmt: skip
+_HOST = "127.0.0.1"
+_HANDOVER = 0.0002  # seconds for which the judging thread may keep a request waiting
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("url", type=url, required=False)
+@click.option("--token", envvar="STUB_VERIFY_TOKEN", help="Credential of the backend: a JWT or an API key.")
+@click.option("--write", is_flag=True, help="Also create records, and change and delete them.")
+@click.option("--charges", is_flag=True, help="Also place orders and send test deliveries, which may cost money.")
+@click.option("--only", multiple=True, metavar="NAME", help="Check only this operationId, tag or class; repeatable.")
+@click.option("--skip", multiple=True, metavar="NAME", help="Skip this operationId, tag or class; repeatable.")
+@click.option("--budget", type=click.FloatRange(1, 86_400), default=120.0, metavar="SECONDS",
+              help="Time for the run; cleaning up may take 20 s more.")  # fmt: skip
+@click.option("--settle", type=click.FloatRange(0, 60), default=2.0, metavar="SECONDS",
+              help="Time within which a read must show a change.")  # fmt: skip
+@click.option("--coverage", type=click.FloatRange(0, 100), default=90.0, metavar="PERCENT",
+              help="Share of the reachable statuses that must be seen; below it, the exit code is 3.")  # fmt: skip
+@click.option("--seed", type=Number(0, 2**31), default=42, help="The same seed chooses the same requests.")
+@of_overlays
+@click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
+              help="Header to send with every request; repeatable.")  # fmt: skip
+@click.option("--cacert", type=EXISTING, help="Certificates (PEM) to trust in place of the usual ones.")
+@click.option("--proxy", type=url, metavar="URL",
+              help="Proxy for every request, in place of HTTP_PROXY, HTTPS_PROXY and NO_PROXY.")  # fmt: skip
+@_REPORTS
+@click.option("--baseline", type=EXISTING, metavar="REPORT.json", help="Hide the divergences of an earlier report.")
+@click.option("--har", type=EXISTING, help="Check this recorded traffic, and send nothing.")
+@click.option("--record-har", type=_WRITTEN, metavar="FILE",
+              help="Write all requests and answers to a file, without secrets.")  # fmt: skip
+@_WRITE_OVERLAY
+@click.option("--yes", metavar="HOST", help="Write to this host without asking.")
+def verify(
+    url: str | None,
+    token: str | None,
+    coverage: float,
+    overlays: tuple[Path, ...],
+    headers: tuple[str, ...],
+    cacert: Path | None,
+    reports: tuple[str, ...],
+    write_overlay: Path | None,
+    baseline: Path | None,
+    har: Path | None,
+    record_har: Path | None,
+    yes: str | None,
+    **chosen: Any,
+) -> None:
+    """Find where the backend at URL, the parent of /v2, departs from the contract and from this sandbox.
+
+    Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than --coverage.
+    """
+    from ..tools.verify.outcome import forms_of, known, of_recorded, written
+
+    host = None if url is None else _host(url)
+    forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
+    if har is not None:
+        _check_sends_nothing()
+        outcome = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
+    else:
+        if url is None or host is None:
+            raise click.UsageError("Give the address of the backend as URL, or recorded traffic with --har.")
+        if token is None:
+            raise click.UsageError("Give the credential of the backend with --token or STUB_VERIFY_TOKEN.")
+        named = tuple(map(_header, (f"Authorization: {token}", *headers)))[1:]
+        if chosen["write"] and not is_local(host) and yes != host:
+            _ask(host)
+        from ..tools.verify.run import Options
+
+        trusted = None if cacert is None else str(cacert)
+        options = Options(url=url, token=token, overlays=overlays, headers=named, trusted=trusted, **chosen)
+        outcome = _sent(options, host, coverage, hidden, record_har, corrects=write_overlay is not None)
+    for text in written(outcome.report, forms, write_overlay):
+        click.echo(text)
+    for note in outcome.notes:
+        click.echo(printable(note), err=True)
+    sys.exit(outcome.report.exit)
+
+
+def _sent(
+    options: Options, host: str, coverage: float, hidden: Set[str], file: Path | None, *, corrects: bool
+) -> Outcome:
+    """Make a run, with a progress bar. Raises Unusable."""
+    import asyncio
+    import ssl
+
+    from ..tools.verify.correcting import Correcting
+    from ..tools.verify.har import Recording
+    from ..tools.verify.outcome import check_names, of_run
+    from ..tools.verify.run import Runner
+    from ..tools.verify.showing import Showing
+
+    with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {host}") as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        try:
+            runner = Runner(options, progress)
+            check_names(options, runner.document)
+            recording = Recording(options.url, Showing(runner.document))
+            run = asyncio.run(runner.run() if file is None else runner.run(recording.add))
+            outcome = of_run(run, options, hidden, coverage)
+            if corrects and not run.away and not run.is_interrupted:
+                asyncio.run(Correcting(runner, run, progress).correct(outcome.report, run.findings))
+        except KeyboardInterrupt:
+            raise Unusable("Interrupted before the comparison ended.") from None
+        except ssl.SSLError:
+            raise Unusable(f"{options.trusted}: contains no PEM certificates.") from None
+    if file is not None:
+        write_private(file, recording.archive())
+        if recording.left_out:
+            outcome.notes.append(f"{file}: is full; {recording.left_out:,} exchanges are not in it.")
+    return outcome
+
+
+def _check_sends_nothing() -> None:
+    """Refuse options that have no effect with --har. Raises UsageError."""
+    context = click.get_current_context()
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name not in _OF_RECORDED
+        and context.get_parameter_source(str(parameter.name)) == click.core.ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"With --har nothing is sent: leave out {', '.join(given)}.")
+
+
+def _host(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.username is not None:
+        raise click.UsageError("Leave user and password out of the URL: --token and --header take credentials.")
+    return str(parts.hostname)
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = (part.strip() for part in text.partition(":"))
+    if not colon or not _NAME(name) or not value.isascii() or not value.isprintable():
+        raise click.UsageError(f"The header {name[:40]!r} cannot be sent. Give --header 'Name: value' in ASCII.")
+    return name, value
+
+
+def _ask(host: str) -> None:
+    """Ask the user to type the host's name. Raises Unusable."""
+    if not sys.stdin.isatty():
+        raise Unusable(f"--write creates records at {host}. Confirm with --yes {host}.")
+    if click.prompt(f"This creates records at {host}. Type its name to continue", err=True) != host:
+        raise Unusable("The names differ. Nothing was sent.")
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("url", type=url)
+@click.option("--port", type=Number(0, 65535), default=4601, help="Port to listen on; 0 picks a free one.")
+@of_overlays
+@_REPORTS
+@_WRITE_OVERLAY
+@click.option(
+    "--fail", is_flag=True, help="Exit with 1 if the backend diverges from the contract, with 3 if nothing was judged."
+)
+def proxy(
+    url: str, port: int, overlays: tuple[Path, ...], reports: tuple[str, ...], write_overlay: Path | None, fail: bool
+) -> None:
+    """Pass requests on to the backend at URL, and compare its answers with the contract.
+
+    Point a client or a test at the port. Each exchange is passed on unchanged, then compared, and printed as one line.
+    Ctrl-C ends the proxy and prints the report. /_proxy/exchanges lists the newest exchanges, also as ?format=har.
+    """
+    import asyncio
+
+    from ..tools.verify.exchange import base_of
+    from ..tools.verify.observed import Watching
+    from ..tools.verify.outcome import contract_with, forms_of, written
+
+    forms = forms_of(reports)
+    target = base_of(url)
+    watching = Watching(contract_with(overlays), target, lambda line: click.echo(printable(line)), overlays)
+    sys.setswitchinterval(_HANDOVER)
+    asyncio.run(_served(target, port, watching))
+    report = watching.report()
+    if write_overlay is not None:
+        asyncio.run(watching.observed.correct(report))
+    for text in written(report, forms, write_overlay):
+        click.echo(text)
+    reasons = [f"{count:,} ({printable(reason)})" for reason, count in sorted(watching.unjudged.items())]
+    if not report.requests and not report.divergences:
+        click.echo(f"Nothing was judged: {', '.join(reasons) or 'no request came'}.", err=True)
+    elif reasons:
+        click.echo(f"Not judged: {', '.join(reasons)}.", err=True)
+    sys.exit(report.exit if fail else 0)
+
+
+async def _served(target: str, port: int, watching: Watching) -> None:
+    """Serve until a signal comes. Raises Unusable if the port is in use."""
+    import asyncio
+    import signal
+
+    from ..tools.verify.proxy import OWN, Proxy
+
+    async def own(path: str, query: str) -> tuple[int, bytes]:
+        return await asyncio.to_thread(watching.own, path, query)
+
+    ended = asyncio.Event()
+    running = Proxy(target, watching.passed, own)
+    try:
+        listening = await running.start(_HOST, port)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise Unusable(f"cannot listen on {_HOST}:{port}: {why}. --port 0 picks a free one.") from None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows interrupts in another way
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    address = f"http://{_HOST}:{listening}"
+    click.echo(
+        f"{address} passes requests on to {printable(target)}. {address}{OWN}exchanges lists them. Ctrl-C reports."
+    )
+    try:
+        await ended.wait()
+    finally:
+        await running.stop()

@@ -1,0 +1,169 @@
+"""The pages of the guide: which files they are, at which addresses, and what a search finds in them.
+
+Nothing is read before the first page is asked for; then every page is rendered, once.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from functools import cached_property, partial
+from html import escape
+from pathlib import Path
+from posixpath import dirname, join, normpath
+from threading import Lock
+from typing import NamedTuple
+
+from ...contract.document import Document
+from .markdown import Section, links, parsed, rendered, sections
+
+_INDEX = "docs/README.md"
+_BESIDE = {
+    "README.md": "about",
+    "SECURITY.md": "security",
+    "CHANGELOG.md": "changelog",
+    "fixtures/scenarios/README.md": "scenarios",
+}
+"""Files elsewhere that pages refer to, with their addresses."""
+_FACTORS = dict.fromkeys((_INDEX, "README.md", "docs/architecture.md", "CHANGELOG.md"), 0.3)
+"""How much less than a reference a page counts in a search: it leads to others, or is about the sandbox itself."""
+_TASKS = 1.5  # how much more a page of a task counts
+_ASKING = re.compile(
+    "a|about|an|and|are|be|can|could|do|does|exists?|for|from|get|has|have|how|i|if|in|into|is|it|list|many|me|my"
+    "|of|often|on|one|or|our|should|so|that|the|their|there|this|to|was|we|were|what|when|where|which|who|why|will|with"
+    "|would|you|your",
+    re.IGNORECASE,
+).fullmatch
+"""Words of questions, which a search leaves out."""
+_ENDING = re.compile(r"(?<!\W)(\Ws)?\W*$")  # what a word of a question ends with: `'s`, marks
+_PICTURES = "docs/pictures/"
+_MOST = 20  # results
+_WORDS = 24  # words of an excerpt
+# Marks around the words that were found: no text has them.
+_FROM, _TO = "\1", "\2"
+
+
+class Page(NamedTuple):
+    """One page. `address` is what follows `/guide/`, empty for the index."""
+
+    address: str
+    title: str
+    html: str
+    sections: list[Section]
+
+
+class Result(NamedTuple):
+    """A section that a search has found; `path` is that of the server, `excerpt` is HTML."""
+
+    path: str
+    page: str
+    heading: str
+    excerpt: str
+
+
+class Guide:
+    def __init__(self, root: Path, document: Document, control: Document) -> None:
+        """`root` contains `docs/`. The ids of operations lead to their pages, and a search finds those of the API."""
+        self._root, self._document, self._lock = root, document, Lock()
+        self._ids = document.operations.keys() | control.operations.keys()
+
+    @property
+    def pictures(self) -> Path:
+        return self._root / _PICTURES
+
+    @cached_property
+    def pages(self) -> dict[str, Page]:
+        return {page.address: page for page in map(self._page, self._addresses)}
+
+    @cached_property
+    def contents(self) -> list[tuple[str, list[Page]]]:
+        """The pages as the index lists them: those to which a heading is the first to link as a whole."""
+        found, met = [], {""}
+        for heading, targets in links(parsed(self._text(_INDEX))):
+            names = (normpath(join("docs", target)) for target in targets)
+            addresses = [self._addresses[name] for name in names if name in self._addresses]
+            fresh = [address for address in dict.fromkeys(addresses) if address not in met]
+            met.update(fresh)
+            if fresh:
+                found.append((heading, [self.pages[address] for address in fresh]))
+        return found
+
+    @cached_property
+    def _addresses(self) -> dict[str, str]:
+        folder = self._root / "docs"
+        files = sorted(path for path in folder.rglob("*") if path.suffix in (".md", ".yml", ".yaml"))
+        names = (path.relative_to(folder).as_posix() for path in files)
+        return {f"docs/{name}": "" if name == "README.md" else name.removesuffix(".md") for name in names} | _BESIDE
+
+    def _text(self, name: str) -> str:
+        text = (self._root / name).read_text(encoding="utf-8")
+        return text if name.endswith(".md") else f"# {name.rpartition('/')[2]}\n\n```yaml\n{text}\n```\n"
+
+    def _page(self, name: str) -> Page:
+        address, tokens = self._addresses[name], parsed(self._text(name))
+        up = "../" * (address.count("/") + 1 if address else 0)
+        parts = sections(tokens)
+        html = rendered(tokens, partial(self._link, name, up), lambda ident: self._operation(ident, up))
+        return Page(address, parts[0].heading, html, parts)
+
+    def _link(self, name: str, up: str, target: str) -> str | None:
+        """The address of what a file links to, None for a file that is no page."""
+        if target.startswith(("https://", "http://", "#")):
+            return target
+        path, mark, place = target.partition("#")
+        found = normpath(join(dirname(name), path))
+        if found.startswith(_PICTURES):
+            return f"{up}guide/{found.removeprefix('docs/')}"
+        address = self._addresses.get(found)
+        return None if address is None else f"{up}guide{address and '/'}{address}{mark}{place}"
+
+    def _operation(self, ident: str, up: str) -> str | None:
+        """The address of the page of an operation, None for other words."""
+        return f"{up}docs/{ident}" if ident in self._ids else None
+
+    # -- search
+
+    def search(self, query: str) -> list[Result]:
+        """The sections that have a word of the query, best first: the one that it names, then those about it.
+
+        Case, accents, endings and words of questions do not count. A word that no section has may be the beginning of
+        one.
+        """
+        every = [_ENDING.sub("", word) for word in query.split()]
+        words = [word for word in every if not _ASKING(word)] or every
+        with self._lock:
+            rows = self._index.execute(
+                "SELECT path, page, heading, snippet(sections, 3, ?, ?, '…', ?) FROM sections WHERE sections MATCH ?"
+                " ORDER BY heading COLLATE NOCASE IN (?, ?) DESC, bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
+                (_FROM, _TO, _WORDS, " OR ".join(map(self._term, words)), query, " ".join(words), _MOST),
+            ).fetchall()
+        return [Result(path, page, heading, _marked(excerpt)) for path, page, heading, excerpt in rows]
+
+    def _term(self, word: str) -> str:
+        """A word as FTS5 asks for it."""
+        term = '"{}"'.format(word.replace('"', '""'))
+        is_known = self._index.execute("SELECT 1 FROM sections WHERE sections MATCH ? LIMIT 1", (term,)).fetchone()
+        return term if is_known or len(word) < 3 else f"{term}*"
+
+    @cached_property
+    def _index(self) -> sqlite3.Connection:
+        database = sqlite3.connect(":memory:", check_same_thread=False)
+        database.execute(
+            "CREATE VIRTUAL TABLE sections USING fts5"
+            "(path UNINDEXED, page, heading, text, factor UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2')"
+        )
+        database.executemany("INSERT INTO sections VALUES (?, ?, ?, ?, ?)", self._rows())
+        return database
+
+    def _rows(self) -> Iterator[tuple[str, str, str, str, float]]:
+        for name, address in self._addresses.items():
+            page, factor = self.pages[address], _FACTORS.get(name, _TASKS if dirname(name) == "docs" else 1.0)
+            for part in filter(lambda part: part.text, page.sections):
+                path = f"/guide{address and '/'}{address}" + (f"#{part.anchor}" if part.level > 1 else "")
+                yield path, page.title, part.heading, part.text, factor
+        for each in self._document.operations.values():
+            text = f"{each.method} {each.path} {each.raw.get('description', '')}"
+            yield f"/docs/{each.id}", f"Operation: {each.raw.get('summary', '')}", each.id, text, 1.0
+
+
+def _marked(excerpt: str) -> str:
+    return escape(excerpt).replace(_FROM, "<mark>").replace(_TO, "</mark>")

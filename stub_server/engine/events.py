@@ -1,0 +1,144 @@
+"""The event log of a sandbox: one entry per event, whose payload is written when it is needed."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import orjson
+
+from ..core.clock import iso
+from ..core.ends import Ends
+from ..core.record import Extras
+
+KEPT, KEPT_BYTES = 100_000, 64 * 1024 * 1024  # the oldest events are dropped beyond this
+PAGE_BYTES = 1024 * 1024  # of events that one page has, and one more
+OVERHEAD = 300  # bytes of an event besides the records that it shows
+
+
+class Event(NamedTuple):
+    """One event. `resource` is the record's public bytes when it happened; they are shared with the store.
+
+    So is `hidden`, the record's other part, if the payload shows a member of it; else it is empty.
+    """
+
+    id: str
+    type: str
+    at: int
+    merchant_id: str
+    key: str
+    subject: str
+    project_id: str | None
+    resource: bytes
+    hidden: bytes
+    extras: Extras
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it keeps in memory."""
+        return OVERHEAD + len(self.resource) + len(self.hidden)
+
+    def payload(self) -> bytes:
+        """The webhook body: compact JSON, the resource under its singular key, hidden fields beside it."""
+        names, others = self.extras
+        kept = orjson.loads(self.hidden) if names else {}
+        beside = {name: kept.get(name) for name in names} | dict(others)
+        return orjson.dumps(
+            {
+                "type": self.type,
+                "timestamp": iso(self.at),
+                "id": self.id,
+                "api_version": "v2",
+                "environment": "sandbox",
+                "merchant_id": self.merchant_id,
+                "data": {self.key: orjson.Fragment(self.resource), **beside},
+            }
+        )
+
+
+class EventLog:
+    """The newest events of a sandbox, oldest first, bounded in number and bytes. `raised` counts all of them."""
+
+    __slots__ = ("_bytes", "_events", "raised")
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque()
+        self._bytes = self.raised = 0
+
+    def append(self, event: Event) -> None:
+        """Add an event, and drop the oldest ones when there are too many."""
+        events = self._events
+        events.append(event)
+        self._bytes += event.size
+        self.raised += 1
+        while len(events) > KEPT or self._bytes > KEPT_BYTES:
+            self._bytes -= events.popleft().size
+
+    @classmethod
+    def of(cls, events: Iterable[Event], raised: int) -> "EventLog":
+        """A log of these events, the newest of so many."""
+        log = cls()
+        for event in events:
+            log.append(event)
+        log.raised = raised
+        return log
+
+    def outgoing(self, coming: Sequence[Event]) -> tuple[Event, ...]:
+        """The oldest events, which are dropped when new ones come."""
+        number = len(self._events) + len(coming) - KEPT
+        size = self._bytes - KEPT_BYTES
+        for event in coming:
+            size += event.size
+        if number <= 0 >= size:
+            return ()
+        going = []
+        for event in self._events:
+            if number <= 0 >= size:
+                break
+            going.append(event)
+            number -= 1
+            size -= event.size
+        return tuple(going)
+
+    def retract(self, count: int, forgotten: Sequence[Event]) -> None:
+        """Remove the newest events, and restore those that were dropped to make room."""
+        newest = tuple(islice(reversed(self._events), count))  # of very many at once, the first were dropped
+        self.exchange(Ends(oldest_after=tuple(forgotten), newest_before=newest), self.raised - count)
+
+    def exchange(self, ends: Ends, raised: int) -> None:
+        """Replace the events by those of another time, which differ at the ends; so many had been raised then."""
+        events = self._events
+        for _ in ends.newest_before:
+            self._bytes -= events.pop().size
+        for _ in ends.oldest_before:
+            self._bytes -= events.popleft().size
+        events.extendleft(reversed(ends.oldest_after))
+        events.extend(ends.newest_after)
+        self._bytes += sum([event.size for event in (*ends.oldest_after, *ends.newest_after)])
+        self.raised = raised
+
+    def since(self, position: int) -> Iterator[Event]:
+        """The events that were raised after so many, oldest first, as far as they are kept."""
+        return islice(self._events, max(0, len(self._events) - (self.raised - position)), None)
+
+    def after(self, position: int, most: int) -> list[Event]:
+        """The oldest events that were raised after so many, as far as they are kept; fewer where they are large."""
+        found, size = [], 0
+        for event in islice(self.since(position), most):
+            found.append(event)
+            size += event.size
+            if size > PAGE_BYTES:
+                break
+        return found
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._events)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def copy(self) -> "EventLog":
+        """An independent copy; events are shared, for they never change."""
+        twin = EventLog()
+        twin._events, twin._bytes, twin.raised = self._events.copy(), self._bytes, self.raised
+        return twin

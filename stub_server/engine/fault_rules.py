@@ -1,0 +1,241 @@
+"""The fault rules of one sandbox: what each matches, when it acts, its effect, and the presets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import copy
+from random import Random
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import orjson
+
+from ..core.clock import SECOND
+from ..core.problem import Conflict, NotFound, detail
+from ..core.record import Body
+from ..core.text import glob
+
+MOST = 100
+CONFLICT = "fault_conflict"  # the schema accepts each member, and together or as they are they can mean nothing
+LONGEST_DELAY = 60_000  # ms
+OF_THE_ORIGIN = ("set-cookie", "clear-site-data", "refresh", "content-security-policy", "x-content-type-options")
+"""Headers by which an answer would act on pages of this server, such as the console of somebody with more rights."""
+BEFORE, AFTER = "before", "after"
+PRESETS: Mapping[str, Body] = MappingProxyType(
+    {
+        "flaky": {
+            "when": {"probability": 0.2},
+            "then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "1"}},
+        },
+        "slow_network": {"then": {"delay_ms": {"min": 300, "max": 1_500}}},
+        "outage": {"then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "30"}}},
+        "rate_limited": {
+            "when": {"every": 3},
+            "then": {"status": 429, "code": "rate_limited", "headers": {"Retry-After": "2"}},
+        },
+        "slow_answers": {"then": {"delay_ms": {"min": 800, "max": 3_000}, "delay": "after"}},
+        "lost_answers": {"when": {"probability": 0.2}, "then": {"drop_connection": "after"}},
+    }
+)
+DROP, DUPLICATE, BAD_SIGNATURE = "webhook_drop", "webhook_duplicate", "webhook_bad_signature"
+# The members that only deliveries have.
+_OF_DELIVERIES = (("match", ("event", "url")), ("then", (DROP, DUPLICATE, BAD_SIGNATURE)))
+_OF_BOTH = ("delay_ms", "body")
+_OF_WAITS = ("delay_ms", "delay", "message")  # by themselves they change nothing
+_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]{1,4}|\*)\]")
+_is_path = re.compile(rf"\$(?:{_STEP.pattern})+").fullmatch
+
+Step = str | int | None
+"""A member's name, a place in a list, or None for every place."""
+Texts = Mapping[str, str]
+"""What a request or a delivery has for the members of a `match` that are texts."""
+
+
+class Effect(NamedTuple):
+    """The effect on one request or delivery. `label` names its cause, for `X-Sandbox-Simulated` and attempts.
+
+    `then` is what the contract calls so. `delay` is ms before the operation or the delivery, `delay_after` ms between
+    an operation and its answer.
+    """
+
+    label: str
+    then: Mapping[str, Any] = MappingProxyType({})
+    delay: int = 0
+    delay_after: int = 0
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the response is replaced, and the operation not called."""
+        return "status" in self.then or "code" in self.then
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether the effect is a delay and nothing else."""
+        does = [value for name, value in self.then.items() if name not in _OF_WAITS]
+        return all(value is False or value == {} for value in does)
+
+
+class Fault:
+    """A rule. `seen` requests or deliveries met its `match`, it acted on `hits`; `since` is ms of the sandbox clock.
+
+    All conditions of its `match` must hold; texts may be globs with `*` and `?`.
+    """
+
+    def __init__(self, ident: str, asked: Body, since: int) -> None:
+        """`asked` is the request's rule over its preset. Raises Conflict for an invalid path of the body."""
+        self.id, self.asked, self.since, self.enabled = ident, asked, since, True
+        self.name, self.preset = asked.get("name"), asked.get("preset")
+        self.when: Body = asked.get("when", {})
+        self.then: Body = asked["then"]
+        self.is_for_deliveries = any(name in asked.get(part, {}) for part, names in _OF_DELIVERIES for name in names)
+        self.seen = self.hits = 0
+        match = asked.get("match", {})
+        self._texts = {name: wanted for name, wanted in match.items() if name not in ("header", "body")}
+        self._headers = [(name.lower().encode("latin-1", "replace"), g) for name, g in match.get("header", {}).items()]
+        self._body = [(_body_path(path), wanted) for path, wanted in match.get("body", {}).items()]
+        self.reads_body, self.names_address = bool(self._body), "url" in match
+
+    def fits(self, texts: Texts, headers: Mapping[bytes, bytes], body: Any) -> bool:
+        """Whether a request or a delivery meets all conditions.
+
+        `headers` are those of a request, with names in lower case; a body of no rule that reads it may be left out.
+        """
+        sent = [(wanted, headers.get(name)) for name, wanted in self._headers]
+        return (
+            all(glob(wanted, texts[name]) for name, wanted in self._texts.items())
+            and all(value is not None and glob(wanted, value.decode("latin-1")) for wanted, value in sent)
+            and all(any(_equal(wanted, value) for value in _values(body, path)) for path, wanted in self._body)
+        )
+
+    def fires(self, now: int, random: Random) -> bool:
+        """Count a request or delivery that met the `match`, and return whether the rule acts on it."""
+        self.seen += 1
+        when = self.when
+        place = self.seen - when.get("after", 0)
+        if (
+            place <= 0
+            or place % when.get("every", 1)
+            or self.hits >= when.get("times", self.hits + 1)
+            or now - self.since >= when.get("for_seconds", now) * SECOND
+        ):
+            return False
+        if "probability" in when and random.random() >= when["probability"]:
+            return False
+        self.hits += 1
+        return True
+
+    def effect(self, random: Random) -> Effect:
+        """The effect on this request or delivery."""
+        delay: Any = self.then.get("delay_ms", 0)
+        ms = random.randint(delay["min"], delay["max"]) if isinstance(delay, dict) else int(delay)
+        is_after = self.then.get("delay") == AFTER
+        return Effect(f"fault:{self.id}", self.then, 0 if is_after else ms, ms if is_after else 0)
+
+
+class Faults:
+    """The fault rules of one sandbox. They and their random stream are not part of its state, and no step has them.
+
+    `rules` are by id, oldest first, for reading: every request checks whether there are any.
+    """
+
+    def __init__(self, seed: int) -> None:
+        """With one seed and the same requests, the same ones fail."""
+        self.rules: dict[str, Fault] = {}
+        self._random = Random(f"{seed}/faults")
+        self._made = 0
+
+    def add(self, asked: Body, now: int) -> Fault:
+        """Add a rule.
+
+        Raises Conflict if there are too many, if a path of the body is not valid, or if the rule mixes what happens to
+        requests and deliveries.
+        """
+        if len(self.rules) >= MOST:
+            raise Conflict(f"A sandbox has at most {MOST} fault rules: delete one first.", code="too_many_faults")
+        preset = PRESETS[asked["preset"]] if "preset" in asked else {}
+        fault = Fault(f"fault_{self._made + 1}", {**preset, **asked}, now)
+        members = ((part, name, names) for part, names in _OF_DELIVERIES for name in fault.asked.get(part, {}))
+        wrong = [f"{part}.{name}" for part, name, names in members if name not in (*names, *_OF_BOTH)]
+        if fault.is_for_deliveries and wrong:
+            message = f"This rule is about deliveries. Leave out what only requests have: {', '.join(wrong)}."
+            details = [detail(name, CONFLICT, message) for name in wrong]
+            raise Conflict(message, code=CONFLICT, details=details)
+        self._made += 1
+        self.rules[fault.id] = fault
+        return fault
+
+    def get(self, ident: str) -> Fault:
+        """A rule. Raises NotFound."""
+        found = self.rules.get(ident)
+        if found is None:
+            raise NotFound("There is no fault rule of this id in the sandbox.")
+        return found
+
+    def drop(self, ident: str) -> None:
+        """Delete a rule. Raises NotFound."""
+        del self.rules[self.get(ident).id]
+
+    def copy(self) -> Faults:
+        """The rules of a fork, with counters and a random stream of their own."""
+        twin = copy(self)
+        twin._random = copy(self._random)
+        twin.rules = {ident: copy(fault) for ident, fault in self.rules.items()}
+        return twin
+
+    def by_request(
+        self, texts: Texts, headers: Mapping[bytes, bytes], now: int, body: Any = None, *, reads_body: bool = False
+    ) -> Iterator[Effect]:
+        """The effects on a request, in the order of the rules: of those that read its body, or of the others."""
+        for fault in self.rules.values():
+            is_concerned = fault.enabled and not fault.is_for_deliveries and fault.reads_body is reads_body
+            if is_concerned and fault.fits(texts, headers, body) and fault.fires(now, self._random):
+                yield fault.effect(self._random)
+
+    def by_delivery(self, texts: Texts, payload: bytes, now: int, *, is_seeded: bool) -> Effect | None:
+        """The effect on one attempt of a delivery: delays add up, and the first rule that does more ends the search.
+
+        Webhooks that the seed made are meant only by rules that name an address.
+        """
+        found: list[Effect] = []
+        for fault in self.rules.values():
+            is_concerned = fault.enabled and fault.is_for_deliveries and (fault.names_address or not is_seeded)
+            body = orjson.loads(payload) if is_concerned and fault.reads_body else None
+            if is_concerned and fault.fits(texts, {}, body) and fault.fires(now, self._random):
+                found.append(fault.effect(self._random))
+                if not found[-1].only_waits:
+                    break
+        if not found:
+            return None
+        delay = min(sum(each.delay for each in found), LONGEST_DELAY)
+        return found[-1]._replace(label=", ".join(each.label for each in found), delay=delay)
+
+
+def _body_path(text: str) -> tuple[Step, ...]:
+    """`$.items[0].name` -> `("items", 0, "name")`; `[*]` is None. Raises Conflict for any other text."""
+    if not _is_path(text):
+        message = f"{text} is not a path. Write it like $.customer.email or $.items[0].price."
+        raise Conflict.at("match.body", message, CONFLICT)
+    return tuple(name or (None if index == "*" else int(index)) for name, index in _STEP.findall(text))
+
+
+def _values(node: Any, path: tuple[Step, ...]) -> Iterator[Any]:
+    """The values at a path of a body: none, one, or with `[*]` several."""
+    if not path:
+        yield node
+        return
+    step, rest = path[0], path[1:]
+    if isinstance(step, str):
+        if isinstance(node, dict) and step in node:
+            yield from _values(node[step], rest)
+    elif isinstance(node, list):
+        for item in node if step is None else node[step : step + 1]:
+            yield from _values(item, rest)
+
+
+def _equal(wanted: Any, value: Any) -> bool:
+    if isinstance(wanted, str):
+        return glob(wanted, value if isinstance(value, str) else orjson.dumps(value).decode())
+    if isinstance(wanted, bool) or isinstance(value, bool):
+        return wanted is value
+    return bool(wanted == value)

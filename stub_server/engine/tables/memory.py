@@ -1,0 +1,213 @@
+"""The in-memory store of one merchant: nine tables, and the counters that they feed."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeAlias
+
+import orjson
+
+from ...core.money import reais
+from ...core.record import Body, Record, Row
+from .indexes import contains
+from .table import Table, encoded
+from .tables import Layout
+
+Usage: TypeAlias = tuple[int, str]
+"""How many requests of a key were authenticated, and when the last one was."""
+UNUSED: Usage = (0, "")
+
+
+def restriction(projects: Collection[str]) -> str:
+    """The projects that a key is restricted to, as a customer keeps those of the key that created it."""
+    return ",".join(sorted(projects))
+
+
+@dataclass(frozen=True, slots=True)
+class Merchant:
+    """Who owns a store. `user_id` is the person behind it: the subject of its tokens, the creator of its projects."""
+
+    id: str
+    user_id: str
+    name: str
+    city: str
+    created_at: str
+
+
+@dataclass(eq=False)
+class Usages:
+    """How a merchant's API keys were used. `unrecorded` are those used since the last step, with what that knew."""
+
+    merchant: Merchant
+    usage: dict[str, Usage] = field(default_factory=dict)
+    unrecorded: dict[str, Usage | None] = field(default_factory=dict)
+
+    def set_usage(self, ident: str, usage: Usage | None) -> None:
+        """Have a key been used so often; None forgets it."""
+        if usage is None:
+            self.usage.pop(ident, None)
+        else:
+            self.usage[ident] = usage
+
+    def forget_unrecorded(self) -> None:
+        """Have keys been used as often as the newest step says."""
+        for ident, usage in self.unrecorded.items():
+            self.set_usage(ident, usage)
+        self.unrecorded.clear()
+
+
+class Store(Usages):
+    """One merchant's records."""
+
+    def __init__(self, merchant: Merchant, layout: Layout) -> None:
+        super().__init__(merchant)
+        self._layout = layout
+        self.tables = {name: Table(name, spec, layout.checks[spec.schema]) for name, spec in layout.tables.items()}
+        self._shared: set[str] = set()  # tables that another store reads too: the first write copies
+        self._name_tables()
+
+    def _name_tables(self) -> None:
+        tables = self.tables
+        self.api_keys, self.customers, self.projects = tables["api_keys"], tables["customers"], tables["projects"]
+        self.plans, self.products, self.orders = tables["plans"], tables["products"], tables["orders"]
+        self.subscriptions, self.webhooks = tables["subscriptions"], tables["webhooks"]
+        self.webhook_logs = tables["webhook_logs"]
+
+    # -- reading what a caller sees
+
+    def shown(self, table: Table, record: Record) -> bytes:
+        """A record's public bytes, its live members (counters and mirrors) as they are now."""
+        if not (table.spec.live or table.spec.mirrors):
+            return record.public
+        public = orjson.loads(record.public)
+        now = self._live(table, record.id, public)
+        if table.spec.live:
+            table.check(now)
+        return record.public if now is public else encoded(now)
+
+    def shown_row(self, table: Table, row: Row) -> Body:
+        """A row's public part with its live members."""
+        return self._live(table, row.id, row.public)
+
+    def _live(self, table: Table, ident: str, public: Body) -> Body:
+        """A public part with its live members; a mirror of a record that was deleted is as it was last written."""
+        if table.spec.live:
+            return public | self.counters(table.name, ident, public)
+        for name, mirror in table.spec.mirrors.items():
+            now = self.tables[mirror.table].peek(public[mirror.reference])
+            if now is not None:
+                shown = {member: now[member] for member in public[name]}
+                if shown != public[name] and not (mirror.table == "customers" and self.has_copy_only(public)):
+                    public = public | {name: shown}
+        return public
+
+    # -- customers that keys of some projects see
+
+    def sees_customer(self, projects: Collection[str], ident: str) -> bool:
+        """Whether a key that is restricted to these projects sees a customer.
+
+        It does if one of them has an order of theirs, or if a key with the same restriction created them.
+        """
+        orders, customers = self.orders, self.customers
+        return any(ident in orders.members("customers", project) for project in projects) or (
+            ident in customers.keys
+            and contains(customers.bucket("made_by", restriction(projects)), customers.keys[ident])
+        )
+
+    def customers_of(self, projects: Collection[str]) -> Iterable[str]:
+        """The ids of the customers that such a key sees, each once."""
+        customers = self.customers
+        made = (customers.rows[key].id for key in customers.bucket("made_by", restriction(projects)))
+        # A dict keeps their order, nearly that of their creation, in which they are soon sorted: a set would not.
+        return dict.fromkeys(chain(made, *(self.orders.members("customers", project) for project in projects)))
+
+    def has_copy_only(self, subscription: Body) -> bool:
+        """Whether keys of a subscription's project see no more of its customer than what its first order says."""
+        order = self.orders.open(subscription["orderId"])
+        if order is None:  # it is in the same draft, so that the subscription says what it may of the customer
+            return True
+        if not order.hidden["copy_only"]:
+            return False
+        return subscription["customerId"] not in self.orders.members("customers", subscription["projectId"])
+
+    def counters(self, table: str, ident: str, public: Body) -> Body:
+        """The live members of a record: what other records add up to."""
+        if table == "api_keys":
+            count, last = self.usage.get(ident, UNUSED)
+            return {"usage_count": count, "last_used_at": last or None}
+        if table == "plans":
+            if public["billing_type"] == "one_time":
+                return {"subscribers_count": len(self.orders.members("plan_buyers", ident))}
+            return {"subscribers_count": self.running("planId", ident)}
+        return {
+            "plans_count": self.plans.count("projectId", ident),
+            "orders_count": self.orders.count("projectId", ident),
+            "total_revenue": reais(self.orders.total("gross", ident) - self.orders.total("refunded", ident)),
+            "total_subscribers": len(self.subscriptions.members("subscribers", ident)),
+            "active_subscribers": len(self.subscriptions.members("active_subscribers", ident)),
+        }
+
+    def running(self, index: str, ident: str) -> int:
+        """How many subscriptions of a plan (`planId`) or a project (`projectId`) are in a running state."""
+        count = self.subscriptions.count
+        return sum([count(f"{index}+status", (ident, status)) for status in self._layout.running])
+
+    def is_sold_out(self, plan: Body, customer_id: str | None) -> bool:
+        """Whether a plan has no seat for a customer; None is a customer who is not known yet.
+
+        A seat is a running subscription or, on a one-time plan, a paid order; an open first order holds one. Nobody
+        takes two.
+        """
+        most, ident = plan["max_subscribers"], plan["id"]
+        if most is None:
+            return False
+        once = plan["billing_type"] == "one_time"
+        table, counter = (self.orders, "plan_buyers") if once else (self.subscriptions, "plan_subscribers")
+        seated = table.members(counter, ident)
+        waiting = self.orders.members("plan_waiting", ident)
+        if customer_id in seated or customer_id in waiting:
+            return False
+        return bool(len(seated) + sum(customer not in seated for customer in waiting) >= most)
+
+    def use_key(self, ident: str, at: str) -> None:
+        """Count one authenticated request of an API key: a counter beside the record, which the next step records."""
+        before = self.usage.get(ident)
+        self.unrecorded.setdefault(ident, before)
+        self.usage[ident] = ((before or UNUSED)[0] + 1, at)
+
+    # -- writing, which only the fold of a step does
+
+    def replace(self, name: str, before: Row | None, after: Row | None) -> None:
+        """Store a version of a table in place of the one before; None where there is none."""
+        if name in self._shared:
+            self._shared.discard(name)
+            self.tables[name] = self.tables[name].copy()
+            self._name_tables()
+        self.tables[name].replace(before, after)
+
+    def adopt(self, other: "Store") -> None:
+        """Have all that another store of the same merchant has, which nobody uses any more."""
+        self.tables, self._shared = other.tables, other._shared
+        self.usage, self.unrecorded = other.usage, other.unrecorded
+        self._name_tables()
+
+    def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
+        """Have these records, and build anew all that is derived from them."""
+        for name, table in self.tables.items():
+            self.tables[name] = Table(name, table.spec, table.check, rows[name])
+        self._shared.clear()
+        self._name_tables()
+
+    def copy(self) -> "Store":
+        """An independent copy. Tables are shared until one of the two writes to them."""
+        twin = Store.__new__(Store)
+        twin.merchant, twin._layout = self.merchant, self._layout
+        twin.tables = dict(self.tables)
+        self._shared, twin._shared = set(self.tables), set(self.tables)
+        twin.usage, twin.unrecorded = dict(self.usage), dict(self.unrecorded)
+        twin._name_tables()
+        return twin
+
+    def counts(self) -> dict[str, int]:
+        """How many records each table has."""
+        return {name: len(table) for name, table in self.tables.items()}

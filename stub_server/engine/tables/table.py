@@ -1,0 +1,233 @@
+"""One table in memory: the records of one kind by id, with their unique keys and indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from heapq import merge
+from typing import Any
+
+import orjson
+
+from ...core.record import Body, Record, Row
+from .indexes import Derived, Index, Keys, Members, SortOrder, Sum, Tags, Texts, contains, insert, remove
+from .tables import NONE, Check, TableSpec, UniqueViolation
+
+PARSED = 64  # so many records of a table stay parsed
+REMEMBERED = 16  # lists of a table between two writes to it
+_KINDS = ("indexes", "tags", "sorts", "texts", "sums", "distinct")  # of what is derived from records
+MORE_AT_ONCE = 200  # records that a ring drops beyond the number of new ones: a step must not take long
+
+
+def encoded(value: Any) -> bytes:
+    """JSON without spare memory: orjson returns its whole working buffer, kilobytes for a small record."""
+    return b"%b" % orjson.dumps(value)  # the fastest way to copy
+
+
+def place(created: int, ident: str) -> int:
+    """The sort key of a record: creation in ms, then id."""
+    return created << 128 | int(ident.replace("-", ""), 16)
+
+
+class Table:
+    """All records of one kind of one merchant.
+
+    `order` has the keys of all records, oldest first. `indexes`, `sorts`, `texts`, `sums` and `distinct` are what the
+    spec asks for, by name. `lists` are the keys that queries found; the next write drops them. `parsed` are records
+    that were peeked at lately. `size` is how many bytes the records of a ring have.
+    """
+
+    def __init__(self, name: str, spec: TableSpec, check: Check, rows: Mapping[int, Record] | None = None) -> None:
+        """`check` validates the public part of every new version against the contract; `rows` are its first records."""
+        self.name, self.spec, self.check = name, spec, check
+        self.rows: dict[int, Record] = {}
+        self.keys: dict[str, int] = {}
+        self.order: Keys = []
+        self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
+        self.indexes = {each: Index() for each in (*spec.indexes, *spec.pairs)}
+        self.tags = {each: Tags() for each in spec.tags}
+        self.sorts = {each: SortOrder() for each in spec.sorts}
+        self.texts = {each: Texts() for each in spec.search}
+        self.sums = {each: Sum() for each in spec.sums}
+        self.distinct = {each: Members() for each in spec.distinct}
+        self.lists: dict[Hashable, Any] = {}
+        self.size = 0
+        self.parsed: dict[str, Row] = {}
+        self._defaults = dict(spec.defaults)
+        self._pairs = [(pair, *pair.split("+")) for pair in spec.pairs]
+        self._collect()
+        for _, record in sorted((rows or {}).items()):
+            self.replace(None, self.parse(record))
+
+    def _collect(self) -> None:
+        self._derived: list[tuple[str, Derived]] = []
+        for kind in _KINDS:
+            self._derived += getattr(self, kind).items()
+
+    # -- reading
+
+    def find(self, ident: str) -> Record | None:
+        """The present version of a record, or None."""
+        key = self.keys.get(ident)
+        return None if key is None else self.rows[key]
+
+    def open(self, ident: str) -> Row | None:
+        """A record parsed, or None."""
+        record = self.find(ident)
+        return None if record is None else self.parse(record)
+
+    def get(self, ident: str) -> Row:
+        """A record that is there, parsed. Raises KeyError."""
+        return self.parse(self.rows[self.keys[ident]])
+
+    def peek(self, ident: str) -> Body | None:
+        """A record's public part for reading alone, or None: others get the same one."""
+        record = self.find(ident)
+        if record is None:
+            return None
+        known = self.parsed.get(ident)
+        if known is None or known.record is not record:
+            if len(self.parsed) >= PARSED:
+                self.parsed.clear()
+            known = self.parsed[ident] = self.parse(record)
+        return known.public
+
+    def parse(self, record: Record) -> Row:
+        """A record's two parts."""
+        return Row(record, orjson.loads(record.public), self.completed(orjson.loads(record.hidden)))
+
+    def completed(self, hidden: Body) -> Body:
+        """A hidden part with the defaults of the members that it does not name."""
+        return self._defaults | hidden
+
+    def holder(self, name: str, value: Hashable) -> str | None:
+        """The id of the record that has a unique value."""
+        return self.unique[name].get(value)
+
+    def bucket(self, index: str, value: Hashable) -> Keys:
+        """The keys of the records with this value in an index, oldest first; not to be changed."""
+        return self.indexes[index].data.get(value) or []
+
+    def count(self, index: str, value: Hashable) -> int:
+        """How many records have this value in an index."""
+        return len(self.bucket(index, value))
+
+    def is_in(self, ident: str, index: str, values: Collection[Hashable]) -> bool:
+        """Whether a record has one of these values in an index."""
+        key = self.keys.get(ident)
+        return key is not None and any(contains(self.bucket(index, value), key) for value in values)
+
+    def rows_of(self, index: str, value: Hashable) -> Iterator[Row]:
+        """The records with this value in an index, parsed, oldest first; safe against writes meanwhile."""
+        for key in list(self.bucket(index, value)):
+            yield self.parse(self.rows[key])
+
+    def all_rows(self) -> Iterator[Row]:
+        """Every record, parsed, oldest first; safe against writes meanwhile."""
+        for key in list(self.order):
+            yield self.parse(self.rows[key])
+
+    def total(self, name: str, group: Hashable) -> int:
+        """A running sum."""
+        return self.sums[name].data.get(group, 0)
+
+    def members(self, name: str, group: Hashable) -> Mapping[Any, int]:
+        """The different members of a group, with the number of records of each; not to be changed."""
+        return self.distinct[name].data.get(group, {})
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    # -- writing: first prepare (may refuse), then replace (never does)
+
+    def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None, now: int) -> Record:
+        """Check a new version against the unique keys, and write its bytes.
+
+        `now` is when a record without a version before is created, in ms, as its public part says. Members of the
+        hidden part that have their default are left out.
+        """
+        for name, extract in self.spec.unique.items():
+            value = extract(public, hidden)
+            holder = None if value is None else self.unique[name].get(value)
+            if holder is not None and holder != ident:
+                raise UniqueViolation(self.spec, name, value, holder)
+        key, version = (place(now, ident), 1) if before is None else (before.record.key, before.record.version + 1)
+        usual = self._defaults
+        if usual:
+            hidden = {name: value for name, value in hidden.items() if name not in usual or value != usual[name]}
+        return Record(ident, key, version, encoded(public), encoded(hidden))
+
+    def replace(self, before: Row | None, after: Row | None) -> None:
+        """Replace a version by the next one: a record without one before is new, one without one after is deleted."""
+        row = after or before
+        assert row is not None
+        ident, key = row.record.id, row.record.key
+        self.lists.clear()
+        if self.spec.ring is not None:
+            self.size += (0 if after is None else after.record.size) - (0 if before is None else before.record.size)
+        if after is None:
+            del self.rows[key], self.keys[ident]
+            remove(self.order, key)
+        else:
+            if key not in self.rows:
+                insert(self.order, key)
+            self.rows[key], self.keys[ident] = after.record, key
+        for name, extract in self.spec.unique.items():
+            owners = self.unique[name]
+            old_value = None if before is None else extract(before.public, before.hidden)
+            if owners.get(old_value) == ident:  # else another record has taken it in the same step
+                del owners[old_value]
+            value = None if after is None else extract(after.public, after.hidden)
+            if value is not None:
+                owners[value] = ident
+        old, new = self.derive(before), self.derive(after)
+        for name, part in self._derived:
+            was, now = old.get(name), new.get(name)
+            if was == now:
+                continue
+            if was is not None:
+                part.remove(key, was)
+            if now is not None:
+                part.add(key, now)
+
+    def derive(self, row: Row | None) -> Mapping[str, Any]:
+        """The members of a record and what the spec derives of it, by name; none without a record."""
+        if row is None:
+            return NONE
+        members = {**row.hidden, **row.public}
+        for pair, first, second in self._pairs:
+            members[pair] = members.get(first), members.get(second)
+        members |= self.spec.derived(row.public, row.hidden)
+        return members
+
+    def copy(self) -> Table:
+        """An independent copy. Records are shared, as they never change."""
+        twin = Table(self.name, self.spec, self.check)
+        twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), self.order.copy()
+        twin.unique = {name: owners.copy() for name, owners in self.unique.items()}
+        for kind in _KINDS:
+            setattr(twin, kind, {name: each.copy() for name, each in getattr(self, kind).items()})
+        twin.size = self.size
+        twin._collect()
+        return twin
+
+    # -- a ring, which drops its oldest records for new ones
+
+    def outgoing(self, coming: Sequence[Record]) -> list[Record]:
+        """The records of a ring that are dropped when new ones come: the oldest, first of those that need not stay.
+
+        Where many can go at once, as when tens of thousands of deliveries are over, the rest goes with the next ones.
+        """
+        ring, going = self.spec.ring, list[Record]()
+        assert ring is not None
+        count, size = len(self.rows) + len(coming), self.size + sum([record.size for record in coming])
+        if count <= ring.rows and size <= ring.size:
+            return going
+        buckets = self.indexes[ring.by].data
+        for stay, most, most_size in ((False, ring.rows, ring.size), (True, ring.most, ring.most_size)):
+            for key in merge(*(keys for value, keys in buckets.items() if (value in ring.kept) == stay)):
+                if len(going) >= len(coming) + MORE_AT_ONCE or (count <= most and size <= most_size):
+                    break
+                going.append(self.rows[key])
+                size -= self.rows[key].size
+                count -= 1
+        return going

@@ -1,0 +1,335 @@
+"""The nine tables of a merchant: what is unique, indexed, summed and searched in each."""
+
+import unicodedata
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache, partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ...core.money import cents
+from ...core.record import Body, UniqueKey
+
+Extract = Callable[[Body, Body], Any]
+"""(public, hidden) -> a value of a unique key; None where a record has none."""
+Derive = Callable[[Body, Body], Body]
+"""(public, hidden) -> what is derived from a record besides its members, by name."""
+Check = Callable[[Body], None]
+"""Raises when a public part does not keep the contract."""
+
+LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
+MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES  # where that many deliveries are still open
+LAST = "~"  # sorts behind every date-time
+NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
+
+
+class UniqueViolation(Exception):
+    """A value of a unique key has a holder already.
+
+    `schema` and `key` are those of the record that was to be stored, `key` None for a digest; `value` is the value.
+    """
+
+    def __init__(self, spec: "TableSpec", name: str, value: Any, holder: str) -> None:
+        place = f"#/components/schemas/{spec.schema}/x-unique"
+        super().__init__(f"{holder} and another {spec.schema} have the same {name} {place}")
+        self.schema, self.key, self.value = spec.schema, spec.keys.get(name), value
+
+
+NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+class Mirror(NamedTuple):
+    """A member that shows part of another table's record as that is now; `reference` is the member with its id."""
+
+    table: str
+    reference: str
+
+
+class Ring(NamedTuple):
+    """A table keeps so many records of so many bytes; the oldest go for new ones. Those whose value in the index `by`
+    is one of `kept` stay, until there are more than `most`, or more than `most_size` bytes, in all.
+    """
+
+    rows: int
+    size: int
+    most: int
+    most_size: int
+    by: str
+    kept: tuple[str, ...]
+
+
+def _nothing(public: Body, hidden: Body) -> Body:
+    return {}
+
+
+class TableSpec(NamedTuple):
+    """One kind of record.
+
+    `schema` names the contract's component that the public part must satisfy. `unique` keys refuse a second holder;
+    `keys` says which of them the contract has.
+    The others name members of a record, or what `derived` makes of one; a record that has None there has no part in it.
+    `indexes` answer equality in the cost of the page alone; of `pairs`, each `a+b` of two of them, both at once.
+    `tags` do so for members with several values.
+    `sorts` are further orders besides the time of creation; one whose name begins with a minus is for that direction.
+    `search` is folded text that `contains` looks in.
+    `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number, or the different
+    members.
+    `defaults` are what members of the hidden part have that a record does not name.
+    `ring` says how many records are kept.
+    `mirrors` are the members that show part of another record as it is now.
+    """
+
+    schema: str
+    created: str = "createdAt"
+    unique: Mapping[str, Extract] = NONE
+    keys: Mapping[str, UniqueKey] = NONE
+    derived: Derive = _nothing
+    indexes: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    sorts: tuple[str, ...] = ()
+    search: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()
+    distinct: tuple[str, ...] = ()
+    defaults: Mapping[str, str | int | None] = NONE
+    mirrors: Mapping[str, Mirror] = NONE
+    live: bool = False
+    ring: Ring | None = None
+
+
+class Layout(NamedTuple):
+    """How every store of a server is laid out.
+
+    `tables` by name, `checks` by schema name; `running` are the states in which a subscription counts as a subscriber.
+    """
+
+    tables: Mapping[str, TableSpec]
+    checks: Mapping[str, Check]
+    running: tuple[str, ...]
+
+
+# -- text that is searched
+
+
+def folded(text: str) -> str:
+    """Text without case and accents, for `contains` filters and unique names."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join([c for c in decomposed if not unicodedata.combining(c)])
+
+
+def unmasked(text: str) -> str:
+    """Documents and telephones without case and the punctuation in which they are written."""
+    return _without_punctuation(folded(text))
+
+
+def _without_punctuation(text: str) -> str:
+    return text.encode().translate(None, b" ()+-./").decode()  # many times as fast as str.translate
+
+
+_folded = lru_cache(maxsize=8192)(folded)  # for names and e-mail addresses: they are short, and recur with each order
+
+
+def finder(wanted: str) -> Callable[[str], bool]:
+    """Whether a record's folded text contains what is wanted; what stands before `NUMBERS_END` contains it unmasked."""
+    words, numbers = folded(wanted), unmasked(wanted)
+    if not numbers or numbers == words:
+        return lambda text: words in text
+    return lambda text: words in text or text.find(numbers, 0, max(text.rfind(NUMBERS_END), 0)) >= 0
+
+
+# -- what is derived from records
+
+
+def _of_customer(public: Body, hidden: Body) -> Body:
+    phones = [f"{p['country_code']}{p.get('area_code', '')}{p['number']}" for p in public["phones"].values()]
+    numbers = unmasked("\0".join((public["document"], *phones)))
+    name = _folded(public["name"])
+    text = f"{numbers}{NUMBERS_END}{_folded(public['email'])}\0{name}"
+    return {"name": name, "search": text, "metadata": _entries(public["metadata"])}
+
+
+def _entries(metadata: Body) -> tuple[tuple[str, str], ...] | None:
+    """The entries of a free map; None without any."""
+    return tuple(metadata.items()) or None
+
+
+def _described(public: Body, hidden: Body) -> Body:
+    # No text that is searched for contains the sign between them, so none runs from the one into the other.
+    text = folded(f"{public['name'] or ''}\0{public.get('description') or ''}")
+    return {"name": _folded(public["name"]), "search": text}
+
+
+def _of_plan(public: Body, hidden: Body) -> Body:
+    return _described(public, hidden) | {"amount": cents(public["amount"])}
+
+
+def _buyer_and_code(public: Body) -> str:
+    customer = public["customer"]
+    numbers = unmasked("\0".join((customer["document"], *customer["phones"].values())))
+    return f"{numbers}{NUMBERS_END}{public['code'].lower()}\0{_folded(customer['email'])}\0{_folded(customer['name'])}"
+
+
+def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hidden: Body) -> Body:
+    project, plan, customer, status = hidden["projectId"], hidden["planId"], hidden["customerId"], public["status"]
+    paid, refunded = hidden["paid_cents"], hidden["refunded_cents"]
+    is_first = not hidden["renewal"]
+    return {
+        "totalAmount": cents(public["totalAmount"]),
+        "search": _buyer_and_code(public),
+        "metadata": _entries(hidden["metadata"]),
+        "gross": (project, paid),
+        "refunded": (project, refunded),
+        "plan_gross": (plan, paid),
+        "plan_refunded": (plan, refunded),
+        "plans": (project, plan),
+        "renewals": None if is_first else (project, status),
+        "customers": None if hidden["copy_only"] else (project, customer),
+        "plan_buyers": (plan, customer) if status in kept else None,
+        "plan_waiting": (plan, customer) if is_first and status in payable else None,
+    }
+
+
+def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Body:
+    project, customer, status = public["projectId"], public["customerId"], public["status"]
+    is_running = status in running
+    # What an active subscription brings in, and how often: few different ones, so their number by kind is counted.
+    terms = cents(public["amount"]), public["interval"], public["interval_count"]
+    return {
+        "next_billing_at": public["next_billing_at"] or LAST,
+        "-next_billing_at": public["next_billing_at"] or "",
+        "subscribers": (project, customer),
+        "active_subscribers": (project, customer) if is_running else None,
+        "plan_subscribers": (public["planId"], customer) if is_running else None,
+        "active_terms": (project, terms) if status == "active" else None,
+    }
+
+
+# -- unique keys
+
+
+def _without_blanks(text: str) -> str:
+    """Text in its composed form, with one blank between words and none around them."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+_IGNORING: Mapping[str, Callable[[str], str]] = MappingProxyType(
+    {"blanks": _without_blanks, "case": str.casefold, "punctuation": _without_punctuation}
+)
+
+
+def extract_of(key: UniqueKey) -> Extract:
+    """What a record has of a unique key; None where it has null."""
+    members, scope = key.members, key.scope
+    folds = [_IGNORING[difference] for difference in key.ignores]
+    if scope is None and not folds and len(members) == 1:
+        return lambda public, hidden: public.get(members[0])
+
+    def extract(public: Body, hidden: Body) -> Any:
+        values: list[Any] = []
+        for member in members:
+            value = public.get(member)
+            if value is None:
+                return None
+            for fold in folds:
+                value = fold(value)
+            values.append(value)
+        if scope is not None:
+            values.append(public.get(scope))
+        return values[0] if len(values) == 1 else tuple(values)
+
+    return extract
+
+
+def table_specs(
+    sets: Mapping[str, Mapping[str, Collection[str]]], unique: Mapping[str, Sequence[UniqueKey]]
+) -> Mapping[str, TableSpec]:
+    """The tables by name; `sets` are the named sets of states of each schema, `unique` its unique keys."""
+    open_deliveries, orders = tuple(sets["WebhookLogEntry"]["open"]), sets["Order"]
+    specs = {
+        "api_keys": TableSpec(
+            "ApiKey",
+            created="created_at",
+            unique={"digest": lambda public, hidden: hidden["digest"]},
+            derived=_described,
+            indexes=("is_active",),
+            sorts=("name",),
+            search=("search",),
+            live=True,
+        ),
+        "customers": TableSpec(
+            "Customer",
+            unique={"document": lambda public, hidden: public["document"]},  # stored without what the key ignores
+            derived=_of_customer,
+            indexes=("email", "type", "document_type", "made_by"),
+            tags=("metadata",),
+            sorts=("name",),
+            search=("name", "search"),
+        ),
+        "projects": TableSpec(
+            "Project",
+            derived=_described,
+            indexes=("status", "visibility"),
+            sorts=("name",),
+            search=("search",),
+            live=True,
+        ),
+        "plans": TableSpec(
+            "Plan",
+            derived=_of_plan,
+            indexes=("projectId", "status", "billing_type"),
+            sorts=("name", "amount"),
+            search=("search",),
+            live=True,
+        ),
+        "products": TableSpec(
+            "Product",
+            derived=_described,
+            indexes=("projectId", "type", "status"),
+            sorts=("name",),
+            search=("search",),
+        ),
+        "orders": TableSpec(
+            "Order",
+            derived=partial(_of_order, orders["payable"], orders["kept"]),
+            indexes=("projectId", "planId", "status", "customerId", "subscriptionId", "document", "paymentMethod"),
+            pairs=("projectId+status", "planId+status"),
+            tags=("metadata",),
+            sorts=("totalAmount", "paid_at"),
+            search=("search",),
+            sums=("gross", "refunded", "plan_gross", "plan_refunded"),
+            distinct=("plans", "renewals", "customers", "plan_buyers", "plan_waiting"),
+            defaults={
+                "subscriptionId": None,
+                "success_url": None,
+                "cancel_url": None,
+                "paid_cents": 0,
+                "refunded_cents": 0,
+                "paid_at": None,
+                "renewal": False,
+                "copy_only": False,
+            },
+        ),
+        "subscriptions": TableSpec(
+            "Subscription",
+            derived=partial(_of_subscription, sets["Subscription"]["running"]),
+            indexes=("projectId", "planId", "status", "customerId"),
+            pairs=("projectId+status", "planId+status", "customerId+planId"),
+            sorts=("next_billing_at", "-next_billing_at"),  # what is billed no more is last in both directions
+            distinct=("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
+            mirrors={"customer": Mirror("customers", "customerId"), "plan": Mirror("plans", "planId")},
+        ),
+        "webhooks": TableSpec("Webhook", indexes=("is_active", "projectId")),
+        "webhook_logs": TableSpec(
+            "WebhookLogEntry",
+            indexes=("webhookId", "projectId", "status", "event_type", "event_id"),
+            pairs=("webhookId+status",),
+            ring=Ring(LOG_ROWS, LOG_BYTES, MOST_LOG_ROWS, MOST_LOG_BYTES, "status", open_deliveries),
+        ),
+    }
+    return {name: _with_keys(spec, unique.get(spec.schema, ())) for name, spec in specs.items()}
+
+
+def _with_keys(spec: TableSpec, keys: Sequence[UniqueKey]) -> TableSpec:
+    public = {key.name: extract_of(key) for key in keys}
+    return spec._replace(unique={**public, **spec.unique}, keys={key.name: key for key in keys})

@@ -1,6 +1,0 @@
-"""Floor 10: says why a request was refused, and finds the nearest request that succeeds.
-
-It sends requests through the layers of `http/` to copies of a sandbox. It may import every room but `console/` and the
-floors above. Begin with `explaining.py`, then `repairs.py`: what refuses an attempt names the repair
-that makes the next one. `mending.py` has the values, `rehearsal.py` the copies.
-"""

@@ -1,5 +1,0 @@
-"""Floor 10: the documentation as pages of the server, `/guide`, and its search.
-
-It reads the Markdown files of the package and the operations of the contract, and may import `contract/` alone. Begin
-with `guide.py`. `console/guide_pages.py` shows what it makes.
-"""

@@ -1,0 +1,221 @@
+"""Credentials: turns an Authorization header into a caller."""
+
+from dataclasses import replace
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+import orjson
+
+from ..contract.document import Operation
+from ..core.clock import iso
+from ..core.problem import Forbidden, Refusal, Unauthenticated, detail
+from ..core.record import Record
+from ..core.text import unmapped
+from ..domain.api_keys import digest
+from ..engine.journal import Trace
+from ..engine.sandbox import Sandbox
+from .request import ADMIN_KEY, Caller, Request
+from .server import Server
+from .tokens import REALM, bad_credentials
+
+_KEYS = ("sk_", "pk_")  # API keys begin so
+_LONGEST_ADDRESS = 45  # characters
+_MAPPED = IPv6Network("::ffff:0:0/96")
+
+
+def no_credentials(why: str = "") -> Unauthenticated:
+    """401 for a request without a bearer credential: a challenge without an error, as RFC 6750 §3.1 demands.
+
+    `why` says what was sent instead.
+    """
+    return Unauthenticated(
+        f"{why}Send a credential: Authorization: Bearer <token or private key>.",
+        advice="GET /_sandbox/credentials shows one.",
+        code="missing_credentials",
+        headers={"WWW-Authenticate": REALM},
+    )
+
+
+def sees_everything(server: Server, request: Request, sandbox: Sandbox, trace: Trace) -> bool:
+    """Whether a request has a credential that may read all records of the sandbox's merchant."""
+    if b"authorization" not in request.headers:
+        return False
+    try:
+        caller = Gate(server).caller(request, sandbox, trace, "bearer")
+    except Refusal:
+        return False
+    scopes = server.document.scopes
+    reads = [scope["name"] for scope in scopes if scope["access"] == "read" and scope["assignable"]]
+    return caller.projects is None and caller.merchant_id == sandbox.store.merchant.id and all(map(caller.may, reads))
+
+
+class Gate:
+    """Checks the credentials of requests. The journal learns whose one is, even if it is refused."""
+
+    def __init__(self, server: Server) -> None:
+        self._server, self._is_lenient = server, server.settings.auth == "lenient"
+
+    def admit(
+        self, operation: Operation, request: Request, sandbox: Sandbox, trace: Trace, token: Caller | None
+    ) -> Caller:
+        """Whom a request is from. Raises Unauthenticated (401) or Forbidden (403).
+
+        Checked in order: present, parses, known, right kind of credential, expired, inactive, address, scopes.
+        `token` is whom a token is for that was verified already, to choose the sandbox.
+        """
+        if token is None or self._is_lenient:
+            caller = trace.caller = self.caller(request, sandbox, trace, operation.scheme)
+        else:
+            caller = self._of_token(token, sandbox, trace)
+        store = sandbox.stores.get(caller.merchant_id)
+        if store is None:
+            raise bad_credentials(
+                "The merchant of the token does not exist in this sandbox, or no longer exists.",
+                advice="POST /_sandbox/tokens creates one with a token.",
+            )
+        if caller.key_id is not None:
+            store.use_key(caller.key_id, iso(sandbox.clock.now))
+        if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
+            scope = min(lacking)
+            raise Forbidden(
+                f"This credential lacks the scope {scope}.",
+                details=[detail("scope", "required", scope, "header")],
+                headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
+            )
+        return caller
+
+    def caller(self, request: Request, sandbox: Sandbox, trace: Trace, scheme: str | None) -> Caller:
+        """Whose credential it is; `scheme` is what the operation asks for."""
+        headers = request.headers
+        header = headers.get(b"authorization")
+        if header is None:
+            raise no_credentials("X-API-Key is not supported. " if b"x-api-key" in headers else "")
+        if header[:9].lower() == b"bearer ey" and not self._is_lenient:
+            return self._of_token(self._server.tokens.verified(header), sandbox, trace)
+        kind, _, text = header.decode("latin-1").strip().partition(" ")
+        text = text.strip()
+        if kind.lower() != "bearer" or not text:
+            wrong = "has nothing after Bearer" if kind.lower() == "bearer" else "does not begin with Bearer"
+            raise no_credentials(f"The Authorization header {wrong}. ")  # not quoted: it may be a secret
+        if text.startswith(_KEYS):
+            return self._of_key(text, scheme, request, sandbox, trace)
+        try:
+            caller = self._server.tokens.verified(b"Bearer " + text.encode("latin-1"))
+            return self._of_token(caller, sandbox, trace)
+        except Unauthenticated:
+            if self._is_lenient:
+                return _seeded_merchant(sandbox)
+            raise
+
+    def _of_token(self, caller: Caller, sandbox: Sandbox, trace: Trace) -> Caller:
+        trace.caller = caller
+        if caller.claims["exp"] <= trace.received / 1000:
+            raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
+        if caller.claims["sandbox"] != sandbox.name:
+            raise bad_credentials(
+                "This token is for another sandbox.", advice="GET /_sandbox/credentials has one for this sandbox."
+            )
+        if caller.claims.get("generation", "") != sandbox.generation:
+            message = "This token has ended: the sandbox was rotated, or deleted and created again."
+            raise bad_credentials(message, advice="GET /_sandbox/credentials has a new one.")
+        return caller
+
+    def _of_key(self, token: str, scheme: str | None, request: Request, sandbox: Sandbox, trace: Trace) -> Caller:
+        is_public = token.startswith("pk_")
+        key = _key_in(sandbox, token)
+        if key is not None:
+            trace.caller = key
+        if is_public and scheme != "publicBearer" and not self._is_lenient:
+            raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
+        if key is not None and scheme == "jwt" and not is_public:
+            raise Forbidden(
+                "API keys are managed with a JWT, never with an API key.",
+                advice="POST /_sandbox/tokens issues one.",
+                code="jwt_required",
+                details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
+            )
+        if key is None and self._is_lenient:
+            return _seeded_merchant(sandbox)
+        if key is None:
+            raise self._unknown(token, sandbox)
+        if key.expires_at is not None and key.expires_at <= iso(sandbox.clock.now):
+            raise bad_credentials("This API key has expired. Use another one.", "api_key_expired")
+        if not key.is_active:
+            raise bad_credentials("This API key is switched off: set its is_active to true.", "api_key_inactive")
+        if key.networks:
+            self._check_address(key, request)
+        return key
+
+    def _unknown(self, token: str, sandbox: Sandbox) -> Unauthenticated:
+        other = self._server.sandboxes.seeded_owner(*_unique(token))
+        if other is None or other == sandbox.name:
+            return bad_credentials("No API key of this sandbox has this value.")
+        return bad_credentials(
+            f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}.",
+            advice="GET /_sandbox/credentials shows its own.",
+        )
+
+    def _check_address(self, caller: Caller, request: Request) -> None:
+        server, headers = self._server, request.headers
+        claimed = headers.get(b"x-sandbox-client-ip")
+        if server.settings.is_public and not server.knows_admin(headers.get(ADMIN_KEY)):
+            claimed = None
+        text = claimed.decode("latin-1") if claimed is not None else request.peer or ""
+        try:
+            address = unmapped(ip_address(text))
+        except ValueError:
+            address = None
+        if address is None or not any(address in network for network in caller.networks):
+            plain = "".join(sign if sign.isprintable() else "?" for sign in text[:_LONGEST_ADDRESS])
+            shown = plain or "an unknown address"
+            raise Forbidden(
+                f"This API key may not be used from {shown} (allowed_ips). To try another address, send it as "
+                f"X-Sandbox-Client-IP{' with the admin key' if server.settings.is_public else ''}.",
+                code="ip_not_allowed",
+                details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
+            )
+
+
+def network_of(text: str) -> IPv4Network | IPv6Network:
+    """A network or a single address, host bits ignored, as IPv4 where it is IPv4 written as IPv6."""
+    network = ip_network(text, strict=False)
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        return IPv4Network((unmapped(network.network_address), network.prefixlen - 96))
+    return network
+
+
+def _seeded_merchant(sandbox: Sandbox) -> Caller:
+    merchant = sandbox.store.merchant
+    return Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
+
+
+@lru_cache(maxsize=4096)  # records never change: a changed key is a new record
+def _key_of(record: Record, merchant_id: str) -> Caller:
+    public, hidden = orjson.loads(record.public), orjson.loads(record.hidden)
+    return Caller(
+        "private_key",
+        hidden["user_id"],
+        merchant_id,
+        frozenset(public["scopes"]),
+        record.id,
+        frozenset(hidden["allowed_projects"]) if hidden["allowed_projects"] else None,
+        tuple(network_of(text) for text in public["allowed_ips"]),
+        public["expires_at"],
+        public["is_active"],
+    )
+
+
+def _unique(token: str) -> tuple[str, str]:
+    """The unique index by which an API key is found, and the value there."""
+    return ("digest", digest(token)) if token.startswith("sk_") else ("public_key", token)
+
+
+def _key_in(sandbox: Sandbox, token: str) -> Caller | None:
+    """The API key of a sandbox with this private or public half. The caller of a public half has no scopes."""
+    unique, value = _unique(token)
+    for store in sandbox.stores.values():
+        record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
+        if record is not None:
+            key = _key_of(record, store.merchant.id)
+            return key if unique == "digest" else replace(key, kind="public_key", scopes=frozenset())
+    return None

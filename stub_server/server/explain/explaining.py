@@ -1,0 +1,247 @@
+"""Explains a refusal: what the contract, the rule or the state says, and the nearest request that would succeed now."""
+
+import asyncio
+import logging
+import re
+from typing import Any
+
+import orjson
+
+from ...contract.document import Document, Operation
+from ...contract.secrets import LEFT_OUT
+from ...contract.source import Json, escaped
+from ...core.problem import Refusal
+from ...core.record import Body, object_in
+from ...engine.journal import Trace
+from ...engine.sandbox import DEFAULT, Sandbox
+from ...engine.tables.memory import Merchant
+from ..curl import command
+from ..layers.inside import Question
+from ..request import CONTROL
+from ..server import READY_FOR, Server
+from .attempt import BEFORE, TABLES, Situation, changed
+from .mending import ABSENT, Mender
+from .rehearsal import Rehearsal
+from .repairs import example_of, nearest
+from .states import state_behind
+
+AUTH, CONTRACT, REFERENCE, RULE, FAULT = "auth", "contract", "reference", "rule", "fault"
+"""The kinds of refusals. `x-rules` of the contract's `ErrorCode` has kind and rule of each code."""
+
+_KEPT_HEADERS = ("content-type", "idempotency-key")
+_DROPPED_HEADERS = {
+    "prefer": "It asks the sandbox to fail.",
+    "x-sandbox-simulate": "It asks the sandbox to fail.",
+    "x-sandbox-delay": "It asks the sandbox to wait.",
+    "x-sandbox-as-of": "It asks for an earlier state.",
+    "webhook-id": "It marks the request as a webhook delivery.",
+    "host": "It names another machine.",
+}
+"""Headers that the nearest request leaves out, and why."""
+_NOT_THIS_SERVER = ("host_not_allowed", "delivery_not_allowed")
+_NO_SANDBOX = (*_NOT_THIS_SERVER, "sandbox_not_found")
+"""Codes of requests that are refused before a sandbox is chosen: the journal of `default` has them."""
+_SETTINGS = {
+    "unknown_field": "An overlay (--overlay) adds a field; --unknown-fields ignore drops those that are unknown.",
+    "invalid_document": "With --check-digits off, or check_digits of the sandbox's settings, any digits are accepted.",
+}
+"""By the code of a violation, which settings would accept the request. Answers name none: clients cannot set them."""
+_UNKNOWN = {"kind": RULE, "text": "The message says what is asked for.", "has_nearest": False}
+_LONGEST_EXCERPT = 600  # characters
+_MEMBER = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
+_PARTS = {
+    **dict.fromkeys(("missing_credentials", "invalid_token", "token_expired", "jwt_required"), "security"),
+    **dict.fromkeys(("insufficient_scope", "scope_escalation"), "x-scopes"),
+    **dict.fromkeys(("unsupported_media_type", "malformed_json"), "requestBody"),
+}
+"""By error code, the part of an operation that is not followed."""
+log = logging.getLogger("stub_server")
+
+
+class Explainer:
+    """One per server. It makes one explanation at a time; other requests are served in between."""
+
+    def __init__(self, mender: Mender, rehearsal: Rehearsal) -> None:
+        self._mender, self._rehearsal, self._turn = mender, rehearsal, asyncio.Lock()
+        self._rules = mender.document.schema("ErrorCode").get("x-rules", {})
+
+    async def explain(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body | None:
+        """The explanation of a refusal in the journal; None for a request that was accepted.
+
+        Of a request to the control surface it has the rule alone.
+        """
+        if trace.status < 400:
+            return None
+        async with self._turn:
+            found = await self._explained(server, sandbox, trace)
+        await asyncio.sleep(0)  # to show a large body takes a turn of its own
+        return found
+
+    async def _explained(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body:
+        code, answer = trace.code or "", object_in(trace.answer or b"")
+        rule = self._rules.get(code, _UNKNOWN)
+        refusal = Refusal(str(answer.get("message", "")), code=code, details=answer.get("details", ()))
+        situation = self._situation(server, sandbox, trace, refusal)
+        operations = situation.operations
+        method = {"HEAD": "GET"}.get(trace.method, trace.method)
+        operation = operations.get(method) or next(iter(operations.values()), None)
+        _fill_unknown_body(situation, trace, keeps_bodies=sandbox.journal.keeps_bodies)
+        state = state_behind(situation, code) if operation else None
+        is_found = False
+        if _may_be_repaired(trace, rule) and not sandbox.is_broken:
+            try:
+                is_found = await nearest(situation)
+            except Exception:  # the rest of the explanation is shown all the same
+                log.exception("defect while looking for the nearest of a %s of sandbox %s", code, sandbox.name)
+            if not is_found and state is None and operation is not None:
+                state = state_behind(situation, situation.refusal.code)
+        kind = _kind(rule["kind"], trace, is_same=is_found and not situation.changes)
+        is_about = operation is not None and kind != FAULT
+        summary = refusal.message or f"The request was refused with {code}. {rule['text']}"
+        settings = [] if _path_of(trace).startswith(CONTROL) else [detail["code"] for detail in refusal.details]
+        return {
+            "summary": " ".join([summary, *(text for name, text in _SETTINGS.items() if name in settings)]),
+            "kind": kind,
+            "contract": _place(situation.document, operation, refusal) if operation and is_about else None,
+            "rule": None if kind == CONTRACT else {"name": code, "text": rule["text"]},
+            "state": state if is_about else None,
+            "nearest": _shown(server, sandbox, trace, situation, kind) if is_found else None,
+        }
+
+    def _situation(self, server: Server, sandbox: Sandbox, trace: Trace, refusal: Refusal) -> Situation:
+        """The request as it was sent, with the ready token of the caller's merchant, in a copy of the sandbox."""
+        merchant = _merchant(sandbox, trace, self._mender.document)
+        token = server.tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
+        headers = {name: value for name, value in trace.headers if name in _KEPT_HEADERS}
+        headers["authorization"] = f"Bearer {token}"
+        body = b"" if trace.body is None or trace.body == LEFT_OUT else trace.body
+        question = Question(trace.method, _path_of(trace), trace.query.decode("latin-1"), headers, body)
+        copy = self._rehearsal.copy_of(sandbox)
+        return Situation(self._mender, self._rehearsal, copy, merchant.id, question, refusal, self._rules)
+
+
+def _path_of(trace: Trace) -> str:
+    """The path without the prefix, which a request still has that was refused before a sandbox was chosen."""
+    has_prefix = trace.code in _NO_SANDBOX and trace.path.startswith("/s/")
+    return "/" + trace.path[3:].partition("/")[2] if has_prefix else trace.path
+
+
+def _merchant(sandbox: Sandbox, trace: Trace, document: Document) -> Merchant:
+    """The merchant of the caller; of one that a fault has kept unknown, that of the record in the path."""
+    if trace.caller is not None and trace.caller.merchant_id in sandbox.stores:
+        return sandbox.stores[trace.caller.merchant_id].merchant
+    for name, ident in document.routed(_path_of(trace))[1].items():
+        for store in sandbox.stores.values():
+            if name in TABLES and store.tables[TABLES[name]].find(ident.lower()) is not None:
+                return store.merchant
+    return sandbox.store.merchant
+
+
+def _fill_unknown_body(situation: Situation, trace: Trace, *, keeps_bodies: bool) -> None:
+    """Put the contract's example in the place of a body that the journal has not kept."""
+    headers = dict(trace.headers)
+    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    is_unknown = not keeps_bodies or trace.body == LEFT_OUT or (trace.body is None and has_body)
+    operation = situation.operations.get(trace.method)
+    if is_unknown and operation is not None:
+        example = example_of(operation, situation.document)
+        if example is not ABSENT:
+            why = "The journal has no body of this request. This is the contract's example."
+            situation.set_body(example, why)
+
+
+def _may_be_repaired(trace: Trace, rule: Json) -> bool:
+    """Whether a nearest request is looked for: one to the API, whose target is stored whole."""
+    is_cut = trace.path.endswith("…") or trace.query.endswith("…".encode())
+    if is_cut or _path_of(trace).startswith(CONTROL):
+        return False
+    return bool(rule.get("has_nearest", True) or trace.simulated)
+
+
+def _kind(usual: str, trace: Trace, *, is_same: bool) -> str:
+    """The kind of a refusal. A failure that a fault rule or a header caused is a fault, whatever its code is.
+
+    A record that the ready token finds and an API key did not is hidden from that key.
+    """
+    labels, caller = (trace.simulated or "").split(", "), trace.caller
+    if is_same and trace.code == "not_found" and caller is not None and caller.kind == "private_key":
+        return AUTH
+    is_asked_for = "prefer" in labels or "simulate" in labels
+    if is_asked_for or (is_same and any(label.startswith("fault:") for label in labels)):
+        return FAULT
+    return AUTH if trace.status == 401 else usual
+
+
+def _shown(server: Server, sandbox: Sandbox, trace: Trace, s: Situation, kind: str) -> Body | None:
+    """The changes and the commands of the nearest request; None where a shell cannot take one of them."""
+    base = server.settings.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
+    has_key = server.admin_key is not None
+    commands = []
+    for call in (*s.before, s.question):
+        text = command(call.method, call.path, call.query, call.headers, call.body, base, has_admin_key=has_key)
+        if text is None:
+            return None
+        commands.append(text)
+    changes = [*_first_changes(trace, kind, base), *s.changes.values()]
+    return {"changes": sorted(changes, key=lambda change: change["where"] != BEFORE), "curl": " &&\n".join(commands)}
+
+
+def _first_changes(trace: Trace, kind: str, base: str) -> list[Body]:
+    """What every nearest request has differently: the credential, this sandbox, and no header that makes it fail."""
+    changes = []
+    if kind == AUTH and trace.code not in _NOT_THIS_SERVER:
+        caller = trace.caller
+        sender = None if caller is None else f"{caller.kind} {caller.key_id or caller.subject}"
+        ready = "Bearer <the ready token>"
+        changes.append(changed("header.Authorization", sender, ready, "It is valid and has every scope."))
+    path = _path_of(trace)
+    if trace.code == "sandbox_not_found" or path != trace.path:
+        changes.append(changed("path", trace.path, base + path, "The request reached no sandbox. This one exists."))
+    sent = dict(trace.headers)
+    for header, why in _DROPPED_HEADERS.items():
+        if header in sent and (header != "host" or trace.code == "host_not_allowed"):
+            changes.append(changed(f"header.{header.title()}", sent[header], None, why))
+    return changes
+
+
+# -- what a refusal is about: the place in the contract
+
+
+def _place(document: Document, operation: Operation, refusal: Refusal) -> Body | None:
+    """The pointer and excerpt that a refusal of the contract or of the credential is about; None without one."""
+    base = f"#/paths/{escaped(operation.path)}/{operation.method.lower()}"
+    part = _PARTS.get(refusal.code)
+    if part is not None:
+        return _excerpt(f"{base}/{part}", operation.raw.get(part, document.raw.get(part, [])))
+    if not refusal.details:
+        return None
+    field, place = refusal.details[0]["field"], refusal.details[0].get("in")
+    if place == "body":
+        return None if operation.body is None else _in_body(document, operation.body, base, field)
+    for parameter in operation.parameters:
+        if parameter.name.lower() == field.lower():
+            return _excerpt("/".join(("#", *map(escaped, parameter.at), "schema")), parameter.schema)
+    return None
+
+
+def _in_body(document: Document, schema: Json, base: str, field: str) -> Body | None:
+    """The schema of a member of the body; of a member that it does not name, the object's."""
+    pointer, node = f"{base}/requestBody/content/application~1json/schema", schema
+    for index, name in () if field == "body" else _MEMBER.findall(field):
+        pointer, node = node.get("$ref", pointer), document.resolve(node)
+        if index and "items" in node:
+            pointer, node = f"{pointer}/items", node["items"]
+        elif name in node.get("properties", {}):
+            pointer, node = f"{pointer}/properties/{escaped(name)}", node["properties"][name]
+        else:
+            break
+    return _excerpt(node.get("$ref", pointer), document.resolve(node))
+
+
+def _excerpt(pointer: str, node: Any) -> Body:
+    if isinstance(node, dict):
+        node = {name: value for name, value in node.items() if not name.startswith("x-basis")}
+        if "properties" in node:
+            node["properties"] = list(node["properties"])
+    text = orjson.dumps(node, option=orjson.OPT_NON_STR_KEYS).decode()
+    return {"pointer": pointer, "excerpt": text if len(text) <= _LONGEST_EXCERPT else text[:_LONGEST_EXCERPT] + "…"}

@@ -1,0 +1,190 @@
+"""Mends a request at the places where it violates the contract, and leaves the rest as it was sent."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+import orjson
+
+from ...contract.document import Document
+from ...contract.schema import Schemas, Validator
+from ...contract.source import Json
+from ...core.problem import Detail
+from ...core.text import nearest
+from ...domain.documents import cnpj_with_check_digits, cpf_with_check_digits, normalise
+
+ABSENT = object()
+"""No value, as JSON's null is one."""
+NO = ("false", "0", "no")
+_LONGEST = 100_000  # characters of a text that are looked at
+_UNSENDABLE = re.compile("[\0\ud800-\udfff]")
+_STEP = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
+_SAMPLES = ("A", "BR", "11", "987654321", "55", "x-header", "value", "1")
+_EMPTY: dict[str, Any] = {"object": {}, "array": []}
+_OF_FORMAT = {
+    "email": "marina@example.com",
+    "uri": "https://example.com/",
+    "uuid": "0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55",
+    "document": "52998224725",
+    "ip-network": "203.0.113.0/24",
+    "date": "2026-11-20",
+}
+
+
+class Mender:
+    """Mends by the schemas of one contract. One per server."""
+
+    def __init__(self, document: Document, schemas: Schemas) -> None:
+        self.document, self.resolve, self._schemas = document, document.resolve, schemas
+        self._compiled: dict[bytes, Validator] = {}
+
+    def accepts(self, schema: Json, value: Any) -> bool:
+        key = orjson.dumps(schema, option=orjson.OPT_NON_STR_KEYS)
+        if key not in self._compiled:
+            self._compiled[key] = self._schemas.compile(schema, request=True)
+        return self._compiled[key].is_valid(value)
+
+    def value(self, schema: Json, value: Any, now: str, example: Any = ABSENT) -> Any:
+        """The nearest value that a schema accepts, ABSENT if none was found.
+
+        `now` is a date-time that may be used, `example` what the contract shows in this place.
+        """
+        chosen = self.resolve((schema.get("oneOf") or [schema])[0])
+        likely = () if value is ABSENT else like(chosen, value, now)
+        shown = () if example is ABSENT else (example,)
+        for candidate in (*likely, *shown, *samples(chosen, now)):
+            if candidate != value and self.accepts(schema, candidate):
+                return candidate
+        return ABSENT
+
+    def mend(self, schema: Json, body: Any, entry: Detail, now: str, example: Any) -> Iterator[tuple[str, Any, Any]]:
+        """Replace or remove the value at the place of a violation; yields fields with their values before and after."""
+        place = steps(entry["field"])
+        *above, last = place
+        holder = _at(body, above)
+        is_open = isinstance(holder, dict | list)
+        if not is_open:
+            return
+        value = _at(holder, [last])
+        if entry["code"] == "unknown_field":
+            members = self.document.schema_at(schema, above).get("properties", {})
+            similar = nearest(str(last), [name for name in members if name not in holder])
+            del holder[last]
+            yield entry["field"], value, ABSENT
+            if similar is not None:
+                holder[similar] = value
+                yield entry["field"].removesuffix(str(last)) + similar, ABSENT, value
+            return
+        wanted = self.document.schema_at(schema, place)
+        if entry["code"] == "invalid_document":
+            wanted = {**wanted, "format": "document"}
+        better = self.value(wanted, value, now, _at(example, place))
+        if better is not ABSENT:
+            holder[last] = deepcopy(better)
+        elif value is not ABSENT:
+            del holder[last]
+        yield entry["field"], value, better
+
+
+def steps(field: str) -> list[str | int]:
+    """`items[0].amount` -> `["items", 0, "amount"]`."""
+    return [int(index) if index else name for index, name in _STEP.findall(field)]
+
+
+def _at(value: Any, path: Sequence[str | int]) -> Any:
+    """The part of a value at a place; ABSENT where it has none."""
+    for step in path:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return ABSENT
+    return value
+
+
+# -- values of one text, number or truth value that a schema accepts
+
+
+def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
+    """Candidates for a schema's type, made from a value. The schema itself decides which of them it accepts."""
+    kind = schema.get("type")
+    if options := {str(option): option for option in schema.get("enum") or () if option is not None}:
+        similar = nearest(str(value)[:64], list(options))
+        if similar is not None:
+            yield options[similar]
+    elif kind == "boolean":
+        yield str(value).strip().lower() not in NO
+    elif kind in ("integer", "number"):
+        yield from _numbers(schema, str(value))
+    elif kind == "string" and not isinstance(value, bool | dict | list | None):
+        yield from _texts(schema, str(value)[:_LONGEST], now)
+    elif kind == "array" and isinstance(value, list):
+        yield [item for number, item in enumerate(value) if item not in value[:number]][: schema.get("maxItems")]
+    elif kind == "array":
+        yield [value]
+    elif kind == "object" and isinstance(value, dict):
+        yield dict(islice(value.items(), schema.get("maxProperties")))
+
+
+def samples(schema: Json, now: str) -> Iterator[Any]:
+    """Candidates that are made from the schema alone: its example, its default, and what its limits suggest."""
+    yield from (schema[name] for name in ("example", "default") if name in schema)
+    yield from schema.get("enum") or ()
+    kind = schema.get("type")
+    if schema.get("format") == "date-time":
+        yield now
+    if schema.get("format") in _OF_FORMAT:
+        yield _OF_FORMAT[schema["format"]]
+    if kind == "string":
+        yield from _SAMPLES
+        yield "x" * schema.get("minLength", 1)
+    elif kind in ("integer", "number"):
+        yield from _numbers(schema, "1")
+    elif kind == "boolean":
+        yield True
+    elif kind in _EMPTY:
+        yield _EMPTY[kind]
+
+
+def _numbers(schema: Json, text: str) -> Iterator[int | float]:
+    """The number of a text such as `49.90`, `49,90` or `R$ 1.249,90` within the limits, and the limits."""
+    text = text.replace("R$", "").strip()[:40]
+    if "," in text:
+        text = text.replace(".", "").replace(",", ".")
+    with suppress(ValueError):
+        number = round(float(text), 2)
+        fit = min(max(number, schema.get("minimum", number)), schema.get("maximum", number))
+        if math.isfinite(fit):
+            yield int(fit) if schema["type"] == "integer" or fit == int(fit) else fit
+    yield from (schema[name] for name in ("minimum", "maximum") if name in schema)
+    yield 1
+
+
+def _texts(schema: Json, text: str, now: str) -> Iterator[str]:
+    plain = _UNSENDABLE.sub("", text).strip()
+    yield from _formatted(schema.get("format"), plain, now)
+    for candidate in (plain, plain.upper(), plain.lower(), re.sub(r"[^0-9]", "", plain)):
+        if cut := candidate[: schema.get("maxLength", _LONGEST)]:
+            yield cut.ljust(schema.get("minLength", 0), cut[-1])
+
+
+def _formatted(kind: str | None, text: str, now: str) -> Iterator[str]:
+    if kind == "document":
+        digits = normalise(text)
+        with suppress(ValueError):
+            if len(digits) in (11, 14):
+                make = cpf_with_check_digits if len(digits) == 11 else cnpj_with_check_digits
+                yield make(digits[:-2])
+    elif kind == "date-time":
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(text)
+            yield moment.replace(tzinfo=moment.tzinfo or UTC).isoformat().replace("+00:00", "Z")
+        yield now
+    elif kind == "uri":
+        yield "https://" + text.rpartition("://")[2]
+    elif kind == "email":
+        yield f"{text.partition('@')[0]}@example.com"

@@ -1,0 +1,80 @@
+"""Runs requests through the API in a copy of a sandbox: no journal, no rate limit, and nothing leaves the server."""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, MutableMapping
+from functools import cached_property
+from typing import Any
+
+from ...core.problem import Refusal
+from ...engine.bounded import Budget, Log
+from ...engine.fault_rules import Faults
+from ...engine.sandbox import Sandbox
+from ...engine.scheduler import do_due_at_once
+from ...webhooks.courier import Courier
+from ...webhooks.sender import Sender, unanswered
+from ..layers.answers import Answer
+from ..layers.context import request_of
+from ..layers.inside import Question, scope_of
+from ..layers.routing import Application, Routing
+from ..layers.way import REQUEST, begin
+from ..server import Server
+from ..target import Target
+
+_PEER = ("127.0.0.1", 0)
+
+
+class Rehearsal:
+    """One per server."""
+
+    def __init__(self, app: Callable[[], Application]) -> None:
+        """`app` returns the application; it is complete when the first request has come."""
+        self._app = app
+
+    @cached_property
+    def server(self) -> Server:
+        return silent(self._app().server)
+
+    @cached_property
+    def routing(self) -> Routing:
+        return next(layer for layer in self._app().middleware_stack or () if isinstance(layer, Routing))
+
+    def copy_of(self, sandbox: Sandbox) -> Sandbox:
+        """A copy of a sandbox for rehearsals: it keeps no steps, and has no fault rules."""
+        twin = sandbox.fork(sandbox.name)
+        twin.log = Log(0, Budget())
+        twin.log.number = sandbox.log.number
+        twin.faults = Faults(sandbox.seed)
+        return twin
+
+    async def ask(self, copy: Sandbox, asked: Question) -> Refusal | None:
+        """Why a copy of a sandbox refuses a request, after the jobs that are due in it; None if it accepts it.
+
+        Others are served between two answers.
+        """
+
+        async def receive() -> MutableMapping[str, Any]:
+            return {"type": "http.request", "body": asked.body, "more_body": False}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            """Nothing is sent: the answer is returned."""
+
+        await asyncio.sleep(0)
+        scope = scope_of("", asked, _PEER)
+        scope[REQUEST] = request_of(scope)
+        begin(scope, Target(self.server.sandboxes, copy, asked.path))
+        try:
+            do_due_at_once(copy)
+            answer: Answer = await self.routing(scope, receive, send)
+        except Refusal as refusal:
+            return refusal
+        except Exception as defect:  # which the request itself has already logged
+            return Refusal(str(defect))
+        await answer.abandon()
+        return None if 200 <= answer.status < 300 else Refusal(f"{answer.status}")
+
+
+def silent(server: Server) -> Server:
+    """The same server, from which nothing is sent."""
+    mute = Sender(local=False, answer=unanswered)
+    return dataclasses.replace(server, courier=Courier(mute, mute))

@@ -1,0 +1,227 @@
+"""What is expected of the requests to a sandbox: which ones, how often, the nearest ones, and likely slips."""
+
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from http import HTTPMethod
+from itertools import islice, product
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import orjson
+
+from ...contract.document import Document
+from ...contract.formats import range_end_ms
+from ...contract.source import nodes
+from ...core.problem import Invalid, detail
+from ...core.record import Body, has_more_values
+from ...core.text import glob, nearest
+from ...engine.journal import Trace
+from ..request import CONTROL
+from .entries import body_of, has_status, joined, plain
+
+NEAREST = 3
+MOST_DIFFERENCES = 20  # of one request
+MOST_IDS = 100  # of requests that match
+MOST_VALUES = 1_000  # that are expected of a request, with those in its bodies
+LONGEST_GLOB = 200  # characters
+_SHOWN = 500  # characters of a value
+_AWAY = 100  # how much farther a request to another target is than one that differs in a value
+
+Difference = tuple[str, Any, Any]
+_ABSENT: Final = object()  # no value, as JSON's null is one
+_METHODS = tuple(method.value for method in HTTPMethod)
+_LONGEST_NAME = 100  # characters of what was asked for
+_PARAMETER = re.compile(r"\{[^{}]*\}")
+_PATHS = ("$.", "$[")  # how a name of a member begins that was intended as a path
+
+
+class Expectation:
+    """The body of a verification. Objects match as subsets; texts are globs with `*` and `?`."""
+
+    def __init__(self, body: Body, documents: Mapping[str, Document]) -> None:
+        """`body` as the contract has it; `documents` are the contracts by the base of their paths.
+
+        Raises Invalid for a body that takes too long to compare with every request.
+        """
+        _check_size(body)
+        self._documents, self._asked = documents, body.get("request", {})
+        self._request, self._response = dict(self._asked), body.get("response", {})
+        if "method" in self._request:
+            self._request["method"] = self._request["method"].upper()
+        self._times: Mapping[str, int] = body.get("times", {"at_least": 1})
+        self._since = range_end_ms(body["since"]) if "since" in body else None
+        named = [base for base, document in documents.items() if self._names_one(document.operations)]
+        self._looks_at_control = named == [CONTROL] or self._request.get("path", "").startswith(CONTROL)
+
+    def judged(self, journal: Iterable[Trace]) -> Generator[None, None, Body]:
+        """The report about requests, newest first; others may be served where it yields."""
+        matched: list[str] = []
+        misses: list[tuple[int, int, str, list[Difference]]] = []
+        for age, trace in enumerate(journal):
+            yield
+            if self._since is not None and trace.at < self._since:
+                continue
+            if trace.path.startswith(CONTROL) and not self._looks_at_control:
+                continue
+            found = list(self._target(trace))
+            weight = _AWAY * len(found)
+            if not found:  # else it went to another target, and the rest is not compared
+                found = list(islice(self._rest(trace), MOST_DIFFERENCES))
+                weight = len(found)
+            if found:
+                misses.append((weight, age, trace.id, found))
+                misses = sorted(misses, key=lambda miss: miss[:2])[:NEAREST]
+            else:
+                matched.append(trace.id)
+        ((name, number),), count = self._times.items(), len(matched)
+        ok = {"exactly": count == number, "at_least": count >= number, "at_most": count <= number}[name]
+        return {
+            "ok": ok,
+            "code": None if ok else "verification_failed",
+            "matched": count,
+            "expected": dict(self._times),
+            "requests": matched[:MOST_IDS],
+            "nearest": [] if ok else [{"id": ident, "differences": _shown(found)} for _, _, ident, found in misses],
+        }
+
+    def _target(self, trace: Trace) -> Iterator[Difference]:
+        for name, actual in (("operationId", trace.operation), ("method", trace.method), ("path", trace.path)):
+            if name in self._request and (actual is None or not glob(self._request[name], actual)):
+                yield f"request.{name}", self._request[name], _or_absent(actual)
+
+    def _rest(self, trace: Trace) -> Iterator[Difference]:
+        request, response = self._request, self._response
+        if "status" in response and not has_status(str(response["status"]), trace.status):
+            yield "response.status", response["status"], _or_absent(trace.status or None)
+        if "code" in response and not (trace.code is not None and glob(response["code"], trace.code)):
+            yield "response.code", response["code"], _or_absent(trace.code)
+        if "query" in request:
+            query = dict(parse_qsl(trace.query.decode("latin-1"), keep_blank_values=True, errors="replace"))
+            yield from differences(request["query"], query, "request.query")
+        if "header" in request:
+            wanted = {name.lower(): value for name, value in request["header"].items()}
+            yield from differences(wanted, joined(trace.headers), "request.header")
+        if "body" in request:
+            yield from _of_body(request["body"], trace.body, "request.body")
+        if "body" in response:
+            yield from _of_body(response["body"], trace.answer, "response.body")
+
+    def _names_one(self, operations: Iterable[str]) -> bool:
+        return any(glob(self._request.get("operationId", ""), name) for name in operations)
+
+    def unknown(self) -> Iterator[str]:
+        """Messages about an operation or a method that does not exist, which no request could match."""
+        names = [name for document in self._documents.values() for name in document.operations]
+        if "operationId" in self._request and not self._names_one(names):
+            yield _unknown(self._asked["operationId"], "operation", names)
+        if "method" in self._request and not any(glob(self._request["method"], known) for known in _METHODS):
+            yield _unknown(self._asked["method"], "method of HTTP", _METHODS)
+
+    def warnings(self) -> Iterator[str]:
+        """Codes of warnings, where nothing matched."""
+        request, code = self._request, self._response.get("code")
+        every = self._documents.items()
+        known = [(base + operation.path, operation) for base, each in every for operation in each.operations.values()]
+        if "path" in request:
+            known = [(path, operation) for path, operation in known if _may_be(request["path"], path)]
+            if not known:
+                yield "unknown_path"
+        if "method" in request and known:
+            methods = {"OPTIONS", *(operation.method for _, operation in known)}  # every path answers that one
+            if "GET" in methods:
+                methods.add("HEAD")
+            if not any(glob(request["method"], method) for method in methods):
+                yield "unknown_method"
+        codes = [
+            known
+            for _, each in every
+            for known in each.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())
+        ]
+        if code is not None and not any(glob(code, known) for known in codes):
+            yield "unknown_code"
+        bodies = (request.get("body"), self._response.get("body"))
+        if any(name.startswith(_PATHS) for body in bodies if isinstance(body, dict) for name in body):
+            yield "path_as_name"
+
+
+def _check_size(body: Body) -> None:
+    if has_more_values(body, MOST_VALUES):
+        raise _too_much(f"At most {MOST_VALUES} values can be expected.")
+    for _, node in nodes(body):
+        for value in node.values() if isinstance(node, dict) else node:
+            if isinstance(value, str) and len(value) > LONGEST_GLOB and ("*" in value or "?" in value):
+                raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
+
+
+def _too_much(message: str) -> Invalid:
+    return Invalid(message, details=[detail("request", "max", message)])
+
+
+def _or_absent(value: Any) -> Any:
+    return _ABSENT if value is None else value
+
+
+def _of_body(expected: Any, body: bytes | None, where: str) -> Iterator[Difference]:
+    """The differences of a whole body. Null matches an absent body."""
+    if expected is not None and not body:
+        yield where, expected, _ABSENT
+    else:
+        yield from differences(expected, body_of(body), where)
+
+
+def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference]:
+    """The differences of a value from the expected one."""
+    if isinstance(expected, dict):
+        if not isinstance(actual, dict):
+            yield where, expected, actual
+            return
+        for name, wanted in expected.items():
+            if name in actual:
+                yield from differences(wanted, actual[name], f"{where}.{name}")
+            else:
+                yield f"{where}.{name}", wanted, _ABSENT
+    elif isinstance(expected, list):
+        if not isinstance(actual, list) or len(actual) != len(expected):
+            yield where, expected, actual
+            return
+        for number, (wanted, found) in enumerate(zip(expected, actual, strict=True)):
+            yield from differences(wanted, found, f"{where}[{number}]")
+    elif not _equal(expected, actual):
+        yield where, expected, actual
+
+
+def _equal(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, str):
+        return isinstance(actual, str) and glob(expected, actual)
+    if isinstance(expected, bool) or isinstance(actual, bool):
+        return expected is actual
+    return bool(expected == actual)
+
+
+def _shown(found: Iterable[Difference]) -> list[Body]:
+    return [
+        {"where": plain(where[:_SHOWN]), "expected": _cut(expected)}
+        | ({} if actual is _ABSENT else {"actual": _cut(actual)})
+        for where, expected, actual in found
+    ]
+
+
+def _cut(value: Any) -> Any:
+    """A value, or the beginning of its text where it is long."""
+    text = orjson.dumps(plain(value) if isinstance(value, str) else value).decode()
+    return orjson.loads(text) if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _unknown(asked: str, what: str, known: Sequence[str]) -> str:
+    similar = nearest(asked, known)
+    return plain(f"There is no {what} {asked[:_LONGEST_NAME]}." + (f" Did you mean {similar}?" if similar else ""))
+
+
+def _may_be(asked: str, template: str) -> bool:
+    """Whether a glob may match a path of a template, in which a segment of the glob may be an id."""
+    if asked.count("/") > template.count("/"):
+        return False
+    first, *rest = _PARAMETER.split(template)
+    ids = {segment.replace("*", "").replace("?", "x") or "x" for segment in asked.split("/")}
+    paths = (first + "".join(map(str.__add__, chosen, rest)) for chosen in product(ids, repeat=len(rest)))
+    return any(glob(asked, path) for path in paths)

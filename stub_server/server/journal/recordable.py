@@ -1,0 +1,126 @@
+"""Which requests of the journal a recording contains, from which step on, and each as a line of it."""
+
+from collections.abc import Iterable
+from urllib.parse import unquote
+
+from ...contract.secrets import LEFT_OUT
+from ...core.record import Body, object_in
+from ...engine.history import not_stored
+from ...engine.journal import LONGEST, Trace
+from ...engine.sandbox import Sandbox
+from .entries import caller_of, plain
+
+_REPLACING = ("resetSandbox", "importSandbox")
+"""They replace the sandbox: its log has nothing before them."""
+_METHOD = 100  # characters
+
+
+def named(trace: Trace) -> str:
+    """What the path of a request names in `/_sandbox/<kind>/<name>/…`."""
+    return unquote(trace.path.split("/")[3]) if trace.path.count("/") > 2 else ""
+
+
+def answered(trace: Trace, member: str) -> Body:
+    """A member of the answer to a request; empty where it is no object."""
+    found = object_in(trace.answer).get(member)
+    return found if isinstance(found, dict) else {}
+
+
+def recording_start(requests: Iterable[Trace]) -> int:
+    """How many requests, in the order in which they acted, must be left out for the others to be sent again.
+
+    A snapshot that is restored must have been taken by one of those others, and a request that a rewind names be one.
+    """
+    begun = 0
+    snapshots: set[str] = set()
+    idents: set[str] = set()
+    for number, request in enumerate(requests, 1):
+        if request.operation == "createSnapshot" and request.status == 201:
+            snapshots.add(str(answered(request, "snapshot").get("name")))
+        elif request.status == 200 and _goes_beyond(request, snapshots, idents):
+            begun = number
+            snapshots.clear()
+            idents.clear()
+        idents.add(request.id)
+    return begun
+
+
+def _goes_beyond(request: Trace, snapshots: set[str], idents: set[str]) -> bool:
+    if request.operation == "restoreSnapshot":
+        return named(request) not in snapshots
+    to_request = object_in(request.body).get("to_request") if request.operation == "rewindSandbox" else None
+    return to_request is not None and to_request not in idents
+
+
+def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
+    """The newest requests of a sandbox before which its state is kept, in the order in which they acted.
+
+    And how many the journal has that cannot be sent again, or are older than the steps. Raises Conflict where there are
+    none but those.
+    """
+    journal, log = sandbox.journal, sandbox.log
+    if not journal.keeps_bodies:
+        raise not_stored(
+            "The journal of this server stores no bodies (--journal 0), so nothing can be recorded.",
+            "requests",
+            "query",
+        )
+    every = list(journal)
+    replacements = [n for n, t in enumerate(every, 1) if t.operation in _REPLACING and t.status == 200]
+    begun = replacements[-1] if replacements else 0
+    # In the order of their changes: the journal has them in the order in which they ended.
+    ordered = sorted(every[begun:], key=lambda trace: trace.before)
+    found: list[Trace] = []
+    rotations = [step.number for step in log if step.cause.operation == "rotateSandbox"]
+    oldest = max([log.oldest - 1, *rotations])  # before a rotation, callers had other credentials
+    for trace in reversed(ordered):
+        if trace.before < oldest or (trace.after is not None and not _is_whole(trace)):
+            break
+        if _is_whole(trace):
+            found.append(trace)
+    left_out = len(ordered) - len(found)
+    if left_out and not found:
+        message = "The state before the stored requests is no longer stored. Start the server with a larger --history."
+        raise not_stored(message, "requests", "query")
+    found.reverse()
+    begun = recording_start(found)
+    if begun and begun == len(found):
+        message = (
+            "The newest request went back to a snapshot or request that is no longer stored. "
+            "Send further requests, then record."
+        )
+        raise not_stored(message, "requests", "query")
+    return found[begun:], left_out + begun
+
+
+def line(trace: Trace) -> Body:
+    """A request as a recording holds it; `wall` is the machine's time when it came, in ms."""
+    return {
+        "id": trace.id,
+        "at": trace.at,
+        "wall": trace.received,
+        "method": plain(trace.method),
+        "path": plain(trace.path),
+        "query": trace.query.decode("latin-1"),
+        "prefixed": trace.is_prefixed,
+        "headers": [list(header) for header in trace.headers],
+        "body": (trace.body or b"").decode("latin-1"),
+        "caller": caller_of(trace, "kind", "key_id", "claims", "subject", "merchant_id"),
+        "operation": trace.operation,
+        "before": trace.before,
+        "after": trace.after,
+        "status": trace.status,
+        "code": trace.code,
+        "simulated": trace.simulated,
+        "answer_headers": [list(header) for header in trace.answer_headers],
+        "answer": None if trace.answer is None else trace.answer.decode("latin-1"),
+    }
+
+
+def _is_whole(trace: Trace) -> bool:
+    """Whether a request is known as it came, but for its secrets.
+
+    A body that is not there had no part in what was done: its operation takes none, or the request was refused.
+    """
+    is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD
+    return not is_cut and trace.received_head != b"" and trace.body != LEFT_OUT

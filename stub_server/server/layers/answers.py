@@ -1,0 +1,223 @@
+"""What answers are made of: refusals in one shape, streams piece by piece, and connections closed on purpose."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import orjson
+from starlette.types import Receive, Scope, Send
+
+from ...core.problem import Refusal
+from ...engine.journal import Trace
+from ...engine.sandbox import DEFAULT
+from ..reply import Reply, Streamed
+
+if TYPE_CHECKING:
+    from ..connection import Connection
+
+log = logging.getLogger("stub_server")
+
+Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
+Headers = list[tuple[bytes, bytes]]
+Passage: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+CONNECTION = "stub_server.connection"
+"""Where the state in a scope has its Connection; a scope without a socket has none."""
+JSON = (b"content-type", b"application/json")
+PATIENCE = 5.0  # seconds that a reader may take none of what is sent
+_DEFECT = "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
+
+
+def render(error: Exception, trace: Trace, sandbox: str | None = None) -> "Answer":
+    """The answer of a refusal. One that is no Refusal is logged as a defect.
+
+    `sandbox` is what the request was for, if not what its trace is of.
+    """
+    refusal = error if isinstance(error, Refusal) else Refusal(_DEFECT)
+    named = sandbox or trace.sandbox
+    if refusal is not error:
+        log.error("defect in %s %r (%s)", trace.method, trace.path, trace.id, exc_info=error)
+    trace.code = refusal.code
+    body = orjson.dumps(
+        {
+            "error": True,
+            "message": refusal.shown("" if named == DEFAULT else f"/s/{named}"),
+            "code": refusal.code,
+            "status": refusal.status,
+            "request_id": trace.id,
+            "details": refusal.details,
+        }
+    )
+    headers: Headers = [JSON, (b"content-length", b"%d" % len(body))]
+    headers += [(name.lower().encode(), text.encode("latin-1", "replace")) for name, text in refusal.headers.items()]
+    return Answer(refusal.status, headers, body)
+
+
+def not_allowed(method: str, allow: str) -> Refusal:
+    message = f"This path supports {allow}, not {method[:20]}."
+    return Refusal(message, status=405, code="method_not_allowed", headers={"Allow": allow})
+
+
+def options(allow: str) -> "Answer":
+    return Answer(204, [(b"allow", allow.encode())])
+
+
+def connection_of(scope: Scope) -> "Connection | None":
+    connection: Connection | None = scope.get("state", {}).get(CONNECTION)
+    return connection
+
+
+class HungUp(ConnectionResetError):
+    """A fault rule dropped the connection of a client in this process, which has no socket to close."""
+
+
+async def hang_up(scope: Scope, receive: Receive, *, unsent: bool) -> None:
+    """Close the connection; if `unsent`, without what is still to be sent. Raises HungUp without a socket."""
+    connection = connection_of(scope)
+    if connection is None:
+        raise HungUp("a fault rule of the sandbox dropped the connection")
+    if unsent:
+        connection.link.abort()
+    else:
+        connection.link.close()
+    await left(receive)
+
+
+async def left(receive: Receive) -> None:
+    """Wait until the client has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def has_left(scope: Scope) -> bool:
+    """Whether the client has closed its connection."""
+    connection = connection_of(scope)
+    return connection is not None and connection.link.is_closing()
+
+
+class Answer:
+    """A whole answer. Layers return one; the outermost adds headers, and has it sent.
+
+    The body is there in `parts`, to which the journal refers, since the store has them anyway, and joined.
+    """
+
+    __slots__ = ("body", "headers", "parts", "status")
+    is_final = False  # whether it is sent as it is
+    is_preflight = False  # whether no further headers are added
+
+    def __init__(self, status: int, headers: Headers, body: bytes = b"", parts: Sequence[bytes] | None = None) -> None:
+        """Without `parts` the body is one of them."""
+        self.status, self.headers, self.body = status, headers, body
+        self.parts = (body,) if parts is None else parts
+
+    @classmethod
+    def of(cls, reply: Reply, body: bytes) -> "Answer":
+        """What a handler replies; `body` are its parts, joined."""
+        if reply.status == 204:  # which has neither body nor headers about one
+            return cls(204, [*reply.headers])
+        media = JSON if reply.media == JSON[1] else (b"content-type", reply.media)
+        return cls(reply.status, [*reply.headers, media, (b"content-length", b"%d" % len(body))], body, reply.parts)
+
+    def without_body(self) -> None:
+        """Answer a HEAD."""
+        self.body, self.parts = b"", (b"",)
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send all of it."""
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+    async def abandon(self) -> None:
+        """Release what it holds: it is not sent."""
+
+
+class Preflight(Answer):
+    """The answer to a browser that asks what a page may send."""
+
+    __slots__ = ()
+    is_preflight = True
+
+
+class Cut(Answer):
+    """An answer whose connection ends within the body."""
+
+    __slots__ = ()
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        await hang_up(scope, receive, unsent=False)
+
+
+class Dropped(Answer):
+    """No answer: the connection ends."""
+
+    __slots__ = ()
+    is_final = True
+
+    def __init__(self) -> None:
+        super().__init__(0, [])
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await hang_up(scope, receive, unsent=True)
+
+
+class Said(Answer):
+    """What a server answers to another one, and to no client."""
+
+    __slots__ = ()
+    is_final = True
+
+
+class Forwarded(Answer):
+    """What another application answers: `passage` sends it, or its end, as it comes."""
+
+    __slots__ = ("_passage",)
+    is_final = True
+
+    def __init__(self, passage: Passage) -> None:
+        super().__init__(0, [])
+        self._passage = passage
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._passage(scope, receive, send)
+
+
+class Stream(Answer):
+    """An answer whose body comes piece by piece, until it ends or the reader leaves.
+
+    A reader who does not read is cut off. An empty piece is not sent: it is an opportunity to notice that the reader
+    has left.
+    """
+
+    __slots__ = ("_chunks",)
+
+    def __init__(self, reply: Streamed) -> None:
+        super().__init__(reply.status, [*reply.headers, (b"content-type", reply.media)])
+        self._chunks = reply.chunks
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        leaving = asyncio.ensure_future(left(receive))
+        try:
+            await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+            if scope["method"] != "HEAD":
+                async for chunk in self._chunks:
+                    if leaving.done():
+                        return
+                    if chunk:
+                        async with asyncio.timeout(PATIENCE):
+                            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        except TimeoutError:
+            leaving.cancel()
+            await hang_up(scope, receive, unsent=True)
+        finally:
+            leaving.cancel()
+            await self.abandon()
+
+    async def abandon(self) -> None:
+        await self._chunks.aclose()
+
+
+Layer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[Answer]]
+"""A layer as the one before it sees it: an ASGI application that leaves sending to the outermost."""

@@ -1,0 +1,224 @@
+"""RequestContext, the outermost layer: says what arrived, sends the answer, and has the journal written."""
+
+import asyncio
+import re
+from collections.abc import Awaitable
+from contextlib import suppress
+from time import perf_counter_ns
+from urllib.parse import unquote
+
+from starlette.types import Receive, Scope, Send
+
+from ...core.clock import iso, wall_ms
+from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
+from ...engine.journal import Trace
+from ..request import CONTROL, MOST_WARNINGS, Request
+from ..server import Server
+from ..target import Target
+from .access import VARY, Origins, answer_headers
+from .answers import Answer, Dropped, HungUp, Layer, Said, hang_up, render
+from .fault_injection import Injection
+from .hops import HOP, Hops, Word
+from .keeping import Keeping
+from .selection import ABOUT_THE_SERVER
+from .way import FAULTS, INTERNAL, LIMITS, PERMITTED, REQUEST, TARGET, TRACE, begin
+
+_BEFORE_THE_BODY = ("route", "auth")
+BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
+
+
+class RequestContext:
+    """The outermost layer. Others raise refusals or return answers, which this one sends.
+
+    Forwarding alone sends by itself, up to the end, what another server answers.
+    """
+
+    def __init__(self, app: Layer, server: Server, origins: Origins, hops: Hops | None = None) -> None:
+        """`origins` are the pages that may read the API; `hops` recognises requests of other servers of the store."""
+        self.app, self._server, self._origins, self._hops = app, server, origins, hops
+        self._sandboxes, self._persistence = server.sandboxes, server.sandboxes.persistence
+        self._is_shared = self._persistence.is_shared
+        self._keeping = Keeping(server)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._live(receive, send)
+            return
+        forwarded_for = None if self._hops is None else self._hops.take(scope)
+        scope = {**scope, REQUEST: request_of(scope, forwarded_for)}  # an idle connection keeps its own last scope
+        answer: Answer | None = None
+        try:
+            try:
+                answer = await self.app(scope, receive, send)
+                if scope[TARGET].pending is not None:  # the request has not used the sandbox
+                    scope[TARGET].undo(scope[TRACE])
+            except Exception as error:
+                answer = await self._refusal(error, scope, receive)
+            if FAULTS in scope:
+                answer = self._damaged(answer, scope)
+            try:
+                await self._send(answer, scope, receive, send)
+            except HungUp:
+                raise
+            except Exception as error:
+                if scope[TRACE].status:  # an answer has begun: the server closes the connection
+                    raise
+                await answer.abandon()
+                answer = await self._refusal(error, scope, receive)
+                await self._send(answer, scope, receive, send)
+        except asyncio.CancelledError:  # the server stops before the request has ended
+            await hang_up(scope, receive, unsent=True)
+        finally:
+            self._end(scope, answer)
+
+    async def _refusal(self, error: Exception, scope: Scope, receive: Receive) -> Answer:
+        """The answer of a refusal, or of a defect."""
+        if TRACE not in scope:
+            self._begin(scope)
+        target: Target = scope[TARGET]
+        trace: Trace = scope[TRACE]
+        sandbox = target.sandbox
+        if isinstance(error, NotFound) and sandbox.is_gone and not target.was_gone and self._is_shared:
+            error = gone()  # another server may have it
+        if isinstance(error, NotFound | Unavailable) and sandbox.is_undone:
+            error = (self._persistence.failure or undone()).again()
+        target.undo(trace)
+        answer = render(error, trace, sandbox.name)
+        if trace.is_kept and not target.path.startswith(CONTROL) and sandbox.journal.keeps_bodies:
+            await _read_late(scope[REQUEST], trace, receive)
+        return answer
+
+    def _begin(self, scope: Scope) -> None:
+        """Begin the trace of a request for which no sandbox was chosen."""
+        begin(scope, Target(self._sandboxes, self._sandboxes.default, scope[REQUEST].path, is_chosen=False))
+
+    def _damaged(self, answer: Answer, scope: Scope) -> Answer:
+        """What fault rules make of an answer. Where that cannot be sent, the refusal in its place is left whole."""
+        faults: Injection = scope[FAULTS]
+        damaged = answer if answer.is_final else faults.damaged(answer)
+        if isinstance(damaged, Dropped) and scope[REQUEST].is_hop:  # the connection is the other server's
+            assert self._hops is not None
+            return Said(503, [(HOP, self._hops.said[Word.DROPPED])])
+        return damaged
+
+    def _send(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Complete an answer and send it, once what it tells is stored."""
+        if answer.is_final:
+            return answer.send(scope, receive, send)
+        target: Target = scope[TARGET]
+        if self._is_shared and answer.status != 503 and target.path not in ABOUT_THE_SERVER:
+            self._persistence.check_lease()
+        if (self._persistence.committing or target.sandbox.is_undone) and answer.status < 500:
+            return self._send_later(answer, scope, receive, send)
+        self._complete(answer, scope)
+        return answer.send(scope, receive, send)
+
+    async def _send_later(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._settle(scope[TARGET], scope[TRACE])
+        self._complete(answer, scope)
+        await answer.send(scope, receive, send)
+
+    def _complete(self, answer: Answer, scope: Scope) -> None:
+        """Add the headers of every answer."""
+        request: Request = scope[REQUEST]
+        target: Target = scope[TARGET]
+        trace: Trace = scope[TRACE]
+        headers = answer.headers
+        if trace.warnings and not answer.is_preflight:
+            listed = ", ".join(trace.warnings[:MOST_WARNINGS])
+            headers.append((b"x-sandbox-warnings", listed.encode("latin-1", "replace")))
+        headers.append((b"x-request-id", trace.id.encode()))
+        if not answer.is_preflight:
+            if target.is_chosen:
+                headers.append((b"x-sandbox-now", iso(target.sandbox.clock.now).encode()))
+            headers.append(VARY)
+            if LIMITS in scope:
+                headers += scope[LIMITS]
+            origin = request.headers.get(b"origin")
+            if origin is not None:
+                headers += answer_headers(self._server, target.path, origin, self._origins, trace)
+        if request.method == "HEAD":
+            answer.without_body()
+        trace.status, trace.parts = answer.status, answer.parts
+
+    async def _settle(self, target: Target, trace: Trace) -> None:
+        """Wait until what a request did or saw is stored. Raises Unavailable where it was undone."""
+        persistence = self._persistence
+        try:
+            if persistence.committing:
+                await persistence.settled(target.sandbox)
+            if target.sandbox.is_undone:
+                raise persistence.failure or undone()
+        except Unavailable as error:
+            trace.lose()
+            raise error.again() from None
+
+    def _end(self, scope: Scope, answer: Answer | None) -> None:
+        if TRACE not in scope:
+            self._begin(scope)
+        request: Request = scope[REQUEST]
+        target: Target = scope[TARGET]
+        trace: Trace = scope[TRACE]
+        trace.micros = (perf_counter_ns() - trace.began) // 1000
+        if target.pending is not None or trace.status >= 400:
+            target.undo(trace)
+        if request.is_internal:
+            return
+        self._keeping.keep(request, target, trace, answer)
+        for listener in self._server.listeners:
+            listener(trace, trace.warnings)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Start the parts of the server that work beside requests, and stop them when the server stops."""
+        server, sandboxes = self._server, self._sandboxes
+        await receive()
+        self._persistence.start()
+        server.courier.start(sandboxes.sandboxes())
+        if sandboxes.residence is not None:
+            sandboxes.residence.start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        if sandboxes.residence is not None:
+            sandboxes.residence.stop()
+        await server.courier.stop(server.closing.since)
+        await self._persistence.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def request_of(scope: Scope, forwarded_for: str | None = None) -> Request:
+    """What arrived. `forwarded_for` is the client of another server, which has sent the request on."""
+    headers = scope["headers"]
+    return Request(
+        scope["method"],
+        _path(scope) if b"%" in (scope.get("raw_path") or b"") else scope["path"],
+        scope["query_string"],
+        headers,
+        dict(headers),
+        scope.get("client") if forwarded_for is None else (forwarded_for, 0),
+        perf_counter_ns(),
+        wall_ms(),
+        forwarded_for is not None,
+        INTERNAL in scope,
+        scope.get(PERMITTED, ()),
+    )
+
+
+def _path(scope: Scope) -> str:
+    """The decoded path, in which `%2F` stays: it is a character of a segment and separates none."""
+    raw: bytes = scope["raw_path"]
+    if b"%2f" not in raw.lower():
+        return str(scope["path"])
+    return unquote(re.sub("%2f", "%252F", raw.decode("ascii"), flags=re.IGNORECASE))
+
+
+async def _read_late(request: Request, trace: Trace, receive: Receive) -> None:
+    """Read the body of a request that was refused before anybody read it, if it comes soon.
+
+    The journal needs it to explain the refusal.
+    """
+    headers = request.headers
+    comes = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+    if comes and trace.reached in _BEFORE_THE_BODY and b"expect" not in headers:
+        with suppress(TimeoutError, Refusal):
+            async with asyncio.timeout(BODY_COMES_IN):
+                trace.body = bytes(await request.read(receive))

@@ -1,0 +1,145 @@
+"""What ends the way of a request: Dispatch."""
+
+import re
+from collections.abc import Awaitable
+from time import perf_counter_ns
+
+from starlette.types import Receive, Scope, Send
+
+from ...contract.schema import ContractViolation
+from ...core.problem import Conflict, NotBuilt, Unavailable
+from ...domain.lifecycle import duplicate
+from ...engine.tables.memory import Store
+from ...engine.tables.tables import UniqueViolation
+from ..reply import Streamed
+from ..request import Caller, Request
+from ..server import Server
+from ..target import Target
+from ..work import Work
+from .answers import Answer, Stream
+from .endpoint import Endpoint
+from .fault_injection import Injection
+from .idempotency import HEADER, Repeatable
+from .time_travel import AS_OF, Past, check_past
+from .validation import Arguments
+from .way import ARGUMENTS, CALLER, ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
+
+_MEMBER = re.compile(r"[.\[]")
+
+
+class Dispatch:
+    """Calls the handler, checks its reply against the contract, and records change and saved reply in one step.
+
+    Handlers run on the event loop. What must come before is done in this order: fault rules that read the body, an
+    earlier state of the sandbox, a sandbox that does not exist yet, and a reply that was saved for an Idempotency-Key.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server, self._past = server, Past(server)
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        faults: Injection | None = scope.get(FAULTS)
+        if faults is None or faults.effect is not None:
+            return self._accept(scope, receive, send)
+        return faults(self._accept, faults.of_body(scope[ARGUMENTS].body), scope, receive, send)
+
+    def _accept(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        request: Request = scope[REQUEST]
+        target: Target = scope[TARGET]
+        if AS_OF in request.headers or target.pending is not None:
+            return self._elsewhere(scope, request, target)
+        caller: Caller | None = scope.get(CALLER)
+        store = None if caller is None else target.sandbox.stores.get(caller.merchant_id)
+        return self._execute(scope, request, target, caller, store)
+
+    async def _elsewhere(self, scope: Scope, request: Request, target: Target) -> Answer:
+        """Execute a request in an earlier state of its sandbox, or in one that is created for it.
+
+        Raises Unavailable if another request has created the sandbox, without the merchant of this one.
+        """
+        caller: Caller | None = scope.get(CALLER)
+        if AS_OF in request.headers:
+            check_past(request.method, scope[TRACE].path, is_control=scope[ENDPOINT].base != "")
+            target.move_to(await self._past.of(target.sandbox, request.headers[AS_OF].decode("latin-1")))
+        await target.create(scope[TRACE])
+        store = None
+        if caller is not None and AS_OF in request.headers:
+            store = target.sandbox.store_of(caller.merchant_id)
+        elif caller is not None:
+            store = target.sandbox.stores.get(caller.merchant_id)
+            if store is None:
+                message = "The sandbox has just been created. Send the request again."
+                raise Unavailable(message, headers={"Retry-After": "0"})
+        return await self._execute(scope, request, target, caller, store)
+
+    def _execute(
+        self, scope: Scope, request: Request, target: Target, caller: Caller | None, store: Store | None
+    ) -> Awaitable[Answer]:
+        endpoint: Endpoint = scope[ENDPOINT]
+        arguments: Arguments = scope[ARGUMENTS]
+        work = Work(self._server, request, target, scope[TRACE], store, caller, arguments.upload)
+        if HEADER in request.headers and endpoint.operation.takes_key:
+            return self._once(work, endpoint, arguments, request.headers[HEADER])
+        return self._perform(work, endpoint, arguments)
+
+    async def _once(self, work: Work, endpoint: Endpoint, arguments: Arguments, header: bytes) -> Answer:
+        """Execute a request that is repeated with its Idempotency-Key once, and answer with the saved reply."""
+        repeatable = Repeatable(work, arguments.body, header)
+        earlier = repeatable.earlier()
+        if earlier is not None:
+            work.trace.respond_at = (perf_counter_ns() - work.trace.began) // 1000
+            return earlier
+        with repeatable.running():
+            try:
+                return await self._perform(work, endpoint, arguments, repeatable)
+            except Exception as error:
+                if not work.has_recorded:
+                    raise
+                return repeatable.failed(error)
+
+    async def _perform(
+        self, work: Work, endpoint: Endpoint, arguments: Arguments, repeatable: Repeatable | None = None
+    ) -> Answer:
+        trace = work.trace
+        trace.rule_at = (perf_counter_ns() - trace.began) // 1000
+        try:
+            reply = endpoint.handler(work, *arguments.ids, **arguments.named)
+            if endpoint.is_async:
+                reply = await reply
+            trace.respond_at = (perf_counter_ns() - trace.began) // 1000
+            reply = endpoint.checked(reply)
+            if isinstance(reply, Streamed):
+                return Stream(reply)
+            body = b"".join(reply.parts)
+            # A refusal is not saved: it can be tried again.
+            saved = None if repeatable is None or reply.status >= 300 else repeatable.saved(reply, body)
+            if saved is not None or work.drafted is not None:
+                work.commit(saved)
+            return Answer.of(reply, body)
+        except Conflict as conflict:
+            _locate(conflict, arguments)
+            raise
+        except (ContractViolation, UniqueViolation) as error:
+            raise _refusal_of(error, endpoint, arguments) from None
+
+
+def _refusal_of(error: ContractViolation | UniqueViolation, endpoint: Endpoint, arguments: Arguments) -> Exception:
+    """What is answered where a result cannot be stored or answered; the error itself where it is a defect."""
+    is_api = not endpoint.base  # a control creates records only where it fills a sandbox
+    if isinstance(error, UniqueViolation) and error.key is not None and error.key.code is not None and is_api:
+        refusal = duplicate(error.schema, error.key, error.value)
+        _locate(refusal, arguments)
+        return refusal
+    if endpoint.shipped is None:
+        return error
+    return NotBuilt(f"The overlays allow this request, but not its result: {error}")
+
+
+def _locate(conflict: Conflict, arguments: Arguments) -> None:
+    """Details about what the request did not send, such as a status, are about the record that the path names."""
+    sent = arguments.body if isinstance(arguments.body, dict) else {}
+    if arguments.ids:
+        conflict.details = tuple(
+            each | {"in": "path"} if each["in"] == "body" and _MEMBER.split(each["field"])[0] not in sent else each
+            for each in conflict.details
+        )

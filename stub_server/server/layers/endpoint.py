@@ -1,0 +1,113 @@
+"""An operation with its handler, and what is compiled of it."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import orjson
+from connexion.operations import AbstractOperation
+
+from ...contract.document import JSON, Document, Operation
+from ...contract.schema import ContractViolation, Schemas
+from ..reply import Reply
+from ..resolver import not_built
+from .validation import OperationRequests
+
+
+@dataclass(eq=False)
+class Endpoint:
+    """An operation as Connexion has `parsed` it. Its handler is found, and compiled, with its first request."""
+
+    parsed: AbstractOperation
+    base: str  # the path below which the operations of the document are: empty for the API
+    document: Document
+    schemas: Schemas  # of the document
+    shipped: Document | None  # the API's contract without overlays, if any
+    ignore_unknown: bool  # whether members that a body of the API must not have are dropped
+
+    def __post_init__(self) -> None:
+        self.operation, self.security = self.document.operations[self.parsed.operation_id], self.parsed.security
+        self._proved: set[tuple[int, Any]] = set()
+
+    @property
+    def made_for(self) -> Operation | None:
+        """The operation that the handler was written for, where overlays may have changed it."""
+        return None if self.shipped is None or self.base else self.shipped.operations.get(self.operation.id)
+
+    @cached_property
+    def handler(self) -> Callable[..., Any]:
+        """The function of the operation, whose module is imported now."""
+        return self.parsed.function() or not_built
+
+    @cached_property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.handler)
+
+    @cached_property
+    def requests(self) -> OperationRequests:
+        return OperationRequests(self)
+
+    @cached_property
+    def _success(self) -> int | None:
+        """The status of its successes, if overlays have given it another than the handler's."""
+        if self.made_for is None:
+            return None
+        status = self.operation.success_like(self.made_for)
+        return None if status in self.made_for.responses else status
+
+    @cached_property
+    def _keeps_figures(self) -> bool:
+        """Whether no overlay bounds the pages of lists, which differ from answer to answer, in a new way."""
+        if self.shipped is None or self.made_for is None:
+            return True
+        new, old = (contract.raw["components"]["schemas"] for contract in (self.document, self.shipped))
+        if new.get("Pagination") != old.get("Pagination"):
+            return False
+        return self.operation.parameters == self.made_for.parameters
+
+    @cached_property
+    def _validators(self) -> dict[int, Any]:
+        return {
+            status: self.schemas.compile(response.media[JSON], request=False)
+            for status, response in self.operation.responses.items()
+            if JSON in response.media
+        }
+
+    def checked(self, reply: Reply) -> Reply:
+        """A reply as the contract has it. Raises ContractViolation for one that it does not have."""
+        if self._success is not None:
+            reply.status = self._success
+            if reply.status == 204:
+                reply.parts = ()
+        if reply.shape is None or (reply.status, reply.shape) not in self._proved:
+            self._check(reply)
+        return reply
+
+    def _check(self, reply: Reply) -> None:
+        """Raises ContractViolation for a status, header or body that the contract does not have.
+
+        Stored records were checked when they were written; the shape around them is checked when it first occurs, and
+        a body without a shape every time.
+        """
+        response = self.operation.responses.get(reply.status)
+        ident, media = self.operation.id, reply.media.decode()
+        if response is None:
+            raise ContractViolation(f"{ident} answered {reply.status}, which the contract does not list")
+        if not reply.parts and not response.media:
+            return
+        if media != JSON:
+            if media.partition(";")[0] not in response.media:
+                raise ContractViolation(f"{ident} answered {media}, which the contract does not list")
+            return
+        sent = {name for name, _ in reply.headers} | {b"x-request-id"}
+        for name, header in response.headers.items():
+            if header.get("required") and name.lower().encode() not in sent:
+                raise ContractViolation(f"{ident} answered without {name}")
+        body = orjson.loads(b"".join(reply.parts))
+        validator = self._validators[reply.status]
+        if not validator.is_valid(body):
+            raise ContractViolation(f"{ident} {reply.status}{validator.reason(body)}")
+        if reply.shape is not None and self._keeps_figures:
+            self._proved.add((reply.status, reply.shape))

@@ -1,0 +1,238 @@
+"""Faults on demand, by a request's own headers and by the fault rules of the sandbox."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from starlette.types import Receive, Scope, Send
+
+from ...contract.document import Operation
+from ...core.problem import BadRequest, Refusal, detail
+from ...core.text import nearest, warning_of
+from ...engine.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect
+from ...engine.journal import Trace
+from ..request import MOST_WARNINGS, Request
+from ..server import Server
+from ..target import Target
+from ..tokens import REALM
+from .answers import Answer, Cut, Dropped, Layer, has_left
+from .way import ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
+
+SIMULATED = b"x-sandbox-simulated"
+PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
+LOOK = 0.25  # seconds between two checks whether the client of a delayed request is still there
+_OF_ALL = (
+    (408, "request_timeout"), (429, "rate_limited"), (500, "internal_error"), (503, "simulated_fault"),
+    (503, "sandbox_unavailable"), (503, "store_unavailable"), (503, "too_many_connections"), (502, "simulated_fault"),
+    (504, "simulated_fault"),
+)  # fmt: skip
+"""Statuses and codes of refusals that may be asked of any operation; of two, the first is the usual one."""
+_WISHES = frozenset((PREFER, SIMULATE, DELAY))
+_PREFERENCES = ("code", "example")
+
+
+class FaultInjection:
+    """Acts on requests to the API, before the credential is read. The control surface has no faults."""
+
+    def __init__(self, app: Layer, server: Server) -> None:
+        """The contract of the server has the statuses and codes that the operations of the API answer."""
+        self.app, self._server, self._document = app, server, server.document
+        known = [pair for operation in self._document.operations.values() for pair in _refusals(operation)]
+        self._statuses = {code: status for status, code in reversed(known)}
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        request: Request = scope[REQUEST]
+        has_rules = bool(scope[TARGET].sandbox.faults.rules) and not request.is_internal
+        if (has_rules or not _WISHES.isdisjoint(request.headers)) and not scope[ENDPOINT].base:
+            return self._inject(scope[ENDPOINT].operation, scope, receive, send)
+        return self.app(scope, receive, send)
+
+    async def _inject(self, operation: Operation, scope: Scope, receive: Receive, send: Send) -> Answer:
+        request: Request = scope[REQUEST]
+        target: Target = scope[TARGET]
+        trace: Trace = scope[TRACE]
+        sandbox = target.sandbox
+        texts = {"operationId": operation.id, "method": request.method, "path": trace.path}
+        effects_of = partial(sandbox.faults.by_request, texts, request.headers, sandbox.clock.now)
+        wishes = list(self._asked(request, trace, operation))
+        # On a server that others can reach, only authenticated callers may cause a delay.
+        late = [] if self._server.settings.loopback else [wish for wish in wishes if wish.only_waits]
+        injection = scope[FAULTS] = Injection(
+            self._server,
+            partial(self._refusal, operation),
+            lambda body: chain(late, effects_of(body, reads_body=True)),
+        )
+        effects = chain([wish for wish in wishes if wish not in late], effects_of())
+        return await injection(self.app, effects, scope, receive, send)
+
+    def _refusal(self, operation: Operation, effect: Effect) -> Refusal:
+        then = effect.then
+        status = then["status"] if "status" in then else self._statuses.get(then["code"], 503)
+        usual = (code for known, code in _refusals(operation) if known == status)
+        code = then.get("code") or next(usual, "simulated_fault")
+        real = {} if "message" in then else self._example(operation, status, code)
+        message = then.get("message") or real.get("message") or f"The sandbox simulates this answer ({effect.label})."
+        details, headers = real.get("details", ()), dict(_usual(status, code, operation.scopes))
+        return Refusal(message, status=status, code=code, details=details, headers=headers)
+
+    def _example(self, operation: Operation, status: int, code: str) -> dict[str, Any]:
+        """The contract's example of a refusal; empty if it has none."""
+        values = self._document.examples(operation.raw["responses"].get(str(status)))
+        return next((value for value in values if isinstance(value, dict) and value.get("code") == code), {})
+
+    def _asked(self, request: Request, trace: Trace, operation: Operation) -> Iterator[Effect]:
+        """What a request's headers ask for. Raises BadRequest for what the operation cannot answer."""
+        headers = request.headers
+        if DELAY in headers:
+            yield _delay(headers[DELAY])
+        if SIMULATE in headers:
+            code = headers[SIMULATE].decode("latin-1").strip()
+            yield from _wished(operation, "X-Sandbox-Simulate", "simulate", None, code)
+        if PREFER in headers:
+            preferred = _preferences(
+                b",".join(value for name, value in request.sent if name == PREFER).decode("latin-1")
+            )
+            unknown = [name for name in reversed(preferred) if name not in _PREFERENCES]
+            guessed = unknown[:MOST_WARNINGS]
+            trace.warn(warning_of("unknown_preference", name, nearest(name, _PREFERENCES)) for name in guessed)
+            yield from _wished(operation, "Prefer", "prefer", preferred.get("code"), preferred.get("example"))
+
+
+class Injection:
+    """The faults of one request. Dispatch applies those of rules that read the body, once it has been validated."""
+
+    effect: Effect | None = None  # the first effect that does more than wait
+
+    def __init__(
+        self, server: Server, refusal: Callable[[Effect], Refusal], of_body: Callable[[Any], Iterable[Effect]]
+    ) -> None:
+        """`refusal` makes the answer that an effect asks for; `of_body` has the effects that depend on the body."""
+        self._server, self._refusal, self.of_body, self._labels = server, refusal, of_body, list[str]()
+
+    async def __call__(
+        self, app: Layer, effects: Iterable[Effect], scope: Scope, receive: Receive, send: Send
+    ) -> Answer:
+        """Pass the request on after the delays of the effects up to the first that does more; the rest are ignored.
+
+        Raises the refusal that replaces the answer, and BadRequest if the client leaves: then nothing is done.
+        """
+        before = after = 0
+        for effect in effects:
+            before += effect.delay
+            after += effect.delay_after
+            self._labels.append(effect.label)
+            if not effect.only_waits:
+                self.effect = effect
+                break
+        if self._labels:
+            scope[TRACE].simulated = ", ".join(self._labels)
+        if not (before or after) or not self._server.waits:
+            return await self._pass_on(app, scope, receive, send)
+        with self._server.waiting.take(scope[TARGET].sandbox.name):
+            try:
+                if not await _is_there_after(before, scope):
+                    message = "The client left during the delay. The request was not processed."
+                    raise BadRequest(message)
+                answer = await self._pass_on(app, scope, receive, send)
+            except Exception:
+                await _is_there_after(after, scope)
+                raise
+            await _is_there_after(after, scope)
+            return answer
+
+    async def _pass_on(self, app: Layer, scope: Scope, receive: Receive, send: Send) -> Answer:
+        effect = self.effect
+        if effect is not None and effect.is_answer:
+            raise self._refusal(effect)
+        if effect is not None and effect.then.get("drop_connection") == BEFORE:
+            return Dropped()
+        return await app(scope, receive, send)
+
+    def damaged(self, answer: Answer) -> Answer:
+        """An answer as it is sent."""
+        effect, headers, body = self.effect, answer.headers, answer.body
+        if self._labels:
+            headers.append((SIMULATED, ", ".join(self._labels).encode()))
+        if effect is None:
+            return answer
+        then = effect.then
+        if "drop_connection" in then:
+            return Dropped()
+        sent = then.get("headers", {}).items()
+        given = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in sent]
+        names = {name for name, _ in given}
+        headers = [*(header for header in headers if header[0].lower() not in names), *given]
+        if given:  # whatever type the rule names, a browser runs nothing of it beside the pages of this server
+            headers += _INERT
+        if then.get("corrupt_json") and body:
+            body = body[:-1] + b","  # of the same length, but not JSON
+        if "truncate_body" in then and body:
+            kept = min(int(len(body) * then["truncate_body"]), len(body) - 1)
+            return Cut(answer.status, headers, body[:kept])
+        return Answer(answer.status, headers, body)
+
+
+_INERT = [(b"content-security-policy", b"sandbox; default-src 'none'"), (b"x-content-type-options", b"nosniff")]
+
+
+async def _is_there_after(delay: int, scope: Scope) -> bool:
+    """Wait some milliseconds, and return whether the client is still there."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + min(delay, LONGEST_DELAY) / 1_000
+    while (left := until - clock()) > 0:
+        await asyncio.sleep(min(left, LOOK))
+        if has_left(scope):
+            return False
+    return True
+
+
+def _delay(header: bytes) -> Effect:
+    """`800` waits before the request is executed, `800; after` before its answer is sent."""
+    text, mark, when = [part.strip() for part in header.decode("latin-1").partition(";")]
+    is_number = text.isascii() and text.isdigit() and len(text) <= 6 and int(text) <= LONGEST_DELAY
+    if not is_number or (mark and when.lower() != AFTER):
+        message = f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}, or 800; after."
+        details = [detail("X-Sandbox-Delay", "simulation", message, "header")]
+        raise BadRequest(message, details=details)
+    return Effect("delay", delay_after=int(text)) if mark else Effect("delay", delay=int(text))
+
+
+def _usual(status: int, code: str, scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The headers of a real refusal of this status and code."""
+    if code == "insufficient_scope":
+        yield "WWW-Authenticate", f'{REALM}, error="insufficient_scope", scope="{" ".join(sorted(scopes))}"'
+    elif status == 401:
+        is_bad = code not in ("missing_credentials", "simulated_fault")
+        yield "WWW-Authenticate", f'{REALM}, error="invalid_token"' if is_bad else REALM
+    elif code in ("rate_limited", "too_many_connections"):
+        yield "Retry-After", "1"
+
+
+def _preferences(header: str) -> dict[str, str]:
+    """The members of a Prefer header by name; the first of two counts (RFC 7240)."""
+    members = [member.partition("=") for member in header.replace(";", ",").split(",")]
+    return {name.strip().lower(): value.strip().strip('"') for name, _, value in reversed(members) if name.strip()}
+
+
+def _refusals(operation: Operation) -> list[tuple[int, str]]:
+    """The statuses and codes that an operation may refuse with; the contract lists the most usual codes first."""
+    return [(status, code) for status, response in operation.responses.items() for code in response.codes] + [*_OF_ALL]
+
+
+def _wished(operation: Operation, header: str, label: str, status: str | None, code: str | None) -> Iterator[Effect]:
+    """The refusal of this status, this code, or both; nothing for a success. Raises BadRequest if there is none."""
+    if status is None and code is None:
+        return
+    refusals = _refusals(operation)
+    known = [*refusals, *((each, None) for each in operation.responses)]
+    found = next(((s, c) for s, c in known if status in (None, str(s)) and code in (None, c)), None)
+    if found is None:
+        asked = " ".join([part for part in (status, code) if part is not None])
+        codes = sorted({c for s, c in refusals if status in (None, str(s))}) if code is not None else ()
+        listed = ", ".join(codes or sorted({str(s) for s, _ in known}))
+        message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
+        raise BadRequest(message, details=[detail(header, "simulation", message, "header")])
+    if found[0] >= 400:
+        yield Effect(label, {"status": found[0], "code": found[1]})

@@ -1,0 +1,214 @@
+"""Forwarding: a request whose sandbox another server of the store has is answered by that server, over one hop.
+
+Only a server that shares its store imports this module: importing httpcore2 takes 15 ms.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import aclosing
+from functools import partial
+
+import httpcore2
+from starlette.types import Message, Receive, Scope, Send
+
+from ...core.problem import BadRequest, Refusal, Unavailable
+from ...engine.journal import Trace
+from ..request import Request
+from ..server import Server
+from ..target import Target
+from .answers import Answer, Forwarded, Layer, Passage, hang_up, left
+from .hops import HOP, Hops, NotThere, Word, target_of
+from .way import HOLDER, REQUEST, Holder, begin
+
+CONNECT = 2.0  # seconds
+KEPT = 32  # idle connections
+KEPT_FOR = 30.0  # seconds for which an idle connection is kept, fewer than the server leaves it open
+LOOKS = 5.0  # seconds after which this server checks that the other one still has the sandbox
+REPEATABLE = 262_144  # bytes of a body that can be sent again
+_OF_CONNECTIONS = frozenset(
+    (b"connection", b"expect", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade")
+)
+_OF_ANSWERS = frozenset((b"connection", b"date", b"transfer-encoding"))  # this server sends its own
+_SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+_UNREACHED = (httpcore2.ConnectError, httpcore2.ConnectTimeout)
+_LOST = (TimeoutError, *_UNREACHED, httpcore2.NetworkError, httpcore2.ProtocolError)
+
+
+class Forwarding:
+    """Sends a request to the server that has its sandbox, and sends the answer on as it comes."""
+
+    def __init__(self, app: Layer, server: Server, hops: Hops) -> None:
+        self.app, self._server, self._hops = app, server, hops
+        self._pool = httpcore2.AsyncConnectionPool(
+            max_connections=None, max_keepalive_connections=KEPT, keepalive_expiry=KEPT_FOR
+        )
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        request: Request = scope[REQUEST]
+        if HOP in request.headers:
+            message = f"{HOP.decode()} is a header between servers. Leave it out."
+            raise BadRequest(message)
+        holder: Holder | None = scope.get(HOLDER)
+        if request.is_hop and self._server.closing.is_set():
+            self._begin(scope, None)
+            raise NotThere(receive, self._hops.said[Word.STOPPING])
+        if holder is None:
+            return self.app(scope, receive, send)
+        return self._forward(holder, scope, receive, send)
+
+    def _begin(self, scope: Scope, holder: Holder | None) -> Trace:
+        """The trace of a request that another server journals."""
+        sandboxes = self._server.sandboxes
+        trace = begin(scope, Target(sandboxes, sandboxes.default, scope[REQUEST].path, is_chosen=False))
+        trace.is_kept = False
+        if holder is not None:
+            trace.sandbox = holder.sandbox
+        return trace
+
+    async def _forward(self, holder: Holder, scope: Scope, receive: Receive, send: Send) -> Answer:
+        """Send the request on and its answer back: what is left to be sent is the end of it.
+
+        Raises NotThere, Unavailable, Limited, BadRequest.
+        """
+        request, trace = scope[REQUEST], self._begin(scope, holder)
+        if request.is_hop:
+            raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
+        if self._hops.avoids(holder.address):
+            raise NotThere(receive)
+        client = Client(receive)
+        try:
+            with self._server.waiting.take():
+                forwarded = self._request(request, holder, scope, client)
+                return Forwarded(await self._exchange(holder, trace, forwarded, client, send))
+        except httpcore2.LocalProtocolError as error:  # such as HTTP/1.0 without a Host
+            raise BadRequest(f"The server that has this sandbox cannot be asked this: {error}.") from None
+        except _LOST as error:
+            if not client.has_left and not trace.status:
+                raise _unanswered(request.method, client, error) from None
+            return Forwarded(partial(_cut, unsent=False))
+
+    def _request(self, request: Request, holder: Holder, scope: Scope, client: "Client") -> httpcore2.Request:
+        """The request as it came, without what is about the connection."""
+        headers = [(name, value.strip()) for name, value in request.sent if name not in _OF_CONNECTIONS]
+        if b"transfer-encoding" in request.headers:
+            headers.append((b"transfer-encoding", b"chunked"))
+        return httpcore2.Request(
+            request.method,
+            holder.address,
+            headers=[*headers, self._hops.header(scope)],
+            content=client.body(),
+            extensions={"target": target_of(scope), "timeout": {"connect": CONNECT}},
+        )
+
+    async def _exchange(
+        self, holder: Holder, trace: Trace, request: httpcore2.Request, client: "Client", send: Send
+    ) -> Passage:
+        """What sends the end of the answer, once the rest has been sent on. Raises NotThere, and those of `_LOST`."""
+        async with asyncio.timeout(None) as limit:
+            supervising = asyncio.create_task(self._supervise(holder, client, limit))
+            try:
+                async with aclosing(await self._pool.handle_async_request(request)) as answer:
+                    return await self._pass_back(holder, trace, answer, client, send)
+            finally:
+                supervising.cancel()
+
+    async def _pass_back(
+        self, holder: Holder, trace: Trace, answer: httpcore2.Response, client: "Client", send: Send
+    ) -> Passage:
+        headers = [(name.lower(), value) for name, value in answer.headers]
+        word = self._hops.words.get(dict(headers).get(HOP, b""))
+        if word is Word.DROPPED:
+            return partial(_cut, unsent=True)
+        if word is Word.STOPPING:
+            self._hops.avoid(holder.address)
+        if word is not None:
+            raise NotThere(client.again)
+        trace.status = answer.status
+        headers = [header for header in headers if header[0] not in _OF_ANSWERS]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        async for piece in answer.aiter_stream():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        return _end
+
+    async def _supervise(self, holder: Holder, client: "Client", limit: asyncio.Timeout) -> None:
+        """End the exchange when the client has left, or the other server does not have the sandbox any more."""
+        while True:
+            try:
+                async with asyncio.timeout(LOOKS):
+                    await client.leaves()
+                break
+            except TimeoutError:
+                if not await self._has_sandbox(holder):
+                    break
+        limit.reschedule(0)
+
+    async def _has_sandbox(self, holder: Holder) -> bool:
+        """Whether the other server still has the sandbox, as far as the store can say."""
+        residence = self._server.sandboxes.residence
+        assert residence is not None
+        try:
+            return await residence.locate(holder.sandbox) == holder.address
+        except Refusal:
+            return True
+
+
+class Client:
+    """Who sent a request. A small body can be received again."""
+
+    has_left = False
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive, self._size = receive, 0
+        self._kept: list[Message] = []
+        self._is_received = asyncio.Event()  # whether the whole body has come
+
+    async def body(self) -> AsyncGenerator[bytes]:
+        """The body piece by piece. Raises httpcore2.NetworkError where the client leaves before its end."""
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                self.has_left = True
+                raise httpcore2.NetworkError("the client has left")
+            piece, more = message.get("body", b""), message.get("more_body", False)
+            self._size += len(piece)
+            if self._size <= REPEATABLE:
+                self._kept.append(message)
+            if piece:
+                yield piece
+        self._is_received.set()
+
+    async def leaves(self) -> None:
+        """Wait until the client has left."""
+        await self._is_received.wait()
+        await left(self._receive)
+        self.has_left = True
+
+    @property
+    def again(self) -> Receive | None:
+        """What receives the whole body again; None where it is too large."""
+        return None if self._size > REPEATABLE else self._receive_again
+
+    async def _receive_again(self) -> Message:
+        return self._kept.pop(0) if self._kept else await self._receive()
+
+
+def _unanswered(method: str, client: Client, error: Exception) -> Unavailable:
+    """Why there is no answer: NotThere where the request can be sent again."""
+    if isinstance(error, _UNREACHED) or (method in _SAFE and client.again is not None):
+        return NotThere(client.again)
+    return Unavailable(
+        "The server that has this sandbox stopped before its answer. Read the sandbox to see what was done.",
+        code="store_unavailable",
+        headers={"Retry-After": "1"},
+    )
+
+
+async def _end(scope: Scope, receive: Receive, send: Send) -> None:
+    """End an answer that was sent on whole."""
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _cut(scope: Scope, receive: Receive, send: Send, *, unsent: bool) -> None:
+    """Cut off an answer that was cut off there."""
+    await hang_up(scope, receive, unsent=unsent)

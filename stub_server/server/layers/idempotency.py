@@ -1,0 +1,84 @@
+"""A request with an Idempotency-Key: it is executed once, and its reply is saved."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import orjson
+
+from ...core.clock import DAY
+from ...core.problem import Conflict
+from ...engine.step import ReplyKey, Saved
+from ..reply import Reply
+from ..work import Work
+from .answers import Answer, render
+
+HEADER = b"idempotency-key"
+REPLAYED = (b"idempotent-replayed", b"true")
+
+
+class Repeatable:
+    """One such request."""
+
+    def __init__(self, work: Work, body: object, header: bytes) -> None:
+        """`header` has the key."""
+        self._work, self._key, self._fingerprint = work, _key_of(work, header), _fingerprint(work, body)
+
+    def earlier(self) -> Answer | None:
+        """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
+        sandbox = self._work.sandbox
+        if self._key in sandbox.in_progress:
+            message = "The first request with this key is still running. Retry soon."
+            raise Conflict.at("Idempotency-Key", message, "idempotency_in_progress", where="header")
+        saved = sandbox.replies.get(self._key)
+        if saved is None or saved.expires <= self._work.now:
+            return None
+        if saved.fingerprint != self._fingerprint:
+            message = "This key was used with another body, or by a caller with other rights. Use a new key."
+            raise Conflict.at("Idempotency-Key", message, "idempotency_key_reused", where="header")
+        reply = Reply(saved.status, (saved.body,), None, (*saved.headers, REPLAYED))
+        return Answer.of(reply, saved.body)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Within it, a second request with the key is refused."""
+        in_progress = self._work.sandbox.in_progress
+        in_progress.add(self._key)
+        try:
+            yield
+        finally:
+            in_progress.discard(self._key)
+
+    def saved(self, reply: Reply, body: bytes) -> tuple[ReplyKey, Saved]:
+        """A reply as it is saved, for 24 hours of the sandbox's clock."""
+        return self._key, Saved(self._fingerprint, self._work.now + DAY, reply.status, body, reply.headers)
+
+    def failed(self, error: Exception) -> Answer:
+        """The answer of a request that failed after it had recorded a step: it is saved, as it must not be done twice.
+
+        The step was recorded before the handler waited, such as a delivery opened.
+        """
+        answer = render(error, self._work.trace)
+        reply = Reply(answer.status, answer.parts)
+        self._work.abandon()
+        self._work.commit(self.saved(reply, answer.body))
+        return Answer.of(reply, answer.body)
+
+
+def _key_of(work: Work, header: bytes) -> ReplyKey:
+    """Merchant, method, path and key of a request; a quoted key and a bare one are the same."""
+    text = header.decode("latin-1")
+    if len(text) > 2 and text[0] == text[-1] == '"':
+        text = text[1:-1]
+    return work.store.merchant.id, work.request.method, work.trace.path, text
+
+
+def _fingerprint(work: Work, body: object) -> bytes:
+    """A hash that is equal for equal JSON bodies and queries of callers with equal rights.
+
+    Rights count because a saved reply may hold a secret, which a caller with fewer rights must not get.
+    """
+    canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS) if body is not None else b""
+    caller = work.caller
+    rights = caller and [sorted(caller.scopes), None if caller.projects is None else sorted(caller.projects)]
+    return hashlib.sha256(b"\x00".join((canonical, work.request.query, orjson.dumps(rights)))).digest()

@@ -1,0 +1,108 @@
+"""Pages: paths that are not operations: the contract, the console, inboxes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+import orjson
+from starlette.types import Receive, Scope, Send
+
+from ...core.clock import wall_ms
+from ...core.problem import NotFound, Refusal
+from ...engine.deliveries import INBOX
+from ...webhooks.inbox import is_name
+from ..journal.entries import joined
+from ..request import Request
+from ..server import Server
+from ..target import Target
+from ..work import Work
+from .access import CONSOLE, inbox_at
+from .answers import Answer, Headers, Layer, not_allowed, options
+from .way import REQUEST, TARGET, TRACE
+
+_BODILESS = (204, 205, 304)
+_BELOW = (*CONSOLE, "/guide/", INBOX)  # what paths begin with that are not listed
+_FORM = b"application/x-www-form-urlencoded"
+MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
+ALLOW = "GET, HEAD, OPTIONS"
+ALLOW_FORMS = "GET, HEAD, POST, OPTIONS"
+Page: TypeAlias = Callable[[Work], Awaitable[Answer]]
+"""What a path answers. It raises refusals. The body of a form is the upload of its work."""
+
+
+class Pages:
+    """Answers paths that are not in the contract. The journal stores none of these requests."""
+
+    def __init__(
+        self, app: Layer, server: Server, pages: Mapping[str, Page], console: Page, most: Callable[[Work], int]
+    ) -> None:
+        """`console` answers pages that are not listed, below `CONSOLE` POST too. `most` is how many bytes are read."""
+        self.app, self._server, self._pages, self._console, self._most = app, server, pages, console, most
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        path: str = scope[TARGET].path
+        page = self._pages.get(path)
+        if page is not None:
+            return _show(page, self._work(scope), ALLOW)
+        if path.startswith(_BELOW):
+            if not path.startswith(INBOX):
+                return self._show_console(scope, receive)
+            name = inbox_at(scope["method"], path)
+            if name is not None:
+                return self._take_delivery(name, scope, receive)
+        return self.app(scope, receive, send)
+
+    def _work(self, scope: Scope, body: bytes = b"") -> Work:
+        return Work(self._server, scope[REQUEST], scope[TARGET], scope[TRACE], upload=body)
+
+    async def _show_console(self, scope: Scope, receive: Receive) -> Answer:
+        request: Request = scope[REQUEST]
+        has_forms, work = scope[TARGET].path.startswith(CONSOLE), self._work(scope)
+        if has_forms and request.method == "POST":
+            work.trace.is_kept = False
+            body = bytes(await request.read(receive, self._most(work)))
+            _check_fields(request, body)
+            work = self._work(scope, body)
+        return await _show(self._console, work, ALLOW_FORMS if has_forms else ALLOW)
+
+    async def _take_delivery(self, name: str, scope: Scope, receive: Receive) -> Answer:
+        """Put a request into the inbox of this name. It has no operation: senders decide what they post.
+
+        Raises NotFound.
+        """
+        if is_name(name) is None:
+            raise NotFound("The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and .")
+        request: Request = scope[REQUEST]
+        target: Target = scope[TARGET]
+        body = bytes(await request.read(receive))
+        await target.create(scope[TRACE])
+        sent = joined((name.decode("latin-1"), value.decode("latin-1")) for name, value in request.sent)
+        message = self._work(scope).entry.inbox.receive(target.sandbox, name, sent, body, wall_ms())
+        wanted, reason = message.answer, message.verdict.reason
+        if wanted.delay_ms:
+            with self._server.waiting.take(target.sandbox.name):
+                await asyncio.sleep(wanted.delay_ms / 1000)
+        headers, content = {header["name"].lower(): header["value"] for header in wanted.headers}, b""
+        if wanted.status not in _BODILESS:
+            content = orjson.dumps({"received": message.number, "verified": reason is None, "reason": reason})
+            headers |= {"content-type": "application/json", "content-length": str(len(content))}
+        encoded: Headers = [(header.encode(), value.encode()) for header, value in headers.items()]
+        return Answer(wanted.status, encoded, content)
+
+
+async def _show(page: Page, work: Work, allow: str) -> Answer:
+    work.trace.is_kept = False
+    method = work.request.method
+    if method == "OPTIONS":
+        return options(allow)
+    if method in allow.split(", "):
+        return await page(work)
+    raise not_allowed(method, allow)
+
+
+def _check_fields(request: Request, body: bytes) -> None:
+    """Raises a 413 for a form of very many fields."""
+    is_plain = request.headers.get(b"content-type", b"").lower().startswith(_FORM)
+    if is_plain and body.count(b"&") >= MOST_FIELDS:
+        message = f"The form has more than {MOST_FIELDS:,} fields, the most that is read."
+        raise Refusal(message, status=413, code="payload_too_large")

@@ -1,0 +1,222 @@
+"""Connexion's stack, and Routing and Security in it: the operation of a path and method, and its caller."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from time import perf_counter_ns
+from typing import Any
+from urllib.parse import quote
+
+from connexion.middleware import ConnexionMiddleware
+from connexion.middleware.abstract import AbstractRoutingAPI, SpecMiddleware
+from connexion.operations import AbstractOperation
+from connexion.spec import Specification
+from starlette.types import Receive, Scope, Send
+
+from ...core.problem import NotFound
+from ...core.text import nearest
+from ..credentials import Gate
+from ..request import CONTROL
+from ..sandboxes.sandboxes import Sandboxes
+from ..server import Server
+from ..target import Target
+from .answers import Answer, Layer, not_allowed, options
+from .endpoint import Endpoint
+from .way import CALLER, ENDPOINT, REQUEST, TARGET, TOKEN, TRACE, VALUES
+
+DOCS = "/docs"  # the page of each operation is below this path, named by its id
+_VERSION = re.compile(r"api|v[0-9]+").fullmatch
+_DEEPEST = 8
+_LONGEST = 300  # characters of a path for which a similar one is looked for
+_NO_VALUES: tuple[str, ...] = ()
+
+
+class Application(ConnexionMiddleware):
+    """One per server. `middlewares` are its layers, outermost first, until the first request."""
+
+    server: Server
+    sandboxes: Sandboxes
+
+    def __init__(self, dispatch: Layer, layers: Callable[[Server], Sequence[Any]]) -> None:
+        """`dispatch` is the innermost layer; `layers` returns those around it: classes that take the next layer."""
+        super().__init__(dispatch, import_name=__name__, middlewares=[])
+        self._layers = layers
+
+    def serve(self, server: Server) -> None:
+        """Set the server behind the layers. It must be called before the first request."""
+        self.server, self.sandboxes, self.middlewares = server, server.sandboxes, [*self._layers(server)]
+
+
+class _Node:
+    """One segment of the path tree."""
+
+    __slots__ = ("allow", "literals", "methods", "parameter", "template")
+
+    def __init__(self, parameter: str = "") -> None:
+        self.parameter = parameter  # as the contract spells it, where any segment leads here
+        self.literals: dict[str, _Node] = {}
+        self.template: _Node | None = None
+        self.methods: dict[str, Endpoint] = {}
+        self.allow = ""
+
+
+class Routing(SpecMiddleware):
+    """A tree of path segments. A literal segment wins over a templated one, in whatever order the document has them.
+
+    405 and OPTIONS name every method of the path; a trailing slash is another path; HEAD is routed like GET.
+    """
+
+    def __init__(self, app: Layer) -> None:
+        self.app = app
+        self._root = _Node()
+        self._static: dict[str, _Node] = {}
+        self._below: dict[str, _Node] = {}  # of paths whose last segment alone is templated, by what comes before it
+        self._ids: list[str] = []
+
+    def add_api(self, specification: Specification, **options: Any) -> None:
+        _API(specification, tree=self, **options)
+
+    def add(self, method: str, path: str, endpoint: Endpoint) -> None:
+        node = self._root
+        for segment in path.split("/")[1:]:
+            if segment.startswith("{"):
+                node.template = node.template or _Node(segment)
+                node = node.template
+            else:
+                node = node.literals.setdefault(segment, _Node())
+        self._ids.append(endpoint.operation.id)
+        node.methods[method] = endpoint
+        if method == "GET":
+            node.methods["HEAD"] = endpoint
+        node.allow = ", ".join(sorted({*node.methods, "OPTIONS"}))
+        start, _, last = path.rpartition("/")
+        if "/{" not in start and last.startswith("{"):
+            self._below[start] = node
+        elif "/{" not in path:
+            self._static[path] = node
+            if path == f"{endpoint.base}/":  # the base path itself is the index, with its slash or without
+                self._static[endpoint.base] = node
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        target: Target = scope[TARGET]
+        path, method = target.path, scope["method"]
+        node, values = self._static.get(path), _NO_VALUES
+        if node is None:
+            start, _, last = path.rpartition("/")
+            node, values = self._below.get(start) if last else None, (last,)
+        if node is None:
+            node, values = _walk(self._root, path.split("/"), 1) or (None, ())
+        if node is None:
+            raise self._no_route(method, path)
+        endpoint = node.methods.get(method)
+        if endpoint is None:
+            if method == "OPTIONS":
+                return _options(node.allow)
+            raise not_allowed(method, node.allow)
+        scope[ENDPOINT], scope[VALUES] = endpoint, values
+        scope[TRACE].operation = endpoint.operation.id
+        return self.app(scope, receive, send)
+
+    def _no_route(self, method: str, path: str) -> NotFound:
+        """404 for an unknown path, with the nearest known one."""
+        page = path.removeprefix(f"{DOCS}/")
+        if page != path:
+            name = nearest(page, self._ids)
+            message, rest = f"There is no operation {page[:200]}.", "/ lists every operation."
+            guess = name and f"{DOCS}/{name}"
+        else:
+            below = CONTROL if path.startswith(CONTROL) else ""
+            message = f"There is no path {path[:200]}."
+            near, rest = self.nearest(method, path), f"{below}/openapi.json lists every path."
+            guess = near and f"{near[0]} {quote(near[1], safe='/{}')}"
+        return NotFound(message, advice=f"Did you mean {guess}? {rest}" if guess else rest, code="route_not_found")
+
+    def nearest(self, method: str, path: str) -> tuple[str, str] | None:
+        """The method and path that are most similar to those of a request without an operation."""
+        found = [near for reading in _readings(path) if (near := self._nearest(reading)) is not None]
+        if not found:
+            return None
+        node, spelled = next((near for near in found if method in near[0].methods), found[0])
+        return method if method in node.methods else next(iter(node.methods)), f"/{'/'.join(spelled)}"
+
+    def _nearest(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
+        if len(segments) > _DEEPEST or sum(map(len, segments)) > _LONGEST:
+            return None
+        is_control = segments[:1] == [CONTROL[1:]]
+        rest = segments[1:] if is_control else segments
+        while rest and _VERSION(rest[0]):
+            rest = rest[1:]
+        bases = [[CONTROL[1:]]] if is_control else [["v2"], [], [CONTROL[1:]]]
+        found = (_like(self._root, [*base, *rest]) for base in bases if any(rest))
+        return next(filter(None, found), None)
+
+
+def _readings(path: str) -> list[list[str]]:
+    """How a path may be read, likeliest first: an empty segment is an id left out, or a slash too many."""
+    whole = path.strip("/").split("/")
+    plain = [segment for segment in whole if segment]
+    if plain != whole:
+        return [whole, plain]
+    return [plain, [*plain, ""]] if path.endswith("/") else [plain]
+
+
+async def _options(allow: str) -> Answer:
+    return options(allow)
+
+
+def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
+    """The node whose path is most similar to these segments, and how it is spelled."""
+    spelled: list[str] = []
+    for segment in segments:
+        name = segment if segment in node.literals else nearest(segment, list(node.literals)) if segment else None
+        child = node.template if name is None else node.literals[name]
+        if child is None:
+            return None
+        spelled.append(name or segment or child.parameter)
+        node = child
+    return (node, spelled) if node.methods else None
+
+
+def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, ...]] | None:
+    """The node of a path, and the values of its parameters; a literal wins, unless nothing matches below it."""
+    if at == len(segments):
+        return (node, ()) if node.methods else None
+    segment = segments[at]
+    literal = node.literals.get(segment)
+    found = None if literal is None else _walk(literal, segments, at + 1)
+    if found is None and node.template is not None and segment:
+        found = _walk(node.template, segments, at + 1)
+        return None if found is None else (found[0], (segment, *found[1]))
+    return found
+
+
+class _API(AbstractRoutingAPI):
+    """The operations of one contract as Connexion parses them, which it adds to the tree of Routing."""
+
+    def __init__(self, *args: Any, tree: Routing, endpoint: Callable[..., Endpoint], **kwargs: Any) -> None:
+        self._tree, self._endpoint = tree, endpoint
+        super().__init__(*args, **kwargs)
+
+    def make_operation(self, operation: AbstractOperation) -> Endpoint:
+        return self._endpoint(operation, self.base_path)
+
+    def _framework_path_and_name(self, operation: AbstractOperation, path: str) -> tuple[str, str]:
+        return self.base_path + path, operation.operation_id
+
+    def _add_operation_internal(self, method: str, path: str, operation: Endpoint, name: str | None = None) -> None:
+        self._tree.add(method.upper(), path, operation)
+
+
+class Security:
+    """Checks the credential, where the operation requires one."""
+
+    def __init__(self, app: Layer, server: Server) -> None:
+        self.app, self._gate = app, Gate(server)
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        endpoint: Endpoint = scope[ENDPOINT]
+        if endpoint.security:
+            trace = scope[TRACE]
+            trace.auth_at = (perf_counter_ns() - trace.began) // 1000
+            sandbox, token = scope[TARGET].sandbox, scope.get(TOKEN)
+            scope[CALLER] = self._gate.admit(endpoint.operation, scope[REQUEST], sandbox, trace, token)
+        return self.app(scope, receive, send)

@@ -1,0 +1,194 @@
+"""The sandbox that a request is for: chosen by the path's prefix, the header, the credential, else the default one."""
+
+import asyncio
+from collections.abc import Awaitable, Container
+from time import monotonic
+
+from starlette.types import Receive, Scope, Send
+
+from ...core.problem import NotFound, broken
+from ...domain.api_keys import digest
+from ...engine.sandbox import DEFAULT, Sandbox
+from ...engine.scheduler import do_due_until, do_some_due
+from ..request import ADMIN_KEY, CONTROL, Request
+from ..sandboxes.entry import folded
+from ..server import Server
+from ..target import Target
+from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
+from .answers import Answer, Layer
+from .hops import NotThere
+from .way import HOLDER, REQUEST, TARGET, TOKEN, TRACE, Holder, begin
+
+ABOUT_THE_SERVER = frozenset(f"{CONTROL}/{name}" for name in ("health", "metrics", "ready"))
+SERVED_WHEN_BROKEN = ABOUT_THE_SERVER | {f"{CONTROL}/reset"}
+CREDENTIALS = f"{CONTROL}/credentials"
+_OTHERS = f"{CONTROL}/sandboxes/"
+_LOCAL = OPEN_CONTROL | {f"{CONTROL}/sandboxes"}
+PATIENCE, PAUSE = 3.0, 0.1  # seconds for which a sandbox is looked for whose server is gone, and between two looks
+
+
+class SandboxSelection:
+    """Chooses the sandbox, removes its prefix from the path, brings it up to date, and begins the request's trace.
+
+    Jobs that are due are done in slices of time. A sandbox that cannot be served is refused.
+    """
+
+    def __init__(self, app: Layer, server: Server, hosts: Hosts, pages: Container[str]) -> None:
+        """`pages` are paths that need no credential."""
+        self.app, self._server, self._hosts, self._pages = app, server, hosts, pages
+        self._sandboxes, self._tokens = server.sandboxes, server.tokens
+        self._residence = server.sandboxes.residence
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        request: Request = scope[REQUEST]
+        rest, name = None, _named(request) if b"x-sandbox" in request.headers else None
+        if request.path.startswith("/s/"):
+            name, slash, rest = request.path[3:].partition("/")
+            rest = slash + rest
+        elif name is None:
+            authorization = request.headers.get(b"authorization")
+            name = None if authorization is None else self._sandbox_of(scope, authorization)
+            if name == DEFAULT and self._residence is None:
+                name = None
+        if self._residence is not None:
+            return self._resident(name, rest, scope, receive, send)
+        sandbox = self._sandboxes.default if name is None else self._sandboxes.choose(name)
+        if sandbox is None:
+            return self._first(str(name), rest, scope, receive, send)
+        target = (
+            Target(self._sandboxes, sandbox, request.path) if rest is None else self._target(sandbox, request, rest)
+        )
+        return self._go_on(target, scope, receive, send)
+
+    def _resident(
+        self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send
+    ) -> Awaitable[Answer]:
+        """The same with a store, where a sandbox may not be in memory, or be on another server."""
+        request: Request = scope[REQUEST]
+        path = request.path if rest is None else rest
+        if path.startswith(_OTHERS):  # the server that has this sandbox answers, whichever one the request names
+            return self._open(name, rest, scope, receive, send, path[len(_OTHERS) :].partition("/")[0])
+        sandbox = self._sandboxes.choose(name or DEFAULT)
+        if sandbox is None or (name is None and b"authorization" in request.headers):
+            if rest is not None or name not in (None, DEFAULT) or not (path in _LOCAL or path in self._pages):
+                return self._open(name, rest, scope, receive, send)
+            sandbox = self._sandboxes.default
+        return self._go_on(self._target(sandbox, request, rest), scope, receive, send)
+
+    async def _open(
+        self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send, other: str = ""
+    ) -> Answer:
+        request: Request = scope[REQUEST]
+        residence = self._residence
+        assert residence is not None
+        if name is None and not other:
+            key = _key_in(request.headers.get(b"authorization", b""))
+            name = None if key is None else await residence.sandbox_of(key)
+        began, wanted = monotonic(), other or name or DEFAULT
+        while isinstance(found := await residence.locate(wanted), str):
+            scope[HOLDER] = Holder(found, wanted)
+            try:
+                return await self.app(scope, receive, send)
+            except NotThere as error:
+                residence.forget(wanted)
+                if request.is_hop or error.receive is None or monotonic() - began > PATIENCE:
+                    raise
+                receive = error.receive
+            for handed in (HOLDER, TRACE, TARGET):
+                scope.pop(handed, None)
+            with self._server.waiting.take():
+                await asyncio.sleep(PAUSE)
+        if other:
+            found = self._sandboxes.choose(name or DEFAULT) or self._sandboxes.default
+        if found is None:
+            return await self._first(wanted, rest, scope, receive, send)
+        answer = await self._go_on(self._target(found, request, rest), scope, receive, send)
+        return answer
+
+    async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> Answer:
+        """Serve the first request to a sandbox. Raises NotFound for one that only reads the control surface."""
+        request, settings, sandboxes = scope[REQUEST], self._server.settings, self._sandboxes
+        headers = request.headers
+        # A foreign page must not create sandboxes in a developer's server: their number is limited.
+        if settings.loopback and (is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))):
+            raise NotFound("There is no such sandbox.", code="sandbox_not_found")
+        path = request.path if rest is None else rest
+        is_control, reads = path.startswith(CONTROL), request.method in ("GET", "HEAD")
+        if is_control and request.method != "OPTIONS":
+            check_control(self._server, request, path, None)
+        if reads and (not path or path in self._pages):
+            sandbox = await sandboxes.register(await sandboxes.pending_sandbox(name))
+        else:
+            suggests = not settings.is_public or self._server.knows_admin(headers.get(ADMIN_KEY))
+            only_reads = is_control and reads and path != CREDENTIALS
+            sandbox = await sandboxes.pending_sandbox(name, creates=not only_reads, suggests=suggests)
+        is_pending = sandboxes.find(sandbox.name) is not sandbox
+        target = self._target(sandbox, request, rest, is_pending=is_pending)
+        return await self._go_on(target, scope, receive, send)
+
+    def _target(self, sandbox: Sandbox, request: Request, rest: str | None, *, is_pending: bool = False) -> Target:
+        """`rest` is the path below the prefix of a sandbox, if the request has one."""
+        if rest is None:
+            return Target(self._sandboxes, sandbox, request.path, is_pending=is_pending)
+        return Target(self._sandboxes, sandbox, rest, f"/s/{sandbox.name}", is_pending=is_pending)
+
+    def _go_on(self, target: Target, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        sandbox = target.sandbox
+        is_up_to_date = sandbox.is_broken or sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing)
+        trace = begin(scope, target)
+        if not is_up_to_date:
+            until = do_some_due(sandbox)
+            if until is not None:
+                return self._later(until, target, scope, receive, send)
+            trace.begin(sandbox.clock.now, sandbox.log.number)
+        if sandbox.is_broken or target.prefix:
+            return self._serve(target, scope, receive, send)
+        return self.app(scope, receive, send)
+
+    async def _later(self, until: int, target: Target, scope: Scope, receive: Receive, send: Send) -> Answer:
+        """Run what takes longer: this request waits, and those to other sandboxes do not."""
+        sandbox = target.sandbox
+        with self._server.waiting.take(sandbox.name):
+            await do_due_until(sandbox, self._sandboxes.worker, until)
+        scope[TRACE].begin(sandbox.clock.now, sandbox.log.number)
+        return await self._serve(target, scope, receive, send)
+
+    def _serve(self, target: Target, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        """Raises Unavailable where the sandbox is broken, except for requests that end that state."""
+        sandbox = target.sandbox
+        if sandbox.is_broken and target.path not in SERVED_WHEN_BROKEN:
+            raise broken(sandbox.name)
+        if target.prefix:
+            named = _named(scope[REQUEST])
+            if named is not None and folded(named) != sandbox.name:
+                scope[TRACE].warn(("x_sandbox_ignored",))
+            if not target.path:
+                return _to_the_pages(scope, target)
+        return self.app(scope, receive, send)
+
+    def _sandbox_of(self, scope: Scope, authorization: bytes) -> str | None:
+        """The sandbox that a credential belongs to. Security looks at the credential later."""
+        caller = scope[TOKEN] = self._tokens.caller_in(authorization)
+        if caller is not None:
+            return str(caller.claims["sandbox"])
+        key = _key_in(authorization)
+        return None if key is None else self._sandboxes.keyring.get(key)
+
+
+def _key_in(authorization: bytes) -> str | None:
+    """What an API key is found by: the digest of a private one, or a public one."""
+    start, key = authorization[:9].lower(), authorization[7:].decode("latin-1").strip()
+    return digest(key) if start == b"bearer sk" else key if start == b"bearer pk" else None
+
+
+def _named(request: Request) -> str | None:
+    """The sandbox that the header names."""
+    named = request.headers.get(b"x-sandbox")
+    return None if named is None else named.decode("latin-1")
+
+
+async def _to_the_pages(scope: Scope, target: Target) -> Answer:
+    """Redirect to the pages of a sandbox, which are below `/s/{name}/`, with the slash."""
+    query = scope[REQUEST].query
+    scope[TRACE].is_kept = False
+    return Answer(307, [(b"location", target.prefix.encode() + b"/" + (b"?" + query if query else b""))])

@@ -1,0 +1,71 @@
+"""Answers as a sandbox was after a step, or at an instant: `X-Sandbox-As-Of`."""
+
+import re
+from collections import deque
+from weakref import ref
+
+from ...core.clock import parse_iso
+from ...core.problem import BadRequest, detail
+from ...engine.history import check_kept, state_at, step_at
+from ...engine.sandbox import Sandbox
+from ..server import Server
+
+AS_OF = b"x-sandbox-as-of"
+NAME = "X-Sandbox-As-Of"
+PAST_STATES = 4  # earlier states that are cached, of all sandboxes; each may have tables of its own
+_STEP = re.compile(r"[0-9]{1,15}").fullmatch
+
+
+class Past:
+    """The earlier states of the sandboxes of a server."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._states: deque[tuple[ref[Sandbox], int, Sandbox]] = deque(maxlen=PAST_STATES)
+
+    async def of(self, sandbox: Sandbox, asked: str) -> Sandbox:
+        """A copy of a sandbox as it was after a step, or at an instant. Raises BadRequest."""
+        step, instant = _asked(asked.strip())
+        number = step_at(sandbox, instant, NAME) if step is None else step
+        check_kept(sandbox.log, number, NAME)
+        then = await self._state(sandbox, number)
+        then.clock.now = instant if step is None else then.recorded_clock.now
+        return then
+
+    async def _state(self, sandbox: Sandbox, number: int) -> Sandbox:
+        for known, step, past in self._states:
+            if step == number and known() is sandbox:
+                return past
+        with self._server.waiting.take(sandbox.name):
+            state: Sandbox = await self._server.sandboxes.worker.in_line(state_at(sandbox, number, sandbox.name))
+        state.journal = sandbox.journal
+        self._states.append((ref(sandbox, self._forget), number, state))
+        return state
+
+    def _forget(self, deleted: ref[Sandbox]) -> None:
+        self._states = deque((past for past in self._states if past[0] is not deleted), PAST_STATES)
+
+
+def check_past(method: str, path: str, *, is_control: bool) -> None:
+    """Raises BadRequest for a request whose answer cannot be that of an earlier state."""
+    if is_control:
+        raise _impossible(f"it is for the API only, and {path[:60]} always shows the present")
+    if method not in ("GET", "HEAD"):
+        raise _impossible(f"it is for GET only, not {method[:20]}: the past cannot be changed")
+
+
+def _asked(text: str) -> tuple[int | None, int]:
+    """The number of a step, or None and an instant (ms). Raises BadRequest for anything else."""
+    if _STEP(text):
+        return int(text), 0
+    try:
+        return None, parse_iso(text)
+    except ValueError:
+        why = f"{text[:60]!r} is neither the number of a step nor a date-time such as 2026-11-20T14:32:05Z"
+        raise _impossible(why) from None
+
+
+def _impossible(why: str) -> BadRequest:
+    """400 for a header that asks for what cannot be shown."""
+    message = f"{NAME}: {why}."
+    return BadRequest(message, details=[detail(NAME, "as_of", message, "header")])

@@ -1,0 +1,420 @@
+"""Validation: reads the body, and checks it and the parameters against the contract, with every violation at once.
+
+Parameters and body are one value, checked against one compiled schema.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from math import inf
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import parse_qsl
+
+import orjson
+from starlette.types import Receive, Scope, Send
+
+from ...contract.document import Operation
+from ...contract.formats import READ, is_uuid
+from ...contract.generated import SOURCE
+from ...contract.schema import LONGEST_KEY, Validator, prune, translate
+from ...contract.source import Json
+from ...core.money import LARGEST
+from ...core.problem import BadRequest, Conflict, Detail, Invalid, NotBuilt, NotFound, Unsupported, detail
+from ...core.record import has_more_values, is_deeper_than
+from ...core.text import warning_of
+from ...domain.documents import checks_digits
+from ..request import Request
+from ..resolver import takes_of
+from .answers import Answer, Layer
+from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread
+from .way import ARGUMENTS, ENDPOINT, REQUEST, TARGET, TRACE, VALUES
+
+if TYPE_CHECKING:
+    from .endpoint import Endpoint
+
+DEEPEST = 32
+# Of a body with more commas only the first violation is listed: finding all would delay other requests.
+WIDEST, MOST_VALUES = 1_000, 20_000
+_MOST_WRONG = 100
+LARGEST_FILE = 256 * 1024 * 1024  # bytes
+_JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
+_CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
+# Headers that earlier layers read.
+_READ_BEFORE = frozenset((("header", "authorization"), ("header", "x-sandbox-admin-key")))
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
+_LONGEST_INTEGER = 4_000  # digits: Python reads no more
+CODE, _BAD_JSON = "metadata_key_invalid", "malformed_json"
+_KEY_ADVICE = f"A key has 1 to {LONGEST_KEY} characters and no NUL."
+_DEEPEST_MAP = 8
+_RELIED_ON = ("type", "nullable", "required", "enum")  # the keywords that handlers need, beside formats
+# Members whose values are stored as sent: no rule reads them.
+_STORED = {
+    f"{resource}{request}": members
+    for resource, members in (("Product", {"type", "status"}), ("Plan", {"visibility"}), ("Project", {"visibility"}))
+    for request in ("Create", "Update")
+}
+# Numbers that rules compute with, and how far: overlays may widen the shipped bounds so much, and never downwards.
+_MOST = {"amount": LARGEST, "totalAmount": LARGEST, "interval_count": 100, "trial_period_days": 36_500}
+_DEEPEST_SCHEMA = 12  # levels: a schema may refer to itself
+
+Values: TypeAlias = tuple[str, ...]  # the ids of a path
+Place = tuple[str, ...]  # where a body has a map with free keys, such as metadata: the members that lead there
+
+
+@dataclass(slots=True, eq=False)
+class Arguments:
+    """What a handler is given, validated: the ids of the path, and query and body by name, if it takes them.
+
+    `upload` is a file in the body, while it is processed.
+    """
+
+    ids: Final[Values]
+    named: Final[dict[str, Any]]
+    upload: Final[bytes | bytearray] = b""
+
+    @property
+    def body(self) -> Any:
+        """The body, None without one."""
+        return self.named.get("body")
+
+
+class Validation:
+    """Reads the body, and passes on the arguments of the handler."""
+
+    def __init__(self, app: Layer) -> None:
+        self.app = app
+        self._uploading = asyncio.Lock()  # one file at a time is read and imported
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        trace, target = scope[TRACE], scope[TARGET]
+        trace.validate_at = (perf_counter_ns() - trace.began) // 1000
+        if checks_digits.get() is not target.sandbox.settings.check_digits:
+            checks_digits.set(target.sandbox.settings.check_digits)
+        requests: OperationRequests = scope[ENDPOINT].requests
+        if requests.has_body:
+            return self._with_body(requests, scope, receive, send)
+        scope[ARGUMENTS] = requests.read(scope, b"")
+        if requests.uploads:
+            return self._with_file(requests.uploads, scope, receive, send)
+        return self.app(scope, receive, send)
+
+    async def _with_body(self, requests: "OperationRequests", scope: Scope, receive: Receive, send: Send) -> Answer:
+        request: Request = scope[REQUEST]
+        body = scope[TRACE].body = bytes(await request.read(receive))
+        scope[ARGUMENTS] = requests.read(scope, body)
+        return await self.app(scope, receive, send)
+
+    async def _with_file(self, media: Sequence[str], scope: Scope, receive: Receive, send: Send) -> Answer:
+        """Read a file of one of these media types. Raises Unsupported, and a 413."""
+        request: Request = scope[REQUEST]
+        sent = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if sent.decode("latin-1") not in media:
+            raise Unsupported(f"Send the file with Content-Type: {media[0]}.")
+        _check_coding(request)
+        async with self._uploading:
+            upload = await request.read(receive, LARGEST_FILE)
+            scope[ARGUMENTS] = replace(scope[ARGUMENTS], upload=upload)
+            try:
+                return await self.app(scope, receive, send)
+            finally:
+                del scope[ARGUMENTS]
+
+
+class OperationRequests:
+    """The compiled validation of one operation's requests."""
+
+    def __init__(self, endpoint: "Endpoint") -> None:
+        operation, resolve, is_api = endpoint.operation, endpoint.document.resolve, not endpoint.base
+        takes = takes_of(endpoint.handler)
+        self._takes, self._resolve = takes, resolve
+        self._may_reject_query = is_api
+        self._narrows = operation.method == "DELETE" and not is_api  # a misspelt member would delete more than is meant
+        self.has_body, self.uploads = operation.body is not None, operation.uploads
+        self._body_required = operation.body_required
+        self._prunes = operation.body if endpoint.ignore_unknown and is_api else None
+        in_path = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "path"}
+        self._ids = [
+            (name, in_path[name].get("format") == "uuid", re.compile(in_path[name].get("pattern", "")))
+            for name in re.findall(r"\{([^}]+)\}", operation.path)
+        ]
+        self._has_one_uuid = [is_id for _, is_id, _ in self._ids] == [True]
+        query = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "query"}
+        self._casts = {name: cast_of(schema) for name, schema in query.items()}
+        self._repeated = {name for name, schema in query.items() if schema.get("type") == "array"}
+        self._parsed = lru_cache(maxsize=32)(self._parse)  # lists are asked with the same query again and again
+        self._defaults = {name: schema["default"] for name, schema in query.items() if "default" in schema}
+        self._header_names = {p.name: p.name.lower().encode() for p in _in(operation, "header")}
+        self._shape = _shape_of(operation)
+        self.validator = endpoint.schemas.compile(self._shape, request=True)
+        self._relied_on = _validator_of_handler(endpoint, self._shape)
+        self._schema_at = partial(endpoint.document.schema_at, self._shape)
+        self._takes_nothing = not self._shape["properties"] and self._relied_on is None
+        conflict = operation.responses.get(409)
+        # Of maps whose keys are stored: then the contract lists the code of invalid ones.
+        self._maps = tuple(free_maps(operation.body, resolve)) if conflict and CODE in conflict.codes else ()
+        not_found = operation.responses.get(404)
+        self._not_found_code = not_found.codes[0] if not_found and not_found.codes else None
+
+    def read(self, scope: Scope, body: bytes) -> Arguments:
+        """The handler's arguments: the path's ids, and query and body where the operation has them.
+
+        Raises BadRequest, Unsupported, Invalid, NotBuilt, Conflict, then NotFound for a malformed id.
+        """
+        arguments: dict[str, Any] = {}
+        value = _EMPTY
+        if not self._takes_nothing or scope[REQUEST].query:
+            value = self._checked(scope, body)
+        if self._takes.query:
+            arguments["query"] = {**self._defaults, **value.get("query", _EMPTY)}
+        if self._takes.body:
+            arguments["body"] = value.get("body")
+        values = scope[VALUES]
+        if self._has_one_uuid and is_uuid(values[0]) is not None:  # mostly
+            values = (values[0].lower(),)
+        elif values:
+            values = self._checked_ids(values)
+        return Arguments(values, arguments)
+
+    def _checked(self, scope: Scope, body: bytes) -> dict[str, Any]:
+        """Query, headers and body, which the contract accepts."""
+        value = self._value(scope, body)
+        if not self._takes_nothing and not self.validator.is_valid(value):
+            self._refuse(body, value)
+        if self._relied_on is not None and not self._relied_on.is_valid(value):
+            what = "The corrected contract allows this, but the sandbox has no behaviour for it"
+            raise NotBuilt(f"{what} (request{self._relied_on.reason(value)})")
+        if self._maps:
+            check_names(value.get("body"), self._maps)
+        return value
+
+    def _value(self, scope: Scope, raw: bytes) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        request: Request = scope[REQUEST]
+        if request.query:
+            value["query"] = self._query(scope)
+        elif self._casts:
+            value["query"] = {}
+        if self._header_names:
+            sent = value["header"] = {}
+            for name, key in self._header_names.items():
+                if key in request.headers:
+                    sent[name] = request.headers[key].decode("latin-1")
+        if self.has_body and (raw or self._body_required):
+            _check_coding(request)
+            body = self._body(request.headers.get(b"content-type"), raw)
+            value["body"] = body if self._prunes is None else prune(body, self._prunes, self._resolve)
+        return value
+
+    def _query(self, scope: Scope) -> dict[str, Any]:
+        found, odd = self._parsed(scope[REQUEST].query)
+        if not odd:
+            return found
+        may_reject = self._may_reject_query and scope[TARGET].sandbox.settings.unknown_query == "reject"
+        wrong: dict[str, Detail] = {}
+        for name in odd:
+            if len(wrong) >= _MOST_WRONG:
+                break
+            if name in self._casts:
+                wrong[name] = detail(name, "duplicate", "Send it once.", "query")
+            elif may_reject or self._narrows:
+                advice = self._query_advice(name, len(wrong))
+                wrong[name] = detail(name[:200], "unknown_parameter", advice, "query")
+            else:
+                scope[TRACE].warn([warning_of("unknown_query_parameter", name)])
+        if wrong:
+            raise _invalid(list(wrong.values()))
+        return found
+
+    def _parse(self, query: bytes) -> tuple[dict[str, Any], list[str]]:
+        """The parameters of a query, and names that are unknown or that it has again."""
+        found: dict[str, Any] = {}
+        odd: list[str] = []
+        for name, text in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+            if name in self._repeated:
+                found.setdefault(name, []).append(text)
+                continue
+            if name in found or name not in self._casts:
+                odd.append(name)
+            if name in self._casts:
+                cast = self._casts[name]
+                found[name] = text if cast is None else cast(text)
+        return found, odd
+
+    def _query_advice(self, name: str, before: int) -> str:
+        names = sorted(self._casts)
+        hint = did_you_mean(name, names) if before < MOST_GUESSED else ""
+        return f"There is no such query parameter here.{hint} This operation takes {', '.join(names) or 'none'}."
+
+    def _body(self, media: bytes | None, raw: bytes) -> Any:
+        if (raw or media is not None) and not _is_json(media or b""):
+            raise Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
+        if not raw:
+            details = [detail("body", "required", "Send a JSON object.")]
+            raise Invalid("This operation needs a JSON body.", details=details)
+        try:
+            value = orjson.loads(raw)
+        except ValueError as error:
+            raise BadRequest(unread(raw, error), code=_BAD_JSON) from None
+        if raw.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
+            message = f"The body has more than {MOST_VALUES:,} values, the most that is read."
+            raise Invalid(message, details=[detail("body", "max", message)])
+        if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
+            raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.", code=_BAD_JSON)
+        return value
+
+    def _refuse(self, body: bytes, value: dict[str, Any]) -> None:
+        """Raises Invalid with the violations of the contract."""
+        if body.count(b",") > WIDEST:
+            errors = iter([self.validator.first_error(value)])
+        else:
+            errors = self.validator.iter_errors(value)
+        found = [d for error in errors for d in details_of(error, self._schema_at)]
+        raise _invalid([*{tuple(entry.values()): entry for entry in found}.values()])
+
+    def _checked_ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
+        checked = []
+        for value, (name, is_id, pattern) in zip(values, self._ids, strict=True):
+            if is_id:
+                if is_uuid(value) is None:
+                    raise NotFound("The id in the path is not a UUID, so no record has it.", code=self._not_found_code)
+                checked.append(value.lower())
+            elif pattern.search(value) is None or value.endswith("\n"):  # `$` matches before one, too
+                sent = shown(value.encode(errors="replace").decode())
+                message = f"{sent} cannot exist: every {name} matches {pattern.pattern}"
+                raise NotFound(message, code=self._not_found_code)
+            else:
+                checked.append(value)
+        return tuple(checked)
+
+
+_EMPTY: dict[str, Any] = {}
+
+
+def _validator_of_handler(endpoint: "Endpoint", shape: Json) -> Validator | None:
+    """Rejects what overlays allow but the handler, written for the shipped contract, cannot process."""
+    shipped, made_for = endpoint.shipped, endpoint.made_for
+    if shipped is None or made_for is None:
+        return None
+    schema = _relied_on(_shape_of(made_for), shipped.resolve)
+    if schema == _relied_on(shape, endpoint.document.resolve):
+        return None
+    return Validator(translate(schema, {}), READ)
+
+
+def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
+    """The schema of what a handler relies on in a request: required members, types, and values that rules read."""
+    stored = _STORED.get(str(node.get("$ref", "")).rpartition("/")[2], ()) if isinstance(node, dict) else ()
+    node = resolve(node)
+    if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
+        return {}
+    kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
+    if node.get("format") in READ:
+        kept["format"] = node["format"]
+    # Names of events and scopes are stored as sent; event types and states are looked up, and must exist.
+    source = str(node.get(SOURCE, "event_types"))
+    if source != "event_types" and ":" not in source:
+        kept.pop("enum", None)
+    properties = node.get("properties")
+    if isinstance(properties, dict):
+        kept["properties"] = {name: _relied_on(member, resolve, depth + 1) for name, member in properties.items()}
+        for name in stored:
+            kept["properties"].get(name, {}).pop("enum", None)
+        for name in _MOST.keys() & properties.keys():
+            number = resolve(properties[name])
+            bounds = {"minimum": number.get("minimum"), "maximum": max(_MOST[name], number.get("maximum", inf))}
+            kept["properties"][name] |= bounds
+    for name in ("items", "additionalProperties"):
+        if isinstance(node.get(name), dict):
+            kept[name] = _relied_on(node[name], resolve, depth + 1)
+    for name in ("allOf", "anyOf", "oneOf"):
+        if name in node:
+            kept[name] = [_relied_on(member, resolve, depth + 1) for member in node[name]]
+    return kept
+
+
+def _in(operation: Operation, place: str) -> list[Any]:
+    """The parameters that are validated at a place of a request."""
+    return [p for p in operation.parameters if p.place == place and (place, p.name.lower()) not in _READ_BEFORE]
+
+
+def _shape_of(operation: Operation) -> dict[str, Any]:
+    """Parameters and body of an operation as one schema."""
+    members: dict[str, Json] = {}
+    for place in ("query", "header"):
+        if parameters := _in(operation, place):
+            required = [p.name for p in parameters if p.required]
+            members[place] = {"type": "object", "properties": {p.name: p.schema for p in parameters}}
+            members[place] |= {"required": required} if required else {}
+    needed = [place for place, schema in members.items() if "required" in schema]
+    if operation.body is not None:
+        members["body"] = operation.body
+    if operation.body_required:
+        needed.append("body")
+    return {"type": "object", "properties": members} | ({"required": needed} if needed else {})
+
+
+@lru_cache(maxsize=64)
+def _is_json(media: bytes) -> bool:
+    """Whether a media type is JSON in UTF-8 (RFC 8259): in another charset the same bytes would mean other text."""
+    charset = _CHARSET.search(media)
+    fits = charset is None or charset[1].lower() in (b"utf-8", b"utf8", b"us-ascii")
+    return fits and _JSON_TYPE(media.strip()) is not None
+
+
+def _invalid(details: list[Detail]) -> Invalid:
+    message = f"The request has {len(details)} violations of the contract."
+    if len(details) == 1:
+        message = f"{details[0]['field']}: {details[0]['message']}"
+    return Invalid(message, details=details[:_MOST_WRONG])
+
+
+def _check_coding(request: Request) -> None:
+    """Raises Unsupported for a compressed body."""
+    coding = request.headers.get(b"content-encoding")
+    if coding is not None and coding.strip().lower() not in (b"", b"identity"):
+        advice = "Send the body uncompressed, without Content-Encoding."
+        raise Unsupported(advice, headers={"Accept-Encoding": "identity"})  # RFC 9110, 15.5.16
+
+
+def cast_of(schema: Json) -> Callable[[str], Any] | None:
+    """How to convert a query text to its schema's type. Text that cannot be converted is kept, and refused later."""
+    kind = schema.get("type")
+    if kind == "integer":
+        return lambda text: int(text) if _INTEGER(text) and len(text) <= _LONGEST_INTEGER else text
+    if kind == "number":
+        return lambda text: float(text) if _NUMBER(text) else text
+    if kind == "boolean":
+        return lambda text: {"true": True, "false": False}.get(text, text)
+    return None
+
+
+def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) -> Iterator[Place]:
+    """Where a schema has maps from free keys to strings, as the members that lead there."""
+    schema = resolve(schema)
+    if not isinstance(schema, dict) or len(place) > _DEEPEST_MAP:
+        return
+    rest = resolve(schema.get("additionalProperties"))
+    if isinstance(rest, dict) and rest.get("type") == "string":
+        yield place
+    for name, member in schema.get("properties", {}).items():
+        yield from free_maps(member, resolve, (*place, name))
+
+
+def check_names(body: Json, places: tuple[Place, ...]) -> None:
+    """Raises Conflict for keys that OpenAPI 3.0 cannot forbid: empty, too long, or with NUL."""
+    wrong = []
+    for place in places:
+        node: Any = body
+        for step in place:
+            node = node.get(step) if type(node) is dict else None
+        if node and type(node) is dict:
+            names = "".join(node)
+            if "" in node or "\0" in names or len(names) > LONGEST_KEY < len(max(node, key=len)):
+                wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
+    if wrong:
+        named = ", ".join(entry["field"] for entry in wrong)
+        raise Conflict(f"{named}: a key has 1 to {LONGEST_KEY} characters and no NUL.", code=CODE, details=wrong)

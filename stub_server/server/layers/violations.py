@@ -1,0 +1,236 @@
+"""Turns validation errors into details: one per violation, with what to send instead."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from ...contract.formats import UUID
+from ...core.problem import Detail, detail
+from ...core.text import counted, nearest
+from ...domain.documents import kind as kind_of
+
+SHOWN = 80  # characters of a value in a message
+MOST_GUESSED = 20  # unknown names that are compared with known ones, as that is slow
+_LONGEST_NUMBER = 20
+_MOST_OPTIONS = 20
+_BEFORE_A_COMMA = re.compile(r"(-?(?<![0-9])[0-9]+),$").search
+_DIGITS = re.compile("[0-9]+").match
+_DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?").fullmatch
+# The code of each keyword of JSON Schema that a value may break.
+_CODES = {
+    "required": "required",
+    "type": "type",
+    "format": "format",
+    "pattern": "format",
+    "enum": "enum",
+    "minimum": "min",
+    "exclusiveMinimum": "min",
+    "minLength": "min",
+    "minItems": "min",
+    "minProperties": "min",
+    "maximum": "max",
+    "exclusiveMaximum": "max",
+    "maxLength": "max",
+    "maxItems": "max",
+    "maxProperties": "max",
+    "multipleOf": "multiple_of",
+    "uniqueItems": "unique",
+    "additionalProperties": "unknown_field",
+}
+_TYPES = {
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "an object",
+    "array": "a list",
+}
+_BEGINS_WELL = re.compile(r"https?://[^\s\0/]", re.IGNORECASE).match
+_WEB = "is not a web address. Begin with http:// or https://, and encode spaces."
+_FORMATS = {
+    "uri": _WEB,
+    "email": "is not an e-mail address, such as marina@example.com.",
+    "date-time": "is not a date-time with an offset, such as 2026-11-20T14:32:05Z.",
+    "ip-network": "is neither an address nor a network, such as 203.0.113.7 or 203.0.113.0/24.",
+}
+_PATTERNS = {
+    UUID: "is not a UUID, such as 0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55.",
+    r"^[^\u0000]*$": "contains the character NUL (U+0000). Leave it out.",
+    "^[A-Z]{2}$": "is not two capital letters, such as BR or SP.",
+}
+
+SchemaAt = Callable[[Sequence[str | int]], Mapping[str, Any]]
+"""Returns the contract's schema at a place of the request, empty where it has none."""
+
+
+def details_of(error: Any, schema_at: SchemaAt) -> list[Detail]:
+    """A validator's error as details; an object with three unknown members gives three."""
+    kind = error.kind.name
+    path = list(error.instance_path)
+    place, inside = str(path[0]) if path else "body", path[1:]
+    code = _CODES.get(kind, "invalid")
+    contexts = getattr(error.kind, "context", ())
+    if path and any(contexts):
+        # Those of schemas that are for such values: no error is about the type of the value itself.
+        fitting = [c for c in contexts if not any(_names(each) and list(each.instance_path) == path for each in c)]
+        if fitting:
+            fitting.sort(key=_distance)
+            return [entry for each in fitting[0] for entry in details_of(each, schema_at)]
+        types = [name for found in contexts for each in found for name in _names(each)]
+        message = f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
+        return [detail(field_name(inside) or place, "type", message, place)]
+    if kind == "additionalProperties":
+        return [
+            detail(field_name([*inside, name]), code, advice, place)
+            for name, advice in _unknown(error.kind.unexpected, list(schema_at(path).get("properties", ())))
+        ]
+    if kind == "required":
+        inside = [*inside, error.kind.property]
+    if not path:
+        return [detail("body" if not inside else field_name(inside), code, "A body is required.", "body")]
+    if kind == "format" and error.kind.format == "document":
+        return [detail(field_name(inside), "invalid_document", document_advice(error.instance), place)]
+    return [detail(field_name(inside) or place, code, _message(error, schema_at(path)), place)]
+
+
+def unread(body: bytes, error: ValueError) -> str:
+    """Why a body could not be read as JSON, and what to do if that is known."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as wrong:
+        return f"The body is not UTF-8, as JSON is: byte {wrong.start + 1} is 0x{body[wrong.start]:02X}."
+    at = getattr(error, "pos", 0)
+    whole, rest = _BEFORE_A_COMMA(text[max(at - _LONGEST_NUMBER, 0) : at]), _DIGITS(text[at : at + _LONGEST_NUMBER])
+    hint = f" Decimals have a point: {whole[1]}.{rest[0]}." if whole and rest else ""
+    return f"The body is not JSON: {str(error)[:200]}.{hint}"
+
+
+def field_name(path: list[Any]) -> str:
+    """`["items", 0, "amount"]` -> `items[0].amount`."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else str(step))
+    return text[:200]
+
+
+def document_advice(value: object) -> str:
+    """Why a text is not a CPF, CNPJ or passport."""
+    digits = "".join(c for c in str(value) if c not in ".-/")
+    if any(c.isdigit() and not c.isascii() for c in digits):
+        return "Write the document in digits 0 to 9."
+    if len(digits) == 11 and digits.isdigit():
+        return "CPF check digits do not match."
+    if len(digits) == 14 and " " not in digits:
+        return "CNPJ check digits do not match."
+    for kind, length in (("cpf", 11), ("cnpj", 14)):
+        if len(digits) < length and digits.isdigit() and kind_of(digits.zfill(length)) == kind:
+            return f"A {kind.upper()} has {length} digits; leading zeros may have been lost: {digits.zfill(length)}."
+    return (
+        "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 9 letters A-Z and digits, one of them a "
+        "letter; any other, of up to 20, needs document_type passport)."
+    )
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """A sentence with the known name that is nearest to another one, or nothing."""
+    guess = nearest(name, known)
+    return f" Did you mean {guess}?" if guess else ""
+
+
+def _unknown(found: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
+    listed = f" Known are {', '.join(known)}." if 0 < len(known) <= _MOST_OPTIONS else ""
+    for number, name in enumerate(found):
+        hint = (did_you_mean(name, known) or listed) if number < MOST_GUESSED else ""
+        yield name, f"The contract has no such field here.{hint}"
+
+
+def _distance(errors: Sequence[Any]) -> tuple[bool, int]:
+    """How far a value is from a schema that breaks so: the nearest one says what to mend."""
+    return any(each.kind.name in ("enum", "not") for each in errors), len(errors)
+
+
+def _message(error: Any, schema: Mapping[str, Any]) -> str:
+    """What is wrong with a value, and what to send, in a sentence. `schema` is the contract's at its place."""
+    kind, value = error.kind, shown(error.instance)
+    match kind.name:
+        case "required":
+            return "This field is required."
+        case "type":
+            return f"{value} has the wrong type: send {_types(_names(error), error.instance)}."
+        case "format":
+            return f"{value} {_FORMATS.get(kind.format, f'is no valid {kind.format}.')}"
+        case "pattern":
+            return f"{value} {_form(error, schema)}"
+        case "enum":
+            return f"{value} is not one of {_options(error.instance, list(kind.options))}"
+        case "minimum":
+            return f"{value} is less than the minimum of {kind.limit}."
+        case "maximum":
+            return f"{value} is greater than the maximum of {kind.limit}."
+        case "exclusiveMinimum":
+            return f"{value} must be greater than {kind.limit}."
+        case "exclusiveMaximum":
+            return f"{value} must be less than {kind.limit}."
+        case "minLength":
+            return f"{value} is shorter than {counted(kind.limit, 'character')}."
+        case "maxLength":
+            return f"{value} is longer than {counted(kind.limit, 'character')}."
+        case "minItems":
+            return f"{value} has less than {counted(kind.limit, 'item')}."
+        case "maxItems":
+            return f"{value} has more than {counted(kind.limit, 'item')}."
+        case "minProperties":
+            return "Send at least one field."
+        case "maxProperties":
+            return f"{value} has more than {counted(kind.limit, 'field')}."
+        case "multipleOf":
+            return f"{value} is not a multiple of {kind.multiple_of}."
+        case "uniqueItems":
+            return f"{value} has the same item twice."
+        case "not":
+            return "The contract does not allow these fields together. Leave one of them out."
+    return f"{value} does not satisfy {kind.name} of the contract."
+
+
+def shown(value: Any) -> str:
+    """A value as JSON, cut short."""
+    text = str(value) if type(value) is int else orjson.dumps(value).decode()  # orjson knows 64 bits
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+
+
+def _names(error: Any) -> list[str]:
+    """The types that a value should have had; none for an error of another kind."""
+    types = getattr(error.kind, "types", ())
+    return [types] if isinstance(types, str) else list(types)
+
+
+def _types(types: Sequence[str], value: Any) -> str:
+    names = sorted(dict.fromkeys(types), key=lambda name: name == "null")
+    wanted = " or ".join(_TYPES.get(name, name) for name in names)
+    if names[0] != "number" or not isinstance(value, str):
+        return wanted
+    number = value.replace(",", ".")
+    return f"{wanted}, such as {number if _DECIMAL(number) else '49.90'}"
+
+
+def _form(error: Any, schema: Mapping[str, Any]) -> str:
+    """What is wanted of a text in place of one that another pattern has, in the words that the contract has for it."""
+    pattern = error.kind.pattern
+    if schema.get("format") == "uri" and not _BEGINS_WELL(str(error.instance)):
+        return _WEB
+    if pattern in _PATTERNS:
+        return _PATTERNS[pattern]
+    described = " ".join(str(schema.get("description", "")).split()).partition(". ")[0].rstrip(".")
+    example = f", such as {schema['example']}" if "example" in schema else ""
+    form = f" ({pattern})" if len(pattern) <= SHOWN else ""
+    return f"does not fit{f': {described}' if described else ''}{example}{form}."
+
+
+def _options(value: Any, options: list[Any]) -> str:
+    texts = [option if isinstance(option, str) else shown(option) for option in options]
+    hint = did_you_mean(value, texts) if isinstance(value, str) else ""
+    if len(texts) > _MOST_OPTIONS:
+        return f"the {len(texts)} that the contract lists.{hint}"
+    return f"{', '.join(texts)}.{hint}"

@@ -1,0 +1,180 @@
+"""Builds response bodies and lists: stored records are inserted as the JSON they are stored as."""
+
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import orjson
+
+from ..contract.formats import range_end_ms
+from ..core.record import Body
+from ..domain.documents import normalise
+from ..engine.tables.query import Query, select
+from ..engine.tables.table import Table
+from ..engine.tables.tables import finder
+from .work import Work
+
+T = TypeVar("T")
+_SHAPING = frozenset(("page", "limit", "sort", "created_since", "created_until"))
+
+
+def pagination(page: int, limit: int, total: int) -> Body:
+    """The contract's Pagination object: page `page` of `limit` rows out of `total`."""
+    pages = -(-total // limit)
+    return {
+        "page": page,
+        "limit": limit,
+        "total": total,
+        "total_pages": pages,
+        "has_next": page < pages,
+        "has_prev": page > 1 and pages > 0,
+    }
+
+
+@dataclass(slots=True, eq=False)
+class Reply:
+    """A status, a body in parts, and headers.
+
+    `shape` names the constant JSON around stored records: it is checked against the contract when it first occurs, and
+    records when they are written. A body without a shape is checked every time.
+    """
+
+    status: int
+    parts: Sequence[bytes]
+    shape: object = None
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    media: bytes = b"application/json"
+
+    def created(self, work: Work, path: str) -> "Reply":
+        """Make it a 201 with a Location: `path` has no prefix of the sandbox. Returns the reply itself."""
+        self.status, self.headers = 201, (*self.headers, (b"location", f"{work.prefix}{path}".encode()))
+        return self
+
+
+class Streamed(Reply):
+    """A 200 whose `chunks` are sent as they come. Only async operations may answer with it."""
+
+    __slots__ = ("chunks",)
+
+    def __init__(
+        self, chunks: AsyncGenerator[bytes], media: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()
+    ) -> None:
+        super().__init__(200, (), None, ((b"cache-control", b"no-store"), *headers), media)
+        self.chunks = chunks
+
+
+@lru_cache(maxsize=512)
+def _around(message: str, member: str, in_data: bool) -> tuple[bytes, bytes]:
+    """The JSON before and after the value of a member."""
+    text, name = orjson.dumps(message), orjson.dumps(member)
+    if in_data:
+        return b'{"error":false,"data":{' + name + b":", b'},"message":' + text + b"}"
+    return b'{"error":false,"message":' + text + b"," + name + b":", b"}"
+
+
+def enveloped(message: str, member: str, record: bytes, *, in_data: bool = False) -> Reply:
+    """`{error, message, <member>: record}`; `in_data`, for Projects, `{error, data: {<member>: record}, message}`."""
+    before, after = around = _around(message, member, in_data)
+    return Reply(200, (before, record, after), around)
+
+
+def bare(record: bytes) -> Reply:
+    """The record itself, as in the Orders group."""
+    return Reply(200, (record,), "bare")
+
+
+def listed(work: Work, table: Table, query: Query, message: str, member: str, *, in_data: bool = False) -> Reply:
+    """`{error, message, <member>: [...], pagination}`; `in_data` both are in `data`, as in `enveloped`.
+
+    A key with `allowed_projects` sees only what belongs to those projects. The records are not joined: the journal
+    refers to the parts, which the store has anyway.
+    """
+    projects = None if work.caller is None else work.caller.projects
+    if projects is not None:
+        if table.name == "projects":
+            query.ids = sorted(projects)
+        elif table.name == "customers":
+            query.ids = work.store.customers_of(projects)
+        elif "projectId" in table.spec.indexes:
+            query.within = ("projectId", sorted(projects))
+    records, total = select(table, query)
+    if table.spec.live or table.spec.mirrors:
+        shown = [work.store.shown(table, record) for record in records]
+    else:
+        shown = [record.public for record in records]
+    rows = [b","] * max(0, 2 * len(shown) - 1)
+    rows[::2] = shown
+    before, after = around = _around(message, member, in_data)
+    page = orjson.dumps(pagination(query.page, query.limit, total))
+    return Reply(200, (before, b"[", *rows, b'],"pagination":', page, after), around if rows else None)
+
+
+def value(body: Any, status: int = 200) -> Reply:
+    """A body that is serialised for this response."""
+    return Reply(status, (orjson.dumps(body),))
+
+
+def listed_here(member: str, items: Sequence[T], query: Body, shown: Callable[[T], Any]) -> Reply:
+    """`{<member>: [...], pagination}`: the requested page of items that are in memory, as controls show them."""
+    page, limit = query["page"], query["limit"]
+    rows = [shown(item) for item in items[(page - 1) * limit : page * limit]]
+    return value({member: rows, "pagination": pagination(page, limit, len(items))})
+
+
+def message(text: str, **members: Any) -> Reply:
+    """`{error: false, message, ...members}`."""
+    return value({"error": False, "message": text, **members})
+
+
+def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = ()) -> Query:
+    """A list's query parameters as a query of the store: each filter uses the index of the same name.
+
+    `handled` are filters that the operation applies itself; any other without an index adds a warning.
+    """
+    sort: str = query.get("sort", "-createdAt")
+    key = sort.removeprefix("-")
+    found = Query(
+        sort=None if key in ("createdAt", "created_at") else sort if sort in table.spec.sorts else key,
+        newest_first=sort.startswith("-"),
+        page=query.get("page", 1),  # an overlay may have taken a parameter away
+        limit=query.get("limit", 20),
+    )
+    if "created_since" in query:
+        found.since = range_end_ms(query["created_since"])
+    if "created_until" in query:
+        found.until = range_end_ms(query["created_until"])
+    for name, value in query.items():
+        if name.endswith("_since"):
+            warn_of_empty_range(work, value, query.get(f"{name.removesuffix('since')}until"))
+        if name in _SHAPING:
+            continue
+        if name in table.spec.tags:
+            found.tagged = frozenset((name, (key, text)) for key, _, text in (each.partition(":") for each in value))
+            continue
+        if name in table.spec.search:
+            found.contains[name] = finder(value)
+        elif name in table.spec.indexes or name in table.unique:
+            found.equal[name] = _PLAIN[name](value) if name in _PLAIN else value
+        elif name not in handled:
+            work.warn(f"filter_without_effect:{name}")  # an overlay added or renamed it
+    return found
+
+
+def warn_of_empty_range(work: Work, since: str | None, until: str | None) -> None:
+    """`empty_range` where nothing can be from the one instant on and before the other."""
+    if since is not None and until is not None and range_end_ms(since) >= range_end_ms(until):
+        work.warn("empty_range")
+
+
+_PLAIN: Mapping[str, Any] = {
+    "email": str.lower,
+    "document": normalise,
+    "code": str.upper,
+    **dict.fromkeys(("projectId", "planId", "customerId", "subscriptionId", "webhookId"), str.lower),
+}
+
+
+def list_reply(work: Work, table: Table, query: Body, message: str, member: str) -> Reply:
+    """The reply of a list operation that has no filters of its own."""
+    return listed(work, table, query_of(work, table, query), message, member)

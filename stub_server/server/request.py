@@ -1,0 +1,111 @@
+"""What arrived: a request, and whom it is from. It is made once; what layers find out is handed on beside it."""
+
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any, Final
+
+from ..contract.secrets import KEY_HEADERS
+from ..core.problem import BadRequest, Refusal
+from ..core.text import host_name, is_local
+
+CONTROL = "/_sandbox"
+ADMIN_KEY, CONTROL_KEY = (name.encode() for name in KEY_HEADERS)
+LARGEST_BODY = 1_048_576  # bytes
+MOST_WARNINGS = 20  # of one answer
+_ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The authenticated caller: a JWT's user or an API key. `kind` is jwt, private_key or public_key.
+
+    `projects` is None if every project is allowed, `networks` empty if every address is; a key may have expired or be
+    switched off. `claims` are those of a JWT.
+    """
+
+    kind: str
+    subject: str
+    merchant_id: str
+    scopes: frozenset[str]
+    key_id: str | None = None
+    projects: frozenset[str] | None = None
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    expires_at: str | None = None
+    is_active: bool = True
+    claims: Any = field(default=None, compare=False)
+
+    def may(self, scope: str) -> bool:
+        """Whether the caller has a scope, by name or (JWT only) by wildcard."""
+        scopes = self.scopes
+        return scope in scopes or "*" in scopes or scope.partition(":")[0] + ":*" in scopes
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """A request as it arrived. Nothing changes it.
+
+    `path` is decoded and has the prefix of the sandbox, if one was sent. `sent` are the headers in their order, names
+    in lower case; `headers` has the last of each name. `began` is the machine's counter in ns, `received_at` its time
+    in ms. `is_hop` says that another server of the store has forwarded it. One that `is_internal` comes from this
+    server, which shows a page: it is not journaled, limited or made to fail. `permitted` are methods and paths of the
+    control surface that need no key.
+    """
+
+    method: Final[str]
+    path: Final[str]
+    query: Final[bytes]
+    sent: Final[Sequence[tuple[bytes, bytes]]]
+    headers: Final[Mapping[bytes, bytes]]
+    client: Final[tuple[str, int] | None]
+    began: Final[int]
+    received_at: Final[int]
+    is_hop: Final[bool] = False
+    is_internal: Final[bool] = False
+    permitted: Final[Collection[tuple[str, str]]] = ()
+
+    @property
+    def peer(self) -> str | None:
+        """The address that it came from."""
+        return self.client[0] if self.client else None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether a page of another machine has sent it."""
+        origin = self.headers.get(b"origin")
+        return origin is not None and not is_local_origin(origin)
+
+    async def read(self, receive: Callable[[], Awaitable[Any]], most: int = LARGEST_BODY) -> bytes | bytearray:
+        """The whole body. Raises a 413 as soon as more than `most` bytes have come, BadRequest if the client leaves.
+
+        Pieces are added in place: to join hundreds of megabytes would delay all other requests.
+        """
+        length = self.headers.get(b"content-length")
+        if length is not None and length.isdigit() and int(length) > most:
+            raise _too_large(most)
+        message = await receive()
+        body: bytes | bytearray = message.get("body", b"")
+        if message.get("more_body"):
+            body = bytearray(body)
+        while message.get("more_body") and len(body) <= most:
+            message = await receive()
+            body += message.get("body", b"")
+        if message["type"] == "http.disconnect":
+            raise BadRequest("The client left before its body was complete.")
+        if len(body) > most:
+            raise _too_large(most)
+        return body
+
+
+@lru_cache(maxsize=64)
+def is_local_origin(origin: bytes) -> bool:
+    """Whether a page's origin is on this machine: any port, any scheme, for apps in a shell have one of their own."""
+    found = _ORIGIN(origin.decode("latin-1"))
+    return found is not None and is_local(host_name(found[1]))
+
+
+def _too_large(most: int) -> Refusal:
+    message = f"The body is larger than {most} bytes, the most that the sandbox reads."
+    return Refusal(message, status=413, code="payload_too_large")

@@ -1,0 +1,70 @@
+"""Finds the function of each operation (tag -> module, operationId -> function), and the arguments that it takes."""
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from connexion.operations import AbstractOperation
+from connexion.resolver import Resolution, Resolver
+
+from ..contract.document import Document, Operation
+from ..core.problem import NotBuilt
+from ..core.record import Body
+from .work import Work
+
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def snake(name: str) -> str:
+    """`createPixOrder` -> `create_pix_order`."""
+    return _WORD.sub("_", name).lower()
+
+
+def module_of(package: str, tag: str) -> str:
+    """`API keys` -> `stub_server.operations.api_keys`."""
+    return f"{package}.{tag.lower().replace(' ', '_')}"
+
+
+def not_built(work: Work, *ids: str, query: Body | None = None, body: Body | None = None) -> Any:
+    """The handler of an operation that an overlay added: its answer is 501."""
+    raise NotBuilt(f"The contract lists {work.trace.operation}, but this sandbox has no behaviour for it.")
+
+
+class Handlers(Resolver):
+    """Connexion's resolver for one contract, whose handlers are in one package."""
+
+    def __init__(self, document: Document, package: str) -> None:
+        super().__init__()
+        self._document, self._package = document, package
+
+    def resolve(self, operation: AbstractOperation) -> Resolution:
+        """What finds the function of an operation: its module is imported at the first request."""
+        view = self._document.operations[operation.operation_id]
+        return Resolution(partial(self.function, view), view.id)
+
+    def function(self, operation: Operation) -> Callable[..., Any] | None:
+        """The handler of an operation, or None."""
+        name = module_of(self._package, operation.tag)
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            return None
+        found: Callable[..., Any] | None = getattr(module, snake(operation.id), None)
+        return found
+
+
+class Takes(NamedTuple):
+    """Which arguments a handler has beside path ids."""
+
+    query: bool
+    body: bool
+
+
+def takes_of(handler: Callable[..., Any]) -> Takes:
+    named = inspect.signature(handler).parameters
+    return Takes("query" in named, "body" in named)

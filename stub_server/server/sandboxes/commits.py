@@ -1,0 +1,322 @@
+"""Stores steps: each is committed before an answer or a delivery shows it, or its sandbox is opened anew without it.
+
+One commit is in flight at a time. What is recorded meanwhile is the next one. An answer waits for the steps of its own
+sandbox alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+from typing import TypeVar
+
+import orjson
+
+from ...core.problem import Refusal, Unavailable, undone, unwritten
+from ...engine.sandbox import SILENT, Sandbox
+from ...engine.step import Step
+from ...storage import sql
+from ...storage.lines import step_line
+from ...storage.sql import Batch, Database, Kept, Session, Statement, chained, key_entered, line_of, place_of
+from .entry import Entry, records_of
+from .making import SandboxFactory
+
+LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
+PAUSE = 0.5  # seconds between two attempts to write to a store that failed
+T = TypeVar("T")
+log = logging.getLogger("stub_server")
+
+
+@dataclass(slots=True)
+class Stored:
+    """A sandbox whose steps are stored: how many bytes the state has that opening it begins with, and the steps since.
+
+    `newest` is the number of the newest step and `chain` its sum, `committed` both of the newest one that is stored.
+    `contract` is empty where the state and the steps are not all of one.
+    """
+
+    entry: Entry
+    number: int
+    contract: str
+    state_size: int
+    newest: int
+    chain: int
+    committed: tuple[int, int]
+    size: int = 0
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a state is to be written. One is read in half the time of its steps."""
+        return self.size > max(LEAST, self.state_size // 2)
+
+    def row(self, newest: int, chain: int) -> Kept:
+        """Its row after a step."""
+        entry, sandbox = self.entry, self.entry.sandbox
+        about = {
+            "parent": entry.parent,
+            "on_first_use": entry.created_on_first_use,
+            "incarnation": entry.incarnation,
+            "origin_events": entry.origin_events,
+            "generation": sandbox.generation,
+            "contract": self.contract,
+            "held": sandbox.held_before,
+            "scenario": sandbox.scenario,
+            "seed": sandbox.seed,
+            "records": records_of(sandbox),
+            "clock": tuple(sandbox.recorded_clock),
+        }
+        return Kept(
+            sandbox.name,
+            entry.created_at,
+            entry.expires_at,
+            entry.last_used_at,
+            _next_due(sandbox),
+            newest,
+            chain,
+            orjson.dumps(about).decode(),
+        )
+
+
+@dataclass(slots=True)
+class Pending(Batch):
+    """What is committed together: steps, or a change, which is made wholly or not at all (`is_atomic`).
+
+    `touched` are the sandboxes whose rows are stored, by a change as they are stored so far; `gone` are those that end.
+    `known` is set when the outcome is known; `failure` says why it is not done. It is not done either where a name
+    `is_duplicate`.
+    """
+
+    touched: dict[int, Stored] = field(default_factory=dict)
+    gone: Sequence[Stored] = ()
+    is_duplicate: bool = False
+    known: asyncio.Event = field(default_factory=asyncio.Event)
+    failure: Refusal | None = None
+    begun: float = field(default_factory=monotonic)
+
+    def add_rows(self) -> None:
+        """Add the rows of the sandboxes that were touched, as they are now."""
+        for number, stored in self.touched.items():
+            after = stored.committed if self.is_atomic else (stored.newest, stored.chain)
+            self.rows.append((number, stored.committed[0], stored.row(*after)))
+
+
+class Commits:
+    """What is to be committed, and what becomes of it."""
+
+    store: Database  # set if there is one
+
+    def __init__(self, store: Database | None, factory: SandboxFactory) -> None:
+        self.has_store, self.factory = store is not None, factory
+        self.is_shared, self.epoch = False, 0
+        if store is not None:
+            self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
+        self._stored: dict[str, Stored] = {}
+        self._pending = Pending()  # steps that are to be committed next
+        self._changes: list[Pending] = []  # changes to be committed, each by itself
+        self._flying: list[Pending] = []  # being committed, steps first
+        self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
+        self._session: Session | None = None  # for long work beside the requests, one at a time
+        self._wake = asyncio.Event()
+        self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
+        self.committing: asyncio.Task[None] | None = None  # while there is anything that is not stored yet
+
+    def _follow(self, stored: Stored) -> None:
+        """Store every further step of a sandbox."""
+        sandbox = stored.entry.sandbox
+        self._stored[sandbox.name] = stored
+        sandbox.is_halted = self.failure is not None
+
+        def write(step: Step) -> None:
+            self._check_written()
+            line, pending = step_line(step, part=bytes.decode), self._pending
+            stored.newest, stored.chain = step.number, chained(line, stored.chain)
+            pending.steps.append((place_of(stored.number, step.number), line, stored.chain))
+            pending.touched[stored.number] = stored
+            stored.size += len(line)
+            if stored.is_long:
+                self._wake.set()
+            self._commit_soon()
+
+        sandbox.log.writer, sandbox.log.stored = write, partial(self.settled, sandbox)
+
+    def _commit_soon(self) -> None:
+        if self.committing is None:
+            self._pending.begun = monotonic()
+            self.committing = asyncio.create_task(self._commit())
+
+    async def _commit(self) -> None:
+        """Commit until nothing is left: what steps have touched, then each change by itself."""
+        while self._pending.touched or self._changes:
+            self._flying, self._pending, self._changes = [self._pending, *self._changes], Pending(), []
+            try:
+                for pending in self._flying:
+                    if pending.touched or pending.is_atomic:
+                        await self._commit_one(pending)
+            except Exception as error:  # a defect must not look like a commit
+                await self._fail(error)
+        self.committing, self._flying = None, []
+
+    async def _commit_one(self, pending: Pending) -> None:
+        pending.add_rows()
+        lost: Collection[int] = ()
+        try:
+            lost = await self.store.commit(pending)
+        except self.store.errors as error:
+            if not (pending.is_atomic and self.store.is_duplicate(error)):
+                raise
+            pending.is_duplicate = True
+        for number, _, kept in pending.rows:
+            if number not in lost:
+                pending.touched[number].committed = kept.newest, kept.chain
+        for stored in (*pending.touched.values(), *pending.gone):
+            if stored.number in lost:
+                self._lose(stored, is_undone=stored.committed[0] < stored.newest)
+                pending.failure = unwritten("the sandbox no longer exists, or another server has it")
+        pending.known.set()
+
+    def _lose_all(self) -> None:
+        """The lease has ended: other processes may have any sandbox."""
+        for stored in list(self._stored.values()):
+            self._lose(stored)
+
+    def _lose(self, stored: Stored, *, is_undone: bool = True) -> None:
+        """Unload a sandbox that another process has, that was deleted, or that may be otherwise in the store."""
+        sandbox = stored.entry.sandbox
+        sandbox.is_undone = sandbox.is_undone or is_undone
+        if self._stored.get(sandbox.name) is stored:
+            del self._stored[sandbox.name]
+            self.on_lost(sandbox)
+
+    def _change_soon(
+        self, changes: Iterable[Statement] = (), stored: Stored | None = None, ends: Sequence[Stored] = ()
+    ) -> Pending:
+        numbers = [each.number for each in ends]
+        change = Pending([*changes], is_atomic=True, ends=numbers, gone=ends)
+        if stored is not None:
+            change.touched[stored.number] = stored
+        self._changes.append(change)
+        self._commit_soon()
+        return change
+
+    async def _changed(
+        self, changes: Iterable[Statement] = (), stored: Stored | None = None, ends: Sequence[Stored] = ()
+    ) -> bool:
+        """Make a change, and wait until it is stored; False where a name is taken. Raises Unavailable."""
+        self._check_written()
+        change = self._change_soon(changes, stored, ends)
+        await change.known.wait()
+        if change.failure is not None:
+            raise change.failure.again()
+        return not change.is_duplicate
+
+    def _check_written(self) -> None:
+        """Check that the store can be written. Raises Unavailable."""
+        if self.failure is not None:
+            raise self.failure.again()
+
+    async def settled(self, sandbox: Sandbox) -> None:
+        """Wait until all steps that a sandbox has recorded are stored. Raises Unavailable when they are not."""
+        if sandbox.is_undone:
+            raise (self.failure or undone()).again()
+        stored = self._stored.get(sandbox.name)
+        if stored is None or stored.entry.sandbox is not sandbox:
+            return
+        newest = stored.newest
+        for pending in (self._pending, *self._flying[:1]):
+            if stored.number in pending.touched:
+                await pending.known.wait()
+                if pending.failure is not None and stored.committed[0] < newest:
+                    raise pending.failure.again()
+                return
+
+    def store_row_soon(self, name: str, keys: Iterable[str] = ()) -> None:
+        """Store the row of a sandbox, and API keys by which it is found, with the next commit; do not wait for that."""
+        stored = self._stored.get(name)
+        if stored is not None:
+            self._pending.touched[stored.number] = stored
+            self._pending.changes += [key_entered(key, stored.number) for key in keys]
+            self._commit_soon()
+
+    async def store_row(self, sandbox: Sandbox) -> None:
+        """Store the row of a sandbox, and wait for that. Raises Unavailable."""
+        stored = self._stored.get(sandbox.name)
+        if stored is not None:
+            await self._changed(stored=stored)
+
+    @property
+    def lag(self) -> float:
+        """How many seconds the oldest change has waited to be stored."""
+        return monotonic() - (*self._flying, self._pending)[0].begun if self.committing else 0.0
+
+    async def _fail(self, error: Exception) -> None:
+        """Unload the sandboxes that the store may have otherwise, and wait until it can be written.
+
+        They are opened again with what the store has. Until the store can be written, every sandbox refuses changes,
+        stops its clock and sends no delivery.
+        """
+        self.failure = failure = unwritten(self.store.reason(error))
+        log.error("the store cannot be written, and changes are refused (%s)", line_of(error))
+        every = (*self._flying, self._pending, *self._changes)
+        self._flying, self._pending, self._changes = [], Pending(), []
+        failed = [pending for pending in every if not pending.known.is_set()]
+        for pending in failed:
+            if pending.steps or self.is_shared:  # a broken connection leaves open whether a change was made
+                for stored in (*pending.touched.values(), *pending.gone):
+                    self._lose(stored)
+            pending.failure = failure
+        for stored in self._stored.values():
+            stored.entry.sandbox.is_halted = True
+        can_be_written = await self._can_be_written()
+        for pending in failed:
+            pending.known.set()
+        while not can_be_written:
+            await asyncio.sleep(PAUSE)
+            can_be_written = await self._can_be_written()
+        log.warning("the store can be written again")
+        self.failure = None
+        self._wake.set()
+        for stored in self._stored.values():
+            stored.entry.sandbox.is_halted = False
+            if stored.entry.sandbox.on_due is not None:
+                stored.entry.sandbox.on_due(stored.entry.sandbox)
+
+    async def _can_be_written(self) -> bool:
+        try:
+            await self.store.recover()
+            await self.store.commit(Batch([sql.probe()]))
+        except Exception as error:
+            log.debug("the store still cannot be written (%s)", error)
+            return False
+        return True
+
+    async def _beside(self, work: Callable[[Session], T]) -> T:
+        """Run work on the connection for long work, beside the requests. Raises Unavailable."""
+
+        def run() -> T:
+            try:
+                if self._session is None:
+                    self._session = self.store.session()
+                return work(self._session)
+            except self.store.errors as error:
+                if self._session is not None:
+                    self._session.close()
+                self._session = None
+                raise unwritten(self.store.reason(error)) from None
+
+        return await self.factory.worker.beside(run)
+
+
+def _next_due(sandbox: Sandbox) -> int | None:
+    """When the next delivery of a sandbox is due, in ms of the machine; None where none is, or its clock is frozen."""
+    timers, clock = sandbox.timers, sandbox.clock
+    if clock.frozen or sandbox.held_before == SILENT:
+        return None
+    due = [timer[0] for timer in timers.claimed.values()]
+    attempt = timers.next_attempt()
+    if attempt is not None:
+        due.append(attempt)
+    return min(due) - clock.state.offset if due else None

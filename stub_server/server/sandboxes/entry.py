@@ -1,0 +1,166 @@
+"""Names of sandboxes, what the server knows of each, and of their records, keys and snapshots."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ...core.ids import named_uuid
+from ...core.problem import Conflict, NotFound
+from ...engine.bounded import Budget
+from ...engine.sandbox import DEFAULT, Sandbox
+from ...storage.package import BadFile
+from ...storage.state import Snapshot
+from ...webhooks.inbox import Inbox
+
+MOST_SNAPSHOTS = 20  # also of a file
+MOST_SNAPSHOT_BYTES, MOST_SNAPSHOT_BYTES_IN_ALL = 256 * 1024 * 1024, 1024 * 1024 * 1024
+NAMING = "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a digit"
+is_name = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?").fullmatch
+
+
+def folded(name: str) -> str:
+    """A sandbox's name in lower case. Other alphabets stay, since some of their capitals become ASCII letters."""
+    return name.lower() if name.isascii() else name
+
+
+def too_many(most: int) -> Conflict:
+    """409 where there are as many sandboxes as a server keeps."""
+    message = (
+        f"There are {most} sandboxes, the maximum of a server. DELETE /_sandbox/sandboxes/NAME deletes one; those "
+        "that are created with ttl_seconds expire."
+    )
+    return Conflict.at("name", message, "too_many_sandboxes")
+
+
+def duplicate_name(name: str) -> Conflict:
+    """409 for a name that a sandbox has."""
+    advice = "Choose another name." if name == DEFAULT else f"DELETE /_sandbox/sandboxes/{name} deletes it."
+    message = f"There is a sandbox {name} already. {advice}"
+    return Conflict.at("name", message, "duplicate_sandbox")
+
+
+def made_up(prefix: str, number: int) -> str:
+    """A generated name: the prefix and eight letters."""
+    digits = named_uuid(prefix, str(number))[:8]
+    return f"{prefix}-{digits.translate(str.maketrans('0123456789', 'ghijklmnop'))}"
+
+
+def records_of(sandbox: Sandbox) -> int:
+    """How many records all merchants of a sandbox have."""
+    return sum([len(table.rows) for store in sandbox.stores.values() for table in store.tables.values()])
+
+
+def keys_of(sandbox: Sandbox) -> Iterator[str]:
+    """The keys by which a sandbox is found: digests of private keys, and public keys."""
+    for store in sandbox.stores.values():
+        for name in ("digest", "public_key"):
+            yield from map(str, store.api_keys.unique[name])
+
+
+class Snapshots:
+    """The snapshots of one sandbox by name, which stay when the log drops steps, bounded in number and bytes.
+
+    `budget` is shared by those of a server.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self._snapshots: dict[str, Snapshot] = {}
+
+    def get(self, name: str) -> Snapshot:
+        """A snapshot. Raises NotFound."""
+        found = self._snapshots.get(name)
+        if found is None:
+            advice = "GET /_sandbox/snapshots lists them."
+            raise NotFound(f"This sandbox has no snapshot {name[:63]}.", advice=advice, code="snapshot_not_found")
+        return found
+
+    def all(self) -> list[Snapshot]:
+        """All of them, in the order in which they were made."""
+        return list(self._snapshots.values())
+
+    def check_room(self, name: str, size: int = 0) -> None:
+        """Check that there is room for one more snapshot of so many bytes. Raises Conflict."""
+        old = self._snapshots.get(name)
+        if old is None and len(self._snapshots) >= MOST_SNAPSHOTS:
+            raise _too_many(f"A sandbox has at most {MOST_SNAPSHOTS} snapshots.")
+        self._check_bytes(size if old is None else size - old.size)
+
+    def check_room_instead(self, snapshots: Iterable[Snapshot]) -> None:
+        """Check that the snapshots of a file fit in the place of all of these. Raises BadFile."""
+        try:
+            self._check_bytes(_size(snapshots) - _size(self.all()))
+        except Conflict as error:
+            raise BadFile("too_large", error.message) from None
+
+    def _check_bytes(self, more: int) -> None:
+        if _size(self.all()) + more > MOST_SNAPSHOT_BYTES:
+            raise _too_many(f"The snapshots of a sandbox have at most {MOST_SNAPSHOT_BYTES >> 20} MiB together.")
+        if self.budget.used + more > self.budget.most:
+            raise _too_many(f"The snapshots of all sandboxes have at most {self.budget.most >> 20} MiB together.")
+
+    def keep(self, *snapshots: Snapshot) -> None:
+        """Keep snapshots for which there is room, each in place of the one of the same name."""
+        for snapshot in snapshots:
+            self.drop(snapshot.name)
+            self._snapshots[snapshot.name] = snapshot
+            self.budget.used += snapshot.size
+
+    def drop(self, name: str) -> None:
+        """Delete a snapshot, if it is there."""
+        gone = self._snapshots.pop(name, None)
+        if gone is not None:
+            self.budget.used -= gone.size
+
+    def clear(self) -> None:
+        for name in list(self._snapshots):
+            self.drop(name)
+
+
+def _size(snapshots: Iterable[Snapshot]) -> int:
+    return sum([snapshot.size for snapshot in snapshots])
+
+
+def _too_many(message: str) -> Conflict:
+    return Conflict.at("name", message, "too_many_snapshots", advice="DELETE /_sandbox/snapshots/NAME frees one.")
+
+
+@dataclass(slots=True)
+class Entry:
+    """A sandbox and what the server knows of it. Times are the machine's, in ms.
+
+    One that was `created_on_first_use` of its name makes room for others. `inbox` and `snapshots` are not part of its
+    state. `incarnation` changes with a reset or a rewind, since event ids then begin again;
+    `origin_events` is how many events it began with.
+    """
+
+    sandbox: Sandbox
+    parent: str | None
+    created_on_first_use: bool
+    created_at: int
+    last_used_at: int
+    expires_at: int | None
+    inbox: Inbox
+    snapshots: Snapshots
+    incarnation: str = ""
+    origin_events: int = 0
+    turn: int = 0  # when it was last used, finer than the clock
+    born: int = 0  # its turn when it was made
+
+
+class Keyring(dict[str, str]):
+    """The names of sandboxes by their keys: digests of private keys, and public keys.
+
+    A key belongs to the first sandbox that names it, so a copy does not take its parent's keys away. This only says
+    where to look; the sandbox decides whether the key is valid.
+    """
+
+    def add(self, sandbox: str, keys: Iterable[str]) -> None:
+        """Keys that a sandbox has."""
+        for key in keys:
+            self.setdefault(key, sandbox)
+
+    def forget(self, sandbox: str) -> None:
+        """Forget the keys of a deleted sandbox."""
+        for key in [key for key, owner in self.items() if owner == sandbox]:
+            del self[key]

@@ -1,0 +1,140 @@
+"""Makes sandboxes from scenarios and files, empty ones, and what each has beside its state."""
+
+import logging
+
+from ...core.clock import Clock
+from ...core.ids import Ids
+from ...core.problem import NotFound, UnusableInput
+from ...core.record import Body
+from ...core.slices import BackgroundWorker
+from ...data.filling import Seeding
+from ...data.keys import derive_keys, mark_seeded
+from ...data.scenario import known_scenarios
+from ...engine.bounded import Budget, Log
+from ...engine.journal import Journal
+from ...engine.sandbox import SILENT, Rules, Sandbox
+from ...settings import Settings
+from ...storage.admitting import Admitted, admit
+from ...storage.exports import adopted, traces_of
+from ...storage.fitting import Fitting, Shapes
+from ...storage.lines import Reader
+from ...storage.package import RECORDING, damaged, unpack
+from ...webhooks.inbox import Inbox
+from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, MOST_SNAPSHOTS, Snapshots
+
+log = logging.getLogger("stub_server")
+
+
+class SandboxFactory:
+    """One per server. All sandboxes share one budget for logs, journals and inboxes, and one for snapshots."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        seeding: Seeding,
+        settings: Settings,
+        secret: bytes,
+        control_secret: bytes,
+        worker: BackgroundWorker,
+    ) -> None:
+        """`secret` signs; `control_secret` is random, whatever the seed, and makes the control keys."""
+        self.rules, self.seeding, self.settings, self.worker = rules, seeding, settings, worker
+        self.secret, self.control_secret, self.shapes = secret, control_secret, Shapes(seeding.fixtures)
+        self.contract: str = rules.converter.contract["digest"]
+        # Apart: a snapshot is refused where there is no room, and never dropped for what others do.
+        self._budget, self._for_snapshots = Budget(), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
+
+    def belongings(self) -> tuple[Inbox, Snapshots]:
+        """An empty inbox and no snapshots, for a new sandbox."""
+        return Inbox(self._budget), Snapshots(self._for_snapshots)
+
+    def empty(self, name: str, generation: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+        """A sandbox without records; without `now` (ms) its clock is as at the server's start."""
+        settings = self.settings
+        clock, ids = Clock(settings.now if now is None else now), Ids(seed, self.secret, name)
+        log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
+        sandbox = Sandbox(name, seed, scenario, self.rules, clock, ids, log, journal=journal)
+        sandbox.renew(generation)
+        return sandbox
+
+    def carried(self, name: str, generation: str, scenario: str, seed: int) -> Sandbox:
+        """A sandbox without records for a state that was read somewhere.
+
+        Its scenario is one that a request may name, or else the server's own: a file must not say which files are read.
+        """
+        return self.empty(name, generation, self.permitted(scenario), seed, None)
+
+    def permitted(self, scenario: str) -> str:
+        """The scenario if a request may name it, else the server's own."""
+        own = self.settings.scenario
+        known = scenario == own or scenario in known_scenarios(self.seeding.fixtures)
+        return scenario if known else own
+
+    def read(self, name: str, generation: str, file: bytes | bytearray, *, abroad: bool) -> Admitted:
+        """The sandbox of a file, under a name and of a generation, which delivers nothing; for any thread.
+
+        Raises BadFile. `abroad` is as for `adopted`: a file does not say who chose its addresses.
+        """
+        reading = unpack(file, self.shapes.check)
+        _, header = next(reading)  # a file without one is refused
+        keyless, contract, shared = header["format"] == RECORDING, header["contract"]["digest"], Body()
+        rewrite = adopted(self.secret, anew=not header["secrets"], keyless=keyless, abroad=abroad)
+
+        def empty(_: str, scenario: str, seed: int) -> Sandbox:
+            return self.carried(name, generation, scenario, seed)
+
+        def begin() -> Reader:
+            return Reader(empty, rewrite, Fitting(self.rules, self.shapes, contract), shared)
+
+        snapshots, requests = dict[str, tuple[Body, Reader]](), list[Body]()
+        reader = own = begin()
+        for kind, body in reading:
+            if kind == "snapshot":
+                if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
+                    raise damaged(f"one snapshot too many, {body['name']}")
+                reader = begin()
+                snapshots[body["name"]] = body, reader
+            elif kind == "request":
+                requests.append(body)
+            elif kind == "later":  # what the requests did, up to a step that no file holds
+                if body["number"] == own.state.sandbox.log.number + 1:
+                    own.read("step", body)
+            elif kind != "recording":  # which a replay alone asks for
+                reader.read(kind, body)
+        sandbox = own.state.sandbox
+        if not sandbox.clock.frozen:  # it continues from the instant of the export
+            sandbox.recorded_clock = sandbox.clock.resumed()
+            sandbox.clock.set(sandbox.recorded_clock)
+        found = admit(own, snapshots.values(), self.secret)
+        for trace in traces_of(requests, sandbox.log, name, keeps_bodies=sandbox.journal.keeps_bodies):
+            sandbox.journal.append(trace)
+        sandbox.held_before = SILENT
+        return found
+
+    def make(self, name: str, generation: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+        """A freshly seeded sandbox. Raises ContractError, ScenarioError."""
+        sandbox = self.empty(name, generation, scenario, seed, now)
+        self.seeding.fill(sandbox, self.secret)
+        return self._own(sandbox)
+
+    async def begin(self, name: str, generation: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+        """`make` for a request, in a thread, while others are served.
+
+        Raises NotFound for a scenario that cannot be used; only the log says why, since the reason quotes the file.
+        """
+        try:
+            sandbox = self.empty(name, generation, scenario, seed, now)
+            if not self.seeding.copy(sandbox, self.secret):  # else one like it is kept: that takes no time
+                await self.worker.beside(lambda: self.seeding.fill(sandbox, self.secret))
+            return self._own(sandbox)
+        except UnusableInput as error:
+            log.warning("sandbox %s was not made: %s", name, error)
+            message = "The scenario cannot be used any more. The log of the server says why."
+            raise NotFound(message, code="scenario_not_found") from None
+
+    def _own(self, sandbox: Sandbox) -> Sandbox:
+        """A sandbox that has just been filled, with seeded keys of its own."""
+        mark_seeded(sandbox)
+        derive_keys(sandbox, self.secret)
+        sandbox.held_before = sandbox.events.raised
+        return sandbox

@@ -1,0 +1,282 @@
+"""Stores the sandboxes of a server: creates and deletes them, keeps their snapshots, and rewrites long states."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from typing import TypeVar
+
+import orjson
+
+from ...core.clock import wall_ms
+from ...core.problem import Unavailable, store_unavailable
+from ...core.record import Body
+from ...engine.sandbox import DEFAULT, Sandbox
+from ...storage import sql
+from ...storage.lines import chunks_of
+from ...storage.sql import Batch, Damage, Database, KeptState, NamedState, Session, Statement, StoreError
+from ...storage.state import SandboxState, Snapshot, capture
+from .commits import PAUSE, Commits, Stored
+from .entry import Entry, keys_of
+from .making import SandboxFactory
+from .opening import opened
+
+CLOSING = 1.0  # seconds that running long work gets when the server stops
+T = TypeVar("T")
+log = logging.getLogger("stub_server")
+
+
+class Persistence(Commits):
+    """One per server. Without a store it does nothing, and steps do not call it."""
+
+    def __init__(self, store: Database | None, factory: SandboxFactory) -> None:
+        """`factory` makes the sandboxes that are read. Long work runs beside the requests, in its worker."""
+        super().__init__(store, factory)
+        self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
+        self.default_elsewhere: Body | None = None  # what lists show of it, if another server has it at the start
+        self._tending: asyncio.Task[None] | None = None
+
+    # -- what was there before
+
+    def read(self, most: int) -> Iterator[Entry]:
+        """At most `most` sandboxes of the store; only the default one if the store is shared. Raises StoreError."""
+        if not self.has_store:
+            return
+        with closing(self.store.session()) as session:
+            try:
+                names = [DEFAULT] if self.is_shared else sql.names(session, most)
+            except self.store.errors as error:
+                raise StoreError(f"{self.store.name} cannot be read ({error}). {self.store.advice}") from None
+            for name in names:
+                found = self._open(session, name)
+                if isinstance(found, str):
+                    row = sql.sandbox(session, name)
+                    self.default_elsewhere = orjson.loads(row[1].about) if row else None
+                elif found is not None:
+                    yield self._entry(*found)
+
+    async def open(self, name: str) -> Entry | str | None:
+        """A sandbox that is not in memory; the address of the server that has it; None where there is none.
+
+        Raises Unavailable, and StoreError for one that is damaged.
+        """
+        found = await self.query(lambda session: self._open(session, name))
+        return self._entry(*found) if isinstance(found, tuple) else found
+
+    def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
+        where = f"{self.store.name}: the sandbox {name}"
+        try:
+            address = self.store.claim(session, name)
+            if address is not None:
+                return address
+            found = sql.sandbox(session, name)
+            if found is None:
+                return None
+            number, kept = found
+            if kept.expires_at is not None and kept.expires_at <= wall_ms():
+                sql.commit(session, Batch(ends=[number]), self.store.holder)
+                return None
+            return opened(self.factory, session, number, kept, self.store.holder)
+        except (Damage, self.store.errors) as error:
+            raise StoreError(f"{where} cannot be read ({sql.line_of(error)}). {self.store.advice}") from None
+        except StoreError as error:
+            raise StoreError(f"{where} {error}") from None
+
+    def _entry(self, stored: Stored, snapshots: Sequence[Snapshot]) -> Entry:
+        stored.entry.snapshots.keep(*snapshots)
+        self._follow(stored)
+        return stored.entry
+
+    # -- sandboxes that come and go
+
+    async def write(self, *sandboxes: Sandbox) -> list[KeptState]:
+        """Write the present states of sandboxes, beside the requests, for `put` to refer to. Raises Unavailable."""
+        if not self.has_store:
+            return []
+        self._check_written()
+        states = list(map(capture, sandboxes))
+        return await self._beside(lambda session: _write(session, states))
+
+    async def put(self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot] = ()) -> bool:
+        """Store a sandbox from now on, in place of the one of its name; False where another server has that.
+
+        `written` is its state, then those of its snapshots. Raises Unavailable.
+        """
+        if self.has_store:
+            before = self._stored.get(entry.sandbox.name)
+            stored, changes = self._entering(entry, written, snapshots)
+            if not await self._changed(changes, ends=[before] if before else ()):
+                return False
+            self._follow(stored)
+        return True
+
+    def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> bool:
+        """Store the first sandbox of a new store, before any request is served. Raises StoreError.
+
+        False where another server of the store was quicker: its name is unique, so one of them has it.
+        """
+        if not self.has_store:
+            return True
+        with closing(self.store.session()) as session:
+            try:
+                states = [entry.sandbox, *(snapshot.sandbox for snapshot in snapshots)]
+                stored, changes = self._entering(entry, _write(session, map(capture, states)), snapshots)
+                sql.commit(session, Batch(changes), self.store.holder)
+            except self.store.errors as error:
+                if self.store.is_duplicate(error):
+                    return False
+                raise StoreError(f"{self.store.name} cannot be written ({sql.line_of(error)}).") from None
+        self._follow(stored)
+        return True
+
+    def _entering(
+        self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot]
+    ) -> tuple[Stored, list[Statement]]:
+        number, (state, *others) = sql.new_number(), written
+        stored = Stored(entry, number, self.factory.contract, state.size, state.step, 0, (state.step, 0))
+        changes = [sql.entered(number, stored.row(state.step, 0), self.store.holder)]
+        changes += [sql.key_entered(key, number) for key in keys_of(entry.sandbox)]
+        changes += sql.state_entered(number, self._own(state, 0))
+        for snapshot, other in zip(snapshots, others, strict=True):
+            changes += self._snapshot_entered(number, snapshot, other)
+        return stored, changes
+
+    def _snapshot_entered(self, number: int, snapshot: Snapshot, state: KeptState) -> list[Statement]:
+        about = {
+            "description": snapshot.description,
+            "now": snapshot.now,
+            "created_at": snapshot.created_at,
+            "contract": self.factory.contract,
+        }
+        return sql.state_entered(number, NamedState(snapshot.name, orjson.dumps(about).decode(), 0, state))
+
+    def _own(self, state: KeptState, chain: int) -> NamedState:
+        return NamedState("", orjson.dumps({"contract": self.factory.contract}).decode(), chain, state)
+
+    async def delete(self, name: str) -> None:
+        """Delete a sandbox from the store. Raises Unavailable."""
+        stored = self._stored.get(name)
+        if stored is not None:
+            await self._changed(ends=[stored])
+
+    def delete_soon(self, name: str) -> None:
+        """Delete a sandbox from the store, and do not wait for that."""
+        stored = self._stored.pop(name, None)
+        if stored is not None:
+            self._change_soon(ends=[stored])
+
+    @property
+    def lease(self) -> float | None:
+        """For how many seconds this process may answer; None where no other process uses the store."""
+        return self.store.lease_left if self.has_store else None
+
+    def check_lease(self) -> None:
+        """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
+        if self.is_shared and self.store.lease_left == 0:
+            message = "The store cannot be reached, and other servers may have the sandboxes of this one by now."
+            raise store_unavailable(message, "Send this again in a few seconds.")
+
+    async def query(self, work: Callable[[Session], T]) -> T:
+        """Read the store, beside the requests, once deleted sandboxes have left it. Raises Unavailable."""
+        if self.is_shared:  # a commit whose connection broke may still come
+            self._check_written()
+        for change in (*self._flying, *self._changes):
+            if change.ends:
+                await change.known.wait()
+        return await self._beside(work)
+
+    # -- snapshots
+
+    async def keep_snapshot(self, entry: Entry, snapshot: Snapshot) -> bool:
+        """Store a snapshot in place of the one of its name; False when the sandbox was deleted meanwhile.
+
+        Raises Conflict where there is no room, and Unavailable.
+        """
+        written = await self.write(snapshot.sandbox)
+        async with self.changing:
+            if entry.sandbox.is_gone:
+                return False
+            entry.snapshots.check_room(snapshot.name, snapshot.size)
+            stored = self._stored.get(entry.sandbox.name)
+            if stored is not None:
+                await self._changed(self._snapshot_entered(stored.number, snapshot, *written), stored)
+            entry.snapshots.keep(snapshot)
+            return True
+
+    async def delete_snapshot(self, entry: Entry, name: str) -> None:
+        """Delete a snapshot from the store. Raises Unavailable."""
+        stored = self._stored.get(entry.sandbox.name)
+        if stored is not None:
+            await self._changed([sql.state_ended(stored.number, name)], stored)
+
+    # -- beside the requests
+
+    def start(self) -> None:
+        """Start to rewrite long states beside the requests, on the running event loop."""
+        if self.has_store:
+            self.store.start(self._lose_all)
+            self._tending = asyncio.create_task(self._tend())
+            self._wake.set()
+
+    async def stop(self) -> None:
+        """Store everything and close the store."""
+        if self._tending is not None:
+            self._tending.cancel()
+            await asyncio.gather(self._tending, return_exceptions=True)
+        if self.has_store and self.failure is None:
+            self._pending.touched |= {stored.number: stored for stored in self._stored.values()}
+            self._commit_soon()
+        while self.committing is not None and self.failure is None:
+            await asyncio.wait((self.committing,), timeout=PAUSE)
+        if self.committing is not None:
+            self.committing.cancel()
+        session, self._session = self._session, None
+        if session is not None:
+            with suppress(TimeoutError):  # its thread may still be within a transaction
+                await asyncio.wait_for(self.factory.worker.beside(session.close), CLOSING)
+        self.close()
+
+    def close(self) -> None:
+        """Close the store as it is."""
+        if self.has_store:
+            self.has_store = False
+            for stored in self._stored.values():
+                stored.entry.sandbox.log.writer = stored.entry.sandbox.log.stored = None
+            self._stored.clear()
+            if self._session is not None:
+                self._session.close()
+            self.store.close()
+
+    async def _tend(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(sql.UNUSED / 1000):
+                    await self._wake.wait()
+            self._wake.clear()
+            try:
+                for stored in [*self._stored.values()]:
+                    if stored.is_long:
+                        await self._rewrite(stored)
+                while await self._beside(sql.delete_unused):
+                    pass
+            except Unavailable as error:
+                log.debug("the store could not be tidied (%s)", error)
+                await asyncio.sleep(PAUSE)
+                self._wake.set()
+
+    async def _rewrite(self, stored: Stored) -> None:
+        """Write the present state of a sandbox, from which it is opened next time, in place of its steps."""
+        size, chain = stored.size, stored.chain
+        (state,) = await self.write(stored.entry.sandbox)
+        if self._stored.get(stored.entry.sandbox.name) is stored:
+            changes = sql.state_entered(stored.number, self._own(state, chain))
+            changes.append(sql.steps_ended(stored.number, state.step))
+            await self._changed(changes, stored)
+            stored.size -= size
+            stored.state_size, stored.contract = state.size, self.factory.contract
+
+
+def _write(session: Session, states: Iterator[SandboxState] | Sequence[SandboxState]) -> list[KeptState]:
+    return [sql.write_state(session, state.sandbox.log.number, chunks_of(state)) for state in states]

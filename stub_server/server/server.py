@@ -1,0 +1,111 @@
+"""What handlers can use of the server: its address, contracts, sandboxes and tokens, and places to wait."""
+
+import hmac
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event
+from time import monotonic
+from typing import Any
+from weakref import WeakSet
+
+from ..contract.document import Document
+from ..contract.schema import Schemas
+from ..core.guesses import Guesses
+from ..core.problem import Limited
+from ..engine.journal import Trace
+from ..engine.sandbox import Sandbox
+from ..settings import Settings
+from ..webhooks.courier import Courier
+from .metrics import Requests
+from .sandboxes.sandboxes import Sandboxes
+from .tokens import Tokens
+
+OF_SANDBOX, IN_ALL = 64, 384  # requests that wait
+READY_FOR = 30 * 24 * 3600  # seconds
+
+
+class Waiting:
+    """How many requests wait, of each sandbox and in all, limited so that others always find a connection."""
+
+    def __init__(self, connections: int = 512) -> None:
+        """`connections` are the most that the server has."""
+        self._most = max(1, connections * 3 // 4)
+        self._counts: Counter[str] = Counter()
+
+    @contextmanager
+    def take(self, sandbox: str = "") -> Iterator[None]:
+        """A place for a request that waits; without a sandbox for one that another server answers.
+
+        Raises Limited when none is free.
+        """
+        if sandbox and self._counts[sandbox] >= OF_SANDBOX:
+            raise _too_many(OF_SANDBOX, " of this sandbox")
+        most = min(IN_ALL, self._most)
+        if self._counts.total() >= most:
+            raise _too_many(most, "")
+        self._counts[sandbox] += 1
+        try:
+            yield
+        finally:
+            self._counts[sandbox] -= 1
+            if not self._counts[sandbox]:
+                del self._counts[sandbox]
+
+
+def _too_many(most: int, whose: str) -> Limited:
+    message = f"{most} requests{whose} are already waiting, which is the maximum."
+    return Limited(message, headers={"Retry-After": "1"})
+
+
+class Closing(Event):
+    """Set when the server begins to stop, `since` a monotonic time."""
+
+    since: float | None = None
+    is_announced = False
+    """Whether the server is going to stop: it is not ready any more, but serves until this event is set."""
+
+    def set(self) -> None:
+        self.is_announced, self.since = True, self.since or monotonic()
+        super().set()
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One per application.
+
+    `courier` sends deliveries that are due. `explain` says why a request was refused, None for one that was not. Unless
+    it `waits`, no answer is delayed.
+    """
+
+    version: str
+    settings: Settings
+    document: Document
+    schemas: Schemas
+    control: Document
+    sandboxes: Sandboxes
+    tokens: Tokens
+    courier: Courier
+    explain: Callable[["Server", Sandbox, Trace], Awaitable[dict[str, Any] | None]]
+    waits: bool = True
+    admin_key: bytes | None = field(default=None, repr=False)
+    waiting: Waiting = field(default_factory=Waiting)  # places of requests that wait
+    closing: Closing = field(default_factory=Closing)  # set when the server stops: no request waits any longer
+    drain: float = 0.0  # seconds that the server goes on after SIGTERM, not ready, so that a proxy sends nothing more
+    certifying: set[str] = field(default_factory=set)  # the sandboxes in which a receiver is being certified
+    requests: Requests = field(default_factory=Requests)  # counts of the requests that were answered
+    listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
+    """Called with every request that has been answered, and its warnings."""
+    guesses: Guesses = field(default_factory=Guesses)  # wrong admin and control keys
+    followers: set[Any] = field(default_factory=set)  # the readers of streams
+    downloads: WeakSet[Any] = field(default_factory=WeakSet)  # files that are being written or downloaded
+
+    def knows_admin(self, given: bytes | None) -> bool:
+        """Whether this is the admin key; False if none is set."""
+        return given is not None and self.admin_key is not None and hmac.compare_digest(given, self.admin_key)
+
+    def ready_token(self, sandbox: Sandbox) -> str:
+        """A JWT of a sandbox's seeded merchant with every scope, valid for thirty days."""
+        merchant = sandbox.store.merchant
+        return self.tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]

@@ -1,0 +1,68 @@
+"""The sandbox that a request is for: one that exists, or one that its first accepted request creates."""
+
+from ..engine.journal import Trace
+from ..engine.sandbox import DEFAULT, Sandbox
+from .sandboxes.entry import Entry
+from .sandboxes.sandboxes import Sandboxes
+
+
+class Target:
+    """Which sandbox a request is for, and the path in it.
+
+    `prefix` is the `/s/{name}` that was removed from the path, or empty. One that is `pending` does not exist yet: a
+    request that is refused creates none.
+    """
+
+    __slots__ = ("_created", "_sandboxes", "is_chosen", "path", "pending", "prefix", "sandbox", "was_gone")
+
+    def __init__(
+        self,
+        sandboxes: Sandboxes,
+        sandbox: Sandbox,
+        path: str,
+        prefix: str = "",
+        *,
+        is_pending: bool = False,
+        is_chosen: bool = True,
+    ) -> None:
+        """`sandboxes` are those of the server. Where none is chosen, the default one has the request in its journal."""
+        self.sandbox, self.path, self.prefix = sandbox, path, prefix
+        self.pending = sandbox if is_pending else None
+        self.was_gone = sandbox.is_gone  # deleted before the request began
+        self.is_chosen = is_chosen
+        self._sandboxes = sandboxes
+        self._created: Entry | None = None  # what this request has created
+
+    def move_to(self, sandbox: Sandbox) -> None:
+        """Go on in the sandbox that has taken the place of this one, or in what it was."""
+        self.sandbox = sandbox
+
+    async def create(self, trace: Trace) -> None:
+        """Create the sandbox of an accepted request, if it does not exist."""
+        pending = self.pending
+        if pending is None:
+            return
+        sandbox = await self._sandboxes.register(pending)
+        if sandbox is pending:
+            self._created = self._sandboxes.entry(sandbox.name)
+        else:  # another request created it first
+            trace.id = sandbox.ids.request()
+            if self.sandbox is pending:  # and not its past
+                self.sandbox = sandbox
+        self.pending = None
+
+    def undo(self, trace: Trace) -> None:
+        """Delete the sandbox that a failed request created, if any, unless others have used it meanwhile.
+
+        A request whose sandbox does not exist is in the default one's journal, with its whole path and an id of the
+        default one.
+        """
+        sandboxes = self._sandboxes
+        if self.pending is None and (self._created is None or not sandboxes.take_back(self._created)):
+            return
+        default = self.sandbox = sandboxes.default
+        self.pending, self._created, self.is_chosen = None, None, False
+        trace.after = None
+        trace.id, trace.at, trace.before = default.ids.request(), default.clock.read(), default.log.number
+        trace.sandbox, trace.path = DEFAULT, self.prefix + trace.path
+        self.prefix = ""

@@ -1,0 +1,166 @@
+"""What the control surface shows of sandboxes, steps and versions of records; and checks of new sandboxes."""
+
+from collections.abc import Iterator
+from itertools import islice
+from json import dumps, loads
+from typing import NamedTuple
+
+import orjson
+
+from ..core.clock import EARLIEST_START, LATEST_START, ClockState, iso, parse_iso, wall_ms
+from ..core.problem import Conflict, NotFound
+from ..core.record import Body, Record
+from ..engine.bounded import Log
+from ..engine.sandbox import DEFAULT, Sandbox
+from ..engine.step import Step
+from ..engine.tables.memory import Store
+from ..storage.sql import Kept
+from .sandboxes.entry import Entry, records_of
+from .work import Work
+
+MOST_SHOWN = 200  # changes of a step, and events
+
+
+def credentials_of(work: Work, sandbox: Sandbox, prefix: str) -> Body:
+    """The credentials and sample ids of a sandbox; `prefix` is the path prefix of its base URL."""
+    merchant = sandbox.store.merchant
+    return {
+        "sandbox": sandbox.name,
+        "base_url": work.server.settings.url + prefix,
+        "merchant": {"id": merchant.id, "name": merchant.name},
+        "jwt": work.server.ready_token(sandbox),
+        "public_key": sandbox.credentials["public_key"],
+        "private_key": sandbox.credentials["private_key"],
+        "control_key": work.server.sandboxes.control_key(sandbox.name),
+        "sample": {name: sandbox.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},
+    }
+
+
+def pay_url(url: str, sandbox: str, order: str, key: str | None = None) -> str:
+    """The address of the page on which a payer pays an order; `url` is that of the server.
+
+    On a public server it contains a `key`.
+    """
+    query = "" if key is None else f"?k={key}"
+    return f"{url}{'' if sandbox == DEFAULT else f'/s/{sandbox}'}/pay/{order}{query}"
+
+
+def shown_key(store: Store, record: Record, ready: str | None) -> Body:
+    """An API key of a merchant; `ready` is the public half of the one that the credentials show."""
+    public = loads(store.shown(store.api_keys, record))
+    return {"merchant_id": store.merchant.id, "is_ready": public["public_key"] == ready, "api_key": public}
+
+
+def checked_beginning(work: Work, asked: Body) -> tuple[str | None, int | None]:
+    """The scenario and the instant (ms) with which a request has a sandbox begin, where it names them.
+
+    Raises NotFound for a scenario that is no name, Conflict outside the years 1970 to 8999. Paths of files are for the
+    command line only: a request must not open files of this machine.
+    """
+    sandboxes, scenario = work.server.sandboxes, asked.get("scenario")
+    now = parse_iso(asked["now"]) if "now" in asked else None
+    if scenario is not None and scenario != sandboxes.scenario and scenario not in sandboxes.scenarios:
+        message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
+        message += f"Known ones are {', '.join(sandboxes.scenarios)}."
+        raise NotFound.at("scenario", message, "scenario_not_found")
+    if now is not None and not EARLIEST_START <= now < LATEST_START:
+        message = "A sandbox begins between 1970 and 8999. Send a time in these years."
+        raise Conflict.at("now", message, "clock_too_far")
+    return scenario, now
+
+
+def summary_of(work: Work, found: Entry | Kept) -> Body:
+    """A sandbox without its credentials; one that is not in memory, as it was last stored."""
+    if isinstance(found, Kept):
+        name, step, summary = found.name, found.newest, loads(found.about)
+        clock = ClockState(*summary["clock"])
+        now = clock.now if clock.frozen else wall_ms() + clock.offset
+    else:
+        sandbox = found.sandbox
+        name, step, clock, now = sandbox.name, sandbox.log.number, sandbox.clock.state, sandbox.clock.read()
+        summary = {
+            "scenario": sandbox.scenario,
+            "seed": sandbox.seed,
+            "records": records_of(sandbox),
+            "parent": found.parent,
+        }
+    return {
+        "name": name,
+        "scenario": summary["scenario"],
+        "seed": summary["seed"],
+        "parent": summary["parent"],
+        "step": step,
+        "now": iso(now),
+        "frozen": clock.frozen,
+        "records": summary["records"],
+        "base_url": f"{work.server.settings.url}/s/{name}",
+        "created_at": iso(found.created_at),
+        "last_used_at": iso(found.last_used_at),
+        "expires_at": None if found.expires_at is None else iso(found.expires_at),
+    }
+
+
+def shown(work: Work, entry: Entry) -> Body:
+    return {**summary_of(work, entry), "credentials": credentials_of(work, entry.sandbox, f"/s/{entry.sandbox.name}")}
+
+
+def shown_step(step: Step) -> Body:
+    changes = list(islice(_changes(step), MOST_SHOWN))
+    count = sum(len(part.changes) for part in step.parts)
+    return {
+        "step": step.number,
+        "at": iso(step.at),
+        "cause": step.cause._asdict(),
+        "changes": changes,
+        "events": [{"id": event.id, "type": event.type} for event in step.events[:MOST_SHOWN]],
+        "omitted": count - len(changes) + max(0, len(step.events) - MOST_SHOWN),
+    }
+
+
+class Version(NamedTuple):
+    """A record after a step, None where the step deleted it, and as it was before.
+
+    `step` is None for the version before the oldest step that is stored.
+    """
+
+    step: Step | None
+    record: Record | None
+    before: Record | None
+
+
+def versions(log: Log, table: str, ident: str, present: Record | None) -> list[Version]:
+    """The versions of a record, newest first; `present` is the one that the sandbox has now."""
+    found = [version for step in reversed(log) for version in _written(step, table, ident)]
+    oldest = found[-1].before if found else present
+    return found if oldest is None else [*found, Version(None, oldest, None)]
+
+
+def shown_version(version: Version) -> Body:
+    step, record, before = version
+    return {
+        "step": None if step is None else step.number,
+        "at": None if step is None else iso(step.at),
+        "cause": None if step is None else step.cause._asdict(),
+        "change": "earlier" if step is None else _kind(before, record),
+        "body": None if record is None else orjson.Fragment(record.public),
+    }
+
+
+def _written(step: Step, table: str, ident: str) -> Iterator[Version]:
+    """The versions of a record that a step wrote."""
+    for part in step.parts:
+        for change in part.changes:
+            if change.id == ident and change.table == table:
+                yield Version(step, change.after, change.before)
+
+
+def _changes(step: Step) -> Iterator[Body]:
+    for part in step.parts:
+        for change in part.changes:
+            yield {"resource": change.table, "id": change.id, "change": _kind(change.before, change.after)}
+
+
+def _kind(before: Record | None, after: Record | None) -> str:
+    if after is None:
+        return "deleted"
+    return "created" if before is None else "updated"

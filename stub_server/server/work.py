@@ -1,0 +1,192 @@
+"""The work of one request: what handlers read with, and write through."""
+
+from ..contract.document import Lifecycle
+from ..core.clock import iso
+from ..core.problem import Forbidden, NotFound, gone, reference_not_found, undone
+from ..core.record import Body, Record, Row
+from ..engine.draft import Draft
+from ..engine.journal import Trace
+from ..engine.sandbox import Sandbox
+from ..engine.step import Cause, ReplyKey, Saved, Step
+from ..engine.tables.memory import Store
+from ..engine.tables.table import Table
+from .request import CONTROL, Caller, Request
+from .sandboxes.entry import Entry
+from .server import Server
+from .target import Target
+
+
+class Work:
+    """The first argument of every handler, which reads through `store` and writes to `draft` only.
+
+    `upload` is the file in the body, while it is processed. `drafted` is the step that is prepared, if any.
+    """
+
+    __slots__ = ("caller", "drafted", "request", "sandbox", "server", "store", "target", "trace", "upload")
+
+    def __init__(
+        self,
+        server: Server,
+        request: Request,
+        target: Target,
+        trace: Trace,
+        store: Store | None = None,
+        caller: Caller | None = None,
+        upload: bytes | bytearray = b"",
+    ) -> None:
+        """`store` is that of the caller's merchant, else of the seeded one."""
+        self.server, self.request, self.target, self.trace = server, request, target, trace
+        self.sandbox = target.sandbox
+        self.store = self.sandbox.store if store is None else store
+        self.caller, self.upload = caller, upload
+        self.drafted: Draft | None = None
+
+    @property
+    def prefix(self) -> str:
+        """The `/s/{name}` by which the sandbox was named, or empty."""
+        return self.target.prefix
+
+    @property
+    def entry(self) -> Entry:
+        """The sandbox with what the server knows of it. Raises NotFound."""
+        return self.server.sandboxes.entry(self.sandbox.name)
+
+    @property
+    def now(self) -> int:
+        """The sandbox's time for this request, in ms."""
+        return self.sandbox.clock.now
+
+    @property
+    def now_text(self) -> str:
+        """The same as the contract writes it."""
+        return iso(self.sandbox.clock.now)
+
+    @property
+    def who(self) -> Caller:
+        """The caller, in an operation that requires a credential."""
+        assert self.caller is not None
+        return self.caller
+
+    def warn(self, *codes: str) -> None:
+        """Add codes to X-Sandbox-Warnings, for what is accepted but may be a mistake."""
+        if codes:
+            self.trace.warn(codes)
+
+    def lifecycle(self, resource: str) -> Lifecycle:
+        """The states and moves of a resource."""
+        return self.sandbox.rules.lifecycles[resource]
+
+    def defaults(self, schema: str) -> Body:
+        """The initial values of a new resource, in contract order."""
+        return dict(self.sandbox.rules.defaults[schema])
+
+    # -- records
+
+    def find(self, table: Table, ident: str, what: str) -> Record:
+        """The target of the request. Raises NotFound."""
+        record = table.find(ident)
+        if record is None:
+            raise self.not_found(what)
+        return record
+
+    def find_allowed(self, table: Table, ident: str, what: str) -> Record:
+        """The target of the request, of a project that the caller may use. Raises NotFound, Forbidden."""
+        record = self.find(table, ident, what)
+        if self.caller is not None and self.caller.projects is not None:
+            row = table.parse(record)
+            of_others = row.public.get("projectId", row.hidden.get("projectId"))
+            self.allow_project(ident if table.name == "projects" else of_others)
+        return record
+
+    def open_allowed(self, table: Table, ident: str, what: str) -> Row:
+        """The same, parsed."""
+        return table.parse(self.find_allowed(table, ident, what))
+
+    def project_named(self, ident: str) -> Body:
+        """The project that the body of the request names, or one of its records. Raises Forbidden, Conflict."""
+        self.allow_project(ident)
+        project: Body | None = self.store.projects.peek(ident)
+        if project is None:
+            raise reference_not_found("projectId", "project")
+        return project
+
+    def open_of_any(self, table: str, ident: str, what: str) -> Row:
+        """A record of any merchant of the sandbox, for whom this works from now on. Raises NotFound."""
+        for store in self.sandbox.stores.values():
+            row = store.tables[table].open(ident)
+            if row is not None:
+                self.work_for(store)
+                return row
+        raise self.not_found(what)
+
+    def not_found(self, what: str) -> NotFound:
+        """404 for the target of the request."""
+        return NotFound(f"There is no {what} with this id. List them to see the ids that exist.")
+
+    def sees_customer(self, ident: str) -> bool:
+        """Whether the caller sees a customer: a key with `allowed_projects` sees those of its projects."""
+        caller = self.caller
+        return caller is None or caller.projects is None or self.store.sees_customer(caller.projects, ident)
+
+    def allow_project(self, project_id: str | None) -> None:
+        """Raises Forbidden for an API key that is restricted to other projects."""
+        caller = self.caller
+        if caller is None or caller.projects is None or project_id in caller.projects:
+            return
+        message = "This API key is restricted to other projects (allowed_projects)."
+        raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
+
+    # -- change
+
+    def work_for(self, store: Store) -> None:
+        """Go on with the records of another merchant. A draft is for one merchant: none may have begun."""
+        self.store = store
+
+    def move_to(self, sandbox: Sandbox) -> None:
+        """Go on in the sandbox that has taken the place of this one."""
+        self.sandbox = sandbox
+        self.target.move_to(sandbox)
+
+    @property
+    def cause(self) -> Cause:
+        """The cause that the steps of this request record."""
+        kind = "control" if self.trace.path.startswith(CONTROL) else "request"
+        return Cause(kind, self.trace.id, self.trace.operation or "")
+
+    @property
+    def draft(self) -> Draft:
+        """The step that is prepared. It is recorded once the response has been checked against the contract."""
+        if self.drafted is None:
+            self.drafted = Draft(self.sandbox, self.store, self.cause)
+        return self.drafted
+
+    def commit(self, saved: tuple[ReplyKey, Saved] | None = None) -> None:
+        """Record the draft. `saved` is the reply to save for an Idempotency-Key.
+
+        Raises Unavailable if the sandbox was deleted meanwhile.
+        """
+        self.check_there()
+        step = self.draft.record(saved)
+        if step is not None:
+            self.note(step)
+        self.drafted = None
+
+    def abandon(self) -> None:
+        """Drop the draft: what follows begins anew."""
+        self.drafted = None
+
+    def note(self, step: Step) -> None:
+        """Have the journal say that this request recorded a step."""
+        self.trace.note(step)
+
+    @property
+    def has_recorded(self) -> bool:
+        """Whether a step was recorded."""
+        return self.trace.after is not None
+
+    def check_there(self) -> None:
+        """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the request waited."""
+        if self.sandbox.is_gone:
+            raise gone()
+        if self.has_recorded and self.sandbox.is_undone:
+            raise undone()

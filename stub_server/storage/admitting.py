@@ -1,0 +1,60 @@
+"""Makes a sandbox of data that was read, if it fits the served contract."""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from operator import gt
+from typing import NamedTuple
+
+from ..core.record import Body
+from ..engine.sandbox import SILENT, Sandbox
+from .fitting import SHOWN, faults_of
+from .lines import Reader
+from .package import BadFile, damaged
+from .state import Snapshot, build, measured
+
+
+class Admitted(NamedTuple):
+    """A sandbox with the newest steps that led to it, and its snapshots."""
+
+    sandbox: Sandbox
+    snapshots: Sequence[Snapshot]
+
+
+def admit(own: Reader, snapshots: Iterable[tuple[Body, Reader]], secret: bytes, *, trusted: bool = False) -> Admitted:
+    """The sandbox that was read, and its snapshots, each with what it is called.
+
+    What is `trusted` kept all laws when it was stored. Raises BadFile, with the reasons.
+    """
+    found = list[Snapshot]()
+    sandbox = _built(own, secret, "", trusted=trusted)
+    for head, reader in snapshots:
+        where = f"snapshot {head['name']}: "
+        _check_origin(sandbox, reader.state.sandbox, where)
+        was = _built(reader, secret, where, trusted=trusted)
+        was.held_before = SILENT
+        found.append(measured(head["name"], head["description"], head["now"], head["created_at"], was))
+    return Admitted(sandbox, found)
+
+
+def _built(reader: Reader, secret: bytes, where: str, *, trusted: bool) -> Sandbox:
+    """The sandbox of a state, if it fits and keeps all laws. Raises BadFile."""
+    reasons = [] if reader.fitting is None else reader.fitting.reasons(reader.state)
+    try:
+        sandbox = None if reasons else build(reader.state, secret)
+        if sandbox is not None and not trusted:
+            reasons = list(islice(faults_of(sandbox), SHOWN))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError, ArithmeticError) as error:
+        raise damaged(f"{where}its records contradict each other ({error!r})") from None
+    if sandbox is None or reasons:
+        raise BadFile("unfit", *(where + reason for reason in reasons))
+    return sandbox
+
+
+def _check_origin(sandbox: Sandbox, snapshot: Sandbox, where: str) -> None:
+    """Check that a snapshot is one of a sandbox. Raises BadFile."""
+    for name in ("scenario", "seed", "home", "seeded_keys"):
+        if getattr(sandbox, name) != getattr(snapshot, name):
+            raise damaged(f"{where}it differs from the sandbox in {name}")
+    before, own = ((each.log.number, each.timers.last, *each.ids.position) for each in (snapshot, sandbox))
+    if any(map(gt, before, own)):
+        raise damaged(f"{where}it is newer than the sandbox itself")

@@ -1,0 +1,261 @@
+"""The files of a sandbox, which an export writes and an import reads: its state alone, or a recording.
+
+A recording also has the requests to the sandbox, and the steps since. An imported
+sandbox gets API keys that are derived from the server's secret. A file may be written without secrets.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import IO
+
+import orjson
+
+from ..contract.secrets import REDACTED
+from ..core.ids import derived_text
+from ..core.record import Body, Record
+from ..core.signing import new_key
+from ..data.keys import pair_of
+from ..domain.api_keys import digest
+from ..domain.webhooks import ABROAD
+from ..engine.bounded import Replies
+from ..engine.journal import Trace, head_of
+from ..engine.sandbox import Sandbox
+from ..engine.step import Step, Used
+from ..engine.tables.table import encoded
+from .fitting import Fitting
+from .lines import Change, Reader, Rewrite, as_it_is, line_of, state_lines, step_line
+from .package import RECORDING, Check, damaged, is_readable, pack, unpack
+from .state import Owned, SandboxState, Snapshot, capture
+
+_USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before the host of an address
+_SENDING = ("sendTestWebhook", "retryWebhook")
+_OURS = ("content-", "user-agent", "webhook-")
+
+
+def write_sandbox(
+    file: IO[bytes],
+    state: SandboxState,
+    steps: Sequence[Step],
+    snapshots: Sequence[Snapshot],
+    *,
+    secrets: bool,
+) -> None:
+    """Write the file of a state, which is used up, with its history in the newest steps that led to it.
+
+    Raises BadFile for a sandbox that is too large.
+    """
+    change: Change = as_it_is if secrets else blanked
+
+    def lines() -> Iterator[bytes]:
+        yield from sandbox_lines(state, steps, change, secrets=secrets)
+        for name, description, now, created_at, sandbox, _ in snapshots:
+            was = capture(sandbox)
+            if not secrets:
+                was.sandbox.replies = Replies()
+            head = {"name": name, "description": description, "now": now, "created_at": created_at}
+            yield line_of("snapshot", head)
+            yield from state_lines(was, change)
+
+    pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets)
+
+
+def sandbox_lines(state: SandboxState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
+    """The lines of a state and of the newest steps that led there."""
+    if not secrets:
+        state.sandbox.replies = Replies()
+        steps = list(map(without_replies, steps))
+    lines = [step_line(step, change) for step in steps]
+    too_long = [place for place, line in enumerate(lines) if not is_readable(line)]
+    if too_long:  # the history begins after the last step that no file holds, such as one that went far back in time
+        steps, lines = steps[too_long[-1] + 1 :], lines[too_long[-1] + 1 :]
+    for step in reversed(steps):
+        state.unfold(step)
+    yield from state_lines(state, change)
+    yield from lines
+
+
+def without_replies(step: Step) -> Step:
+    return step._replace(saved=None, forgotten_replies=())
+
+
+# -- recordings
+
+
+def write_recording(
+    file: IO[bytes],
+    state: SandboxState,
+    steps: Sequence[Step],
+    about: Body,
+    start: int,
+    requests: Iterable[Body],
+    *,
+    secrets: bool,
+) -> None:
+    """Write the file of a state as it was after the step `start`, and of the requests since. It has no digests of keys.
+
+    The state is used up; `steps` are the newest ones that led to it. An import makes the state after them. Raises
+    BadFile for a recording that is too large.
+    """
+    change = _keyless if secrets else blanked
+    earlier = [step for step in steps if step.number <= start]
+    later = steps[len(earlier) :]
+
+    def lines() -> Iterator[bytes]:
+        yield line_of("recording", about)
+        for step in reversed(later):
+            state.unfold(step)
+        yield from sandbox_lines(state, earlier, change, secrets=secrets)
+        for request in requests:
+            yield line_of("request", request)
+        after = (step_line(step if secrets else without_replies(step), change, kind="later") for step in later)
+        yield from filter(is_readable, after)  # one that went far back in time is in no file
+
+    pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets, kind=RECORDING)
+
+
+def _keyless(table: str, record: Record) -> Record:
+    return blanked(table, record) if table == "api_keys" else as_it_is(table, record)
+
+
+def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
+    """The header of a file, the settings of its server, and its requests in their order. Raises BadFile."""
+    header, about, requests = Body(), Body(), list[Body]()
+    for kind, body in unpack(data, check, (RECORDING,)):
+        if kind == "header":
+            header = body
+        elif kind == "recording":
+            about = body
+        elif kind == "request":
+            requests.append(body)
+    if not about:
+        raise damaged("it lacks the settings of its server")
+    return header, about, requests
+
+
+def is_outside(step: Body) -> bool:
+    """Whether a receiver of webhooks had a part in a step of a recording."""
+    return step["cause"]["kind"] == "delivery" or step["cause"]["operation"] in _SENDING
+
+
+def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
+    """A step of a recording as the next one of a sandbox, whose own secrets stay. Raises KeyError, ValueError."""
+    store, clock = sandbox.stores[body["merchant"]], sandbox.recorded_clock
+    puts = [_with_own_secrets(store.tables[put["table"]].find(put["id"]), put) for put in body.get("puts", ())]
+    at = clock if clock.now == body["at"] else sandbox.clock.at(body["at"])
+    rows = {name: table.rows for name, table in store.tables.items()}
+    state = SandboxState(sandbox, {store.merchant.id: Owned(store.merchant, store.usage, store.unrecorded, rows)})
+    used = tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items())
+    step = Reader.of(state, fitting).step(body | {"puts": puts, "clock": at._asdict()})
+    return without_replies(step)._replace(used=used)
+
+
+def _with_own_secrets(before: Record | None, put: Body) -> Body:
+    """The version of a record in a recording, with what that has no secrets for as the sandbox has it."""
+    if before is None or put["table"] not in ("webhooks", "api_keys"):
+        return put
+    public, hidden = orjson.loads(before.public), orjson.loads(before.hidden)
+    if put["table"] == "api_keys":
+        return put | {"hidden": put["hidden"] | {"digest": hidden["digest"]}}
+    return put | {"public": put["public"] | {"headers": public["headers"]}, "hidden": hidden}
+
+
+# -- the requests as a journal has them
+
+
+_OVERHEAD = 1_000  # bytes of a request besides what came and went
+_AT_THE_GATE = (401, 403)
+
+
+def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, keeps_bodies: bool) -> Iterator[Trace]:
+    """The requests of a sandbox in their order; `steps` tell what they raised."""
+    made = defaultdict[str, list[Step]](list)
+    for step in steps if requests else ():
+        made[step.cause.id].append(step)
+    for body in requests:
+        query = body["query"].encode("latin-1")
+        trace = Trace(body["id"], body["at"], body["method"], body["path"], query, sandbox, body["before"])
+        trace.received = body["wall"]
+        trace.is_prefixed = body["prefixed"]
+        for name in ("after", "status", "code", "simulated", "operation"):
+            setattr(trace, name, body[name])
+        trace.is_control = body["path"].startswith("/_sandbox")
+        if body["caller"] is not None:  # as far as a recording knows him
+            trace.caller = SimpleNamespace(**{"subject": "", "merchant_id": ""} | body["caller"])
+        if trace.status in _AT_THE_GATE:
+            trace.auth_at = 0
+        for step in made[trace.id]:
+            trace.events += tuple(event.id for event in step.events)
+            trace.deliveries += tuple(
+                change.id for change in step.changes if change.before is None and change.table == "webhook_logs"
+            )
+        if keeps_bodies:
+            trace.received_head = head_of(_encoded(body["headers"]))
+            trace.sent = _encoded(body["answer_headers"])
+            trace.body = body["body"].encode("latin-1") or None
+            trace.answer = None if body["answer"] is None else body["answer"].encode("latin-1")
+        texts = (trace.received_head, head_of(trace.sent), trace.body or b"", trace.answer or b"")
+        trace.size = _OVERHEAD + sum(map(len, texts))
+        yield trace
+
+
+def _encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    """Headers as a request has them."""
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+
+
+# -- secrets
+
+
+def adopted(
+    secret: bytes, *, anew: bool, keyless: bool = False, keeps_shown: bool = False, abroad: bool | None = None
+) -> Rewrite:
+    """Rewrites records for a sandbox of this server: its seeded keys are those that the server derives.
+
+    With `keeps_shown` what answers show of keys stays. With `anew` the file holds no secrets, and keys that users made
+    and signing keys are derived too; `keyless` ones hold no digests of API keys. `abroad` says whether a page of
+    another machine sent the file, and so the addresses of its webhooks; None keeps what records of a store say.
+    """
+
+    def rewrite(sandbox: Sandbox, table: str, record: Record) -> Record:
+        if table == "api_keys":
+            is_seeded = record.id in sandbox.seeded_keys
+            if is_seeded or anew or keyless:
+                public_key, private_key = pair_of(secret, sandbox.seed, record.id, sandbox.identity)
+                public = {"public_key": public_key} if is_seeded and not keeps_shown else {}
+                return changed(record, public, {"digest": digest(private_key)})
+        elif table == "webhooks":
+            hidden: Body = {}
+            if anew:
+                drawn = derived_text(secret, 32, str(sandbox.seed), "webhook", record.id, sandbox.name)
+                hidden["signing_keys"] = [{"key": new_key(drawn.encode()), "until": None}]
+            if abroad is not None and orjson.loads(record.hidden).get(ABROAD, False) is not abroad:
+                hidden[ABROAD] = abroad
+            return changed(record, {}, hidden)
+        return record
+
+    return rewrite
+
+
+def blanked(table: str, record: Record) -> Record:
+    if table == "api_keys":
+        return changed(record, {}, {"digest": ""})
+    if table == "webhooks":
+        shown = orjson.loads(record.public)
+        headers = [{**header, "value": REDACTED} for header in shown["headers"]]
+        return changed(record, {"headers": headers, "url": _USER.sub(r"\1", shown["url"])}, {"signing_keys": []})
+    if table == "webhook_logs":
+        sent = orjson.loads(record.hidden)["request_headers"]
+        kept = {name: value if name.startswith(_OURS) else REDACTED for name, value in sent.items()}
+        url = _USER.sub(r"\1", orjson.loads(record.public)["url"])
+        return changed(record, {"url": url}, {"request_headers": kept})
+    return record
+
+
+def changed(record: Record, public: Body, hidden: Body) -> Record:
+    return record._replace(public=_with(record.public, public), hidden=_with(record.hidden, hidden))
+
+
+def _with(part: bytes, changes: Body) -> bytes:
+    return encoded(orjson.loads(part) | changes) if changes else part

@@ -1,0 +1,156 @@
+"""Checks data that was read: its lines, its records against the served contract, and its laws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..contract.converting import Fault
+from ..contract.formats import formats
+from ..contract.schema import Schemas
+from ..contract.source import Json, read
+from ..core.clock import parse_iso
+from ..core.record import Record
+from ..core.text import counted
+from ..core.timers import SENDING
+from ..engine.laws import broken
+from ..engine.sandbox import Rules, Sandbox
+from ..engine.scheduler import JOBS
+from ..engine.tables.table import Table, encoded, place
+from .package import damaged
+from .state import SandboxState
+
+SHOWN = 50  # reasons of a refusal
+# Next ids that are compared with those of records and events. A sandbox uses ids one after the other, so a position
+# that is too low shows in the next ones, unless so many were used that all events are forgotten.
+UPCOMING = 4_000
+
+
+class Shapes:
+    """Validates lines of a file against their schemas, `sandbox-file.yaml` of the fixtures, read when first needed."""
+
+    def __init__(self, fixtures: Path) -> None:
+        self._path = fixtures / "sandbox-file.yaml"
+
+    def check(self, kind: str, body: Any) -> None:
+        """Validate a line against the schema of its kind. Raises BadFile."""
+        if kind not in self._kinds:
+            raise damaged(f"it has a line of an unknown kind, {kind[:40]!r}")
+        fault = self.fault(kind, body)
+        if fault is not None:
+            raise damaged(f"{kind}{fault}")
+
+    def fault(self, name: str, value: Any) -> str | None:
+        validator = self._schemas.component(name, request=True)
+        return None if validator.is_valid(value) else validator.reason(value)
+
+    @cached_property
+    def _kinds(self) -> set[str]:
+        return set(filter(str.islower, read(self._path)["components"]["schemas"]))  # those of parts have capitals
+
+    @cached_property
+    def _schemas(self) -> Schemas:
+        return Schemas(read(self._path), formats(lambda text: True, lambda text: True))
+
+
+class Fitting:
+    """Holds the records of one sandbox to the served contract; new members of those of another one are filled in."""
+
+    def __init__(self, rules: Rules, shapes: Shapes, digest: str) -> None:
+        """`digest` is that of the contract that the data is of, empty where it is of several."""
+        self._rules, self._shapes, self._converter = rules, shapes, rules.converter
+        self.is_other = digest != rules.converter.contract["digest"]
+        self._unfit: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
+
+    def reasons(self, state: SandboxState) -> list[str]:
+        """What of a state that was read, and of the steps that led to it, does not fit.
+
+        A line for each table and JSON pointer, with the number of records. Raises BadFile for a state without its own
+        merchant.
+        """
+        home = state.sandbox.home
+        if home not in state.owned:
+            raise damaged(f"the sandbox's own merchant {home} is missing")
+        for event in state.sandbox.events:
+            if event.type not in self._rules.payload_keys:
+                self._blame("events", event.id, [Fault("/type", f"the contract has no event {event.type[:80]!r}")])
+        for timer in state.sandbox.timers.pending():
+            if timer.job not in JOBS and timer.job != SENDING:
+                self._blame("timers", str(timer.seq), [Fault("/job", f"there is no job {timer.job[:80]!r}")])
+        return [
+            f"{table} {pointer}".rstrip()
+            + f": {reason} ({counted(len(idents), 'record')}), such as {next(iter(idents))}"
+            for (table, pointer), (reason, idents) in self._unfit.items()
+        ]
+
+    def _blame(self, table: str, ident: str, faults: Iterable[Fault]) -> None:
+        for pointer, reason in faults:
+            place = table[:40], pointer
+            if len(self._unfit) < SHOWN or place in self._unfit:
+                self._unfit.setdefault(place, (reason, {}))[1][ident] = None
+
+    def record(self, table: str, record: Record) -> Record:
+        """A version as the served contract has it."""
+        spec = self._rules.layout.tables.get(table)
+        if spec is None:
+            self._blame(table, record.id, [Fault("", "there is no such table")])
+            return record
+        part, faults = self._fitted(self._converter.record(spec.schema), record.public)
+        if part is not record.public:
+            record = record._replace(public=part)
+        if not faults:
+            public, hidden = orjson.loads(part), orjson.loads(record.hidden)
+            key = place(parse_iso(public[spec.created]), record.id)
+            if (record.id, record.key) != (public["id"], key):
+                faults = [Fault("/id", "its id or its time of creation differs from the one inside")]
+            elif fault := self._shapes.fault(f"Hidden_{table}", hidden):
+                faults = [Fault(*f"hidden{fault}".split(": ", 1))]
+        self._blame(table, record.id, faults)
+        return record
+
+    def _fitted(self, schema: Json, part: bytes) -> tuple[bytes, list[Fault]]:
+        """JSON as the served contract has it, the same bytes where it fits, and why it does not fit."""
+        value, converter = orjson.loads(part), self._converter
+        if converter.fits(schema, value):
+            return part, []
+        if self.is_other:
+            value = converter.filled(schema, value)
+        if converter.fits(schema, value):
+            return encoded(value), []
+        return part, converter.faults(schema, value)
+
+
+def faults_of(sandbox: Sandbox) -> Iterator[str]:
+    """What is wrong with a sandbox whose records each fit: ids, unique keys, and laws."""
+    yield from _reused_ids(sandbox)
+    for store in sandbox.stores.values():
+        for table in store.tables.values():
+            yield from _clashes(table)
+    yield from broken(sandbox)
+
+
+def _reused_ids(sandbox: Sandbox) -> Iterator[str]:
+    """Records and events with an id that the next ones would get, as the position of ids is too low."""
+    coming = sandbox.ids.upcoming(UPCOMING)
+    for ident, store in sandbox.stores.items():
+        for table in store.tables.values():
+            for record in table.rows.values():
+                if record.id in coming:
+                    yield f"{table.name} {record.id}: a new record would be given this id"
+        if ident in coming:
+            yield f"merchant {ident}: a new record would be given this id"
+    for event in sandbox.events:
+        if event.id in coming:
+            yield f"event {event.id}: a new event would be given this id"
+
+
+def _clashes(table: Table) -> Iterator[str]:
+    for row in table.all_rows():
+        for name, extract in table.spec.unique.items():
+            value = extract(row.public, row.hidden)
+            if value is not None and table.unique[name].get(value) != row.id:
+                yield f"{table.name} {row.id}: {name} is that of another record"

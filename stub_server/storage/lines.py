@@ -1,0 +1,436 @@
+"""A sandbox's state and its steps as lines of JSON, written and read. They hold results: reading them runs no rule.
+
+A state is a line `sandbox`, then for each merchant a line `merchant` and one `record` for each of the records, then
+lines `event`, `timer` and `reply`. A `step` names what it replaced by id alone: the state that it is applied to has
+it. Records appear as the JSON that they are, a saved reply's body as text. An event that shows a record as it is names
+its index among the records, from 0. The same state gives the same lines.
+`fixtures/sandbox-file.yaml` describes what each line holds.
+
+A store has lines in chunks, in which a record is text, which is faster to read. Equal parts of two states give equal
+chunks, which are stored once. So a chunk ends where the sum of a line says so, and not after a number of them: a record
+that is added or deleted changes the chunk that it is in and no other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from operator import itemgetter
+from typing import Any
+from zlib import crc32
+
+import orjson
+from orjson import Fragment
+
+from ..core.clock import ClockState
+from ..core.ends import Ends
+from ..core.record import NO_EXTRAS, Body, Extras, Record
+from ..core.timers import Timer
+from ..engine.events import Event
+from ..engine.sandbox import Sandbox
+from ..engine.step import Cause, Part, ReplyKey, Restored, SandboxSettings, Saved, Step, Used
+from ..engine.step import Change as RecordChange
+from ..engine.tables.memory import Merchant, Usage
+from ..engine.tables.table import encoded, place
+from .fitting import Fitting
+from .package import BadFile, damaged
+from .state import Owned, SandboxState
+
+LINES, MOST = 256, 4 * 1024 * 1024  # of a chunk: lines on average, and bytes at most before it is compressed
+EVENT = ("id", "type", "at", "merchant", "key", "subject", "project", "resource", "hidden", "names", "others")
+TIMER = ("due", "number", "job", "merchant", "subject")
+_timer_row: Callable[[Body], Sequence[Any]] = itemgetter(*TIMER)
+_row_of: Callable[[Body], Sequence[Any]] = itemgetter(*EVENT)
+_reply_key: Callable[[list[str]], ReplyKey] = itemgetter(*range(4))
+_pair: Callable[[list[Any]], tuple[Any, Any]] = itemgetter(0, 1)  # a usage or a position
+Change = Callable[[str, Record], Record]
+"""(table, record) -> the record as it is to be written."""
+Rewrite = Callable[[Sandbox, str, Record], Record]
+"""(sandbox, table, record) -> the record as it is to be read: with other secrets, where a sandbox changes hands."""
+Empty = Callable[[str, str, int], Sandbox]
+"""(name, scenario, seed) as lines say them -> a sandbox without records, which may have another name."""
+Form = Callable[[bytes], Any]
+"""How JSON is put in a line: as itself, or as text, which is faster to read."""
+
+
+def as_it_is(table: str, record: Record) -> Record:
+    """A Change that changes nothing."""
+    return record
+
+
+def line_of(kind: str, body: Body) -> bytes:
+    return orjson.dumps({kind: body})
+
+
+def state_lines(state: SandboxState, change: Change = as_it_is, part: Form = Fragment) -> Iterator[bytes]:
+    yield sandbox_line(state)
+    places: dict[bytes, int] = {}
+    count = 0
+    for owned in state.owned.values():
+        yield merchant_line(owned)
+        for name in sorted(owned.rows):
+            for _, record in sorted(owned.rows[name].items()):
+                places[record.public] = count
+                count += 1
+                yield line_of("record", _record(name, change(name, record), part))
+    for event in state.sandbox.events:
+        yield line_of("event", _event(event, part, places.get(event.resource)))
+    for timer in state.sandbox.timers.pending():
+        yield line_of("timer", _timers([timer])[0])
+    for reply in state.sandbox.replies.items():
+        yield line_of("reply", _reply(*reply))
+
+
+def chunks_of(state: SandboxState) -> Iterator[bytes]:
+    """The lines of a state as chunks. The first lines have one each, since no two states have the same."""
+    lines: list[bytes] = []
+    size = 0
+    for line in state_lines(state, part=bytes.decode):
+        lines.append(line)
+        size += len(line)
+        if size > MOST or line.startswith((b'{"sandbox"', b'{"merchant"')) or not crc32(line) % LINES:
+            yield b"\n".join(lines)
+            lines, size = [], 0
+    if lines:
+        yield b"\n".join(lines)
+
+
+def sandbox_line(state: SandboxState) -> bytes:
+    sandbox = state.sandbox
+    body = {
+        "name": sandbox.name,
+        "scenario": sandbox.scenario,
+        "seed": sandbox.seed,
+        "home": sandbox.home,
+        "step": sandbox.log.number,
+        "clock": sandbox.recorded_clock._asdict(),
+        "position": sandbox.ids.position,
+        "event_salt": f"{sandbox.ids.event_salt:x}",
+        "events_raised": sandbox.events.raised,
+        "timers_set": sandbox.timers.last,
+        "sample": sandbox.sample,
+        "personas": sandbox.personas,
+        "seeded_keys": sorted(sandbox.seeded_keys),
+        "settings": sandbox.settings._asdict(),
+        "first_settings": sandbox.first_settings._asdict(),
+        "first_clock": sandbox.first_clock,
+    }
+    return line_of("sandbox", body)
+
+
+def merchant_line(owned: Owned) -> bytes:
+    return line_of("merchant", asdict(owned.merchant) | {"usage": dict(sorted(owned.usage.items()))})
+
+
+def step_line(step: Step, change: Change = as_it_is, part: Form = Fragment, kind: str = "step") -> bytes:
+    changes = {
+        **_changes(step.changes, change, part),
+        "events": [_event(event, part, *_places(event, step.changes)) for event in step.events],
+        "forgotten_events": len(step.forgotten_events),
+        "timers": _timers(step.timers_set),
+        "taken": [timer[1] for timer in step.timers_fired],
+        "used": {key: after for key, after, _ in step.used},
+        "saved": None if step.saved is None else _reply(*step.saved),
+        "forgotten_replies": [key for key, _ in step.forgotten_replies],
+        "settings": None if step.settings is None else step.settings._asdict(),
+        "restored": None if step.restored is None else _restored(step.restored, change, part),
+    }
+    body = {
+        "number": step.number,
+        "at": step.at,
+        "cause": step.cause._asdict(),
+        "merchant": asdict(step.merchant) if step.opens_store else step.merchant.id,
+        "clock": step.clock._asdict(),
+        "position": step.position,
+        **{name: value for name, value in changes.items() if value},
+    }
+    return line_of(kind, body)
+
+
+def _restored(restored: Restored, change: Change, part: Form) -> Body:
+    """The changes of restoring an earlier state. Of the ends of lists that were there before, only their length."""
+    events, replies = restored.events, restored.replies
+    return {
+        "parts": [
+            {
+                "merchant": asdict(own.merchant),
+                "opens": own.opens,
+                "closes": own.closes,
+                **_changes(own.changes, change, part),
+                "used": {key: after for key, after, _ in own.used},
+            }
+            for own in restored.parts
+        ],
+        "merchants": restored.merchants_after,
+        "events_raised": restored.raised_after,
+        "events_gone": [len(events.oldest_before), len(events.newest_before)],
+        "events_back": [[_event(event, part) for event in end] for end in (events.oldest_after, events.newest_after)],
+        "replies_gone": [len(replies.oldest_before), len(replies.newest_before)],
+        "replies_back": [[_reply(*reply) for reply in end] for end in (replies.oldest_after, replies.newest_after)],
+    }
+
+
+def _changes(changes: Sequence[RecordChange], change: Change, part: Form) -> Body:
+    puts, drops = [], []
+    for table, before, after in changes:
+        if after is not None:
+            puts.append(_record(table, change(table, after), part))
+        elif before is not None:
+            drops.append({"table": table, "id": before.id, "created": before.created})
+    return {"puts": puts, "drops": drops}
+
+
+def _places(event: Event, changes: Sequence[RecordChange]) -> tuple[int | None, int | None]:
+    """Which versions of the same step an event shares its two parts with."""
+    resource = hidden = None
+    written = [change.after for change in changes if change.after is not None]
+    for number, record in enumerate(written):
+        resource = number if event.resource is record.public else resource
+        hidden = number if event.hidden is record.hidden else hidden
+    return resource, hidden
+
+
+def _record(table: str, record: Record, part: Form) -> Body:
+    return {
+        "table": table,
+        "id": record.id,
+        "created": record.created,
+        "version": record.version,
+        "public": part(record.public),
+        "hidden": part(record.hidden),
+    }
+
+
+def _event(event: Event, part: Form, resource: int | None = None, hidden: int | None = None) -> Body:
+    """An event; a part that it shares with a record is given as that record's index."""
+    shown = part(event.resource) if resource is None else resource
+    kept = (part(event.hidden) if event.hidden else None) if hidden is None else hidden
+    return dict(zip(EVENT, (*event[:7], shown, kept, *event.extras), strict=True))
+
+
+def _timers(timers: Sequence[Sequence[Any]]) -> list[Body]:
+    return [dict(zip(TIMER, timer, strict=True)) for timer in timers]
+
+
+def _reply(key: ReplyKey, saved: Saved) -> Body:
+    return {
+        "key": key,
+        "fingerprint": saved.fingerprint.hex(),
+        "expires": saved.expires,
+        "status": saved.status,
+        "body": saved.body.decode(),
+        "headers": [[name.decode("latin-1"), value.decode("latin-1")] for name, value in saved.headers],
+    }
+
+
+# -- reading
+
+
+class Reader:
+    """Reads the lines of one sandbox in their order: its state, then steps, each of which changes the state."""
+
+    def __init__(
+        self,
+        empty: Empty,
+        rewrite: Rewrite | None = None,
+        fitting: Fitting | None = None,
+        shared: Body | None = None,
+    ) -> None:
+        """Every version of a record passes through `rewrite`, then `fitting`.
+
+        Readers of several states of one sandbox have one `shared`, so that these share equal versions and events.
+        """
+        self._empty, self._rewrite, self.fitting = empty, rewrite, fitting
+        self._shared: dict[Any, Any] = {} if shared is None else shared
+        self._owned: Owned  # of the merchant whose line was read last
+        self._state: SandboxState | None = None
+        self._shown: list[bytes] = []  # the public parts of the records of the state, in their order
+
+    @classmethod
+    def of(cls, state: SandboxState, fitting: Fitting) -> Reader:
+        """One that has read a state."""
+        reader = cls(lambda name, scenario, seed: state.sandbox, fitting=fitting)
+        reader._state = state
+        return reader
+
+    @property
+    def state(self) -> SandboxState:
+        """The state after what was read. Raises BadFile where there is none."""
+        if self._state is None:
+            raise damaged("there is no sandbox in it")
+        return self._state
+
+    def read(self, kind: str, body: Any) -> None:
+        """Read a line. Raises BadFile."""
+        try:
+            self._read(kind, body)
+        except BadFile:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            raise damaged(f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})") from None
+
+    def _read(self, kind: str, body: Any) -> None:
+        if kind == "record":
+            self._add(body["table"], self._version(body))
+        elif kind == "step":
+            self.state.fold(self.step(body))
+        elif kind == "event":
+            events, raised = self.state.sandbox.events, self.state.sandbox.events.raised
+            events.append(self._event(_row_of(body), self._shown))
+            events.raised = raised
+        elif kind == "timer":
+            timers, last = self.state.sandbox.timers, self.state.sandbox.timers.last
+            timers.put(Timer(*_timer_row(body)))
+            timers.last = last
+        elif kind == "reply":
+            self.state.sandbox.replies.put(*self._reply(body))
+        elif kind == "merchant":
+            usage = {key: _pair(used) for key, used in body.pop("usage").items()}
+            self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage)
+        elif kind == "sandbox":
+            self._begin(body)
+        else:
+            raise damaged(f"a line of an unknown kind, {kind[:40]!r}")
+
+    def _begin(self, body: Body) -> None:
+        if self._state is not None:
+            raise damaged("two sandboxes where one was expected")
+        sandbox = self._empty(body["name"], body["scenario"], body["seed"])
+        sandbox.home, sandbox.log.number = body["home"], body["step"]
+        sandbox.recorded_clock = ClockState(**body["clock"])
+        sandbox.clock.set(sandbox.recorded_clock)
+        sandbox.ids.position, sandbox.ids.event_salt = _pair(body["position"]), int(body["event_salt"], 16)
+        sandbox.events.raised, sandbox.timers.last = body["events_raised"], body["timers_set"]
+        sandbox.sample, sandbox.personas = body["sample"], body["personas"]
+        sandbox.seeded_keys = frozenset(body["seeded_keys"])
+        sandbox.settings = SandboxSettings(**body["settings"])
+        sandbox.first_settings = SandboxSettings(**body["first_settings"])
+        if body.get("first_clock"):
+            sandbox.first_clock = _pair(body["first_clock"])
+        self._state = SandboxState(sandbox)
+
+    def _add(self, table: str, record: Record) -> None:
+        self._owned.rows.setdefault(table, {})[record.key] = record
+        self._shown.append(record.public)
+
+    def _version(self, body: Body) -> Record:
+        public, hidden = _part_of(body["public"]), _part_of(body["hidden"])
+        record = Record(body["id"], _key_in(body), body["version"], public, hidden)
+        table = body["table"]
+        if self._rewrite is not None:
+            record = self._rewrite(self.state.sandbox, table, record)
+        if self.fitting is not None:
+            record = self.fitting.record(table, record)
+        known: Record = self._shared.setdefault(record, record)  # restoring compares by identity
+        return known
+
+    def _event(self, row: Sequence[Any], shown: list[bytes], kept: list[bytes] | None = None) -> Event:
+        """An event of its members in order. A part that is a number is one of those given."""
+        *members, resource, hidden, names, others = row
+        extras = Extras(tuple(names), tuple((name, value) for name, value in others)) if names or others else NO_EXTRAS
+        public = shown[resource] if isinstance(resource, int) else _part_of(resource)
+        rest = kept[hidden] if isinstance(hidden, int) and kept is not None else _part_of(hidden)
+        if names and not rest:
+            raise damaged(f"event {members[0]} refers to a missing part")
+        event = Event._make((*members, public, rest, extras))
+        known = self._shared.setdefault(event.id, event)
+        return known if known == event else event
+
+    def _reply(self, body: Body) -> tuple[ReplyKey, Saved]:
+        headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in body["headers"])
+        fingerprint = bytes.fromhex(body["fingerprint"])
+        saved = Saved(fingerprint, body["expires"], body["status"], body["body"].encode(), headers)
+        return _reply_key(body["key"]), saved
+
+    def step(self, body: Body) -> Step:
+        """Read the next step, with what it replaces in the state."""
+        state, sandbox = self.state, self.state.sandbox
+        if body["number"] != sandbox.log.number + 1:
+            raise damaged(f"step {body['number']} after step {sandbox.log.number}")
+        if any(now < before for now, before in zip(body["position"], sandbox.ids.position, strict=True)):
+            raise damaged(f"step {body['number']} uses ids again: its position is lower than the one before")
+        opens_store = isinstance(body["merchant"], dict)
+        merchant = Merchant(**body["merchant"]) if opens_store else state.owned[body["merchant"]].merchant
+        part = self._part(merchant, body, opens=opens_store, closes=False)
+        written = [change.after for change in part.changes if change.after is not None]
+        public, hidden = [record.public for record in written], [record.hidden for record in written]
+        events = [self._event(_row_of(event), public, hidden) for event in body.get("events", ())]
+        forgotten = map(_reply_key, body.get("forgotten_replies", ()))
+        return Step(
+            number=body["number"],
+            at=body["at"],
+            cause=Cause(**body["cause"]),
+            merchant=merchant,
+            opens_store=opens_store,
+            changes=part.changes,
+            events=tuple(events),
+            events_before=sandbox.events.raised,
+            forgotten_events=sandbox.events.outgoing(events),
+            timers_set=tuple(Timer(*_timer_row(timer)) for timer in body.get("timers", ())),
+            timers_before=sandbox.timers.last,
+            timers_fired=tuple(timer for number in body.get("taken", ()) if (timer := sandbox.timers.live.get(number))),
+            used=part.used,
+            saved=self._reply(body["saved"]) if "saved" in body else None,
+            forgotten_replies=tuple((key, saved) for key in forgotten if (saved := sandbox.replies.get(key))),
+            clock=ClockState(**body["clock"]),
+            clock_before=sandbox.recorded_clock,
+            position=_pair(body["position"]),
+            position_before=sandbox.ids.position,
+            restored=self._restored(body["restored"]) if "restored" in body else None,
+            settings=SandboxSettings(**body["settings"]) if "settings" in body else None,
+            settings_before=sandbox.settings if "settings" in body else None,
+        )
+
+    def _restored(self, body: Body) -> Restored:
+        sandbox = self.state.sandbox
+        events = [[self._event(_row_of(event), []) for event in end] for end in body["events_back"]]
+        replies = [[*map(self._reply, end)] for end in body["replies_back"]]
+        parts = [
+            self._part(Merchant(**part["merchant"]), part, opens=part["opens"], closes=part["closes"])
+            for part in body["parts"]
+        ]
+        return Restored(
+            tuple(parts),
+            tuple(self.state.owned),
+            tuple(body["merchants"]),
+            _ends(sandbox.events, body["events_gone"], events),
+            body["events_raised"],
+            _ends(sandbox.replies.items(), body["replies_gone"], replies),
+        )
+
+    def _part(self, merchant: Merchant, body: Body, *, opens: bool, closes: bool) -> Part:
+        """The changes of one merchant's records and usage, with what they replace."""
+        owned = self.state.owned.get(merchant.id) or Owned(merchant)
+        rows = owned.rows
+        changes = []
+        for put in body.get("puts", ()):
+            table, record = put["table"], self._version(put)
+            changes.append(RecordChange(table, rows.get(table, {}).get(record.key), record))
+        for drop in body.get("drops", ()):
+            changes.append(RecordChange(drop["table"], rows[drop["table"]][_key_in(drop)], None))
+        used = [Used(key, _usage_of(after), owned.usage.get(key)) for key, after in body.get("used", {}).items()]
+        return Part(merchant, opens, closes, tuple(changes), tuple(used))
+
+
+def _ends(items: Iterable[Any], gone: list[int], back: list[list[Any]]) -> Ends:
+    """How the ends of a list change: so many items are removed at each, and others are added."""
+    every = list(items)
+    oldest, newest = gone
+    if oldest + newest > len(every):
+        raise damaged("more is removed than there is")
+    return Ends(tuple(every[:oldest]), tuple(back[0]), tuple(every[len(every) - newest :]), tuple(back[1]))
+
+
+def _key_in(body: Body) -> int:
+    return place(int(body["created"]), body["id"])
+
+
+def _usage_of(used: Any) -> Usage | None:
+    return None if used is None else _pair(used)
+
+
+def _part_of(value: Any) -> bytes:
+    """JSON that is in a line as itself, or as text."""
+    if isinstance(value, str):
+        return value.encode()
+    return b"" if value is None else encoded(value)

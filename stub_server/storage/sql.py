@@ -1,0 +1,387 @@
+"""What SQLite and PostgreSQL have in common: the tables of a store, and the statements.
+
+`docs/stores.md` says what the tables are for. What a damaged disk could change carries a sum: the rows of sandboxes and
+states have that of their values, every step one that is chained to the step before, and a chunk is named by its digest.
+What reads checks that, and raises Damage. Statements take a session, which any thread may have.
+"""
+
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from secrets import randbits, token_bytes, token_hex
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from ..core.clock import wall_ms
+from ..core.problem import UnusableInput
+from ..version import __version__
+
+FORMAT = 10  # of the tables and their content: another one is not read
+STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
+
+TABLES = """
+create table settings (name text primary key, value text not null, sum {int} not null);
+create table chunks (digest {bytes} primary key, body {bytes} not null, used_at {int} not null);
+create table sandboxes (
+    id {int} primary key, name text not null unique, created_at {int} not null, expires_at {int},
+    last_used_at {int} not null, next_due {int}, newest {int} not null, chain {int} not null, about text not null,
+    sum {int} not null, holder {int} not null
+);
+create table states (
+    id {int} primary key, sandbox {int} not null references sandboxes on delete cascade, name text not null,
+    about text not null, step {int} not null, chain {int} not null, size {int} not null, sum {int} not null,
+    unique (sandbox, name)
+);
+create table state_chunks (
+    state {int} not null references states on delete cascade, place {int} not null,
+    digest {bytes} not null references chunks, primary key (state, place)
+);
+create index state_chunks_digest on state_chunks (digest);
+create table credentials (
+    credential text primary key, sandbox {int} not null references sandboxes on delete cascade
+);
+create index credentials_sandbox on credentials (sandbox);
+create table steps (place {int} primary key, line {bytes} not null, sum {int} not null);
+"""
+
+
+class StoreError(UnusableInput):
+    """A store that cannot be used, with the reason."""
+
+
+class Damage(StoreError):
+    """Something in a store is not as it was written, or is not there."""
+
+
+class Kept(NamedTuple):
+    """The row of a sandbox. Times are ms of the machine.
+
+    `next_due` is when a delivery is due, `newest` the number of its newest step and `chain` the sum of that. `about` is
+    JSON: what else the server knows of it, and what lists show of it.
+    """
+
+    name: str
+    created_at: int
+    expires_at: int | None
+    last_used_at: int
+    next_due: int | None
+    newest: int
+    chain: int
+    about: str
+
+
+class KeptState(NamedTuple):
+    """A whole state after a step: the digests of its chunks, and how many bytes these have.
+
+    `id` grows with the time at which it was written.
+    """
+
+    id: int
+    step: int
+    size: int
+    digests: Sequence[bytes]
+
+
+class NamedState(NamedTuple):
+    """A state of a sandbox: its own, which has the name "", or that of a snapshot. `about` is JSON."""
+
+    name: str
+    about: str
+    chain: int
+    state: KeptState
+
+
+AT_ONCE = 200  # steps that are read at once
+UNUSED = 3_600_000  # ms after which a chunk that no state has is deleted: a state that is being written may need it
+_SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
+_ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
+_ROW = ", ".join(Kept._fields)
+_SET = ", ".join(f"{name} = ?" for name in (*Kept._fields[1:], "sum"))
+
+Statement = tuple[str, tuple[Any, ...]]
+"""One whose places are `?`, and the values."""
+
+if TYPE_CHECKING:
+    from .postgres import PostgresSession, PostgresStore
+    from .sqlite import SqliteSession, SqliteStore
+
+Session: TypeAlias = "PostgresSession | SqliteSession"
+"""A connection: `run` sends a statement and returns its rows, `many` sends it once for each of several rows.
+
+Within `transaction`, all is done or nothing.
+"""
+
+Database: TypeAlias = "PostgresStore | SqliteStore"
+"""A database with these tables, one per server. What it raises is in its `errors`.
+
+`seed` is that of the server that began it. `session` is a new connection; `is_duplicate` says whether an error is that
+a name is taken, `reason` is the text of an error for clients.
+"""
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is committed together: `ends` has the numbers of sandboxes that are no more, `rows` are the rows of others
+    after these `steps`.
+
+    Of a row there is the number of the sandbox, the number of its newest step in the store, and the row as it is to be.
+    Where a sandbox is lost, nothing of it is stored, and where the batch `is_atomic`, nothing at all.
+    """
+
+    changes: list[Statement] = field(default_factory=list)
+    rows: list[tuple[int, int, Kept]] = field(default_factory=list)
+    steps: list[tuple[int, bytes, int]] = field(default_factory=list)
+    is_atomic: bool = False
+    ends: Sequence[int] = ()
+
+
+class _Lost(Exception):
+    """Undoes a transaction."""
+
+
+# -- sums and names
+
+
+def line_of(error: Exception) -> str:
+    """The text of an error in one line: it may quote a database."""
+    return " ".join(str(error).split())
+
+
+def sum_of(*values: object) -> int:
+    return zlib.crc32(repr(values).encode())
+
+
+def chained(line: bytes, chain: int) -> int:
+    """The sum of a step that follows one with the sum `chain`."""
+    return zlib.crc32(line, chain)
+
+
+def digest_of(chunk: bytes) -> bytes:
+    """The name of a chunk."""
+    return blake2b(chunk, digest_size=16).digest()
+
+
+def place_of(sandbox: int, number: int) -> int:
+    """The place of a step among all: after the earlier ones of its sandbox."""
+    return sandbox << STEPS | number
+
+
+def new_number() -> int:
+    """A number for a sandbox that is being created."""
+    return randbits(31)
+
+
+def check(is_whole: bool, what: str) -> None:
+    """Raises Damage where something is not as it was written."""
+    if not is_whole:
+        raise Damage(f"{what} is not as it was written")
+
+
+# -- the whole store
+
+
+def begin(session: Session, seed: int, columns: dict[str, str], own: str = "") -> None:
+    """Create the tables of a new store, and its `own`; `columns` names the types.
+
+    The seed is the store's from then on: keys of a plain server follow from it.
+    """
+    for statement in (TABLES.format(**columns) + own).split(";\n"):
+        if statement.strip():
+            session.run(statement)
+    facts = {"format": str(FORMAT), "server": __version__, "secret": token_hex(32), "seed": str(seed)}
+    for name, value in facts.items():
+        session.run("insert into settings values (?, ?, ?)", name, value, sum_of(name, value))
+
+
+def facts(session: Session, name: str) -> tuple[bytes, int]:
+    """The secret and the seed with which servers of a store sign. Raises StoreError."""
+    found = dict[str, str]()
+    for fact, value, stored_sum in session.run("select name, value, sum from settings"):
+        check(stored_sum == sum_of(fact, value), "the table settings")
+        found[fact] = value
+    check(found.keys() >= {"format", "secret", "seed"}, "the table settings")
+    if found["format"] != str(FORMAT):
+        raise StoreError(
+            f"{name}: version {found.get('server', 'unknown')} wrote it, in format {found['format']}, and this one, "
+            f"{__version__}, reads format {FORMAT}. Start that version, or give this one an empty store."
+        )
+    return bytes.fromhex(found["secret"]), int(found["seed"])
+
+
+# -- reading
+
+
+def listed(session: Session) -> list[Kept]:
+    """Every sandbox."""
+    return [Kept(*row) for row in session.run(f"select {_ROW} from sandboxes")]  # noqa: S608 - no values
+
+
+def due(session: Session, store: Database, now: int) -> list[str]:
+    """Names of sandboxes that no other process has and whose deliveries or expiry are due at an instant (ms)."""
+    found = (
+        "select name from sandboxes where (next_due <= ? or expires_at <= ?) "  # noqa: S608 - no values
+        f"and (holder = ? or holder not in ({store.living})) limit 10"
+    )
+    return [name for (name,) in session.run(found, now, now, store.holder)]
+
+
+def names(session: Session, most: int) -> list[str]:
+    """The names of the sandboxes that were used last."""
+    return [name for (name,) in session.run("select name from sandboxes order by last_used_at desc limit ?", most)]
+
+
+def has(session: Session, name: str) -> bool:
+    """Whether there is a sandbox of a name."""
+    return bool(session.run("select 1 from sandboxes where name = ?", name))
+
+
+def sandbox_with(session: Session, key: str) -> str | None:
+    """The name of the sandbox that an API key belongs to."""
+    found = "select name from sandboxes where id = (select sandbox from credentials where credential = ?)"
+    return next((name for (name,) in session.run(found, key)), None)
+
+
+def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:
+    """A sandbox and its number, if it is there. Raises Damage."""
+    for number, *row, stored_sum in session.run(f"select id, {_ROW}, sum from sandboxes where name = ?", name):  # noqa: S608 - no values
+        check(stored_sum == sum_of(*row), "its row")
+        return number, Kept(*row)
+    return None
+
+
+def states(session: Session, sandbox: int) -> list[NamedState]:
+    """The states of a sandbox, in the order in which they were written. Raises Damage."""
+    rows = session.run(
+        "select name, about, step, chain, size, id, sum from states where sandbox = ? order by id", sandbox
+    )
+    found = []
+    for *row, number, stored_sum in rows:
+        chunks = session.run("select digest from state_chunks where state = ? order by place", number)
+        digests = [bytes(digest) for (digest,) in chunks]
+        check(stored_sum == sum_of(*row, b"".join(digests)), f"the state {row[0]!r}")
+        name, about, step, chain, size = row
+        found.append(NamedState(name, about, chain, KeptState(number, step, size, digests)))
+    check("" in [state.name for state in found], "its state")
+    return found
+
+
+def lines(session: Session, state: KeptState) -> Iterator[bytes]:
+    """The lines of a state. Raises Damage."""
+    for digest in state.digests:
+        rows = session.run("select body from chunks where digest = ?", digest)
+        chunk = b""
+        with suppress(IndexError, TypeError, zlib.error):
+            chunk = zlib.decompress(rows[0][0])
+        check(digest_of(chunk) == digest, "a part of a state")
+        yield from chunk.splitlines()
+
+
+def steps_of(session: Session, sandbox: int, kept: Kept, after: NamedState) -> Iterator[bytes]:
+    """The steps of a sandbox since a state, each with the sum that follows from those before. Raises Damage."""
+    number, chain = after.state.step, after.chain
+    statement = "select place, line, sum from steps where place > ? and place <= ? order by place limit ?"
+    last = place_of(sandbox, kept.newest)
+    while rows := session.run(statement, place_of(sandbox, number), last, AT_ONCE):
+        for place, line, stored_sum in rows:
+            number += 1
+            is_next = place == place_of(sandbox, number) and isinstance(line, bytes)
+            check(is_next and stored_sum == (chain := chained(line, chain)), f"step {number}")
+            yield line
+    check((number, chain) == (kept.newest, kept.chain), f"step {number}")
+
+
+# -- writing
+
+
+def write_state(session: Session, step: int, chunks: Iterable[bytes]) -> KeptState:
+    """Write the chunks of a state after a step, which nothing refers to yet."""
+    size, digests = 0, []
+    for chunk in chunks:
+        digest, now = digest_of(chunk), wall_ms()
+        if not session.run("update chunks set used_at = ? where digest = ? returning 1", now, digest):
+            statement, values = _chunk_entered(digest, zlib.compress(chunk, _SPEED), now)
+            session.run(statement, *values)
+        digests.append(digest)
+        size += len(chunk)
+    return KeptState(time.time_ns(), step, size, digests)
+
+
+def _chunk_entered(digest: bytes, body: bytes, used_at: int) -> Statement:
+    return "insert into chunks values (?, ?, ?) on conflict do nothing", (digest, body, used_at)
+
+
+def commit(session: Session, batch: Batch, holder: int) -> set[int]:
+    """Commit a batch; returns the numbers of sandboxes that `holder` does not have, or not with that newest step."""
+    update = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608 - no values
+    lost = set()
+    with suppress(_Lost), session.transaction():
+        for number in batch.ends:
+            if not session.run("delete from sandboxes where id = ? and holder = ? returning id", number, holder):
+                lost.add(number)
+        for number, newest, kept in batch.rows:
+            if not session.run(update, *kept[1:], sum_of(*kept), number, newest, holder):
+                lost.add(number)
+        if lost and batch.is_atomic:
+            raise _Lost
+        for statement, values in batch.changes:
+            session.run(statement, *values)
+        for number in batch.ends:
+            statement, values = steps_ended(number)
+            session.run(statement, *values)
+        steps = [step for step in batch.steps if step[0] >> STEPS not in lost]
+        if steps:
+            session.many("insert into steps values (?, ?, ?)", steps)
+    return lost
+
+
+def probe() -> Statement:
+    """A statement that needs room: a chunk that no state has."""
+    return _chunk_entered(token_bytes(16), token_bytes(_ROOM), 0)
+
+
+def entered(number: int, kept: Kept, holder: int) -> Statement:
+    """A new sandbox, whose name none has."""
+    row = (number, *kept, sum_of(*kept), holder)
+    places = ", ".join("?" * len(row))
+    return f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})", row  # noqa: S608 - no values
+
+
+def key_entered(key: str, sandbox: int) -> Statement:
+    """An API key belongs to a sandbox, unless an earlier one has it: a copy takes no keys from its parent.
+
+    The sandbox may have been deleted since the key was made.
+    """
+    return "insert into credentials select ?, id from sandboxes where id = ? on conflict do nothing", (key, sandbox)
+
+
+def state_entered(sandbox: int, named: NamedState) -> list[Statement]:
+    """A state of a sandbox, in place of the one of its name."""
+    name, about, chain, (ident, step, size, digests) = named
+    stored_sum = sum_of(name, about, step, chain, size, b"".join(digests))
+    row = ident, sandbox, name, about, step, chain, size, stored_sum
+    return [
+        state_ended(sandbox, name),
+        ("insert into states values (?, ?, ?, ?, ?, ?, ?, ?)", row),
+        *[("insert into state_chunks values (?, ?, ?)", (ident, *chunk)) for chunk in enumerate(digests)],
+    ]
+
+
+def state_ended(sandbox: int, name: str) -> Statement:
+    """Delete a state of a sandbox, if it is there."""
+    return "delete from states where sandbox = ? and name = ?", (sandbox, name)
+
+
+def steps_ended(sandbox: int, last: int = (1 << STEPS) - 1) -> Statement:
+    """Delete the steps of a sandbox, up to a number."""
+    return "delete from steps where place >= ? and place <= ?", (place_of(sandbox, 0), place_of(sandbox, last))
+
+
+def delete_unused(session: Session) -> bool:
+    """Delete some of the chunks that no state has; False where there is none."""
+    unused = (
+        "select digest from chunks where used_at < ? "
+        "and not exists (select 1 from state_chunks where state_chunks.digest = chunks.digest) limit 16"
+    )
+    return bool(session.run(f"delete from chunks where digest in ({unused}) returning 1", wall_ms() - UNUSED))  # noqa: S608 - no values

@@ -1,5 +1,0 @@
-"""Floor 1: the records of one merchant in memory, found by id and unique key, listed by the page, and counted.
-
-It imports `kernel/` alone, and knows nothing of HTTP, of the rules or of the contract. Begin with `tables.py`, which
-declares the tables, and `table.py`, which is one of them; `memory.py` puts the tables of a merchant together.
-"""

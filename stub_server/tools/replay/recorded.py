@@ -1,0 +1,108 @@
+"""The requests of a recording, and which of them a replay skips or cannot replay at all: known before any is sent."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from ...core.record import object_in
+from ...engine.journal import Trace
+from ...server.journal.recordable import answered, named, recording_start
+from ...storage.package import BadFile
+
+# Why requests are skipped: a recording does not contain what their answers depend on.
+FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
+SNAPSHOTS, SANDBOXES = "earlier_snapshots", "other_sandboxes"
+BODY, CONNECTION, CREDENTIALS = "body_not_kept", "connection", "credentials"
+_NOT_SENT = {
+    "certifyReceiver": MACHINES,
+    "createFault": FAULTS,
+    "updateFault": FAULTS,
+    "deleteFault": FAULTS,
+    "deleteFaults": FAULTS,
+    "drainWebhooks": MACHINES,
+    "verifyRequests": EARLIER,
+    "listSandboxes": SANDBOXES,
+    "getSandbox": SANDBOXES,
+    "createSandbox": SANDBOXES,
+    "forkSandbox": SANDBOXES,
+    "deleteSandbox": SANDBOXES,
+    "rotateSandbox": SANDBOXES,
+}
+_READING = ("malformed_json", "payload_too_large")  # codes of what happens while a body is read
+
+
+def name_of(request: Trace) -> str:
+    """What reports call a request: its operation, if it has one."""
+    return request.operation or f"{request.method} {request.path}"
+
+
+def json_of(request: Trace) -> Any:
+    """The parsed answer; None where it is no JSON."""
+    try:
+        return orjson.loads(request.answer or b"")
+    except ValueError:
+        return None
+
+
+def seen(request: Trace) -> int:
+    """The step that a request found. A snapshot waits for its turn, while attempts to deliver end."""
+    made = request.operation == "createSnapshot" and request.status == 201
+    step = answered(request, "snapshot").get("step") if made else None
+    return max(request.before, step) if isinstance(step, int) else request.before
+
+
+def reasons(requests: Sequence[Trace]) -> Mapping[str, str]:
+    """By their ids, why requests are skipped. Raises BadFile for what cannot be replayed."""
+    begun = recording_start(requests)
+    if begun:
+        at = requests[begun - 1]
+        what = f"the snapshot {named(at)}" if at.operation == "restoreSnapshot" else "a request"
+        raise BadFile(
+            "unfit",
+            f"It cannot be replayed: {at.id} goes back to {what} from before the recording, which it does not "
+            "contain. Record again: the new recording starts later.",
+        )
+    found = _beyond(requests)
+    return found | {request.id: reason for request in requests if (reason := _why(request)) is not None}
+
+
+def is_sent(request: Trace, reason: str | None) -> bool:
+    """Whether a request is sent: a skipped one too, if later requests depend on its changes."""
+    return reason is None or (reason in (FAULTS, CUT) and request.after is not None)
+
+
+def _why(request: Trace) -> str | None:
+    """What headers of the request ask for, they ask for again, and that is compared."""
+    if request.operation is not None and request.operation in _NOT_SENT:
+        return _NOT_SENT[request.operation]
+    if "fault:" in (request.simulated or ""):
+        return FAULTS
+    if request.status == 429 and request.code == "rate_limited" and request.simulated is None:
+        return LIMIT
+    if request.status == 0:
+        return CUT
+    if request.status == 401 and request.caller is None and "authorization" in dict(request.headers):
+        return CREDENTIALS
+    if not request.body and (request.code in _READING or request.operation == "importSandbox"):
+        return BODY  # too large, broken off, or a file
+    # A header twice, a WebSocket, a client that left: what is wrong in the request itself the answer names.
+    is_unnamed = request.code == "malformed_request" and not object_in(request.answer).get("details")
+    return CONNECTION if is_unnamed else None
+
+
+def _beyond(requests: Iterable[Trace]) -> dict[str, str]:
+    """What is about snapshots that no request of the recording has taken."""
+    snapshots: set[str] = set()
+    found: dict[str, str] = {}
+    for request in requests:
+        match request.operation, request.status:
+            case "createSnapshot", 201:
+                snapshots.add(str(answered(request, "snapshot").get("name")))
+            case "createSnapshot", 409:  # there are too many
+                found[request.id] = SNAPSHOTS
+            case "deleteSnapshot", 204:
+                if named(request) not in snapshots:
+                    found[request.id] = SNAPSHOTS
+                snapshots.discard(named(request))
+    return found

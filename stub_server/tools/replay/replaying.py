@@ -1,0 +1,209 @@
+"""Sends the requests of a recording to a server of this process, in their order and at their times."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from ...app import create_app, data_dir
+from ...contract.secrets import KEY_HEADERS, REDACTED
+from ...core.clock import wall_from
+from ...core.record import Body
+from ...data.scenario import known_scenarios
+from ...engine.journal import Trace
+from ...engine.sandbox import DEFAULT, SILENT, Sandbox
+from ...server.explain.rehearsal import silent
+from ...server.journal.recordable import line
+from ...server.layers.access import opens
+from ...server.layers.inside import Question, ask
+from ...settings import Settings
+from ...storage.admitting import admit
+from ...storage.exports import adopted, outline, traces_of
+from ...storage.fitting import Fitting, Shapes
+from ...storage.lines import Reader
+from ...storage.package import RECORDING, BadFile, damaged, unpack
+from .differences import difference
+from .inputs import Callers, Diverged, RecordedSteps, RequestIds, Timepiece
+from .recorded import is_sent, name_of, reasons, seen
+
+_ADMIN, _CONTROL = KEY_HEADERS
+_KEY = "of this replay"
+_PEER = ("127.0.0.1", 50_000)
+_SECRET = b"replay"
+
+
+class Outcome(NamedTuple):
+    """How a replay ended: the first request whose answer differs, with the diff, if there is one.
+
+    `compared` answers were the same; `skipped` are the ids of requests that were not sent, or not compared, by reason.
+    `differing` are the ids of those whose answers differ, by their operations. `contract` is that of the recording,
+    where it is another one than this server's.
+    """
+
+    requests: int
+    compared: int
+    skipped: Mapping[str, Sequence[str]]
+    request: Body | None = None
+    diff: str = ""
+    contract: Body | None = None
+    differing: Mapping[str, Sequence[str]] = {}
+
+
+def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: Path | None) -> Settings:
+    """The settings of the recording's server, as far as they shape answers to so many requests. Raises BadFile.
+
+    Which files are read says the caller alone: a recording comes from somebody else.
+    """
+    behaviour = dict(about["behaviour"])
+    if behaviour.pop("has_overlays") and not overlays:
+        raise BadFile("unfit", "The recording is of a contract with overlays: give the same ones with --overlay.")
+    try:
+        urlsplit(behaviour["base_url"])
+    except ValueError as error:
+        raise damaged(f"recording.behaviour.base_url: {error}") from None
+    is_known = behaviour["scenario"] in known_scenarios(data_dir("fixtures"))
+    if not is_known and scenario is None:
+        raise BadFile("unfit", "The recording's server had a scenario file of its own: give the same with --scenario.")
+    if is_known and scenario is not None:
+        raise BadFile("unfit", f"The recording has the shipped scenario {behaviour['scenario']}: leave out --scenario.")
+    if scenario is not None:
+        behaviour["scenario"] = scenario.absolute().as_posix()
+    behaviour["allow_hosts"] = tuple(behaviour.get("allow_hosts", ()))
+    key = _KEY if behaviour.pop("has_admin_key") else None
+    for name in ("has_secret", "rate_limit"):
+        behaviour.pop(name)
+    return Settings(**behaviour, overlays=tuple(overlays), admin_key=key, journal=max(requests, 1))
+
+
+async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | None = None) -> Outcome:
+    """Read a recording and send its requests again; `scenario` is the file of its server, if it had one of its own.
+
+    Raises BadFile, ContractError, ScenarioError.
+    """
+    session = Session(data, overlays, scenario)
+    with wall_from(session.timepiece):
+        return await session.run()
+
+
+class Session:
+    def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
+        self.timepiece = Timepiece()
+        header, about, requests = outline(data, Shapes(data_dir("fixtures")).check)
+        self._held_before, self._contract = about["held"], header["contract"]
+        self.timepiece.now = requests[0]["wall"] if requests else 0
+        self._settings = settings_of(about, len(requests), overlays, scenario)
+        with wall_from(self.timepiece):
+            self._app = create_app(self._settings)
+        factory, secrets = self._app.server.sandboxes.factory, header["secrets"]
+        rules = factory.rules
+        self._fitting = Fitting(rules, factory.shapes, header["contract"]["digest"])
+        # Every API key gets the private half of `pair_of`.
+        rewrite = adopted(_SECRET, anew=not secrets, keyless=True, keeps_shown=True)
+        generation = about.get("generation", "")
+
+        def empty(name: str, scenario: str, seed: int) -> Sandbox:
+            return factory.carried(name, generation, scenario, seed)
+
+        self._reader = Reader(empty, rewrite, self._fitting)
+        later: list[Body] = []
+        for kind, body in unpack(data, None, (RECORDING,)):
+            if kind == "later":
+                later.append(body)
+            elif kind not in ("header", "recording", "request"):  # the requests are sent again
+                self._reader.read(kind, body)
+        self.name = self._reader.state.sandbox.name
+        self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
+        self._skipped = reasons(self._requests)
+        rate = about["behaviour"]["rate_limit"]
+        self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
+        settings = replace(self._app.server.settings, rate_limit=None if rate is None else tuple(rate))
+        server = replace(silent(self._app.server), settings=settings, waits=False)
+        self._app.serve(server)
+        self._callers = Callers(server.tokens, _SECRET)
+        self._difference = partial(
+            difference, other_secret=about["behaviour"]["has_secret"] or not secrets, other_file=scenario is not None
+        )
+        self._ended: list[Trace] = []
+        server.listeners.append(lambda trace, warnings: self._ended.append(trace))
+
+    def _sandbox(self) -> Sandbox:
+        return self._app.server.sandboxes.entry(self.name).sandbox
+
+    async def run(self) -> Outcome:
+        """Send the requests as long as they fit the state of the sandbox, and compare the answers."""
+        sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
+        sandbox = admit(self._reader, (), secret).sandbox
+        held = self._held_before
+        sandbox.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
+        await sandboxes.put_in_place(sandbox)
+        compared, skipped, differing = 0, defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        first: tuple[Body | None, str] = (None, "")
+        for request in self._requests:
+            reason, diff = self._skipped.get(request.id), ""
+            reason = reason or self._steps.reason(request)
+            try:
+                if is_sent(request, reason):
+                    diff = await self._compare(request, is_skipped=reason is not None)
+                else:
+                    self._pass_over(request)
+            except Diverged as error:
+                first = first if first[0] else (line(request), f"--- recorded\n+++ replayed\n{error}")
+                break
+            if reason is not None:
+                skipped[reason].append(request.id)
+            elif diff:
+                first = first if first[0] else (line(request), diff)
+                differing[name_of(request)].append(request.id)
+            else:
+                compared += 1
+        contract = self._contract if self._fitting.is_other else None
+        return Outcome(len(self._requests), compared, skipped, *first, contract, differing)
+
+    def _pass_over(self, request: Trace) -> None:
+        """Take what a request did without sending it, and note it: a later rewind may name it. Raises Diverged."""
+        self._steps.take(request.before if request.after is None else request.after)
+        named = Trace(request.id, request.at, request.method, request.path, b"", self.name, request.before)
+        self._sandbox().journal.append(named)
+
+    async def _compare(self, request: Trace, *, is_skipped: bool) -> str:
+        """The difference that a request's answer makes, unless the request is skipped. Raises Diverged."""
+        self._steps.take(seen(request))
+        sent = await self._send(request)
+        if is_skipped:
+            return ""
+        diff = self._difference(request, sent, is_running=not self._sandbox().clock.frozen)
+        if not diff:
+            sent.before = request.before  # for a rewind to it: attempts may have been taken earlier
+        return diff
+
+    async def _send(self, request: Trace) -> Trace:
+        sandbox = self._sandbox()
+        sandbox.ids.requests = RequestIds(request.id)
+        self.timepiece.show(sandbox, request.at, request.received)
+        body = request.body or b""
+        headers = self._headers(request, body)
+        query = request.query.decode("latin-1")
+        asked = Question(request.method, request.path, query, headers, body)
+        self._ended.clear()
+        reply = await ask(self._app, f"/s/{self.name}" if request.is_prefixed else "", asked, _PEER)
+        self._callers.learn(reply.body)
+        return self._ended[-1]
+
+    def _headers(self, request: Trace, body: bytes) -> dict[str, str]:
+        headers: dict[str, str] = dict(request.headers)
+        is_refused = request.code == "admin_key_required"
+        if "authorization" in headers:
+            headers["authorization"] = self._callers.credential(self._sandbox(), request)
+        if "content-length" in headers:
+            headers["content-length"] = str(len(body))
+        if headers.get(_CONTROL) == REDACTED:
+            is_wrong = is_refused and opens(request.path)
+            headers[_CONTROL] = "another" if is_wrong else self._app.server.sandboxes.control_key(self.name)
+        if headers.get(_ADMIN) == REDACTED:
+            headers[_ADMIN] = "another" if is_refused else _KEY
+        if not request.is_prefixed and self.name != DEFAULT:  # its credential named it, or this header
+            headers.setdefault("x-sandbox", self.name)
+        return headers

@@ -1,0 +1,276 @@
+"""What the contract says of records: their kinds with the operations on them, their schemas, and pointers to both."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ...contract.document import JSON, Document, Lifecycle, Operation
+from ...contract.source import Json, escaped, unescaped
+
+_LAST = re.compile(r"\{([A-Za-z_]+)\}$")
+_DEEPEST = 64  # levels: a schema may refer to itself
+Steps = tuple[str, ...]
+"""Names of members that lead to a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind of record. `key` is the path parameter with its id, such as `projectId`.
+
+    `creates` may be several operations; the others are None where the contract has none.
+    """
+
+    schema: str
+    key: str
+    creates: tuple[Operation, ...]
+    read: Operation | None
+    list: Operation | None
+    update: Operation | None
+    delete: Operation | None
+    lifecycle: Lifecycle | None
+
+    @property
+    def role(self) -> str:
+        """What requests call the record: `the project`."""
+        return role_of(self.key)
+
+
+def role_of(parameter: str) -> str:
+    """`projectId` -> `the project`, `apiKeyId` -> `the api key`."""
+    stem = parameter.removesuffix("Id")
+    return "the " + "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in stem)
+
+
+class Catalogue:
+    """The resources of a contract, and the places of records in its answers."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    def success(self, operation: Operation) -> int:
+        """The status of success that an operation documents."""
+        return min(operation.successes, default=200)
+
+    def answer(self, operation: Operation) -> Json:
+        """The schema of the body of a success."""
+        response = operation.responses.get(self.success(operation))
+        return {} if response is None else response.media.get(JSON, {})
+
+    def record_at(self, operation: Operation) -> tuple[Steps, str] | None:
+        """Where the answer of a success has one record with an id, and the name of its schema."""
+        return next(self._records(self.answer(operation), (), 0), None)
+
+    def entries_at(self, operation: Operation) -> Steps | None:
+        """Where the answer of a success has a list of records with ids."""
+        return next(self._lists(self.answer(operation), (), 0), None)
+
+    def _records(self, node: Json, at: Steps, depth: int) -> Iterator[tuple[Steps, str]]:
+        name = str(node.get("$ref", "")).rpartition("/")[2]
+        schema = self.document.resolve(node)
+        properties = schema.get("properties", {})
+        if "id" in properties and name:
+            yield at, name
+        elif depth < 3:
+            for member, inner in properties.items():
+                if self.document.resolve(inner).get("type") == "object":
+                    yield from self._records(inner, (*at, member), depth + 1)
+
+    def _lists(self, node: Json, at: Steps, depth: int) -> Iterator[Steps]:
+        for member, inner in self.document.resolve(node).get("properties", {}).items():
+            schema = self.document.resolve(inner)
+            if schema.get("type") == "array":
+                if "id" in self.document.resolve(schema.get("items", {})).get("properties", {}):
+                    yield (*at, member)
+            elif schema.get("type") == "object" and depth < 2:
+                yield from self._lists(inner, (*at, member), depth + 1)
+
+    @cached_property
+    def resources(self) -> Mapping[str, Resource]:
+        """The resources that an operation creates, by the path parameter with their ids."""
+        operations = self.document.operations.values()
+        found: dict[str, Resource] = {}
+        for item in operations:
+            last = _LAST.search(item.path)
+            if last is None or last[1] in found:
+                continue
+            base = item.path[: last.start() - 1]
+            here = {o.method: o for o in operations if o.path == item.path}
+            above = {o.method: o for o in operations if o.path == base}
+            create = above.get("POST")
+            record = None if create is None else self.record_at(create)
+            if create is None or record is None:
+                continue
+            shown = next(filter(None, (self.record_at(o) for o in here.values())), record)[1]
+            creates = tuple(
+                o
+                for o in operations
+                if o.method == "POST" and o.path.startswith(base) and "{" not in o.path and self.record_at(o) == record
+            )
+            found[last[1]] = Resource(
+                shown,
+                last[1],
+                creates,
+                here.get("GET"),
+                above.get("GET"),
+                here.get("PUT") or here.get("PATCH"),
+                here.get("DELETE"),
+                self.document.lifecycles.get(shown),
+            )
+        return found
+
+    def body(self, operation: Operation) -> Json | None:
+        """The schema of the body that an operation takes, or None."""
+        return None if operation.body is None else self.document.resolve(operation.body)
+
+
+def at(value: Any, steps: Steps) -> Any:
+    """The value below some members of a JSON value, or None."""
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The texts, numbers and other plain values in a JSON value."""
+    if isinstance(value, (Mapping, list)):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from leaves(inner)
+    else:
+        yield value
+
+
+def with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A JSON value in which each plain value is what `change` makes of it."""
+    if isinstance(value, Mapping):
+        return {name: with_leaves(inner, change) for name, inner in value.items()}
+    return [with_leaves(inner, change) for inner in value] if isinstance(value, list) else change(value)
+
+
+# -- pointers and schemas
+
+
+class Place(NamedTuple):
+    """A schema that applies to a value. `pointer` leads to its mention, `inner` to what a `$ref` there refers to."""
+
+    pointer: str
+    inner: str
+    schema: Json
+
+
+class Unnamed(NamedTuple):
+    """A member that no schema of its place names, in an object that allows no others."""
+
+    path: str
+    value: Any
+
+
+def below(pointer: str, *steps: str | int) -> str:
+    """The pointer to what is below another one."""
+    return "/".join((pointer, *map(escaped, steps)))
+
+
+def pointer_of(operation: Operation, *steps: str | int) -> str:
+    """The pointer to an operation of the contract, or to something in it."""
+    return below("#", *operation.at, *steps)
+
+
+def body_of(operation: Operation) -> str:
+    """The pointer to the schema of an operation's body."""
+    return below("#", *operation.body_at)
+
+
+def located(document: Document, pointer: str) -> tuple[list[str | int], Any]:
+    """The place of what a pointer leads to, with references on the way followed, and what is there, or None."""
+    at: list[str | int] = []
+    node: Any = document.raw
+    for step in unescaped(pointer):
+        if isinstance(node, dict) and "$ref" in node:
+            at, node = [*unescaped(node["$ref"])], document.resolve(node)
+        key = int(step) if isinstance(node, list) and step.isdecimal() else step
+        try:
+            node = node[key]
+        except (KeyError, IndexError, TypeError):
+            node = None
+        at.append(key)
+    return at, node
+
+
+class Places:
+    """The schemas of one contract. Several may apply to a value: alternatives, or the parts of `allOf`."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+
+    def of(self, pointer: str, node: Json, levels: int = _DEEPEST) -> list[Place]:
+        """The schemas of the node at a pointer."""
+        inner, schema = self.followed(pointer, node)
+        found = [Place(pointer, inner, schema)]
+        for key in ("allOf", "oneOf", "anyOf"):
+            for number, part in enumerate(schema.get(key, ()) if levels else ()):
+                found += self.of(below(inner, key, number), part, levels - 1)
+        return found
+
+    def followed(self, pointer: str, node: Json) -> tuple[str, Json]:
+        """The pointer and the node, with references followed."""
+        while isinstance(node, dict) and isinstance(node.get("$ref"), str):
+            pointer, node = node["$ref"], self._document.resolve({"$ref": node["$ref"]})
+        return pointer, node
+
+    def step(self, places: Sequence[Place], key: str | int) -> list[Place]:
+        """The schemas of a member or an entry; empty if there are none."""
+        found: list[Place] = []
+        for _, inner, schema in places:
+            if isinstance(key, int):
+                steps: tuple[str, ...] = ("items",)
+            else:
+                steps = ("properties", key) if key in schema.get("properties", ()) else ("additionalProperties",)
+            node: Any = schema
+            for each in steps:
+                node = node.get(each) if isinstance(node, dict) else None
+            if isinstance(node, dict):
+                found += self.of(below(inner, *steps), node)
+        return found
+
+    def at(self, places: Sequence[Place], path: Sequence[str | int]) -> tuple[list[Place], str]:
+        """The schemas of the value at a path, and the path as text: `customers[].metadata.*`.
+
+        If the contract has no schema for the whole path, the last ones on the way.
+        """
+        text = ""
+        for key in path:
+            inner = self.step(places, key)
+            text = _joined(text, key, places)
+            if not inner:
+                break
+            places = inner
+        return list(places), text
+
+    def named_only(self, value: Any, places: Sequence[Place], unnamed: dict[str, Unnamed], path: str = "") -> Any:
+        """The value without the members that its schemas do not allow. `unnamed` gets the first of each pointer."""
+        if isinstance(value, list):
+            inner = self.step(places, 0)
+            return [self.named_only(item, inner, unnamed, f"{path}[]") for item in value] if inner else value
+        if not isinstance(value, dict) or not places:
+            return value
+        objects = [place for place in places if place.schema.get("type") == "object" or "properties" in place.schema]
+        is_closed = bool(objects) and all(place.schema.get("additionalProperties") is False for place in objects)
+        kept = {}
+        for name, member in value.items():
+            inner = self.step(places, name)
+            where = _joined(path, name, places)
+            if inner or not is_closed:
+                kept[name] = self.named_only(member, inner, unnamed, where)
+            else:
+                unnamed.setdefault(below(objects[0].inner, "properties", name), Unnamed(where, member))
+        return kept
+
+
+def _joined(path: str, key: str | int, places: Sequence[Place]) -> str:
+    """The path to a member. A free key is written `*`, since it differs from record to record."""
+    if isinstance(key, int):
+        return f"{path}[]"
+    is_free = any(isinstance(place.schema.get("additionalProperties"), dict) for place in places)
+    name = "*" if is_free and not any(key in place.schema.get("properties", ()) for place in places) else key
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,126 @@
+"""The records that the target has made during a run, and their removal."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from time import monotonic
+from urllib.parse import urlencode
+
+from ...contract.document import JSON, Operation
+from .catalogue import Catalogue, Resource, at
+from .exchange import Request, bearer
+from .target import TRIES, Away, Target, together
+
+_SEARCHED = 20  # pages of a list in which a record is looked for
+_PAGE = 100
+
+
+Made = dict[str, Resource]
+"""The records that a journey has made and not deleted, by id."""
+
+
+class Cleanup:
+    """One per run."""
+
+    def __init__(self, catalogue: Catalogue, token: str, tag: str) -> None:
+        """The names of the run's records contain `tag`."""
+        self.tag = tag
+        self._catalogue, self._headers = catalogue, bearer(token)
+        self._made: list[Made] = []
+        self._noted: set[str] = set()  # ids of all records that were ever made
+        self._kept: set[str] = set()  # ids of records that cannot be deleted
+        self.unknown = 0
+        """How many records the target may have made without an answer, and no list shows."""
+        self.is_cut_short = False
+        """Whether there may be more records than those that are known."""
+
+    def made(self) -> Made:
+        """For the records of another journey."""
+        self._made.append({})
+        return self._made[-1]
+
+    def note(self, made: Made, operation: Operation, ident: str) -> None:
+        """An operation has made a record."""
+        resource = next((r for r in self._catalogue.resources.values() if operation in r.creates), None)
+        if resource is not None:
+            made[ident] = resource
+            self._noted.add(ident)
+
+    @property
+    def left_behind(self) -> list[str]:
+        """The paths of the records that are still there."""
+        return [_path_of(resource, ident) for made in self._made for ident, resource in made.items()]
+
+    async def finish(self, target: Target, unanswered: Sequence[Operation]) -> None:
+        """Remove what all journeys have left, and what `unanswered` operations may have made without an answer."""
+        self.is_cut_short = bool(self._noted or unanswered)
+        if not self.is_cut_short:
+            return
+        kinds = [*self._catalogue.resources.values()]
+        urgent = [kind for kind in kinds if any(operation in kind.creates for operation in unanswered)]
+        with suppress(TimeoutError, Away):
+            async with asyncio.timeout(target.until - monotonic()):
+                found = await together(*(self._search(target, kind) for kind in urgent))
+                for kind, count in zip(urgent, found, strict=True):
+                    self.unknown += max(0, sum(operation in kind.creates for operation in unanswered) - count)
+                await together(*(self.remove(target, made) for made in self._made))
+                # A record may have made another: an order makes its customer.
+                await together(*(self._search(target, kind) for kind in kinds if kind not in urgent))
+                await together(*(self.remove(target, made) for made in self._made))
+                self.is_cut_short = False
+
+    async def remove(self, target: Target, made: Made) -> None:
+        """Delete records, else archive them, those first that refer to others. What cannot be removed stays in it."""
+        last = [each for each in self._catalogue.resources if each != "projectId"]
+        order = {key: number for number, key in enumerate([*reversed(last), "projectId"])}
+        for ident, resource in sorted(made.items(), key=lambda each: order[each[1].key]):
+            if ident in self._kept:
+                continue
+            if await self._removed(target, resource, ident):
+                made.pop(ident, None)
+            else:
+                self._kept.add(ident)
+
+    async def _removed(self, target: Target, resource: Resource, ident: str) -> bool:
+        key = f"{{{resource.key}}}"
+        if resource.delete is not None:
+            request = Request("DELETE", resource.delete.path.replace(key, ident), "", self._headers)
+            answer = await target.send(request, TRIES)
+            if answer.is_success or answer.status == 404:
+                return True
+        operations = self._catalogue.document.operations.values()
+        archive = next((each for each in operations if each.path.endswith(f"{key}/archive")), None)
+        if archive is None:
+            return False
+        headers = (*self._headers, ("Content-Type", JSON))
+        request = Request("POST", archive.path.replace(key, ident), "", headers, b"{}")
+        return (await target.send(request, TRIES)).is_success
+
+    async def _search(self, target: Target, resource: Resource) -> int:
+        """Note the records of a list that contain the run's tag and are not known yet; returns how many.
+
+        A list that cannot be searched is read, newest first, while its pages have records of this run.
+        """
+        made = self.made()
+        steps = resource.list and self._catalogue.entries_at(resource.list)
+        if resource.list is None or steps is None:
+            return 0
+        query = [("search", self.tag) for each in resource.list.parameters if each.name == "search"]
+        for page in range(1, _SEARCHED + 1):
+            sent = urlencode([*query, ("page", page), ("limit", _PAGE)])
+            answer = await target.send(Request("GET", resource.list.path, sent, self._headers), TRIES)
+            entries = at(answer.json(), steps)
+            entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+            own = [entry.get("id") for entry in entries if self.tag in str(entry)]
+            new = {ident for ident in own if isinstance(ident, str)} - self._noted
+            self._noted |= new
+            made |= {ident: resource for ident in own if ident in new}
+            if len(entries) < _PAGE or not own:
+                break
+        return len(made)
+
+
+def _path_of(resource: Resource, ident: str) -> str:
+    key, shown = f"{{{resource.key}}}", resource.read or resource.update
+    path = f"{resource.creates[0].path}/{key}" if shown is None else shown.path
+    return path.replace(key, ident)

@@ -1,0 +1,257 @@
+"""Compares the values of the target's answer with those of both twins.
+
+A value is compared if both twins agree on it and it follows from a request, a default, a state or an earlier answer.
+Other values that the twins share are learned from the target's first answer, and must stay the same.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from ...contract.document import Operation
+from .catalogue import Steps, at, leaves
+from .probes import Roles, is_id
+
+_FROZEN = 1.5  # seconds after which a clock that shows whole seconds shows another time
+TOLERANCE = 1.0  # seconds, in addition to the time that the request took
+
+
+class Difference(NamedTuple):
+    """A value that is not as expected. `at` has the names of members, without positions in lists.
+
+    `kind` is a class, or `list` if a list has too few or too many of the journey's own records: the class depends on
+    the probe. It is `filter` if the list has records of others.
+    """
+
+    at: Steps
+    expected: Any
+    got: Any
+    kind: str = "value"
+
+
+class Moment(NamedTuple):
+    """When target and twins answered, in seconds since 1970, and how long the target took."""
+
+    target: float
+    twins: float
+    took: float
+
+
+class TargetClock:
+    """The target's clock, as its records show it. If it `is_frozen`, instants are not compared."""
+
+    def __init__(self) -> None:
+        self.is_frozen = False
+        self._first: tuple[float, float] | None = None
+
+    def saw(self, instant: float, at: float) -> None:
+        """Note the same moment by the clocks of the target and of this machine, in seconds since 1970."""
+        if self._first is None:
+            self._first = instant, at
+        elif instant == self._first[0] and at - self._first[1] > _FROZEN:
+            self.is_frozen = True
+
+
+class Comparing:
+    """One per journey."""
+
+    def __init__(
+        self,
+        roles: Roles,
+        constants: dict[Steps, tuple[Any, Any]],
+        defaults: Mapping[str, Collection[Any]],
+        clock: TargetClock,
+    ) -> None:
+        """`constants` are what all journeys have learned of the target: by place the twins' value and the target's.
+
+        `defaults` are the defaults and states of members, by their names.
+        """
+        self._roles, self._constants, self._defaults, self._clock = roles, constants, defaults, clock
+        self._sent: set[Any] = set()
+        self.writers: dict[str, Operation] = {}
+        """By the name of a member, the operation that was the last to write it."""
+        self.deleted: dict[str, Operation] = {}
+        """By the id of a record, the operation that has deleted it."""
+        self._stored: dict[str, list[Any]] = {}
+        self.skew: float | None = None
+        self._slowest = 0.0
+
+    def sent(self, value: Any) -> None:
+        """Note the values of a request: those of answers may follow from them."""
+        for leaf in leaves(value):
+            if isinstance(leaf, (str, int, float)):
+                self._sent |= {leaf, leaf.casefold() if isinstance(leaf, str) else leaf}
+
+    def wrote(self, operation: Operation, body: Any) -> None:
+        """Note what an accepted request has written: an answer that lacks it shows that it was not stored."""
+        self.writers |= dict.fromkeys(body, operation)
+        parts = [body]
+        for part in parts:
+            for name, value in part.items():
+                self._stored.setdefault(name, []).append(value)
+                parts += [value] if isinstance(value, dict) else []
+
+    def _is_stored(self, place: Steps, value: Any) -> bool:
+        """Whether a value at a place was written."""
+        return bool(place) and value in self._stored.get(place[-1], ())
+
+    def differences(
+        self, target: Any, first: Any, second: Any, moment: Moment, entries: Steps | None = None
+    ) -> Iterator[Difference]:
+        """Where the target's answer differs. With `entries`, the place of a list, only its own records are compared."""
+        self._slowest = max(self._slowest, moment.took)
+        if entries is None:
+            yield from self._walk((), target, first, second, moment)
+            return
+        theirs, own, other = (at(answer, entries) for answer in (target, first, second))
+        if isinstance(theirs, list) and isinstance(own, list) and isinstance(other, list):
+            yield from self._list(entries, theirs, own, other, moment, is_whole=False)
+
+    def _walk(self, place: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
+        if isinstance(first, dict) and isinstance(second, dict):
+            if not isinstance(target, dict):
+                return  # the schema finds it
+            for name in first:
+                if name not in second:
+                    continue
+                if name in target:
+                    yield from self._walk((*place, name), target[name], first[name], second[name], moment)
+                elif first[name] == second[name] and self._is_stored((*place, name), first[name]):
+                    yield Difference((*place, name), first[name], "nothing", "not-persisted")
+            if first == second and target.keys() - first.keys() and self._is_stored(place, first):
+                yield Difference(place, first, target, "not-persisted")
+        elif isinstance(first, list) and isinstance(second, list):
+            if not isinstance(target, list):
+                return  # the schema finds it
+            if _are_texts(target, first) and first == second and all(self._follows_from(place, text) for text in first):
+                if target != first:
+                    yield self._other(place, first, target)
+                return
+            yield from self._list(place, target, first, second, moment)
+        else:
+            yield from self._leaf(place, target, first, second, moment)
+
+    def _list(
+        self,
+        place: Steps,
+        target: list[Any],
+        first: list[Any],
+        second: list[Any],
+        moment: Moment,
+        *,
+        is_whole: bool = True,
+    ) -> Iterator[Difference]:
+        if not all(isinstance(entry, dict) and "id" in entry for entry in (*first, *second, *target)):
+            if len(first) == len(second) == len(target):
+                for theirs, one, two in zip(target, first, second, strict=True):
+                    yield from self._walk(place, theirs, one, two, moment)
+            elif is_whole and len(first) == len(second):
+                kind = "not-persisted" if self._is_stored(place, first) else "value"
+                yield Difference(place, f"{len(first)} entries", f"{len(target)} entries", kind)
+            return
+        named: dict[str, tuple[Any, Any]] = {}
+        for own in first:
+            for other in second:
+                name = self._roles.role(own["id"], other["id"])
+                if name is not None:
+                    named[name] = own, other
+        listed = {entry["id"]: entry for entry in target}
+        are_own = is_whole and len(first) == len(second) == len(named)
+        for name, entries in named.items():
+            if name in listed:
+                yield from self._walk(place, listed[name], *entries, moment)
+            elif are_own:
+                yield Difference(place, "all records that match", "too few records", "list")
+        others = listed.keys() - named.keys()
+        if gone := others & self.deleted.keys():
+            others -= gone
+            yield Difference(place, "no record that was deleted", f"the deleted record {min(gone)}", "not-deleted")
+        if are_own and others:
+            kind = "list" if others <= self._roles.own else "filter"
+            yield Difference(place, "the records that match", "records that do not match", kind)
+
+    def _leaf(self, place: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
+        if is_id(first) and is_id(second):
+            yield from self._id(place, target, first, second)
+            return
+        one, two, theirs = map(instant_of, (first, second, target))
+        if one is not None and two is not None:
+            if first != second or first not in self._sent:
+                if abs(one - two) <= TOLERANCE:
+                    yield from self._instant(place, target, one - moment.twins, theirs, moment)
+            elif theirs != one:
+                yield self._other(place, first, target)
+            return
+        if type(first) is not type(second) or first != second or _is_other(first, target):
+            return
+        if target == first and isinstance(target, bool) is isinstance(first, bool):
+            return
+        if first is None or target is None or self._follows_from(place, first):
+            yield self._other(place, first, target)
+            return
+        known = self._constants.setdefault(place, (first, target))
+        if known[0] == first and known[1] != target:
+            yield Difference(place, known[1], target)
+
+    def _other(self, place: Steps, expected: Any, got: Any) -> Difference:
+        kind = "not-persisted" if self._is_stored(place, expected) else "value"
+        return Difference(place, expected, got, kind)
+
+    def _follows_from(self, place: Steps, value: Any) -> bool:
+        """Whether a value follows from a request, a default or a state. Numbers are always computed."""
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return True
+        if value in self._sent or (isinstance(value, str) and value.casefold() in self._sent):
+            return True
+        return value in self._defaults.get(place[-1] if place else "", ())
+
+    def _id(self, place: Steps, target: Any, first: str, second: str) -> Iterator[Difference]:
+        role = self._roles.role(first, second)
+        if role is not None:
+            if target != role:
+                yield Difference(place, "the id of the record in the request", target, "reference")
+        elif is_id(target) and not self._roles.is_known(first):
+            self._roles.pair(target, first, second)
+
+    def _instant(
+        self, place: Steps, target: Any, away: float, theirs: float | None, moment: Moment
+    ) -> Iterator[Difference]:
+        """Compare an instant that is `away` seconds from the request at the twins."""
+        if theirs is None:
+            if target is None:
+                yield Difference(place, "an instant", None)
+            return
+        if abs(away) < TOLERANCE:
+            self._clock.saw(theirs, moment.target)
+        if self._clock.is_frozen:
+            return
+        if self.skew is None:
+            self.skew = theirs - moment.target - away
+            return
+        # The request that made the record may have taken longer than this one.
+        if abs(theirs - moment.target - self.skew - away) > 2 * TOLERANCE + self._slowest:
+            yield Difference(place, f"{away:+.0f} s from the request", f"{theirs - moment.target - self.skew:+.0f} s")
+
+
+def _are_texts(*lists: list[Any]) -> bool:
+    return all(isinstance(entry, str) for entries in lists for entry in entries)
+
+
+def _is_other(first: Any, target: Any) -> bool:
+    """Whether a value has another type, which the schema finds."""
+    kinds = [
+        float if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value)
+        for value in (first, target)
+    ]
+    return kinds[0] is not kinds[1] and first is not None and target is not None
+
+
+def instant_of(value: Any) -> float | None:
+    """The seconds since 1970 of a text that is an instant; None for any other value."""
+    if not isinstance(value, str) or not 20 <= len(value) <= 40 or value[10:11] not in ("T", "t"):
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return found.timestamp() if found.tzinfo is not None else None

@@ -1,0 +1,176 @@
+"""What a probe found, the divergences that are merged from findings, and the report."""
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import orjson
+
+from ...contract.document import Document
+
+CLASSES = {
+    "transport": "The backend gave no answer that HTTP allows.",
+    "server-error": "The backend answered 5xx.",
+    "missing-operation": "The backend does not have the operation.",
+    "undocumented-operation": "The backend answers a path or method that the contract does not have.",
+    "auth": "The backend accepts a credential that the contract refuses, or refuses one that it accepts.",
+    "scope": "The backend asks for other scopes than the contract.",
+    "stricter": "The backend refuses a request that the contract accepts.",
+    "laxer": "The backend accepts a request that the contract refuses.",
+    "not-persisted": "A value that was written is not read again.",
+    "not-deleted": "A record that was deleted is still there.",
+    "filter": "A filter returns other records than it should.",
+    "sort": "A list is in another order than was asked for.",
+    "paging": "The pages of a list are not the whole list, each record once.",
+    "uniqueness": "Two records have a value that only one may have, or a free value is refused.",
+    "idempotency": "A repeated Idempotency-Key has another effect than the contract says.",
+    "lifecycle": "The backend allows a move that the contract forbids, or forbids one that it allows.",
+    "reference": "A reference to a record that does not exist is accepted, or one that exists is refused.",
+    "figures": "A total or count does not follow from the records.",
+    "value": "A value in an answer is not the one that follows from the requests.",
+    "wrong-status": "The backend answers with another documented status.",
+    "undocumented-status": "The backend answers with a status that the operation does not document.",
+    "error-code": "A refusal has another code.",
+    "schema": "A body does not match its schema.",
+    "undocumented-field": "A body has a member that its schema does not name.",
+    "missing-header": "A documented header is missing.",
+}
+"""The classes of divergences with what each means. The first that fits names what a probe found."""
+RANKS = {kind: number for number, kind in enumerate(CLASSES)}
+COSTLY = (
+    "not-persisted", "not-deleted", "idempotency", "uniqueness", "auth", "scope", "reference", "lifecycle", "figures",
+)  # fmt: skip
+SEVERITY = {kind: number for number, kind in enumerate(dict.fromkeys((*COSTLY, *CLASSES)))}
+"""The order of a report: first what costs data or money."""
+BESIDE = frozenset(("undocumented-field", "missing-header"))
+"""Classes that a probe may find in addition to another one."""
+GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")
+"""The groups of probes, which are the columns of a report."""
+
+
+class Shown(NamedTuple):
+    """A request as a report shows it, without secrets."""
+
+    method: str
+    path: str
+    curl: str
+
+
+class Said(NamedTuple):
+    """An answer as a report shows it: its status and an excerpt of its body. Status 0 means no answer."""
+
+    status: int
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One way in which an exchange departs.
+
+    `kind` is one of `CLASSES`, `operation` an operationId or empty, `group` one of `GROUPS` or the setup.
+    `pointer` leads to the line of the contract (`#/paths/…`). `cause` says in a few words what departs, without values
+    that differ between runs: findings of one kind with the same pointer, else with the same cause, are merged.
+    """
+
+    kind: str
+    operation: str
+    group: str
+    pointer: str
+    cause: str
+    title: str
+    request: Shown
+    target: Said
+    expected: Said
+
+
+class Line(NamedTuple):
+    """A line of the contract. `file` is its path in the repository (`openapi/…`), or the path of an overlay as given.
+
+    `number` counts from 1. `text` is the line, and the next one if it has only a name.
+    """
+
+    file: str
+    number: int
+    text: str
+
+
+@dataclass(slots=True)
+class Divergence:
+    """One way in which the target departs. `basis` is `documented` or `assumed`, by the contract's `x-basis`.
+
+    `operations` are in the contract's order. `overlay` has the `actions` of an OpenAPI Overlay that corrects the
+    contract, if one was found and proved; `is_tried` says whether it was looked for. `line` is where the contract says
+    otherwise; `Where` sets it.
+    """
+
+    fingerprint: str
+    kind: str
+    operations: list[str]
+    title: str
+    basis: str
+    pointer: str
+    request: Shown
+    target: Said
+    expected: Said
+    findings: list[Finding]
+    overlay: dict[str, Any] | None = None
+    is_tried: bool = False
+    line: Line = field(init=False)
+
+    @property
+    def operation(self) -> str:
+        """The first of its operations, empty for an unknown path."""
+        return next(iter(self.operations), "")
+
+    @property
+    def count(self) -> int:
+        """How often it was found."""
+        return len(self.findings)
+
+    @property
+    def cases(self) -> list[tuple[str, str]]:
+        """The pairs of operation and group in which it was found.
+
+        Requests that make the records which others need must be accepted too.
+        """
+        found = ((each.operation, each.group if each.group in GROUPS else "accepts") for each in self.findings)
+        return list(dict.fromkeys(found))
+
+
+class Unreached(NamedTuple):
+    """A documented status of an operation that no probe can reach, and why."""
+
+    operation: str
+    status: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Report:
+    """The report of a run. `mode` is `read`, `write`, `har` or `proxy`; `coverage` is per cent; `exit` is 0 to 3.
+
+    `contract` has version and digest of the contract, `hidden` counts the divergences that a baseline hides, and `tag`
+    is in the names of the run's records. `rows` have, by operationId, `ok`, `diverges`, `unreached` or `none` for each
+    of `GROUPS`.
+    """
+
+    target: str
+    contract: str
+    mode: str
+    seed: int
+    seconds: float
+    requests: int
+    exit: int
+    coverage: float
+    rows: dict[str, dict[str, str]]
+    unreached: list[Unreached]
+    divergences: list[Divergence]
+    left_behind: list[str] = field(default_factory=list)
+    hidden: int = 0
+    tag: str = ""
+
+
+def contract_of(document: Document) -> str:
+    """Version and digest of a contract."""
+    digest = blake2b(orjson.dumps(document.raw, option=orjson.OPT_NON_STR_KEYS), digest_size=6).hexdigest()
+    return f"{document.raw['info']['version']} {digest}"

@@ -1,0 +1,383 @@
+"""The forms of a report: text and HTML for people; JSON, JUnit's XML, SARIF 2.1.0 and the overlay for programs."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+import yaml
+from jinja2 import Environment, PackageLoader
+
+from ...cli.options import json_text, printable, printable_lines
+from ...version import __version__
+from .findings import CLASSES, COSTLY, GROUPS, RANKS, Divergence, Report, Said
+from .showing import cut
+
+_LONGEST = 240  # characters of an answer that are shown
+_MOST_NAMES = 5
+_MARKS = {"ok": "✓", "diverges": "✗", "unreached": "\N{EN DASH}", "none": ""}
+_LEGEND = f"{_MARKS['ok']} as the contract says, {_MARKS['diverges']} diverges, {_MARKS['unreached']} out of reach"
+_EXITS = {
+    0: "The backend conforms",
+    1: "The backend diverges",
+    2: "The run failed",
+    3: "The run covered less than --coverage asks for",
+}
+_DEFECTS = frozenset(("transport", "server-error"))
+_SERVER = "the whole backend"
+_SKIPPED = {
+    "diverges": "The baseline hides what diverges here.",
+    "unreached": "Out of reach.",
+    "none": "The contract has nothing to try here.",
+}
+_WIDTH = 110  # of the lines of an overlay
+_LEVELS = {"documented": "error", "assumed": "warning"}
+
+
+# -- for people
+
+
+def text(report: Report) -> str:
+    """The report as text. Control characters from the target are escaped."""
+    return "\n".join(map(printable, _lines(report)))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield f"{report.target} compared with {report.contract}"
+    if report.divergences:
+        yield ""
+        yield from _classes(report)
+    for number, divergence in enumerate(report.divergences, 1):
+        yield ""
+        yield from _numbered(number, divergence)
+    yield ""
+    yield from _matrix(report)
+    if reasons := _unreached(report):
+        yield ""
+        yield "Out of reach, in documented statuses:"
+        yield from (f"  {count:>4}  {reason}" for reason, count in reasons.items())
+    if report.left_behind:
+        yield ""
+        yield f"Left behind in the backend: {_left_behind(report)}"
+    yield ""
+    yield _summary(report)
+
+
+def _classes(report: Report) -> Iterator[str]:
+    """How many divergences there are of each class, and what it means."""
+    counts = Counter(each.kind for each in report.divergences)
+    width = max(map(len, counts))
+    yield from (f"{count:>4}  {kind.ljust(width)}  {CLASSES[kind]}" for kind, count in counts.items())
+
+
+def _matrix(report: Report) -> Iterator[str]:
+    width = max(map(len, report.rows), default=0)
+    yield "  ".join(("".ljust(width), *GROUPS))
+    for operation, row in report.rows.items():
+        marks = (_MARKS[row[group]].center(len(group)) for group in GROUPS)
+        yield "  ".join((operation.ljust(width), *marks)).rstrip()
+    yield _LEGEND
+
+
+def _numbered(number: int, divergence: Divergence) -> Iterator[str]:
+    yield f"{number}. {divergence.kind}: {divergence.title} ({_operations_of(divergence)})"
+    yield from f"   {_request_of(divergence)}".split("\n")
+    answered, expected = (cut(_said(said), _LONGEST) for said in (divergence.target, divergence.expected))
+    yield f"   answered {answered}; expected {expected}"
+    yield f"   {_line(divergence)}"
+    yield f"   {_advice(divergence)}"
+
+
+def html(report: Report) -> str:
+    """The report as HTML, for light and dark screens."""
+    environment = Environment(
+        loader=PackageLoader(__package__), autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_visible
+    )
+    texts = (_advice, _left_behind, _operations_of, _request_of, _summary, _unreached)
+    return environment.get_template("report.html").render(
+        {each.__name__.removeprefix("_"): each for each in texts},
+        report=report,
+        classes=CLASSES,
+        groups=GROUPS,
+        marks=_MARKS,
+        legend=_LEGEND,
+        action=partial(json_text, indent=2),
+    )
+
+
+def _visible(value: Any) -> Any:
+    """Text without characters that hide or reorder others."""
+    return printable_lines(value) if isinstance(value, str) else value
+
+
+# -- texts of several forms
+
+
+def _advice(divergence: Divergence) -> str:
+    """What to do about a divergence."""
+    report = "Report it to the owners of the backend"
+    if divergence.kind in _DEFECTS:
+        return f"{report}: no contract allows this."
+    if divergence.basis == "documented":
+        more = "" if divergence.overlay is None else " --write-overlay FILE writes the correction as a comment."
+        return f"{report}: the source document shows what the contract says.{more}"
+    if divergence.overlay is not None:
+        return "Correct the sandbox: --write-overlay FILE writes an overlay for this."
+    if divergence.kind in COSTLY:
+        return f"{report}, unless you know that it is meant: this may cost data or money."
+    if divergence.is_tried:
+        return "No overlay corrects the sandbox here: write your code for what the backend does."
+    return "The contract assumes this. --write-overlay FILE corrects the sandbox if an overlay can."
+
+
+def _operations_of(divergence: Divergence) -> str:
+    """The operations of a divergence and how often it was found: `createOrder, getOrder; 4 probes`."""
+    return f"{_listed(divergence.operations) or 'no operation'}; {_counted(divergence.count, 'probe')}"
+
+
+def _request_of(divergence: Divergence) -> str:
+    """The request as a command, of several lines if its body has several; without one if no shell can send it."""
+    request = divergence.request
+    return request.curl or f"{request.method} {request.path}"
+
+
+def _line(divergence: Divergence) -> str:
+    """The line of the contract, and what it is based on."""
+    line = divergence.line
+    return f"{line.file}:{line.number} ({divergence.basis}): {line.text}"
+
+
+def _said(answer: Said) -> str:
+    """An answer in one line."""
+    return " ".join(f"{answer.status or 'no answer'} {answer.excerpt}".split())
+
+
+def _summary(report: Report) -> str:
+    """The result of a run, in a sentence or two."""
+    hidden = f", and {report.hidden} hidden by the baseline" if report.hidden else ""
+    found = f"{_EXITS[report.exit]}: {_counted(len(report.divergences), 'divergence')}{hidden}."
+    requests = _counted(report.requests, "request")
+    if report.mode in ("har", "proxy"):
+        return f"{found} {requests} saw {report.coverage:.1f} % of the documented statuses."
+    return (
+        f"{found} {requests} in {report.seconds:.1f} s covered {report.coverage:.1f} % of the documented statuses "
+        f"that {report.mode} mode can reach with this credential (seed {report.seed})."
+    )
+
+
+def _unreached(report: Report) -> dict[str, int]:
+    """How many documented statuses were not reached, by reason."""
+    return dict(Counter(each.reason or "no request was answered so" for each in report.unreached).most_common())
+
+
+def _left_behind(report: Report) -> str:
+    """How many records were left behind, by list, and how to find them."""
+    lists = Counter(path.rpartition("/")[0] for path in report.left_behind)
+    counts = ", ".join(f"{count:,} of {path}" for path, count in lists.items())
+    return f"{counts}. Their names and e-mail addresses begin with {report.tag}; the JSON report has their paths."
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number} {name}{'s'[: number != 1]}"
+
+
+# -- for programs
+
+
+def json(report: Report) -> str:
+    """The report as a JSON object; docs/verify.md has its shape."""
+    return json_text(
+        {
+            "target": report.target,
+            "contract": report.contract,
+            "mode": report.mode,
+            "seed": report.seed,
+            "seconds": report.seconds,
+            "requests": report.requests,
+            "exit": report.exit,
+            "coverage": report.coverage,
+            "operations": [{"operationId": operation, **row} for operation, row in report.rows.items()],
+            "unreached": [
+                {"operationId": each.operation, "status": each.status, "reason": each.reason}
+                for each in report.unreached
+            ],
+            "divergences": list(map(_divergence, report.divergences)),
+            "tag": report.tag,
+            "left_behind": report.left_behind,
+        },
+        indent=2,
+    )
+
+
+def _divergence(divergence: Divergence) -> dict[str, Any]:
+    return {
+        "fingerprint": divergence.fingerprint,
+        "class": divergence.kind,
+        "operationId": divergence.operation,
+        "operations": divergence.operations,
+        "title": divergence.title,
+        "basis": divergence.basis,
+        "pointer": divergence.pointer,
+        "count": divergence.count,
+        "request": divergence.request._asdict(),
+        "target": divergence.target._asdict(),
+        "expected": divergence.expected._asdict(),
+        "overlay": divergence.overlay,
+    }
+
+
+def junit(report: Report) -> str:
+    """The report as XML. A divergence fails each case that found it; what was not reached, or is hidden, is skipped."""
+    found: dict[tuple[str, str], list[Divergence]] = defaultdict(list)
+    for divergence in report.divergences:
+        for case in divergence.cases:
+            found[case].append(divergence)
+    states = {(operation, group): state for operation, row in report.rows.items() for group, state in row.items()}
+    suite = Element("testsuite", name="stub-server verify", time=f"{report.seconds:.3f}")
+    properties = SubElement(suite, "properties")
+    for name in ("target", "contract", "mode", "seed", "coverage"):
+        SubElement(properties, "property", name=name, value=printable(str(getattr(report, name))))
+    for operation, group in dict.fromkeys([*states, *found]):
+        element = SubElement(suite, "testcase", classname=operation or _SERVER, name=group)
+        _end(element, states.get((operation, group), "diverges"), found.get((operation, group), []))
+    for name, count in (("tests", "testcase"), ("failures", "testcase/failure"), ("skipped", "testcase/skipped")):
+        suite.set(name, str(len(suite.findall(count))))
+    suite.set("errors", "0")
+    suites = Element("testsuites")
+    suites.append(suite)
+    indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode")
+
+
+def _end(case: Element, state: str, divergences: list[Divergence]) -> None:
+    """Add the result of a case; one that passed has none."""
+    if divergences:
+        first, *others = divergences
+        more = f" (and {len(others)} more)" if others else ""
+        failure = SubElement(case, "failure", type=first.kind, message=printable(first.title + more))
+        failure.text = "\n\n".join(_failure(each) for each in divergences)
+    elif state in _SKIPPED:
+        SubElement(case, "skipped", message=_SKIPPED[state])
+
+
+def _failure(divergence: Divergence) -> str:
+    parts = (
+        f"{divergence.kind}: {divergence.title} ({_operations_of(divergence)})",
+        *_request_of(divergence).split("\n"),
+        f"answered {_said(divergence.target)}",
+        f"expected {_said(divergence.expected)}",
+        _line(divergence),
+        _advice(divergence),
+    )
+    return "\n".join(map(printable, parts))
+
+
+def sarif(report: Report) -> str:
+    """The report as a SARIF log: errors depart from what is documented, warnings from what is assumed."""
+    rules = [
+        {
+            "id": name,
+            "shortDescription": {"text": name.replace("-", " ").capitalize()},
+            "fullDescription": {"text": meaning},
+            "help": {"text": meaning},
+            "defaultConfiguration": {"level": "warning"},
+        }
+        for name, meaning in CLASSES.items()
+    ]
+    run = {
+        "tool": {"driver": {"name": "stub-server verify", "version": __version__, "rules": rules}},
+        "invocations": [{"executionSuccessful": report.exit in (0, 1), "exitCode": report.exit}],
+        "results": [_result(divergence) for divergence in report.divergences],
+        "properties": {name: getattr(report, name) for name in ("target", "contract", "mode", "seed", "coverage")},
+    }
+    return json_text(
+        {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}, indent=2
+    )
+
+
+def _result(divergence: Divergence) -> dict[str, Any]:
+    line = divergence.line
+    place = {"artifactLocation": {"uri": quote(line.file)}, "region": {"startLine": line.number}}
+    return {
+        "ruleId": divergence.kind,
+        "ruleIndex": RANKS[divergence.kind],
+        "level": _LEVELS[divergence.basis],
+        "message": {"text": _plain(f"{divergence.title} ({_operations_of(divergence)}). {_advice(divergence)}")},
+        "locations": [
+            {
+                "physicalLocation": place,
+                "logicalLocations": [{"name": name, "kind": "function"} for name in divergence.operations],
+            }
+        ],
+        # GitHub matches alerts of several runs only by this name.
+        "partialFingerprints": {"primaryLocationLineHash": divergence.fingerprint},
+        "occurrenceCount": divergence.count,
+        "properties": {
+            "basis": divergence.basis,
+            "pointer": divergence.pointer,
+            "request": _request_of(divergence),
+            "answered": _said(divergence.target),
+            "expected": _said(divergence.expected),
+        },
+    }
+
+
+def _plain(text: str) -> str:
+    """Text with placeholders and links escaped, which have a meaning in messages of SARIF (3.11.5 and 3.11.6)."""
+    return text.replace("{", "{{").replace("}", "}}").replace("](", "] (")
+
+
+def overlay(report: Report) -> str:
+    """The overlay. Actions against what the source document shows are commented out, with the line of the contract."""
+    return "\n".join(_overlay_lines(report)) + "\n"
+
+
+def _overlay_lines(report: Report) -> Iterator[str]:
+    head = {"overlay": "1.0.0", "info": {"title": f"Corrections for {report.target}", "version": "1.0.0"}}
+    yield _yaml(head)
+    yield "actions:"
+    if not any(each.overlay is not None and each.basis == "assumed" for each in report.divergences):
+        yield "  - { target: $.info, update: {} }  # an overlay needs an action, and this one changes nothing"
+    written: list[object] = []
+    for divergence in report.divergences:
+        if divergence.overlay is not None:
+            # An action may close several divergences; what it removes cannot be removed again.
+            actions = [action for action in divergence.overlay["actions"] if action not in written]
+            yield from _actions(divergence, actions)
+            written += actions if divergence.basis == "assumed" else []
+    others = [each for each in report.divergences if each.overlay is None]
+    if others:
+        yield "  # No overlay corrects these:"
+        yield from (_comment(f"- {each.kind}: {each.title}") for each in others)
+
+
+def _actions(divergence: Divergence, actions: list[object]) -> Iterator[str]:
+    yield _comment(f"{divergence.kind}: {divergence.title}")
+    margin = "  "
+    if divergence.basis == "documented":
+        line = divergence.line
+        yield _comment(
+            f"Commented out, since the source document shows otherwise: {line.file}:{line.number}: {line.text}"
+        )
+        margin = "  # "
+    if actions:
+        yield from (margin + line for line in _yaml(actions).splitlines())
+
+
+def _yaml(value: object) -> str:
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=_WIDTH).rstrip()
+
+
+def _comment(text: str) -> str:
+    return f"  # {printable(' '.join(text.split()))}"
+
+
+FORMS = {"text": text, "json": json, "html": html, "junit": junit, "sarif": sarif}
+"""The forms by their names: each returns a report whole, without a line break at its end."""

@@ -1,0 +1,340 @@
+"""A probe: one request with what it is to learn, and roles such as `{the project}` for ids; and what builds probes."""
+
+import re
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from ...contract.document import JSON, Operation
+from ...contract.source import Json
+from .catalogue import Catalogue, Resource, leaves, pointer_of, role_of, with_leaves
+from .exchange import Answer
+from .variants import NOWHERE, Fresh, Variants
+
+GIVEN, NONE, WRONG = "given", "none", "wrong"
+"""Credentials of a request: the caller's, none, and an invalid one. Others are roles of API keys."""
+SETUP = "setup"
+"""The group of probes that make what others need. They have no column in the report."""
+UNKNOWN_ID = "{the unknown id}"
+_ROLE = re.compile(r"\{(the [a-zA-Z0-9 ]+)\}")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A request with roles for ids (`{the project}`), sent alike to the target and to both twins.
+
+    - `operation` is None for a path or method that the contract does not have.
+    - `path` is percent-encoded except for its roles. `body` is JSON, or bytes that are sent as they are.
+    - `learns` says in words what it tries; `pointer` leads to the rule of the contract.
+    - `suspect` is the class of a divergence, if the probe knows better than the status shows.
+    - `makes` is the role that the record in the answer plays from then on.
+    - `keeps`: the journey ends if target and twins differ in success, since their records differ from then on.
+    - `narrowed`: the list has only the journey's own records.
+    - `about` is the operation to which a divergence belongs, such as the creation that a read shows.
+    - `is_checked`: the record that it makes or changes is read again.
+    - `is_alone`: it is sent to the target only, and its answer is compared only with the contract.
+    - `is_quiet`: a refusal is no finding: what follows finds its cause.
+    """
+
+    operation: Operation | None
+    method: str
+    path: str
+    group: str
+    learns: str
+    pointer: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    media: str = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+    credential: str = GIVEN
+    suspect: str = ""
+    makes: str = ""
+    keeps: bool = True
+    narrowed: bool = False
+    about: Operation | None = None
+    is_checked: bool = True
+    is_alone: bool = False
+    is_quiet: bool = False
+
+
+class Flaw(NamedTuple):
+    """What a journey found in the answer to its last probe: the class, a clause, and what was expected."""
+
+    kind: str
+    title: str
+    expected: str
+
+
+class Measured(NamedTuple):
+    """The target's own limit, in place of that of a keyword at a pointer of the contract."""
+
+    pointer: str
+    keyword: str
+    limit: Any
+
+
+class Seen(NamedTuple):
+    """The answers to a probe: of the target, with status 0 if there was none, and of the first twin.
+
+    `has_departed` says whether the suspicion was confirmed.
+    """
+
+    target: Answer
+    twin: Answer
+    has_departed: bool = False
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether both accepted, or both refused."""
+        return self.target.is_success is self.twin.is_success
+
+
+Asked = Probe | Flaw | Measured
+Journey = Generator[Asked, Seen, None]
+"""Yields probes in order, on records of its own, and is sent what each was answered."""
+
+
+class Names(NamedTuple):
+    """The ids, or other texts, of one thing: at the target and at both twins."""
+
+    target: str
+    first: str
+    second: str
+
+
+class Roles:
+    """The records of one journey, by roles and by ids."""
+
+    def __init__(self) -> None:
+        self._by_role: dict[str, Names] = {}
+        self._by_twin: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self.own: set[str] = set()
+        """Ids of the target's records that the journey made or was answered about."""
+
+    def play(self, role: str, names: Names) -> None:
+        """Set what plays a role from now on."""
+        self._by_role[role] = names
+        self.pair(*names)
+
+    def pair(self, target: str, first: str, second: str) -> None:
+        """Note that texts of the twins mean the same as one of the target."""
+        self._by_twin[0].setdefault(first, target)
+        self._by_twin[1].setdefault(second, target)
+        self.own.add(target)
+
+    def forget(self, target: str) -> None:
+        """Compare a record of the target no more: its state has departed from that of the twins."""
+        for names in self._by_twin:
+            for name in [name for name, own in names.items() if own == target]:
+                del names[name]
+
+    def role(self, first: str, second: str) -> str | None:
+        """The target's text for what both twins call so; None if it is not known."""
+        found = self._by_twin[0].get(first)
+        return found if found is not None and found == self._by_twin[1].get(second) else None
+
+    def is_known(self, first: str) -> bool:
+        """Whether the target's text for one of the first twin is known."""
+        return first in self._by_twin[0]
+
+    def spelled(self, value: Any, party: int) -> Any:
+        """A value with its roles replaced for one party: 0 is the target. Raises KeyError for an unknown role."""
+
+        def spell(leaf: Any) -> Any:
+            return _ROLE.sub(lambda found: self._by_role[found[1]][party], leaf) if isinstance(leaf, str) else leaf
+
+        return with_leaves(value, spell)
+
+
+def placeholder(role: str) -> str:
+    """A role as requests contain it: `{the project}`."""
+    return "{" + role + "}"
+
+
+def roles_in(value: Any) -> Iterator[str]:
+    """The roles that a request names."""
+    return (role for leaf in leaves(value) if isinstance(leaf, str) for role in _ROLE.findall(leaf))
+
+
+def is_id(value: Any) -> bool:
+    """Whether a value is an identifier that servers draw."""
+    return isinstance(value, str) and _UUID(value) is not None
+
+
+class Builder:
+    """One for each chain of journeys, which share records: `present` has the roles that are played."""
+
+    def __init__(
+        self, catalogue: Catalogue, variants: Variants, fresh: Fresh, *, charges: bool, closed: Container[str] = ()
+    ) -> None:
+        """Without `charges`, nothing is sent that may cost money; `closed` are the operationIds out of reach."""
+        self.catalogue, self.variants, self.fresh = catalogue, variants, fresh
+        self.document = catalogue.document
+        self.present: dict[str, Any] = {}
+        """The roles that are played, with the bodies that made the records."""
+        self._charges, self._closed = charges, closed
+
+    def may(self, operation: Operation) -> bool:
+        """Whether the options and the credential allow an operation to succeed."""
+        return (self._charges or not costs(operation)) and operation.id not in self._closed
+
+    def may_prepare(self, operation: Operation) -> bool:
+        """Whether they allow it, and the creation of the records that it needs."""
+        return self.may(operation) and all(self.may(resource.creates[0]) for resource in self.needs(operation))
+
+    def resource_of(self, operation: Operation) -> Resource | None:
+        """The kind of record that an operation makes, or whose id is in its path."""
+        for resource in self.catalogue.resources.values():
+            if operation in resource.creates or f"{{{resource.key}}}" in operation.path:
+                return resource
+        return None
+
+    def path(self, operation: Operation, **others: str) -> str:
+        """The path with roles for ids; `others` are values of path parameters, percent-encoded."""
+        names = [parameter.name for parameter in operation.parameters if parameter.place == "path"]
+        return operation.at_ids({name: others.get(name, placeholder(role_of(name))) for name in names})
+
+    def needs(self, operation: Operation) -> list[Resource]:
+        """The kinds of records that a request names, each after those that it needs itself."""
+        named = [p.name for p in operation.parameters if p.place == "path"]
+        roles = [role_of(name) for name in named] + list(roles_in(self.body(operation)))
+        roles += [resource.role for name in named for resource in self._with_member(name)]
+        found: list[Resource] = []
+        for resource in self.catalogue.resources.values():
+            if resource.role in roles:
+                for needed in (*self.needs(resource.creates[0]), resource):
+                    if needed not in found:
+                        found.append(needed)
+        return found
+
+    def _with_member(self, parameter: str) -> Iterator[Resource]:
+        """The kinds of records with a member that is the value of a path parameter, such as `publicKey`."""
+        member = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in parameter)
+        for resource in self.catalogue.resources.values():
+            if not parameter.endswith("Id") and member in self.document.schema(resource.schema)["properties"]:
+                yield resource
+
+    def harmless(self, operation: Operation, body: Any) -> Any:
+        """The body with a webhook that reaches nobody and, if it is active, hears only the run's own project."""
+        schema = self.catalogue.body(operation) or {}
+        if not isinstance(body, dict) or not {"is_active", "url", "projectId"} <= schema.get("properties", {}).keys():
+            return body
+        url = body.get("url")
+        if isinstance(url, str) and "://" in url and not url.startswith(NOWHERE):
+            body = {**body, "url": self.fresh.value("url")}
+        if body.get("projectId", "") is None:
+            return {**body, "is_active": False} if body.get("is_active") is not False else body
+        if operation.method == "POST" or body.get("is_active") is True:
+            return {"projectId": "{the project}", **body}
+        return body
+
+    def body(self, operation: Operation) -> Any:
+        """The first example of the contract for an operation, with roles and new values; None without a body."""
+        if operation.body is None:
+            return None
+        return self.fresh.renewed(self._shown(operation)[0])
+
+    def examples(self, operation: Operation) -> list[Any]:
+        """The other examples of the contract, with roles and new values."""
+        return [self.fresh.example(each) for each in self._shown(operation)[1:]]
+
+    def _shown(self, operation: Operation) -> list[Any]:
+        schema = self.catalogue.body(operation) or {}
+        shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
+        return [self._with_roles(schema, each) for each in shown]
+
+    def plain(self, operation: Operation) -> Any:
+        """A small body whose record others can refer to: active, and with all values of its lists of options."""
+        schema = self.catalogue.body(operation) or {}
+        body = self.body(operation)
+        properties = {name: self.document.resolve(s) for name, s in schema.get("properties", {}).items()}
+        small = {name: value for name, value in body.items() if name in schema.get("required", ())}
+        for name, node in properties.items():
+            items = self.document.resolve(node.get("items", {}))
+            if name in self.catalogue.resources:
+                small[name] = placeholder(role_of(name))
+            elif node.get("type") == "array" and "enum" in items and name not in small:
+                small[name] = items["enum"]
+            elif "active" in node.get("enum", ()):
+                small[name] = "active"
+            elif name == "is_active":
+                small[name] = False
+        return small
+
+    def probe(self, operation: Operation, group: str, learns: str, pointer: str = "", **more: Any) -> Probe:
+        """A request to an operation, with roles in its path. Without a pointer, it is about the whole operation."""
+        more.setdefault("path", self.path(operation))
+        return Probe(
+            operation, operation.method, group=group, learns=learns, pointer=pointer or pointer_of(operation), **more
+        )
+
+    def make(self, resource: Resource, **changes: Any) -> Journey:
+        """Create a record that plays the resource's role from then on."""
+        operation = resource.creates[0]
+        body = {**self.plain(operation), **changes}
+        yield self.probe(operation, SETUP, f"make {resource.role}", body=body, makes=resource.role)
+        self.present[resource.role] = body
+
+    def delete(self, resource: Resource, role: str) -> Journey:
+        """Delete a record that is no longer needed, if that is possible: some kinds are limited in number."""
+        if resource.delete is not None:
+            self.present.pop(role, None)
+            path = self.path(resource.delete, **{resource.key: placeholder(role)})
+            yield self.probe(resource.delete, SETUP, f"delete {role}", path=path, keeps=False)
+
+    def prepare(self, operation: Operation) -> Journey:
+        """Make the records that an operation needs, as far as they are not there."""
+        for resource in self.needs(operation):
+            if resource.role not in self.present:
+                yield from self.make(resource)
+        test = self.document.operations.get("sendTestWebhook")
+        if "{logId}" in operation.path and test is not None and self.may(test):
+            yield from self.prepare(test)
+            yield self.probe(test, SETUP, "send a test", body={}, makes="the log")
+
+    def _with_roles(self, schema: Json, value: Any) -> Any:
+        """A body with roles in place of ids; a webhook is inactive and hears the run's own project."""
+        if not isinstance(value, Mapping):
+            return value
+        made = {name: self._role(name, inner) for name, inner in value.items()}
+        properties = schema.get("properties", {})
+        if "is_active" in properties and "url" in properties:
+            made["is_active"] = False
+            made["projectId"] = "{the project}"
+        return made
+
+    def _role(self, name: str, value: Any) -> Any:
+        resources = self.catalogue.resources
+        if name in resources:
+            return placeholder(role_of(name))
+        if name.removesuffix("s") in resources and isinstance(value, list):
+            return [placeholder(role_of(name.removesuffix("s")))]
+        if isinstance(value, Mapping):
+            return {inner: self._role(inner, other) for inner, other in value.items()}
+        return value
+
+
+class Chain(NamedTuple):
+    """Journeys that share records, and their builder."""
+
+    builder: Builder
+    journeys: Iterable[Journey]
+
+
+def costs(operation: Operation) -> bool:
+    """Whether an operation may cost money or reach somebody: orders, and deliveries of webhooks."""
+    return operation.method == "POST" and (
+        operation.tag == "Orders" or bool({"test", "retry"} & set(operation.path.split("/")))
+    )
+
+
+def encoded(value: str) -> str:
+    """A value as a path contains it."""
+    return quote(value, safe="")
+
+
+def query_text(value: Any) -> str:
+    """A value as a query contains it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,194 @@
+"""Exchanges as reports show them: without secrets, and without values of records that the run did not make."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from ...contract.document import Document, Operation, Parameter
+from ...contract.secrets import REDACTED, SECRET_HEADERS, Secrets
+from ...server.curl import command
+from .exchange import Answer, Exchange, Headers, Request
+from .findings import Said, Shown
+
+LONGEST = 300  # characters of an excerpt
+_LARGEST_SENT = 4_096  # bytes of a body that a command repeats
+_SHORTEST = 6  # characters of a credential that is looked for in texts
+_DEEPEST, _MOST_MEMBERS = 6, 20  # levels of an outline, and members of each object
+_SECRET = frozenset((*SECRET_HEADERS, "set-cookie"))
+_NOT_REPEATED = frozenset(
+    ("host", "connection", "content-length", "transfer-encoding", "accept-encoding", "expect", "keep-alive", "te",
+     "upgrade", "user-agent", "accept", "cookie")
+)  # fmt: skip
+_TOKEN = "Bearer $TOKEN"  # noqa: S105 - the variable that a shell reads
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}").fullmatch
+_IS_NAME = re.compile(r"v[0-9]+|[^0-9]*").fullmatch
+_PLAIN = frozenset(("integer", "number", "boolean"))
+
+# A report is passed on, and a backend may answer with members that the contract does not have.
+_SECRETS_OF_BACKENDS = ("access_token", "client_secret", "jwt", "password", "refresh_token", "secret", "token")
+
+
+class Showing:
+    """Shows the exchanges of one target."""
+
+    def __init__(self, document: Document, base_url: str = "https://target.example", *, values: bool = True) -> None:
+        """`base_url` is used in commands. Without `values`, a type is shown in place of each value.
+
+        Only values of records that the run made may be shown.
+        """
+        self._document, self._base_url, self._values = document, base_url, values
+        self._secrets = Secrets(document, further_names=_SECRETS_OF_BACKENDS)
+
+    def redacted(self, exchange: Exchange) -> Exchange:
+        """The exchange without secrets, and without the credentials of its request wherever they occur."""
+        request, answer = exchange
+        own = _credentials(request.headers)
+        path, query = self._address(request, own)
+        sent, said = request.body, answer.body
+        if any(self._secrets.suspects(body) for body in (sent, said) if body):
+            sent, said = (body or b"" for body in self._secrets.without(sent, said))
+        return Exchange(
+            request._replace(
+                path=path,
+                query=query,
+                headers=self._headers(request.headers, own),
+                body=_without_in(sent, own),
+            ),
+            answer._replace(headers=self._headers(answer.headers, own), body=_without_in(said, own)),
+        )
+
+    def line(self, request: Request) -> str:
+        """Path and query on one line."""
+        path, query = self._address(request, _credentials(request.headers))
+        return cut(path + (f"?{query}" if query else ""))
+
+    def shown(self, request: Request, operation: Operation | None = None) -> Shown:
+        """The request as a report shows it, with a command that sends it again."""
+        redacted = self.redacted(Exchange(request, Answer(0))).request
+        path, query, body = redacted.path, redacted.query, redacted.body
+        if not self._values:
+            path = operation.path if operation is not None else _outlined_path(path)
+            query = "&".join(self._member(member, operation) for member in query.split("&") if member)
+            body = self._outlined(request.body).encode()
+        rest = ""
+        if len(body) > _LARGEST_SENT:
+            body, rest = b"", f"  # and a body of {len(request.body):,} bytes"
+        headers = {
+            name.lower(): _TOKEN if name.lower() == "authorization" else value
+            for name, value in redacted.headers
+            if name.lower() not in _NOT_REPEATED and value.isprintable()
+        }
+        address = self._base_url + path
+        curl = command(redacted.method, "", query, headers, body, address, has_admin_key=False)
+        # A shell inserts the value only between double quotes.
+        curl = None if curl is None else curl.replace(f"'Authorization: {_TOKEN}'", f'"Authorization: {_TOKEN}"', 1)
+        return Shown(redacted.method, path, (curl or "") + rest)
+
+    def said(self, answer: Answer, request: Request | None = None) -> Said:
+        """The answer as a report shows it. Credentials of `request` are removed from it."""
+        if not self._values and answer.status:  # without an answer, the body is our own text
+            return Said(answer.status, cut(self._outlined(answer.body)))
+        redacted = self.redacted(Exchange(request or Request("GET", "/"), answer)).answer
+        return Said(answer.status, cut(redacted.body.decode("utf-8", "replace")))
+
+    def value(self, value: Any) -> str:
+        """A part of a body as a report shows it: as JSON, or its types."""
+        try:
+            text = orjson.dumps(value if self._values else outline(value))
+        except (TypeError, ValueError):  # nested too deep to be written
+            return f"<{kind_of(value)}>"
+        if self._values and self._secrets.suspects(text):
+            text = self._secrets.without(text)[0] or b""
+        return cut(text.decode())
+
+    def name(self, name: str) -> str:
+        """A name that the target chose, as a report shows it."""
+        return cut(self._secrets.text(name), 60)
+
+    def _address(self, request: Request, own: Iterable[str]) -> tuple[str, str]:
+        return _without(self._line(request.path), own), _without(self._secrets.query(request.query), own)
+
+    def _outlined(self, body: bytes) -> str:
+        if not body:
+            return ""
+        try:
+            return orjson.dumps(outline(orjson.loads(body))).decode()
+        except (TypeError, ValueError):
+            return f"<{len(body):,} bytes that are not JSON>"
+
+    def _headers(self, headers: Headers, own: Iterable[str]) -> Headers:
+        return tuple(
+            (name, REDACTED if name.lower() in _SECRET else _without(self._line(value), own)) for name, value in headers
+        )
+
+    def _line(self, text: str) -> str:
+        return self._secrets.line(text.encode("latin-1", "replace")).decode("latin-1")
+
+    def _member(self, member: str, operation: Operation | None) -> str:
+        """A member of a query; its value is shown if it is a number, or one that the contract lists."""
+        name, _, value = member.partition("=")
+        parameters: tuple[Parameter, ...] = operation.parameters if operation is not None else ()
+        for parameter in parameters:
+            if parameter.name == name and parameter.place == "query":
+                schema = self._document.resolve(parameter.schema)
+                if schema.get("type") in _PLAIN or "enum" in schema:
+                    return f"{name}={value}"
+        return f"{name}=…"
+
+
+def outline(value: Any, levels: int = _DEEPEST) -> Any:
+    """A value with types in place of values. A refusal keeps its status and code, a list shows its first entry."""
+    if isinstance(value, dict):
+        if levels == 0:
+            return "<object>"
+        is_refusal = value.get("error") is True or isinstance(value.get("code"), str)
+        return {
+            name: member
+            if is_refusal and (name in ("error", "status") or (name == "code" and _CODE(str(member))))
+            else outline(member, levels - 1)
+            for name, member in list(value.items())[:_MOST_MEMBERS]
+        }
+    if isinstance(value, list):
+        more = [f"<{len(value) - 1:,} more>"] if len(value) > 1 else []
+        return [outline(value[0], levels - 1), *more] if value and levels > 0 else []
+    return value if value is None else f"<{kind_of(value)}>"
+
+
+def kind_of(value: Any) -> str:
+    """The JSON type of a value."""
+    if value is None:
+        return "null"
+    for kind, name in ((bool, "boolean"), (str, "string"), (int, "integer"), (float, "number"), (list, "array")):
+        if isinstance(value, kind):
+            return name
+    return "object"
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """A text on one line, cut if it is too long."""
+    text = " ".join(text[: longest * 4].split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _credentials(headers: Headers) -> list[str]:
+    """The credentials of a request, each also without the name of its scheme; the longest first."""
+    values = [value for name, value in headers if name.lower() in _SECRET]
+    parts = {part for value in values for part in (value, value.partition(" ")[2].strip()) if len(part) >= _SHORTEST}
+    return sorted(parts, key=lambda part: (-len(part), part))
+
+
+def _without(text: str, secrets: Iterable[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, REDACTED)
+    return text
+
+
+def _without_in(body: bytes, secrets: Iterable[str]) -> bytes:
+    return _without(body.decode("latin-1"), secrets).encode("latin-1")
+
+
+def _outlined_path(path: str) -> str:
+    """A path outside the contract, without segments that may be ids."""
+    return "/".join(segment if _IS_NAME(segment) and len(segment) <= 30 else "…" for segment in path.split("/"))

@@ -1,0 +1,255 @@
+"""The backend that is compared, over HTTP: at most four requests at once, no redirects, no cookies, waits after 429."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from math import inf
+from time import monotonic
+from typing import Any
+
+import httpx2
+
+from ...contract.document import JSON, Operation
+from .exchange import Answer, Exchange, Request, base_of, bearer
+
+AT_ONCE = 4
+LONGEST = 8 * 1024 * 1024  # bytes of an answer
+TRIES = 3
+_TIMEOUT = 20.0  # seconds for a whole answer
+_PAUSE = 0.5  # seconds between tries
+_SIGN_OF_LIFE = Request("GET", "/v2/verify-unknown")
+_LIVES = 2.0  # seconds for which a sign of life is asked for
+
+
+PERSON, KEY, PUBLIC = "a JWT", "an API key", "a public key"
+"""Kinds of credentials."""
+
+
+@dataclass(slots=True)
+class Rights:
+    """What the credential is: its kind, the scopes that it lacks, and whether it is limited to some projects.
+
+    `closed` says why operations are out of its reach, by operationId.
+    """
+
+    kind: str = PERSON
+    lacking: set[str] = field(default_factory=set)
+    is_limited: bool = False
+    closed: dict[str, str] = field(default_factory=dict)
+
+
+class Away(Exception):
+    """The target cannot be asked any more. The message says why, in words that follow its name."""
+
+
+class Limited(Away):
+    """The target asks to wait longer than the budget allows. The request was not served."""
+
+
+class Over(Exception):
+    """The run is over, and nothing more is sent."""
+
+
+class _Lost(Exception):
+    """A request has no whole answer. The message says why, `again` whether another try makes sense."""
+
+    def __init__(self, why: str, *, again: bool) -> None:
+        super().__init__(why)
+        self.again = again
+
+
+class Target:
+    """One per run. Close it."""
+
+    def __init__(
+        self,
+        url: str,
+        headers: tuple[tuple[str, str], ...],
+        trusted: str | None,
+        on_exchange: Callable[[Exchange], None],
+        proxy: str | None = None,
+    ) -> None:
+        """`url` is the parent of `/v2`; `headers` are sent with every request; `trusted` is a file of certificates.
+
+        Without `proxy`, those of the environment are used (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`).
+        """
+        context = True if trusted is None else ssl.create_default_context(cafile=trusted)
+        self._base, self._headers, self._on_exchange = base_of(url), headers, on_exchange
+        self._client = httpx2.AsyncClient(
+            timeout=None,  # the client's limits are per read: a trickling answer would never exceed them
+            follow_redirects=False,
+            verify=context,
+            trust_env=proxy is None,
+            proxy=proxy,
+            limits=httpx2.Limits(max_connections=AT_ONCE),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # a session could replace a credential
+        )
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._resumes = 0.0
+        self.requests, self.answers, self.repeated, self.limited = 0, 0, 0, 0
+        """How many requests were sent, answered, answered only when they were repeated, and answered 429."""
+        self.until = inf
+        """The moment (`monotonic`) until which to wait after a 429."""
+        self.is_over = False
+        """Whether requests that are not sent yet raise Over."""
+
+    async def send(self, request: Request, tries: int = 1) -> Answer:
+        """The answer. With status 0 there is none, and the body says why. Raises Away if nothing is answered; Over."""
+        began, number, why = monotonic(), 0, ""
+        for number in range(1, tries + 1):
+            try:
+                answer = await self._patiently(request)
+                self.repeated += number > 1
+                return answer._replace(tries=number)
+            except _Lost as lost:
+                why = str(lost)
+                if not lost.again or number == tries:
+                    break
+            await asyncio.sleep(_PAUSE)
+        if not await self._lives():
+            raise Away(f"does not answer: {why}")
+        often = f", in each of {number} tries" if number > 1 else ""
+        return Answer(0, (), f"{why}{often}".encode(), monotonic() - began, number)
+
+    async def _lives(self) -> bool:
+        """Whether it answers any request."""
+        until = monotonic() + _LIVES
+        while True:
+            try:
+                await self._sent(_SIGN_OF_LIFE)
+                return True
+            except _Lost as lost:
+                if not lost.again or monotonic() > until:
+                    return False
+            await asyncio.sleep(_PAUSE)
+
+    async def _patiently(self, request: Request) -> Answer:
+        while True:
+            async with self._places:
+                await asyncio.sleep(self._resumes - monotonic())
+                if self.is_over:
+                    raise Over
+                answer = await self._sent(request)
+            if answer.status != 429:
+                return answer
+            pause = _pause(answer.header("retry-after") or "")
+            self.limited += 1
+            self._resumes = max(self._resumes, monotonic() + pause)
+            if self._resumes > self.until:
+                raise Limited(f"answers 429 and asks to wait {pause:.0f} s, longer than the time that is left")
+
+    async def _sent(self, request: Request) -> Answer:
+        url = self._base + request.path + (f"?{request.query}" if request.query else "")
+        began = monotonic()
+        self.requests += 1
+        try:
+            async with (
+                asyncio.timeout(_TIMEOUT),
+                self._client.stream(
+                    request.method, url, headers=[*self._headers, *request.headers], content=request.body or None
+                ) as response,
+            ):
+                parts, size = [], 0
+                async for part in response.aiter_bytes():
+                    size += len(part)
+                    if size > LONGEST:
+                        raise _Lost(f"an answer is larger than {LONGEST // 1024**2} MB", again=False)
+                    parts.append(part)
+                headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw)
+                answer = Answer(response.status_code, headers, b"".join(parts), monotonic() - began)
+        except TimeoutError:
+            raise _Lost(f"no whole answer within {_TIMEOUT:.0f} s", again=False) from None
+        except httpx2.ConnectError as error:
+            raise _Lost(f"no connection ({error})", again=True) from None
+        except httpx2.DecodingError:
+            raise _Lost("the body is not in the content coding that its headers name", again=False) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            # The client's own message may repeat what was sent.
+            is_cut = not isinstance(error, httpx2.RemoteProtocolError) or str(error).startswith(("Server", "peer"))
+            why = "the connection broke off" if is_cut else "the answer is not HTTP"
+            raise _Lost(why, again=True) from None
+        self.answers += 1
+        self._on_exchange(Exchange(request, answer))
+        return answer
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.aclose()
+
+
+async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
+    """Run coroutines at once, and return their results; the first exception cancels the others."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _pause(text: str) -> float:
+    """The seconds of a Retry-After, which is a number or a date; 1 without one."""
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return 1.0
+
+
+async def rights_of(target: Target, token: str, operations: Sequence[Operation], unknown_id: str) -> Rights:
+    """Ask each operation about an unknown record, with a body that none accepts: this changes nothing.
+
+    Raises Away, also if the credential is refused everywhere, and if no answer is JSON.
+    """
+    answers = await together(*(_asked(target, token, operation, unknown_id) for operation in operations))
+    statuses = {operation.id: answer.status for operation, answer in zip(operations, answers, strict=True)}
+    if set(statuses.values()) == {401}:
+        raise Away("refuses the credential: 401 to every operation")
+    if answers and not any(isinstance(answer.json(), dict) for answer in answers):
+        raise Away(_foreign(answers[0]))
+    rights = Rights()
+
+    def all_answer(scheme: str, *refusals: int) -> bool:
+        of_scheme = [statuses[operation.id] for operation in operations if operation.scheme == scheme]
+        return bool(of_scheme) and all(status in refusals for status in of_scheme)
+
+    if all_answer("bearer", 401):
+        rights.kind = PUBLIC
+    elif all_answer("jwt", 401, 403):
+        rights.kind = KEY
+    granted = {scope for o in operations if o.scheme != "jwt" and statuses[o.id] != 403 for scope in o.scopes}
+    rights.lacking = {scope for o in operations if o.scheme != "jwt" for scope in o.scopes} - granted
+    for operation in operations:
+        lacking = sorted(rights.lacking & operation.scopes)
+        if operation.scheme == "jwt" and rights.kind != PERSON:
+            rights.closed[operation.id] = f"needs a JWT, and the credential is {rights.kind}"
+        elif operation.scheme == "bearer" and rights.kind == PUBLIC:
+            rights.closed[operation.id] = "needs a private key or a JWT, and the credential is a public key"
+        elif lacking:
+            rights.closed[operation.id] = f"the credential lacks {' or '.join(lacking)}"
+    return rights
+
+
+async def _asked(target: Target, token: str, operation: Operation, unknown_id: str) -> Answer:
+    path = operation.path
+    for parameter in operation.parameters:
+        path = path.replace(f"{{{parameter.name}}}", unknown_id)
+    request = Request(operation.method, path, "", bearer(token))
+    if operation.method != "GET":
+        request = request._replace(headers=(*request.headers, ("Content-Type", JSON)), body=b"[]")
+    return await target.send(request, TRIES)
+
+
+def _foreign(answer: Answer) -> str:
+    """Why a target is not the API, by its first answer."""
+    if answer.status == 0:
+        return f"answers no operation: {answer.body.decode()}"
+    if 300 <= answer.status < 400:
+        return f"redirects every operation ({answer.status}). Redirects are not followed: give the final address"
+    return f"answers {answer.status} without JSON to every operation: give the address above /v2"

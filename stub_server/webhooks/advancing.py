@@ -1,0 +1,124 @@
+"""What controls ask of deliveries: advance a clock past them, wait for them, count them, and send what is held."""
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import suppress
+
+from ..core.slices import at_once
+from ..core.timers import SENDING, Timer
+from ..engine.attempts import attempt_for
+from ..engine.deliveries import is_kept_back, is_silent, is_waiting
+from ..engine.sandbox import Sandbox
+from ..engine.scheduler import Fired, jobs_until, move_clock
+from ..engine.step import Cause
+from .courier import Courier
+from .posting import claim_due, release_parked
+
+TIMEOUT = 4.0  # seconds of one attempt
+
+
+async def pass_time(
+    courier: Courier, sandbox: Sandbox, to: int, cause: Cause, seconds: float, then: Callable[[], object] | None
+) -> tuple[list[Fired], bool]:
+    """Advance the clock of a sandbox and then call `then`; wait for that at most so many seconds of real time.
+
+    Returns the jobs done on the way, and whether the clock has arrived.
+
+    The clock stops at the instant of each attempt until the attempt has been answered. After the seconds it goes on in
+    the background, and other clock calls are rejected until it is complete.
+    """
+    fired: list[Fired] = []
+    if not courier.is_open:
+        at_once(jobs_until(sandbox, to, fired))
+        move_clock(sandbox, to, cause)
+        if then is not None:
+            then()
+        return fired, True
+
+    async def go_on() -> None:
+        try:
+            await courier.settle(sandbox)
+            while not sandbox.is_gone:
+                speaks = not is_silent(sandbox)
+                release_parked(sandbox)
+                async with sandbox.turn:
+                    await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=speaks))
+                attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
+                if attempt is not None and attempt <= to:
+                    await _send(courier, sandbox, attempt, cause, fired)
+                elif job is None or job > to:
+                    break
+            if not sandbox.is_gone:
+                move_clock(sandbox, to, cause)
+                if then is not None:
+                    then()
+        finally:
+            sandbox.is_advancing = False
+            courier.look_soon(sandbox)
+
+    sandbox.is_advancing = True
+    task = courier.spawn(go_on())
+    done, _ = await asyncio.wait((task,), timeout=seconds)
+    if done:
+        task.result()
+        return fired, True
+    return list(fired), False
+
+
+async def _send(courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
+    """Stop the clock at an instant and make the attempts due there, those of one webhook in order."""
+    if due > sandbox.clock.now:
+        move_clock(sandbox, due, cause)
+    by_webhook: dict[str, list[Timer]] = {}
+
+    def claim() -> Generator[None, None, None]:
+        for webhook, timer in claim_due(sandbox, due):
+            by_webhook.setdefault(webhook, []).append(timer)
+            yield
+
+    await courier.worker.in_slices(claim())
+
+    async def in_order(timers: list[Timer]) -> None:
+        for timer in timers:
+            if await courier.deliver(sandbox, timer, TIMEOUT):
+                fired.append(Fired(timer.due, SENDING, timer.subject, ()))
+
+    await asyncio.gather(*map(in_order, by_webhook.values()))
+
+
+async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:
+    """Wait until nothing is due in a sandbox, at most so many seconds. Returns whether that is so."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while not _is_drained(courier, sandbox):
+                await courier.ended()
+    return _is_drained(courier, sandbox)
+
+
+def _is_drained(courier: Courier, sandbox: Sandbox) -> bool:
+    """Whether nothing is due that will be sent, and no clock call goes on."""
+    timers = sandbox.timers
+    if sandbox.is_gone or not (sandbox.is_advancing or timers.claimed or courier.in_flight(sandbox)):
+        due = None if sandbox.is_gone or is_silent(sandbox) else timers.next_attempt()
+        return due is None or due > sandbox.clock.read()
+    return False
+
+
+def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
+    """How many attempts of a sandbox are due, how many of these are under way, and how many are kept back."""
+    timers, now = sandbox.timers, sandbox.clock.now
+    due, held = timers.attempts_due(now), len(timers.on_hold) + sum(map(len, timers.parked.values()))
+    if is_silent(sandbox):
+        return {"due": 0, "in_flight": 0, "held": held + due}
+    return {"due": due, "in_flight": courier.in_flight(sandbox), "held": held}
+
+
+def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
+    """How many attempts are due and kept back, with pauses. Those that wait for an earlier one do not count."""
+    count = 0
+    for timer in sandbox.timers.pending(sandbox.clock.now):
+        attempt = attempt_for(sandbox, timer) if timer.job == SENDING else None
+        if attempt is not None and is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
+            count += not is_waiting(sandbox.stores[timer.merchant_id], attempt.entry)
+        yield
+    return count

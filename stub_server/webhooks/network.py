@@ -1,0 +1,230 @@
+"""Requests to receivers: which addresses are allowed, the connections, and the exchange of one attempt.
+
+Only `sender.py` imports this module, when something is sent: importing httpcore2 takes 15 ms.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Iterable
+from contextlib import aclosing
+from functools import cache
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import httpcore2
+import httpx2
+
+from ..core.slices import BackgroundWorker
+from .sender import Delivery, Failed, joined
+
+Address: TypeAlias = IPv4Address | IPv6Address
+
+KEPT_BYTES = 4096  # of an answer's body
+PIECE, MOST_READS = 8_192, 64  # bytes read at once, and how often for one answer: it may never end
+_NAT64 = IPv6Network("64:ff9b::/96")
+_PUBLIC6 = IPv6Network("2000::/3")
+# Link-local networks, and prefixes behind which a translator of the network's own may put any IPv4 address.
+_CLOSED = tuple(map(ip_network, ("169.254.0.0/16", "fe80::/10", "64:ff9b:1::/48", "::ffff:0:0:0/96")))
+# Where clouds serve a machine's own credentials outside the link-local networks, from each provider's documentation.
+_METADATA = frozenset(
+    map(
+        ip_address,
+        (
+            "fd00:ec2::254",  # AWS, instance metadata
+            "fd00:ec2::23",  # AWS, EKS Pod Identity agent
+            "fd20:ce::254",  # Google Cloud, metadata server
+            "fd00:c1::a9fe:a9fe",  # Oracle Cloud, instance metadata
+            "192.0.0.192",  # Oracle Cloud, instance metadata of older shapes
+            "fd00:42::42",  # Scaleway, instance metadata
+            "100.100.100.200",  # Alibaba Cloud, instance metadata
+            "168.63.129.16",  # Azure, WireServer
+        ),
+    )
+)
+_FAILURES = (
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.UnsupportedProtocol,
+    httpx2.InvalidURL,
+    OSError,
+    ValueError,
+)
+
+
+# -- addresses
+
+
+def allowed(text: str, *, local: bool) -> bool:
+    """Whether the server may connect to an address; `local` allows this machine and private networks.
+
+    An IPv6 address that stands for an IPv4 one (mapped, 6to4, NAT64, compatible) is judged as that one.
+    """
+    address: Address = ip_address(text)
+    if isinstance(address, IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if inner is None and (address in _NAT64 or 1 < int(address) < 1 << 32):
+            inner = IPv4Address(int(address) & 0xFFFFFFFF)
+        address = inner or address
+    if address in _METADATA or any(address in network for network in _CLOSED):
+        return False
+    if isinstance(address, IPv6Address) and address not in _PUBLIC6:
+        return local
+    return local or (address.is_global and not address.is_multicast)
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """The addresses of a host. Raises OSError or ValueError for a name without any.
+
+    Each name is looked up in its own thread, so that a resolver that does not answer delays neither other names nor
+    the end of the server.
+    """
+
+    def look_up() -> list[str]:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+    return await BackgroundWorker().beside(look_up)
+
+
+class _Stream(httpcore2.AsyncNetworkStream):
+    """A connection of httpcore's that sends head and body together, and reads only so much of an answer.
+
+    A receiver with many connections may answer one, or drop it, before a body that comes later is there.
+    """
+
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream, self._head, self._reads = stream, b"", 0
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Wait for bytes. Raises httpcore2.ReadError."""
+        self._reads += 1
+        if self._reads > MOST_READS:
+            raise httpcore2.ReadError("the answer does not end")
+        return await self._stream.read(min(max_bytes, PIECE), timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send bytes; a head waits for what follows it."""
+        if buffer.endswith(b"\r\n\r\n"):
+            self._head = buffer
+            return
+        head, self._head = self._head, b""
+        await self._stream.write(head + buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
+        return _Stream(await self._stream.start_tls(*args, **kwargs))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+class Guard(httpcore2.AsyncNetworkBackend):
+    """Opens connections to allowed addresses only.
+
+    A name is resolved once, and the address that was checked is connected to: the name cannot change in between.
+    """
+
+    def __init__(self, *, local: bool) -> None:
+        """`local` allows this machine and private networks."""
+        self._local, self._backend = local, httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to the first address that accepts. Raises Failed, httpcore2.ConnectError."""
+        try:
+            found = await resolve(host, port)
+        except (OSError, ValueError) as error:
+            raise Failed("dns") from error
+        addresses = [address for address in found if allowed(address, local=self._local)]
+        if not addresses:
+            raise Failed("blocked" if found else "dns")
+        for address in addresses[:-1]:
+            try:
+                return _Stream(await self._backend.connect_tcp(address, port))
+            except httpcore2.ConnectError:
+                continue
+        return _Stream(await self._backend.connect_tcp(addresses[-1], port))
+
+
+# -- the exchange
+
+
+@cache
+def authorities(cacert: Path | None) -> ssl.SSLContext:
+    """The certificate authorities of this machine, or of SSL_CERT_FILE, and those in a file. They are read once.
+
+    Raises Failed where they cannot be read.
+    """
+    try:
+        context = httpx2.create_ssl_context()
+        if cacert is not None:
+            context.load_verify_locations(cacert)
+    except OSError as error:
+        raise Failed("tls") from error
+    return context
+
+
+async def exchange(
+    delivery: Delivery, headers: list[tuple[str, str]], timeout: float, *, local: bool, cacert: Path | None
+) -> tuple[int, dict[str, str], str]:
+    """Send once, through a connection of its own: the status, and what is kept of headers and body. Raises Failed.
+
+    Where only the head of the answer comes in time, the head is the answer.
+    """
+    is_secure = delivery.url[:6].lower() == "https:"
+    context = authorities(cacert) if is_secure else None  # reading them takes a while
+    response, received = None, b""
+    try:
+        async with (
+            asyncio.timeout(timeout),
+            httpcore2.AsyncConnectionPool(ssl_context=context, network_backend=Guard(local=local)) as connections,
+        ):
+            response = await connections.handle_async_request(_request(delivery, headers))
+            async with aclosing(response):
+                async for part in response.aiter_stream():
+                    received += part[: KEPT_BYTES - len(received)]
+                    if len(received) >= KEPT_BYTES:
+                        break
+    except (TimeoutError, httpcore2.TimeoutException):
+        if response is None:
+            raise Failed("timeout") from None
+    except _FAILURES as error:
+        if response is None:
+            raise Failed(_kind(error)) from error
+    assert response is not None
+    text = received.decode("utf-8", "replace").replace("\x00", "\ufffd")
+    names = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
+    return response.status, joined(names), text
+
+
+def _request(delivery: Delivery, headers: list[tuple[str, str]]) -> httpcore2.Request:
+    """Raises Failed for an address without a host, httpx2.InvalidURL."""
+    url = httpx2.URL(delivery.url)
+    if not url.host or not (url.port is None or 0 < url.port < 65_536):
+        raise Failed("dns")
+    target = httpcore2.URL(scheme=url.scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+    sent = [("host", url.netloc.decode("ascii")), ("content-length", str(len(delivery.body))), *headers]
+    fields = [(name.encode(), value.encode()) for name, value in sent]
+    body = delivery.body if delivery.pieces is None else delivery.pieces()
+    return httpcore2.Request(delivery.method, target, headers=fields, content=body)
+
+
+def _kind(error: BaseException) -> str:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return "tls"
+        if isinstance(cause, ConnectionRefusedError):
+            return "connection_refused"
+        cause = cause.__cause__ or cause.__context__
+    return "connection_failed"

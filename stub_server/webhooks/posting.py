@@ -1,0 +1,98 @@
+"""One attempt to deliver: whether it is to be made, what is sent, and the step it ends with."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+
+import orjson
+
+from ..core.clock import SECOND
+from ..core.timers import SENDING, Timer
+from ..domain.deliveries import AUTOMATIC, AttemptOutcome
+from ..engine.attempts import Attempt, attempt_for, conclude, wrong_keys
+from ..engine.deliveries import ANSWERING, is_kept_back, is_simulated, is_waiting, keeps_waiting
+from ..engine.draft import Draft
+from ..engine.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE, Effect
+from ..engine.sandbox import Sandbox
+from ..engine.step import Cause
+from ..engine.tables.memory import Store
+from .sender import Delivery, Sender
+
+# -- whether it is to be made
+
+
+def claim_due(sandbox: Sandbox, until: int) -> Iterator[tuple[str, Timer]]:
+    """Claim the attempts that are due at an instant or before, in the order of time; each with its webhook's id."""
+    while (timer := sandbox.timers.claim(until)) is not None:
+        store = sandbox.stores.get(timer.merchant_id)
+        record = store.webhook_logs.find(timer.subject) if store is not None else None
+        if record is None:
+            sandbox.timers.regroup(timer, sandbox.timers.skipped)
+        else:
+            yield orjson.loads(record.public)["webhookId"], timer
+
+
+def release_parked(sandbox: Sandbox) -> None:
+    """Make due what waited for an earlier delivery to the same webhook that is decided by now."""
+    timers = sandbox.timers
+    for merchant_id, webhook in list(timers.parked):
+        if not keeps_waiting(sandbox.stores.get(merchant_id), webhook):
+            timers.put_back(timers.parked.pop((merchant_id, webhook)))
+
+
+def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
+    """What a claimed timer sends now; None where nothing is to be sent, no longer or not yet."""
+    timers = sandbox.timers
+    if sandbox.is_gone or sandbox.is_broken or not timers.is_claimed(timer):
+        return None
+    attempt = attempt_for(sandbox, timer)
+    if attempt is None:
+        timers.regroup(timer, timers.skipped)
+        return None
+    store, url = sandbox.stores[timer.merchant_id], attempt.delivery.url
+    if is_simulated(sandbox, url):  # the webhook has another address by now
+        draft = _draft(sandbox, timer, store)
+        draft.at(draft.now, ANSWERING, timer.subject)
+        draft.record()
+    elif is_kept_back(sandbox, attempt.entry, url):
+        timers.regroup(timer, timers.on_hold)
+    elif is_waiting(store, attempt.entry):
+        timers.regroup(timer, timers.parked[timer.merchant_id, attempt.webhook.id])
+    else:
+        return attempt
+    return None
+
+
+# -- what is sent, and the step
+
+
+async def send(sender: Sender, delivery: Delivery, timeout: float, disturbed: Effect | None) -> AttemptOutcome:
+    """Post once, or as the fault rules say, which the outcome names. Of a duplicate the first answer counts."""
+    if disturbed is None:
+        return await sender.attempt(delivery, timeout)
+    if disturbed.delay:
+        await asyncio.sleep(disturbed.delay / SECOND)
+    if disturbed.then.get(DROP):
+        return AttemptOutcome.lost(disturbed.delay, disturbed.label)
+    if disturbed.then.get(BAD_SIGNATURE):
+        delivery = replace(delivery, keys=wrong_keys(delivery.keys))
+    outcome = await sender.attempt(delivery, timeout)
+    if disturbed.then.get(DUPLICATE):
+        await sender.attempt(delivery, timeout)
+    return outcome._replace(simulated=disturbed.label, duration_ms=outcome.duration_ms + disturbed.delay)
+
+
+def record(sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOutcome, begun: int) -> None:
+    """Record the step of an attempt, at the instant that the clock shows by now, unless its sandbox is gone."""
+    store = sandbox.stores.get(timer.merchant_id)
+    if store is not None and not sandbox.is_gone and not sandbox.is_broken:
+        draft = _draft(sandbox, timer, store)
+        conclude(draft, attempt.entry, attempt.webhook.id, outcome, attempt.delivery.url, AUTOMATIC, begun)
+        draft.record()
+
+
+def _draft(sandbox: Sandbox, timer: Timer, store: Store) -> Draft:
+    draft = Draft(sandbox, store, Cause("delivery", timer.subject, SENDING))
+    if sandbox.timers.live.get(timer.seq) == timer:  # also in a sandbox that was rewound meanwhile
+        draft.fired(timer)
+    return draft

@@ -1,0 +1,155 @@
+"""The receiver while it is judged: what is sent to it, what it answers, and what it does meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import orjson
+
+from ..core.clock import SECOND, wall_ms
+from ..core.record import Body
+from ..domain.deliveries import AttemptOutcome
+from ..engine.journal import Trace
+from ..engine.sandbox import Sandbox
+from .effects import Effects, Work
+from .sample_events import Samples
+from .sender import Delivery, Failed, Sender
+
+ANSWER_TIME = 4.0  # seconds that a receiver has
+_FIRST_WORK = 1.0  # seconds in which a receiver that answers first must have begun its work
+_PAUSE = 0.02  # seconds between two looks
+_QUIET = 0.25  # seconds without work after which a receiver counts as done; more for one that answers first
+_LONGEST_WAIT = 3.0
+_HEADSTART = 0.05  # seconds in which a receiver accepts several connections and reads
+_CUT_OFF = "cut_off"  # why an attempt failed whose connection was closed on purpose
+_HARMLESS = ("GET", "HEAD", "OPTIONS")
+_REPLAYED = "idempotent-replayed"
+
+
+class Mark(NamedTuple):
+    """A moment: the newest request of the sandbox, and the number or text that shows effects."""
+
+    newest: Trace | None
+    effects: str | None
+
+
+class Session:
+    """Sends to one receiver and watches the journal of one sandbox.
+
+    `target` is a delivery without event and body: the receiver's address, the merchant's own headers, the keys.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        target: Delivery,
+        sender: Sender,
+        samples: Samples,
+        effects: Effects | None = None,
+    ) -> None:
+        self.samples, self.effects = samples, effects
+        self._sandbox, self.target, self._sender = sandbox, target, sender
+        self._quiet = _QUIET
+        self.first = samples.next()
+        self.answered = self.unanswered = 0
+        self.slowest = 0  # ms
+        self.usual = Work()  # what one delivery causes, as the first one has shown
+        self.repeats = False  # whether it has processed the first delivery twice
+
+    async def send(self, sample: Body, *, ago: int = 0, **other: Any) -> AttemptOutcome:
+        """Deliver once. `other` are a body or keys in place of the usual ones, `ago` seconds on the timestamp."""
+        delivery = self._delivery(sample, **other)
+        outcome = await self._sender.attempt(delivery, ANSWER_TIME, at=wall_ms() - ago * SECOND)
+        if outcome.status is not None:
+            self.answered += 1
+            self.slowest = max(self.slowest, outcome.duration_ms)
+        elif outcome.error == "timeout":
+            self.unanswered += 1
+        return outcome
+
+    async def send_half(self, sample: Body) -> None:
+        """Send the head and half of the body of a delivery, then close the connection. Raises Failed."""
+        delivery = self._delivery(sample)
+
+        async def half() -> AsyncIterator[bytes]:
+            yield delivery.body[: len(delivery.body) // 2]
+            raise Failed(_CUT_OFF)
+
+        outcome = await self._sender.attempt(replace(delivery, pieces=half), ANSWER_TIME)
+        if outcome.error != _CUT_OFF:
+            raise Failed(outcome.error or "connection_failed")
+
+    async def send_together(self, sample: Body, copies: int) -> list[int | None]:
+        """Send a delivery several times at the very same moment; the status of each answer. Raises Failed."""
+        delivery, ready, is_sent = self._delivery(sample), asyncio.Barrier(copies), False
+
+        async def in_step() -> AsyncIterator[bytes]:
+            nonlocal is_sent
+            yield delivery.body[:-1]
+            # The last byte is sent separately, so that the receiver gets all copies complete at the same moment.
+            await ready.wait()
+            await asyncio.sleep(_HEADSTART)
+            is_sent = True
+            yield delivery.body[-1:]
+
+        each = replace(delivery, pieces=in_step)
+        outcomes = await asyncio.gather(*(self._sender.attempt(each, ANSWER_TIME) for _ in range(copies)))
+        if not is_sent:
+            raise Failed(outcomes[0].error or "connection_failed")
+        statuses = [outcome.status for outcome in outcomes]
+        self.answered += sum(status is not None for status in statuses)
+        return statuses
+
+    def _delivery(self, sample: Body, **other: Any) -> Delivery:
+        return replace(self.target, event_id=sample["id"], **{"body": orjson.dumps(sample)} | other)
+
+    # -- what it does
+
+    async def mark(self) -> Mark:
+        """How things stand before something is sent."""
+        journal = self._sandbox.journal
+        newest = journal[-1] if journal else None
+        return Mark(newest, None if self.effects is None else await self.effects.ask())
+
+    async def work_since(self, mark: Mark) -> Work:
+        """What the receiver has done, once it does no more."""
+        loop = asyncio.get_running_loop()
+        begun = changed = loop.time()
+        seen = await self._work(mark)
+        while loop.time() - changed < self._quiet and loop.time() - begun < _LONGEST_WAIT:
+            await asyncio.sleep(_PAUSE)
+            now = await self._work(mark)
+            if now != seen:
+                seen, changed = now, loop.time()
+        return seen
+
+    async def learn(self, mark: Mark) -> None:
+        """What one delivery causes, and how long after the answer: receivers may answer first and work then."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        seen = await self._work(mark)
+        while not self.shows(seen) and loop.time() - begun < _FIRST_WORK:
+            await asyncio.sleep(_PAUSE)
+            seen = await self._work(mark)
+        if self.shows(seen):
+            self._quiet = max(_QUIET, 3 * (loop.time() - begun))
+        self.usual = await self.work_since(mark)
+
+    def shows(self, work: Work) -> bool:
+        """Whether work was done, by the effects if they are asked, else by the calls."""
+        return work.calls > 0 if self.effects is None else work.has_changed
+
+    async def _work(self, mark: Mark) -> Work:
+        after = None if self.effects is None else await self.effects.ask()
+        return Work(self._calls(mark.newest), mark.effects, after)
+
+    def _calls(self, newest: Trace | None) -> int:
+        """Calls that do something: no reads, and none that an Idempotency-Key answered with an earlier reply.
+
+        An update to what a record is already counts: the receiver has done its work again.
+        """
+        since = takewhile(lambda trace: trace is not newest, reversed(self._sandbox.journal))
+        tried = [trace for trace in since if trace.method not in _HARMLESS and not trace.path.startswith("/_sandbox")]
+        return sum(_REPLAYED not in dict(trace.answer_headers) for trace in tried)

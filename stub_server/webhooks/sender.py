@@ -1,0 +1,127 @@
+"""One attempt to deliver: sign, post, and describe the outcome."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from time import perf_counter_ns
+from typing import TypeAlias
+
+from ..core.clock import SECOND, wall_ms
+from ..core.signing import signatures, signed_headers
+from ..domain.deliveries import AttemptOutcome, error_of
+
+KEPT_HEADERS = 100
+KEPT_VALUE = 2000
+
+
+class Failed(Exception):
+    """Nothing was answered. The message says why, as in a delivery: `dns`, `blocked`, `timeout`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What is to be sent. `headers` are the merchant's own; `keys` all sign. `pieces` send the body in parts."""
+
+    url: str
+    event_id: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...]
+    keys: tuple[str, ...] = field(repr=False)
+    pieces: Callable[[], AsyncIterator[bytes]] | None = None
+    method: str = "POST"
+
+
+Responder: TypeAlias = Callable[[], Awaitable[AttemptOutcome]]
+"""Answers an attempt in place of its receiver."""
+
+
+async def unanswered() -> AttemptOutcome:
+    """Answers as nobody does who listens at an address."""
+    return AttemptOutcome.lost()
+
+
+class Sender:
+    """How deliveries leave this server. `local` allows this machine and private networks.
+
+    `cacert` is a file of certificate authorities that are trusted besides the usual ones.
+    `results` counts the attempts by error, `delivered` for those without. With `answer` nothing leaves the server.
+    """
+
+    def __init__(self, *, local: bool, cacert: Path | None = None, answer: Responder | None = None) -> None:
+        self.local, self.cacert, self._answer = local, cacert, answer
+        self.results: Counter[str] = Counter()
+
+    async def attempt(self, delivery: Delivery, timeout: float, at: int | None = None) -> AttemptOutcome:
+        """Post once and wait for the answer. Redirects are not followed; failures of the other side are outcomes.
+
+        The timestamp is `at`, or the machine's, whatever the sandbox clock shows: receivers reject one that is minutes
+        off.
+        """
+        if self._answer is not None:
+            return await self._answer()
+        now = wall_ms() if at is None else at
+        timestamp = now // SECOND
+        signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
+        headers = signed_headers(delivery.event_id, timestamp, signature, delivery.headers)
+        begun = perf_counter_ns()
+        status: int | None = None
+        received: dict[str, str] = {}
+        body = None
+        try:
+            status, received, body = await self._exchange(delivery, headers, timeout)
+            error = error_of(status)
+        except Failed as failed:
+            error = str(failed)
+        self.results[error or "delivered"] += 1
+        return AttemptOutcome(
+            status=status,
+            body=body,
+            response_headers=received,
+            duration_ms=(perf_counter_ns() - begun) // 1_000_000,
+            error=error,
+            request_headers=joined(headers),
+            signature=signature,
+            retry_after=_retry_after(received.get("retry-after"), now),
+        )
+
+    async def ask(self, url: str, timeout: float) -> str:
+        """GET once: the first bytes of what is answered with 200. Raises Failed."""
+        question = Delivery(url, "", b"", (), (), method="GET")
+        status, _, text = await self._exchange(question, [], timeout)
+        if status != 200:
+            raise Failed(f"status {status}")
+        return text
+
+    async def _exchange(
+        self, delivery: Delivery, headers: list[tuple[str, str]], timeout: float
+    ) -> tuple[int, dict[str, str], str]:
+        """Raises Failed."""
+        from .network import exchange  # not needed by a server that sends nothing
+
+        return await exchange(delivery, headers, timeout, local=self.local, cacert=self.cacert)
+
+
+# -- headers
+
+
+def joined(headers: list[tuple[str, str]]) -> dict[str, str]:
+    """Headers as a map: names in lower case, several of one name in one value, the very long cut."""
+    found: dict[str, str] = {}
+    for name, value in headers[:KEPT_HEADERS]:
+        key = name.lower()
+        found[key] = (f"{found[key]}, {value}" if key in found else value)[:KEPT_VALUE]
+    return found
+
+
+def _retry_after(text: str | None, now: int) -> int | None:
+    """What a receiver asks for, seconds or an HTTP date, in ms from `now`; None for neither."""
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit():
+        return int(text[:9]) * SECOND
+    try:
+        return max(0, round(parsedate_to_datetime(text).timestamp() * SECOND) - now)
+    except (ValueError, OverflowError):
+        return None
