@@ -164,9 +164,8 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         return create_console(document, control, data_dir("docs").parent, settings, sessions)
 
     console = Console(make, lambda: app, sessions)
-    documented = document.operations.keys() | control.operations.keys()
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
-    pages = {path: file.answer for path, file in files.items()} | console_pages(console, documented, static)
+    pages = {path: file.answer for path, file in files.items()} | console_pages(console, static)
     hops, forwarding = None, list[Any]()
     if store is not None and store.is_shared:
         from .server.layers.forwarding import Forwarding  # with httpcore2, which no other server needs at its start

@@ -10,11 +10,14 @@ from flask import Response, abort, g, render_template, request
 from ..contract.document import Document, Lifecycle, Operation
 from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
+from .actions import act, show_done
+from .addresses import here
 from .charts import Chart, Row, Timeline, columns, of_subscription
 from .client import Refused
 from .filters import Change, changes, pretty, words, written_json
 from .forms import fields, query
-from .shell import act, contracts, here, load_head, pages, show_done
+from .shell import load_head
+from .site import contracts, pages
 
 _LISTED, _VERSIONS = 25, 20
 _DAYS, _DAY = 30, 86_400_000  # days in the chart, and milliseconds of one

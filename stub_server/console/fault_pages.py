@@ -9,10 +9,12 @@ from flask import Response, g, render_template, request
 
 from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
+from .actions import act, change, show_done
 from .client import Refused
 from .filters import plain, read_json, words, written_json
 from .forms import Field
-from .shell import act, change, contracts, load_head, pages, show_done
+from .shell import load_head
+from .site import contracts, pages
 
 _HERE = "/console/faults"
 _LISTED = 100  # rules, the most that a sandbox has

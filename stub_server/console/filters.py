@@ -3,24 +3,30 @@
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import orjson
-from flask import g
+from flask import g, request
 from markupsafe import Markup, escape
 
-from ..core.clock import parse_iso
+from ..core.clock import iso, parse_iso
+from .guide.markdown import parsed, rendered
+from .site import Contracts, contracts
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _UNITS = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z").fullmatch
+_FIELD = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?").fullmatch
+"""An instant as browsers send the field of a form: with minutes, with seconds."""
 _ID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(req|evt|msg|flt)_[0-9A-Za-z]+"
 ).fullmatch
 _MONEY = re.compile(r"(amount|price|total|revenue|mrr|fee)", re.IGNORECASE)
 _SHORTHAND = re.compile(r"\b(api|url|id)\b", re.IGNORECASE)
 _NO_MONEY = re.compile(r"(count|quantity|_id|totalItems)", re.IGNORECASE)
+_CODE_OR_NAME = re.compile(r"`[^`]*`|\b([a-z]+[A-Z][A-Za-z]*)\b")
 NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
 MOST_SHOWN = 65_536
@@ -34,6 +40,8 @@ _TOKEN = re.compile(
 
 
 _STAMPS = ("updatedAt", "updated_at")
+ZONES = {"brasilia": ("Brasília", -3 * 3_600_000), "utc": ("UTC", 0)}
+"""The zones in which a visitor may read times: name, and milliseconds from UTC. Brasília has no summer time."""
 
 
 class Line(NamedTuple):
@@ -77,11 +85,34 @@ def money(value: Any) -> str:
     return f"R$\u00a0{whole}"
 
 
+def in_zone(text: str) -> str:
+    """An instant as clocks of the visitor's zone show it, `2026-11-20T11:32:05.123`."""
+    _, offset = ZONES[g.get("zone", "brasilia")]
+    return iso(parse_iso(text) + offset).removesuffix("Z")
+
+
+def from_zone(text: str) -> str:
+    """An instant in UTC of what a field of a form has, which is in the visitor's zone; other texts as they are."""
+    if not _FIELD(text):
+        return text
+    whole = text if text.count(":") == 2 else f"{text}:00"
+    try:
+        return iso(parse_iso(f"{whole}Z") - ZONES[g.get("zone", "brasilia")][1])
+    except ValueError:
+        return f"{whole}Z"
+
+
 def clock_time(text: str | None) -> str:
-    """An instant without its distance: `20 Nov 2026, 14:32:05`."""
+    """An instant without its distance: `20 Nov 2026, 11:32:05`."""
     if not text or not _is_instant(text):
         return text or NOTHING
-    return f"{int(text[8:10])} {_MONTHS[int(text[5:7]) - 1]} {text[:4]}, {text[11:19]}"
+    local = in_zone(text)
+    return f"{int(local[8:10])} {_MONTHS[int(local[5:7]) - 1]} {local[:4]}, {local[11:19]}"
+
+
+def time_of_day(text: str) -> str:
+    """The time alone: `11:32:05`."""
+    return in_zone(text)[11:19]
 
 
 def distance(text: str | None) -> str:
@@ -158,6 +189,11 @@ def words(name: str) -> str:
     """`totalAmount` -> `Total amount`, `next_billing_at` -> `Next billing at`."""
     found = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
     return _SHORTHAND.sub(lambda match: match[0].upper(), found[:1].upper() + found[1:])
+
+
+def upper_first(text: str) -> str:
+    """A text with a capital at its beginning."""
+    return text[:1].upper() + text[1:]
 
 
 def singular(kind: str) -> str:
@@ -285,9 +321,30 @@ def _is_money(content: Any, name: str) -> bool:
     return is_number and bool(_MONEY.search(name)) and not _NO_MONEY.search(name)
 
 
+def prose(text: str) -> Markup:
+    """A description of the contract, in CommonMark. An operation's id leads to its page."""
+    up = "../" * (request.path.count("/") - 1)
+    return _prose(contracts(), text or "", f"{up}docs/")
+
+
+@lru_cache(maxsize=4_096)
+def _prose(known: Contracts, text: str, docs: str) -> Markup:
+
+    def linked(match: re.Match[str]) -> str:
+        is_id = match[1] is not None and known.operation(match[1]) is not None
+        return f"`{match[1]}`" if is_id else match[0]
+
+    def address(ident: str) -> str | None:
+        return f"{docs}{ident}" if known.operation(ident) is not None else None
+
+    tokens = parsed(_CODE_OR_NAME.sub(linked, text))
+    return Markup(rendered(tokens, lambda target: target, address))  # noqa: S704 - HTML in the text is escaped
+
+
 FILTERS = {
     each.__name__: each
     for each in (
         money, clock_time, distance, when, ago, short, duration, value, cut, plain, read_json, lines, words, singular,
+        prose, in_zone, time_of_day, upper_first,
     )
 }  # fmt: skip

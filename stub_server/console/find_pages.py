@@ -5,7 +5,9 @@ import re
 from flask import Response, g, request
 
 from ..server.request import CONTROL
-from .shell import contracts, go, here, pages
+from .actions import go
+from .addresses import here
+from .site import contracts, pages
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 _LONGEST = 200

@@ -1,11 +1,11 @@
-"""The pages of the guide, and its search. They need no session and show nothing of a sandbox."""
+"""The pages of the guide, and its search. They need no session and show nothing of a sandbox but its clock."""
 
-from flask import Blueprint, Response, render_template, request, send_from_directory
+from flask import Response, abort, render_template, request, send_from_directory
 from markupsafe import Markup, escape
 
 from .guide.guide import Page
 from .pages import GUIDE
-from .shell import contracts
+from .site import beside, contracts
 
 _LONGEST = 200  # characters of a query
 _EXAMPLE = "http://127.0.0.1:4600"
@@ -13,25 +13,23 @@ _EXAMPLE = "http://127.0.0.1:4600"
 _FIXED = ("reference/", "deploy/")
 """Pages where that address is not the server's own: a default, or an example of the contract."""
 
-guide = Blueprint("guide", __name__, url_prefix=GUIDE)
 
-
-@guide.get("", defaults={"address": ""})
-@guide.get("/<path:address>")
-def show(address: str) -> tuple[str, int]:
+@beside.get(GUIDE, defaults={"address": ""})
+@beside.get(f"{GUIDE}/<path:address>")
+def show(address: str) -> str:
     """A page, or on the index what a search finds."""
     known = contracts().guide
     query = request.args.get("q", "").replace("\0", " ").strip()[:_LONGEST] if not address else ""
     page = known.pages.get(address)
-    text = render_template(
+    if page is None:
+        abort(404)
+    return render_template(
         "guide.html",
         page=page,
-        html=None if page is None else _html(page),
+        html=_html(page),
         query=query,
         results=[(result, Markup(result.excerpt)) for result in known.search(query)] if query else [],  # noqa: S704
-        contents=known.contents,
     )
-    return text, 404 if page is None else 200
 
 
 def _html(page: Page) -> Markup:
@@ -43,7 +41,7 @@ def _html(page: Page) -> Markup:
     return Markup(html)  # noqa: S704 - made of our own files, with HTML escaped
 
 
-@guide.get("/pictures/<name>")
+@beside.get(f"{GUIDE}/pictures/<name>")
 def picture(name: str) -> Response:
     """A picture of a page."""
     return send_from_directory(contracts().guide.pictures, name, mimetype="image/webp")

@@ -33,8 +33,8 @@ from .sessions import ADMIN_KEY, CONTROL_KEY, Sessions, Visitor
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-_USUAL = (DOCS, f"{DOCS}/", "/swagger", "/redoc")
-"""Where documentation is looked for that the front page has here."""
+_USUAL = (f"{DOCS}/", "/swagger", "/redoc")
+"""Where documentation is looked for that `/docs` has here."""
 _THREADS = 4  # views at a time, and as many actions of each sandbox, which may wait: others are served all the same
 _RELAYED = {f"/console/{name}": f"{CONTROL}/{name}" for name in ("stream", "requests.har", "export")}
 """What is sent as the control sends it, to those who have a session."""
@@ -174,18 +174,9 @@ def _to(path: str) -> Page:
     return answer
 
 
-def console_pages(console: Console, contracts: Iterable[str], files: Iterable[str]) -> dict[str, Page]:
-    """The front page, the page of each operation, and what they load.
-
-    `contracts` are the ids of the operations that have a page.
-    """
-    paths = [
-        "/",
-        "/favicon.ico",
-        GUIDE,
-        *(f"/static/{name}" for name in files),
-        *(f"{DOCS}/{ident}" for ident in contracts),
-    ]
+def console_pages(console: Console, files: Iterable[str]) -> dict[str, Page]:
+    """The pages beside those of operations, the guide and the console, and the files that they load."""
+    paths = ["/", "/favicon.ico", DOCS, GUIDE, *(f"/static/{name}" for name in files)]
     pages: dict[str, Page] = dict.fromkeys(paths, console.answer)
     moved = dict.fromkeys(("/console", "/console/"), _to("/console/requests"))
-    return pages | dict.fromkeys(_USUAL, _to("/")) | moved | {f"{GUIDE}/": _to(GUIDE)}
+    return pages | dict.fromkeys(_USUAL, _to(DOCS)) | moved | {f"{GUIDE}/": _to(GUIDE)}

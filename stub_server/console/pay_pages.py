@@ -17,10 +17,13 @@ from werkzeug.exceptions import HTTPException, NotFound
 
 from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
+from .actions import go
+from .addresses import here, split
 from .client import ASK, Client, Refused
 from .filters import clock_time
 from .pages import MOVES, PAY
-from .shell import check_form, contracts, go, here, split
+from .shell import check_form
+from .site import contracts
 
 _IN_BRASILIA = -3 * 3_600_000  # ms; there is no daylight saving time
 _LONG = 2 * 86_400  # seconds that are shown as days

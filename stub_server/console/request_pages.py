@@ -12,11 +12,13 @@ from flask import Response, g, render_template, request
 from ..core.clock import iso, parse_iso
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
+from .actions import act, go, plain_text, show_done
+from .addresses import here
 from .charts import Chart, Row, columns
 from .filters import Change, changes, in_one_line, read_json
 from .forms import Field, fields, listed, query
 from .sessions import ADMIN_KEY
-from .shell import act, contracts, go, here, pages, plain_text, show_done
+from .site import contracts, pages
 
 _LISTED = 50
 _COUNTED, _COLUMNS = 100, 40  # requests in the chart, and its columns

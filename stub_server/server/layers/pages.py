@@ -21,7 +21,7 @@ from .answers import Answer, Headers, Layer, not_allowed, options
 from .way import REQUEST, TARGET, TRACE
 
 _BODILESS = (204, 205, 304)
-_BELOW = (*CONSOLE, "/guide/", INBOX)  # what paths begin with that are not listed
+_BELOW = (*CONSOLE, "/guide/", "/docs/", INBOX)  # what paths begin with that are not listed
 _FORM = b"application/x-www-form-urlencoded"
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
