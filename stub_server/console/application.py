@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
+import yaml
 from flask import Flask, Response, request
 
 from ..contract.document import Document
@@ -36,6 +37,7 @@ def create_console(document: Document, control: Document, root: Path, settings: 
         control=control,
         settings=settings,
         scenarios=known_scenarios(root / "fixtures"),
+        payer_texts=yaml.safe_load((root / "fixtures" / "console" / "pay.yaml").read_text(encoding="utf-8")),
         sessions=sessions,
         guide=Guide(root, document, control),
         groups=list(grouped(document)),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 from flask import Blueprint, current_app
 
@@ -36,6 +37,7 @@ class Contracts:
     control: Document
     settings: Settings
     scenarios: list[str]
+    payer_texts: dict[str, dict[str, Any]]
     sessions: Sessions
     guide: Guide
     groups: list[Group]
