@@ -6,6 +6,7 @@ The modules that end in `_pages` have the pages; `shell.py` has what they share.
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Any
 
 import yaml
 from flask import Flask, Response, request
@@ -37,7 +38,8 @@ def create_console(document: Document, control: Document, root: Path, settings: 
         control=control,
         settings=settings,
         scenarios=known_scenarios(root / "fixtures"),
-        payer_texts=yaml.safe_load((root / "fixtures" / "console" / "pay.yaml").read_text(encoding="utf-8")),
+        personas={file.stem: _read(file)["about"] for file in sorted((root / "fixtures" / "personas").glob("*.yaml"))},
+        payer_texts=_read(root / "fixtures" / "console" / "pay.yaml"),
         sessions=sessions,
         guide=Guide(root, document, control),
         groups=list(grouped(document)),
@@ -65,3 +67,7 @@ def create_console(document: Document, control: Document, root: Path, settings: 
         return response
 
     return application
+
+
+def _read(file: Path) -> Any:
+    return yaml.safe_load(file.read_text(encoding="utf-8"))

@@ -91,6 +91,11 @@ def in_zone(text: str) -> str:
     return iso(parse_iso(text) + offset).removesuffix("Z")
 
 
+def in_field(text: str) -> str:
+    """An instant as a field of a form has it, in the visitor's zone; other texts as they are."""
+    return in_zone(text)[:19] if _is_instant(text) else text
+
+
 def from_zone(text: str) -> str:
     """An instant in UTC of what a field of a form has, which is in the visitor's zone; other texts as they are."""
     if not _FIELD(text):
@@ -345,6 +350,6 @@ FILTERS = {
     each.__name__: each
     for each in (
         money, clock_time, distance, when, ago, short, duration, value, cut, plain, read_json, lines, words, singular,
-        prose, in_zone, time_of_day, upper_first,
+        prose, in_zone, in_field, time_of_day, upper_first,
     )
 }  # fmt: skip

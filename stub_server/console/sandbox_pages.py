@@ -23,16 +23,18 @@ _MEDIA = "application/vnd.stub.sandbox+gzip"
 def list_sandboxes() -> str:
     """Sandboxes, snapshots, steps."""
     glob = request.args.get("name", "").strip()
-    steps = g.client.get(f"{CONTROL}/steps", {"limit": _STEPS, "page": request.args.get("page", "")})
+    asked = {"page": request.args.get("page", ""), "table": request.args.get("table", "")}
+    steps = g.client.get(f"{CONTROL}/steps", {"limit": _STEPS, **asked})
     snapshots = g.client.get(f"{CONTROL}/snapshots", {"limit": 100})
     newest = steps["steps"][0]["step"] if steps["steps"] else 0
-    if steps["pagination"]["has_prev"]:
+    if steps["pagination"]["has_prev"] or asked["table"]:
         newest = None
     return render_template(
         "console/sandboxes.html",
         listed=_listed(glob),
         glob=glob,
-        steps=steps["steps"],
+        steps=_folded(steps["steps"]),
+        tables=contracts().control.schema("StepResource")["enum"],
         pagination=steps["pagination"],
         newest=newest,
         snapshots=snapshots["snapshots"],
@@ -138,6 +140,18 @@ def import_file() -> Response:
     if reply.status == 403:
         raise Refused(reply)
     return show_done(reply, _HERE)
+
+
+def _folded(steps: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The steps one by one, but deliveries that follow each other together."""
+    found: list[list[dict[str, Any]]] = []
+    for step in steps:
+        is_delivery = step["cause"]["kind"] == "delivery"
+        if is_delivery and found and found[-1][-1]["cause"]["kind"] == "delivery":
+            found[-1].append(step)
+        else:
+            found.append([step])
+    return found
 
 
 def _listed(glob: str) -> Any:

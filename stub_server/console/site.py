@@ -37,6 +37,7 @@ class Contracts:
     control: Document
     settings: Settings
     scenarios: list[str]
+    personas: dict[str, str]
     payer_texts: dict[str, dict[str, Any]]
     sessions: Sessions
     guide: Guide
