@@ -90,22 +90,22 @@ class Version(NamedTuple):
 def data() -> str:
     """The kinds of records, with their counts."""
     found = []
-    for name, resource in _kinds().items():
-        rows, pagination = _listed(g.client.get(_listing(resource).path, {"limit": 1}))
+    for name, resource in kinds().items():
+        rows, pagination = listed_in(g.client.get(listing_of(resource).path, {"limit": 1}))
         found.append({"name": name, "total": pagination["total"], "newest": rows[0] if rows else None})
     return render_template("console/data.html", resources=found, chart=_orders_by_day())
 
 
 def _orders_by_day() -> Chart | None:
     """How many orders were placed on each of the last days, and how many of them are paid."""
-    if "orders" not in _kinds():
+    if "orders" not in kinds():
         return None
-    path = _listing(RESOURCES["orders"]).path
+    path = listing_of(RESOURCES["orders"]).path
     today, rows = parse_iso(g.clock["now"]) // _DAY, []
     for day in range(today - _DAYS + 1, today + 1):
         within = {"created_since": iso(day * _DAY), "created_until": iso((day + 1) * _DAY), "limit": 1}
         every, paid = (
-            _listed(g.client.get(path, within | further, is_hidden=True))[1]["total"]
+            listed_in(g.client.get(path, within | further, is_hidden=True))[1]["total"]
             for further in ({}, {"status": "paid"})
         )
         rows.append(Row(iso(day * _DAY)[:10], (paid, every - paid)))
@@ -117,12 +117,12 @@ def records(name: str) -> str:
     """A list with the filters of the contract."""
     resource = _resource(name)
     api = contracts().api
-    listing = _listing(resource)
+    listing = listing_of(resource)
     filters = fields(api, listing, first=("search", "status", "name", "email", "code"), without=("sort",))
     sort = request.args.get("sort", "")
     problem, rows, pagination = None, list[Any](), {"total": 0, "total_pages": 0}
     try:
-        rows, pagination = _listed(g.client.get(listing.path, query(filters, limit=_LISTED, sort=sort)))
+        rows, pagination = listed_in(g.client.get(listing.path, query(filters, limit=_LISTED, sort=sort)))
     except Refused as refused:
         if refused.status != 422:
             raise
@@ -253,7 +253,7 @@ def one_record(name: str, ident: str, text: str | None = None, problem: str | No
         name=name,
         ident=ident,
         pay_query=dict(parse_qsl(urlsplit(inspected["pay_url"]).query)) if inspected else {},
-        title=_title(body, ident),
+        title=title_of(body, ident),
         body=body,
         state=_state(resource, body),
         is_gone=is_gone,
@@ -282,9 +282,9 @@ def one_record(name: str, ident: str, text: str | None = None, problem: str | No
 def _timeline(body: dict[str, Any], timers: list[dict[str, Any]]) -> Timeline | None:
     """The line of time of a subscription, with its newest orders; none for one of another merchant."""
     orders: list[Any] = []
-    if body and "orders" in _kinds():
+    if body and "orders" in kinds():
         query = {"subscriptionId": body["id"], "limit": _ORDERS}
-        orders = _listed(g.client.get(_listing(RESOURCES["orders"]).path, query))[0]
+        orders = listed_in(g.client.get(listing_of(RESOURCES["orders"]).path, query))[0]
     return of_subscription(body, orders, timers, g.clock["now"])
 
 
@@ -305,10 +305,10 @@ def _relations(body: dict[str, Any]) -> list[tuple[str, str, str]]:
 def _names(relations: list[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
     """What the records that one names are called, by their ids; of those that the merchant sees."""
     for kind, ident in dict.fromkeys((kind, ident) for _, kind, ident in relations[:_NAMES]):
-        getter = _item(RESOURCES[kind], "GET") if kind in _kinds() else None
+        getter = _item(RESOURCES[kind], "GET") if kind in kinds() else None
         found = g.client.find(_filled(getter, RESOURCES[kind], ident), is_hidden=True) if getter else None
         if found:
-            yield ident, _title(_record(found) or {}, ident)
+            yield ident, title_of(_record(found) or {}, ident)
 
 
 def _is_silent(version: dict[str, Any], versions: list[dict[str, Any]]) -> bool:
@@ -329,12 +329,12 @@ def _further(resource: Resource, ident: str) -> list[tuple[str, str]]:
     """The lists that have a filter for this kind of record: kind and address."""
     return [
         (name, here(f"/console/data/{name}", {resource.parameter: ident}))
-        for name, each in _kinds().items()
-        if any(one.name == resource.parameter and one.place == "query" for one in _listing(each).parameters)
+        for name, each in kinds().items()
+        if any(one.name == resource.parameter and one.place == "query" for one in listing_of(each).parameters)
     ]
 
 
-def _title(body: dict[str, Any], ident: str) -> str:
+def title_of(body: dict[str, Any], ident: str) -> str:
     return str(next((body[name] for name in _NAMED if body.get(name)), ident))
 
 
@@ -349,19 +349,19 @@ def _state(resource: Resource, body: dict[str, Any]) -> str | None:
 # -- the contract
 
 
-def _kinds() -> dict[str, Resource]:
+def kinds() -> dict[str, Resource]:
     """The kinds that the served contract lists: an overlay may have taken one away."""
     known = contracts().api.operations
     return {name: resource for name, resource in RESOURCES.items() if resource.listing in known}
 
 
 def _resource(name: str) -> Resource:
-    if name not in _kinds():
+    if name not in kinds():
         abort(404)
     return RESOURCES[name]
 
 
-def _listing(resource: Resource) -> Operation:
+def listing_of(resource: Resource) -> Operation:
     return contracts().api.operations[resource.listing]
 
 
@@ -371,14 +371,14 @@ def _lifecycle(resource: Resource) -> Lifecycle | None:
 
 def _item(resource: Resource, method: str) -> Operation | None:
     """The operation of a method on the path of one record."""
-    path = f"{_listing(resource).path}/{{{resource.parameter}}}"
+    path = f"{listing_of(resource).path}/{{{resource.parameter}}}"
     every = contracts().api.operations.values()
     return next((each for each in every if each.method == method and each.path == path), None)
 
 
 def _creators(resource: Resource) -> list[Operation]:
     """The operations that create a record, the documented ones first."""
-    path = _listing(resource).path
+    path = listing_of(resource).path
     found = [
         each
         for each in contracts().api.operations.values()
@@ -482,7 +482,7 @@ def _filled(operation: Operation, resource: Resource, ident: str) -> str:
 # -- bodies of the API, which has three shapes
 
 
-def _listed(body: Any) -> tuple[list[Any], dict[str, Any]]:
+def listed_in(body: Any) -> tuple[list[Any], dict[str, Any]]:
     """The records of a list, and its pagination."""
     part = body["data"] if "pagination" not in body else body
     return next(value for value in part.values() if isinstance(value, list)), part["pagination"]

@@ -146,12 +146,16 @@ def _folded(steps: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """The steps one by one, but deliveries that follow each other together."""
     found: list[list[dict[str, Any]]] = []
     for step in steps:
-        is_delivery = step["cause"]["kind"] == "delivery"
-        if is_delivery and found and found[-1][-1]["cause"]["kind"] == "delivery":
+        if found and _delivers(step) and _delivers(found[-1][-1]):
             found[-1].append(step)
         else:
             found.append([step])
     return found
+
+
+def _delivers(step: dict[str, Any]) -> bool:
+    cause = step["cause"]
+    return cause["kind"] == "delivery" or str(cause["operation"]).startswith("webhook.")
 
 
 def _listed(glob: str) -> Any:

@@ -278,11 +278,27 @@ def test_any_id_leads_to_its_page(console: Console, api: httpx2.Client, make_cus
     request = api.get("/v2/orders").headers["x-request-id"]
     found = console.open(f"/console/find?q=+{request}+")
     assert f"{console.base}/console/requests/{request}" == found.url
-    assert (
-        f"{console.base}/console/requests?contains=nothing+like+it"
-        == console.open("/console/find?q=nothing like it").url
-    )
+    text = "nothing-like-it"
+    assert f"{console.base}/console/requests?contains={text}" == console.open(f"/console/find?q={text}").url
     assert f"{console.base}/console/requests" == console.open("/console/find?q=").url
+
+
+def test_a_name_leads_to_what_has_it(
+    console: Console, api: httpx2.Client, make_customer: Maker, make_order: Maker
+) -> None:
+    """Records by code, CPF, e-mail and name; operations; pages of the guide. Where there are several, all are shown."""
+    order = make_order()
+    customer = make_customer(name="Zuleica Uirapuru", email="zuleica@example.com", document="168.995.350-09")
+    path = f"/console/data/customers/{customer['id']}"
+    for text in ("168.995.350-09", "16899535009", "zuleica@example.com", "zuleica uirapuru"):
+        assert f"{console.base}{path}" == console.open(f"/console/find?q={text}").url, text
+    code = console.open(f"/console/find?q={order['code']}")
+    assert f"{console.base}/console/data/orders/{order['id']}" == code.url
+    assert f"{console.base}/docs/createPixOrder" == console.open("/console/find?q=createpixorder").url
+    several = console.open("/console/find?q=refund")
+    assert "Refund an order operation" in several.text
+    assert "Fail, expire or refund an order guide" in several.text
+    assert 200 == console.open("/console/find?q=%3Cscript%3Ealert(1)%3C/script%3E").status
 
 
 # -- no input is an error of the server

@@ -12,6 +12,9 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 from threading import Lock
 from typing import NamedTuple
+from unicodedata import combining, normalize
+
+import yaml
 
 from ...contract.document import Document
 from .markdown import Section, links, parsed, rendered, sections
@@ -30,7 +33,8 @@ _TASKS = 1.5  # how much more a page of a task counts
 _ASKING = re.compile(
     "a|about|an|and|are|be|can|could|do|does|exists?|for|from|get|has|have|how|i|if|in|into|is|it|list|many|me|my"
     "|of|often|on|one|or|our|should|so|that|the|their|there|this|to|was|we|were|what|when|where|which|who|why|will|with"
-    "|would|you|your",
+    "|would|you|your"
+    "|as|ao|com|como|da|das|de|do|dos|e|em|eu|faco|faço|foi|meu|minha|na|no|o|os|ou|para|por|quais|qual|quando|que|se|ser|um|uma",
     re.IGNORECASE,
 ).fullmatch
 """Words of questions, which a search leaves out."""
@@ -122,27 +126,53 @@ class Guide:
 
     # -- search
 
-    def search(self, query: str) -> list[Result]:
-        """The sections that have a word of the query, best first: the one that it names, then those about it.
+    def search(self, query: str, *, some: bool = True) -> list[Result]:
+        """The sections that have all words of a query, best first, and then those that have `some`.
 
-        Case, accents, endings and words of questions do not count. A word that no section has may be the beginning of
-        one.
+        Case, accents, endings and words of questions do not count, and a word counts as its synonyms do. A word that
+        no section has may be the beginning of one.
         """
         every = [_ENDING.sub("", word) for word in query.split()]
         words = [word for word in every if not _ASKING(word)] or every
+        terms = [*self._terms(words)]
+        found = self._matching(" AND ".join(terms), query, " ".join(words))
+        others = self._matching(" OR ".join(terms), query, " ".join(words)) if some and len(found) < _MOST else []
+        return [*found, *(each for each in others if each not in found)][:_MOST]
+
+    def _matching(self, asked: str, *names: str) -> list[Result]:
+        """The sections that FTS5 finds; those that a query names come first."""
         with self._lock:
             rows = self._index.execute(
                 "SELECT path, page, heading, snippet(sections, 3, ?, ?, '…', ?) FROM sections WHERE sections MATCH ?"
                 " ORDER BY heading COLLATE NOCASE IN (?, ?) DESC, bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
-                (_FROM, _TO, _WORDS, " OR ".join(map(self._term, words)), query, " ".join(words), _MOST),
+                (_FROM, _TO, _WORDS, asked, *names, _MOST),
             ).fetchall()
         return [Result(path, page, heading, _marked(excerpt)) for path, page, heading, excerpt in rows]
 
+    def _terms(self, words: list[str]) -> Iterator[str]:
+        """Words as FTS5 asks for them; one or two that have synonyms with these as alternatives."""
+        at = 0
+        while at < len(words):
+            pair = " ".join(words[at : at + 2])
+            count = 2 if _plain(pair) in self._synonyms and at + 1 < len(words) else 1
+            asked = pair if count == 2 else words[at]
+            others = self._synonyms.get(_plain(asked), [])
+            yield f"({' OR '.join([self._term(asked), *map(_quoted, others)])})"
+            at += count
+
     def _term(self, word: str) -> str:
         """A word as FTS5 asks for it."""
-        term = '"{}"'.format(word.replace('"', '""'))
-        is_known = self._index.execute("SELECT 1 FROM sections WHERE sections MATCH ? LIMIT 1", (term,)).fetchone()
+        term = _quoted(word)
+        with self._lock:
+            is_known = self._index.execute("SELECT 1 FROM sections WHERE sections MATCH ? LIMIT 1", (term,)).fetchone()
         return term if is_known or len(word) < 3 else f"{term}*"
+
+    @cached_property
+    def _synonyms(self) -> dict[str, list[str]]:
+        """What the guide says for a word: each line of the file is a word or two with what they are called there."""
+        file = self._root / "fixtures" / "console" / "synonyms.yaml"
+        found: dict[str, list[str]] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return {_plain(word): others for word, others in found.items()}
 
     @cached_property
     def _index(self) -> sqlite3.Connection:
@@ -167,3 +197,13 @@ class Guide:
 
 def _marked(excerpt: str) -> str:
     return escape(excerpt).replace(_FROM, "<mark>").replace(_TO, "</mark>")
+
+
+def _quoted(words: str) -> str:
+    return '"{}"'.format(words.replace('"', '""'))
+
+
+def _plain(text: str) -> str:
+    """A text without case and accents."""
+    decomposed = normalize("NFKD", text.lower())
+    return "".join(letter for letter in decomposed if not combining(letter))
