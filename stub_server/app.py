@@ -30,16 +30,19 @@ from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
 from .engine.step import SandboxSettings
 from .engine.tables.tables import Layout, UniqueViolation, table_specs
+from .server.counts import Requests
 from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender
 from .server.explain.rehearsal import Rehearsal
-from .server.layers.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
+from .server.layers.access import AccessPolicy, Origins
 from .server.layers.context import RequestContext
 from .server.layers.dispatch import Dispatch
 from .server.layers.endpoint import Endpoint
 from .server.layers.fault_injection import FaultInjection
 from .server.layers.hops import Hops
+from .server.layers.hosts import HostPolicy, Hosts
 from .server.layers.pages import Pages
+from .server.layers.rate_limit import RateLimit
 from .server.layers.routing import Application, Routing, Security
 from .server.layers.selection import SandboxSelection
 from .server.layers.validation import Validation
@@ -81,7 +84,7 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
     logging.getLogger("connexion").setLevel(logging.WARNING)
     loaded = loaded or contracts(settings.overlays)
     if settings.rate_limit is not None:
-        loaded = loaded._replace(document=_with_rate_limit(loaded.document, loaded.control))
+        loaded = loaded._replace(document=_with_rate_limit(loaded.document))
     store = None if settings.store is None else _opened(settings.store, settings)
     if store is not None:  # else what one server signs would not be valid at another, or after a restart
         settings = replace(settings, seed=store.seed)
@@ -108,10 +111,9 @@ def contracts(files: Sequence[Path]) -> Contracts:
     return Contracts(document, Document(bundled.control), shipped if files else None, bundled.overlays)
 
 
-def _with_rate_limit(document: Document, control: Document) -> Document:
-    """The contract of a server with `--rate-limit`: every operation may answer 429, as exports of the other one do."""
+def _with_rate_limit(document: Document) -> Document:
+    """The contract of a server with `--rate-limit`: every operation may answer 429."""
     raw = copy.deepcopy(document.raw)
-    raw["components"]["responses"]["RateLimited"] = control.raw["components"]["responses"]["RateLimited"]
     for operation in Document(raw).operations.values():
         operation.raw["responses"]["429"] = {"$ref": "#/components/responses/RateLimited"}
     return Document(raw)
@@ -146,6 +148,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         tokens,
         courier,
         Explainer(Mender(document, schemas), Rehearsal(lambda: app)).explain,
+        Requests([*document.operations, *control.operations]),
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
@@ -164,8 +167,10 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         return create_console(document, control, data_dir("docs").parent, settings, sessions)
 
     console = Console(make, lambda: app, sessions)
+    codes = document.schema("ErrorCode")["enum"]
+    documented = [*document.operations, *control.operations, *codes, *document.events]
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
-    pages = {path: file.answer for path, file in files.items()} | console_pages(console, static)
+    pages = {path: file.answer for path, file in files.items()} | console_pages(console, documented, static)
     hops, forwarding = None, list[Any]()
     if store is not None and store.is_shared:
         from .server.layers.forwarding import Forwarding  # with httpcore2, which no other server needs at its start

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import click
 
-from .options import SETTINGS, asks_sandbox, given, output_option, table, with_options, yaml_text
-from .running_server import Target
+from .options import SETTINGS, given, output_option, table, with_options, yaml_text
+from .running_server import Target, asks_sandbox
 
 Option = Callable[[Any], Any]
 Said = str | Callable[[Target, Any], str]

@@ -259,6 +259,7 @@ def serve(
 
 for each in (
     serve,
+    offline_verbs.backup,
     offline_verbs.check,
     offline_verbs.init,
     *control_verbs.VERBS,

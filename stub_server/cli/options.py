@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from ..core.text import json_text, printable, printable_lines
 
 LOCAL = "http://127.0.0.1:4600"
 _NAME = "stub-server"
@@ -81,23 +83,6 @@ def variable_of(option: click.Parameter, context: click.Context) -> str | None:
 
 
 # -- printing
-
-
-def printable(text: str) -> str:
-    """Text with everything escaped that could move the cursor of a terminal."""
-    return "".join([sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text])
-
-
-def printable_lines(text: str) -> str:
-    """The same for text of several lines."""
-    return "\n".join(map(printable, text.split("\n")))
-
-
-def json_text(value: Any, indent: int | None = None) -> str:
-    """A value as JSON in ASCII, which moves no cursor of a terminal."""
-    import json
-
-    return json.dumps(value, indent=indent)
 
 
 def table(head: str, rows: Iterable[Sequence[Any]]) -> str:
@@ -202,41 +187,6 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
 
 verb = partial(click.command, context_settings=SETTINGS)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_SERVER = click.option("--server", type=url, metavar="URL", default=LOCAL, help="The running server.")
-_SANDBOX = click.option("--sandbox", default="default", help="The sandbox to use.")
-_ADMIN_KEY = click.option("--admin-key", metavar="KEY", help="The server's admin key, if it has one.")
-_CONTROL_KEY = click.option("--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key.")
-
-
-def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    def decorate(command: F) -> F:
-        @wraps(command)
-        def called(
-            *,
-            server: str,
-            admin_key: str | None,
-            as_json: bool,
-            sandbox: str = "default",
-            control_key: str | None = None,
-            **others: Any,
-        ) -> Any:
-            from .running_server import Target
-
-            headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
-            if control_key is not None:
-                headers = {"X-Sandbox-Control-Key": control_key}
-            with Target(server, sandbox, headers, as_json=as_json) as target:
-                return command(target, **others)
-
-        return with_options(*options, json_option)(called)  # type: ignore[return-value]
-
-    return decorate
-
-
-asks_sandbox = _asks(_SERVER, _SANDBOX, _ADMIN_KEY, _CONTROL_KEY)
-"""The options of a verb that asks a sandbox; the verb gets a Target."""
-asks_server = _asks(_SERVER, _ADMIN_KEY, _CONTROL_KEY)
-"""The same for requests about the whole server, or about a sandbox that the verb names."""
 
 
 def output_option(ending: str) -> Callable[[F], F]:

@@ -13,8 +13,8 @@ import click
 import orjson
 
 from ..core.text import counted
-from .options import Unusable, asks_sandbox, given, url_with_query, verb, yaml_text
-from .running_server import Away, Refused, Target
+from .options import Unusable, given, url_with_query, verb, yaml_text
+from .running_server import Away, Refused, Target, asks_sandbox
 
 _WAIT = 25  # seconds that a request waits for an event
 _ATTEMPT = 15.0  # seconds that the receiver has
@@ -203,7 +203,8 @@ def _print(target: Target, event: Event, outcome: Outcome, *, with_payload: bool
 
 async def _forward(event: Event, to: str, key: str) -> Outcome:
     """Deliver an event, again and again until the receiver accepts a connection."""
-    from ..webhooks.sender import Delivery, Sender
+    from ..domain.deliveries import Delivery
+    from ..webhooks.sender import Sender
 
     sender, delivery = Sender(local=True), Delivery(to, event["id"], orjson.dumps(event), (), (key,))
     is_away = False

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, wraps
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from .options import LOCAL, Refusing, Unusable, given, show, write_private
+import click
+
+from ..server.request import COMMAND
+from .options import LOCAL, F, Refusing, Unusable, given, json_option, show, url, with_options, write_private
 
 if TYPE_CHECKING:
     import httpx2
@@ -58,7 +61,7 @@ class Target:
         # Reading the machine's certificate authorities takes a quarter of a second.
         is_plain = urlsplit(self.server).scheme == "http"
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
-        return httpx2.Client(timeout=TIMEOUT, verify=verify, trust_env=not is_plain)
+        return httpx2.Client(headers={"User-Agent": COMMAND}, timeout=TIMEOUT, verify=verify, trust_env=not is_plain)
 
     @property
     def base(self) -> str:
@@ -153,3 +156,38 @@ class Target:
             raise Refused("the server needs a key: give --admin-key, or --control-key where the command has it.", code)
         reasons = [str(detail.get("message")) for detail in refusal.get("details", ())]
         raise Refused("\n  ".join([message, *(reasons if len(reasons) > 1 else ())]), code, refusal)
+
+
+_SERVER = click.option("--server", type=url, metavar="URL", default=LOCAL, help="The running server.")
+_SANDBOX = click.option("--sandbox", default="default", help="The sandbox to use.")
+_ADMIN_KEY = click.option("--admin-key", metavar="KEY", help="The server's admin key, if it has one.")
+_CONTROL_KEY = click.option("--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key.")
+
+
+def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def called(
+            *,
+            server: str,
+            admin_key: str | None,
+            as_json: bool,
+            sandbox: str = "default",
+            control_key: str | None = None,
+            **others: Any,
+        ) -> Any:
+            headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
+            if control_key is not None:
+                headers = {"X-Sandbox-Control-Key": control_key}
+            with Target(server, sandbox, headers, as_json=as_json) as target:
+                return command(target, **others)
+
+        return with_options(*options, json_option)(called)  # type: ignore[return-value]
+
+    return decorate
+
+
+asks_sandbox = _asks(_SERVER, _SANDBOX, _ADMIN_KEY, _CONTROL_KEY)
+"""The options of a verb that asks a sandbox; the verb gets a Target."""
+asks_server = _asks(_SERVER, _ADMIN_KEY, _CONTROL_KEY)
+"""The same for requests about the whole server, or about a sandbox that the verb names."""

@@ -26,9 +26,9 @@ from ..app import PACKAGE, create_app, data_dir
 from ..core.problem import UnusableInput
 from ..data.scenario import is_file
 from ..engine.journal import Trace
+from ..server.connection import ConnectionMonitor, Limits
 from ..server.layers.routing import Application
 from ..server.layers.selection import ABOUT_THE_SERVER
-from ..server.monitor import ConnectionMonitor, Limits
 from ..server.protocol import bounded, protocol
 from ..server.server import Server
 from ..settings import Settings

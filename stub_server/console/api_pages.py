@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from flask import abort, g, render_template, request
+from flask import Response, abort, g, render_template, request
 
 from ..contract.document import Document, Operation
 from ..contract.secrets import KEY_HEADERS
@@ -15,6 +15,11 @@ from ..server.request import CONTROL
 from .addresses import this_sandbox
 from .attempt import Attempt
 from .client import ASK, ASKED, Refused
+from .guide.guide import Page
+from .guide.markdown import parsed, rendered, sections
+from .guide_pages import guide_page
+from .leaves import operation_text
+from .programs import MARKDOWN, markdown, wanted
 from .sheet import Link, Sheet, sources
 from .site import Group, beside, contracts, pages
 
@@ -67,14 +72,33 @@ def _has(operation: Operation, group: Group, wanted: list[str], base: str) -> bo
 
 
 @beside.get(f"{DOCS}/<path:ident>")
-def operation(ident: str) -> str:
-    """One operation, with the call that works where the reader may send it."""
+def operation(ident: str) -> str | Response:
+    """One operation, with the call that works where the reader may send it; an error code or an event by its name.
+
+    Programs get Markdown, which shows no key.
+    """
+    known, is_text = contracts(), wanted(ident) == MARKDOWN
+    ident = ident.removesuffix(".md")
+    text = known.leaves.text(ident)
+    if text is not None:
+        return markdown(text) if is_text else guide_page(_page_of(text, ident))
     _check_known(ident)
+    if is_text:
+        raw = _as_reader(f"{_base(ident)}/openapi.json")
+        sheet = _sheet(ident, raw, {}, has_admin_key=bool(known.settings.admin_key))
+        return markdown(operation_text(sheet, known.api.events))
     credentials = _as_reader(f"{CONTROL}/credentials") or {}
     has_key = bool(contracts().settings.admin_key)
     sheet = _sheet(ident, _as_reader(f"{_base(ident)}/openapi.json"), credentials, has_admin_key=has_key)
     attempt = Attempt(sheet)
     return _page(attempt, None, is_tried=credentials != {} and attempt.is_offered and "visitor" in g)
+
+
+def _page_of(text: str, name: str) -> Page:
+    """A page of the contract as HTML; names of others lead to theirs."""
+    tokens = parsed(text)
+    html = rendered(tokens, lambda target: target, contracts().guide.operation)
+    return Page("", name, html, sections(tokens))
 
 
 @pages.get("/try/<path:ident>")

@@ -17,7 +17,10 @@ from ..server.layers.routing import DOCS
 from ..settings import Settings
 from .filters import FILTERS
 from .guide.guide import Guide
+from .leaves import Leaves
 from .pay_pages import payers
+from .programs import programs
+from .prose import prose
 from .sessions import Sessions
 from .site import EXTENSION, Contracts, beside, grouped, pages
 
@@ -32,7 +35,8 @@ def create_console(document: Document, control: Document, root: Path, settings: 
     """
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
-    application.jinja_env.filters.update(FILTERS)
+    application.jinja_env.filters.update(FILTERS | {"prose": prose})
+    leaves = Leaves(document, control)
     application.extensions[EXTENSION] = Contracts(
         api=document,
         control=control,
@@ -41,14 +45,15 @@ def create_console(document: Document, control: Document, root: Path, settings: 
         personas={file.stem: _read(file)["about"] for file in sorted((root / "fixtures" / "personas").glob("*.yaml"))},
         payer_texts=_read(root / "fixtures" / "console" / "pay.yaml"),
         sessions=sessions,
-        guide=Guide(root, document, control),
+        leaves=leaves,
+        guide=Guide(root, [*leaves.entries()]),
         groups=list(grouped(document)),
         controls=list(grouped(control)),
     )
     for module in iter_modules([str(Path(__file__).parent)]):
         if module.name.endswith("_pages"):  # they add their views to the blueprints
             import_module(f".{module.name}", __package__)
-    for blueprint in (pages, beside, payers):
+    for blueprint in (pages, beside, payers, programs):
         application.register_blueprint(blueprint)
 
     @application.get("/favicon.ico")

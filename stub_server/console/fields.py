@@ -28,7 +28,7 @@ _CHOICES = ("oneOf", "anyOf", "allOf")
 class Row(NamedTuple):
     """One value. `above` is what comes before its name: `customer.` of `customer.email`.
 
-    `pattern` is None where `limits` say it in words; `basis` is empty where the contract says nothing of the source.
+    `pattern` is None where `limits` say it in words; `basis` is empty for what is no field of a body.
     """
 
     name: str
@@ -101,7 +101,7 @@ def _members(document: Document, schema: Json, above: str, opened: tuple[int, ..
     basis, notes = schema.get("x-basis", {}), schema.get("x-basis-notes", {})
     for name, node in schema.get("properties", {}).items():
         plain = row(document, name, node, required=name in schema.get("required", ()))
-        yield plain._replace(above=above, basis=basis.get(name, ""), note=notes.get(name, ""))
+        yield plain._replace(above=above, basis=basis.get(name, "assumed"), note=notes.get(name, ""))
         yield from _below(document, node, f"{above}{name}.", opened)
 
 

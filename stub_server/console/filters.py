@@ -3,17 +3,14 @@
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
-from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import orjson
-from flask import g, request
+from flask import g
 from markupsafe import Markup, escape
 
 from ..core.clock import iso, parse_iso
-from .guide.markdown import parsed, rendered
-from .site import Contracts, contracts
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _UNITS = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
@@ -26,7 +23,6 @@ _ID = re.compile(
 _MONEY = re.compile(r"(amount|price|total|revenue|mrr|fee)", re.IGNORECASE)
 _SHORTHAND = re.compile(r"\b(api|url|id)\b", re.IGNORECASE)
 _NO_MONEY = re.compile(r"(count|quantity|_id|totalItems)", re.IGNORECASE)
-_CODE_OR_NAME = re.compile(r"`[^`]*`|\b([a-z]+[A-Z][A-Za-z]*)\b")
 NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
 MOST_SHOWN = 65_536
@@ -326,30 +322,10 @@ def _is_money(content: Any, name: str) -> bool:
     return is_number and bool(_MONEY.search(name)) and not _NO_MONEY.search(name)
 
 
-def prose(text: str) -> Markup:
-    """A description of the contract, in CommonMark. An operation's id leads to its page."""
-    up = "../" * (request.path.count("/") - 1)
-    return _prose(contracts(), text or "", f"{up}docs/")
-
-
-@lru_cache(maxsize=4_096)
-def _prose(known: Contracts, text: str, docs: str) -> Markup:
-
-    def linked(match: re.Match[str]) -> str:
-        is_id = match[1] is not None and known.operation(match[1]) is not None
-        return f"`{match[1]}`" if is_id else match[0]
-
-    def address(ident: str) -> str | None:
-        return f"{docs}{ident}" if known.operation(ident) is not None else None
-
-    tokens = parsed(_CODE_OR_NAME.sub(linked, text))
-    return Markup(rendered(tokens, lambda target: target, address))  # noqa: S704 - HTML in the text is escaped
-
-
 FILTERS = {
     each.__name__: each
     for each in (
         money, clock_time, distance, when, ago, short, duration, value, cut, plain, read_json, lines, words, singular,
-        prose, in_zone, in_field, time_of_day, upper_first,
+        in_zone, in_field, time_of_day, upper_first,
     )
 }  # fmt: skip

@@ -102,5 +102,5 @@ def _operations(text: str) -> Iterator[Found]:
 
 def _guide(text: str) -> list[Found]:
     """What the guide says about it."""
-    results = contracts().guide.search(text, some=False)[:_MOST]
+    results = contracts().guide.search(text, _MOST, some=False)
     return [Found("guide", each.heading, each.path) for each in results if each.path.startswith("/guide")]

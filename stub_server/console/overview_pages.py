@@ -8,6 +8,7 @@ from ..contract.document import Document
 from ..server.layers.inside import Reply
 from ..server.request import CONTROL
 from .actions import change, show_done
+from .programs import HTML, JSON, front_text, front_wanted, index
 from .site import beside, contracts, pages
 
 _LISTED = 5
@@ -17,8 +18,11 @@ _BREAKS = {"name": "The next request fails", "when": {"times": 1}, "then": {"sta
 
 
 @beside.get("/")
-def overview() -> str:
-    """What a person sees who opens the server's address."""
+def overview() -> str | Response:
+    """What a person sees who opens the server's address. Programs get what they begin with."""
+    kind = front_wanted()
+    if kind != HTML:
+        return index() if kind == JSON else front_text()
     info = contracts().api.raw["info"]
     if "clock" not in g:
         return render_template("overview.html", info=info, is_known=False)

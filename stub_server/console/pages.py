@@ -197,9 +197,19 @@ def _to(path: str) -> Page:
     return answer
 
 
-def console_pages(console: Console, files: Iterable[str]) -> dict[str, Page]:
-    """The pages beside those of operations, the guide and the console, and the files that they load."""
-    paths = ["/", "/favicon.ico", DOCS, GUIDE, *(f"/static/{name}" for name in files)]
+def console_pages(console: Console, names: Iterable[str], files: Iterable[str]) -> dict[str, Page]:
+    """The pages beside those of the guide and the console: of each operation, error code and event by its name."""
+    paths = [
+        "/",
+        "/favicon.ico",
+        DOCS,
+        GUIDE,
+        f"{GUIDE}.md",
+        "/llms.txt",
+        "/llms-full.txt",
+        *(f"/static/{name}" for name in files),
+        *(f"{DOCS}/{name}{ending}" for name in names for ending in ("", ".md")),
+    ]
     pages: dict[str, Page] = dict.fromkeys(paths, console.answer)
     moved = dict.fromkeys(("/console", "/console/"), _to("/console/requests"))
     return pages | dict.fromkeys(_USUAL, _to(DOCS)) | moved | {f"{GUIDE}/": _to(GUIDE)}

@@ -9,7 +9,9 @@ from flask import Blueprint, current_app
 
 from ..contract.document import Document, Operation
 from ..settings import Settings
+from ..version import __version__
 from .guide.guide import Guide
+from .leaves import Leaves
 from .sessions import Sessions
 
 EXTENSION = "stub_server"
@@ -40,9 +42,15 @@ class Contracts:
     personas: dict[str, str]
     payer_texts: dict[str, dict[str, Any]]
     sessions: Sessions
+    leaves: Leaves
     guide: Guide
     groups: list[Group]
     controls: list[Group]
+
+    @property
+    def version(self) -> str:
+        """Of the sandbox."""
+        return __version__
 
     @property
     def url(self) -> str:

@@ -58,18 +58,17 @@ def _operations(document: Document) -> Iterator[Body]:
 
 
 def _schema(name: str, schema: Body, document: Document) -> Iterator[Body]:
-    notes = schema.get("x-basis-notes", {})
+    bases, notes = schema.get("x-basis", {}), schema.get("x-basis-notes", {})
     properties = schema.get("properties", {})
-    for member, basis in schema.get("x-basis", {}).items():
+    for member, inner in properties.items():
+        basis = bases.get(member, "assumed")
         if basis == "assumed" or member in notes:
-            decided = _decided(properties.get(member, {}), member in schema.get("required", ()), document)
+            decided = _decided(inner, member in schema.get("required", ()), document)
             text = " ".join(part for part in (decided, notes.get(member)) if part)
             yield _entry("property", f"{name}.{member}", name, basis, text, [])
     for member, inner in properties.items():
-        items = inner.get("items", {}) if isinstance(inner, dict) else {}
-        for part in (inner, items):
-            if isinstance(part, dict) and isinstance(part.get("x-basis"), dict):
-                yield from _schema(f"{name}.{member}", part, document)
+        for part in (inner, inner.get("items", {})):
+            yield from _schema(f"{name}.{member}", part, document)
 
 
 def _contradictions(document: Document) -> Iterator[Body]:

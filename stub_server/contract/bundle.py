@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import orjson
 
+from .answers import complete_answers
 from .checks import shape_faults
 from .document import Document
 from .generated import Emitting, Names, emitting, generate
@@ -129,6 +130,7 @@ def bundled(entry: Path, read_once: Callable[[Path], Json]) -> Contract:
         if kind in bundler.components:
             components[kind] = dict(sorted(bundler.components[kind].items()))
     _merge_parameters(document)
+    complete_answers(document)
     return document
 
 
@@ -149,23 +151,25 @@ class _Bundler:
     def _follow(self, node: dict[str, Json], file: Path) -> Json:
         if node["$ref"].startswith("#/components/securitySchemes/"):
             return {"$ref": node["$ref"]}
-        value, target = self._pointed(node, file)
-        parts = target.relative_to(self.entry.parent).parts
-        if len(parts) != 3 or parts[0] != "components" or parts[1] not in KINDS or value is not self.read(target):
+        value, target, steps = self._pointed(node, file)
+        folder, *below = target.relative_to(self.entry.parent).parts
+        if folder != "components" or len(steps) != 1:
             return self.walk(value, target)
-        known = self.components.setdefault(parts[1], {})
-        if target.stem not in known:
-            known[target.stem] = {}  # placeholder while a recursive schema refers to itself
-            known[target.stem] = self.walk(value, target)
-        return {"$ref": f"#/components/{parts[1]}/{target.stem}"}
+        kind = below[0].removesuffix(".yaml")  # of `components/headers.yaml` and `components/schemas/plans.yaml`
+        known = self.components.setdefault(kind, {})
+        if steps[0] not in known:
+            known[steps[0]] = {}  # placeholder while a recursive schema refers to itself
+            known[steps[0]] = self.walk(value, target)
+        return {"$ref": f"#/components/{kind}/{steps[0]}"}
 
-    def _pointed(self, node: dict[str, Json], file: Path) -> tuple[Json, Path]:
-        """The value that a reference leads to, and its file."""
+    def _pointed(self, node: dict[str, Json], file: Path) -> tuple[Json, Path, list[str]]:
+        """The value that a reference leads to, its file, and the steps to it in the file."""
         name, _, fragment = str(node["$ref"]).partition("#")
         target, folder = Path(os.path.normpath(file.parent / name)) if name else file, self.entry.parent
         with suppress(KeyError):
             if target.is_relative_to(folder) and target.is_file():
-                return value_at(self.read(target), [step for step in unescaped(fragment) if step]), target
+                steps = [step for step in unescaped(fragment) if step]
+                return value_at(self.read(target), steps), target, steps
         line = line_of(file, [*(path_to(node, self.read(file)) or ()), "$ref"]) or "?"
         raise ContractError(f"{file}:{line}: {node['$ref']} leads to nothing in {folder.name}/")
 

@@ -1,4 +1,7 @@
-"""The exceptions that refuse a request, which `server/layers/answers.py` renders, and the one for what a user has given."""
+"""The exceptions that refuse a request, and the one for what a user has given.
+
+`server/layers/answers.py` renders the refusals.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

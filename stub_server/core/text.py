@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from fnmatch import translate
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
 
 SAFE_IN_PATHS = "/:@!$&'()*+,;=~-._"  # what a path may have besides letters and digits
 _LONGEST_GUESSED = 64
@@ -82,3 +83,20 @@ def host_name(header: str) -> str | None:
 def unmapped(address: Address) -> Address:
     """The IPv4 address that `::ffff:192.0.2.1` stands for; any other as it is."""
     return getattr(address, "ipv4_mapped", None) or address
+
+
+def printable(text: str) -> str:
+    """Text with everything escaped that could move the cursor of a terminal."""
+    return "".join([sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text])
+
+
+def printable_lines(text: str) -> str:
+    """The same for text of several lines."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """A value as JSON in ASCII, which moves no cursor of a terminal."""
+    import json
+
+    return json.dumps(value, indent=indent)

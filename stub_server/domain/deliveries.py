@@ -1,6 +1,7 @@
 """Rules of deliveries: what one holds, when it is retried, and how an attempt changes it and its webhook."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -23,7 +24,36 @@ JITTER = 0.1  # of a wait, more or less
 LONGEST_WAIT = DAY  # that a receiver may ask for
 MOST_FAILURES = 3  # events in a row that used up their attempts
 LOST = "connection_failed"  # the error of an attempt that nobody answered
+ERRORS = ("timeout", "connection_refused", LOST, "dns", "tls", "blocked", "redirect", "http_4xx", "http_5xx")
+_KEPT_HEADERS = 100  # of an attempt, each way
+_KEPT_VALUE = 2_000  # characters
 MOST_ATTEMPTS = 100  # attempts of one delivery, the newest: by hand there may be any number
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What is to be sent. `headers` are the merchant's own; `keys` all sign. `pieces` send the body in parts."""
+
+    url: str
+    event_id: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...]
+    keys: tuple[str, ...] = field(repr=False)
+    pieces: Callable[[], AsyncIterator[bytes]] | None = None
+    method: str = "POST"
+
+
+class Failed(Exception):
+    """Nothing was answered. The message says why, as in a delivery: `dns`, `blocked`, `timeout`."""
+
+
+def kept_headers(headers: list[tuple[str, str]]) -> dict[str, str]:
+    """Headers as a map: names in lower case, several of one name in one value, the very long cut."""
+    found: dict[str, str] = {}
+    for name, value in headers[:_KEPT_HEADERS]:
+        key = name.lower()
+        found[key] = (f"{found[key]}, {value}" if key in found else value)[:_KEPT_VALUE]
+    return found
 
 
 class AttemptOutcome(NamedTuple):

@@ -10,9 +10,8 @@ from ..core.record import Body, Row
 from ..core.signing import new_key, signatures, signed_headers
 from ..core.timers import SENDING, Timer
 from ..domain import receivers
-from ..domain.deliveries import AUTOMATIC, LOST, AttemptOutcome, after_delivery, attempted
+from ..domain.deliveries import AUTOMATIC, LOST, AttemptOutcome, Delivery, after_delivery, attempted
 from ..domain.webhooks import valid_keys
-from ..webhooks.sender import Delivery
 from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_for
 from .draft import Draft
 from .fault_rules import BAD_SIGNATURE, DROP, Effect

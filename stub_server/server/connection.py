@@ -1,19 +1,58 @@
-"""One connection as the monitor and the application see it: what it waits for, and how it ends."""
+"""What a connection waits for and how it ends; and deadlines of connections and their maximum number.
+
+The monitor checks them once a second, instead of by a timer per request.
+"""
 
 import asyncio
-import secrets
-from email.utils import formatdate
+from dataclasses import dataclass
 from enum import Enum
-from http import HTTPStatus
 from time import monotonic
 from typing import ClassVar
 
 from starlette.types import Message, Receive, Send
 
 from ..core.problem import Refusal
-from ..engine.journal import Trace
-from .layers.answers import render
-from .monitor import ConnectionMonitor, Wait
+
+
+class Wait(Enum):
+    """What a connection is waiting for."""
+
+    REQUEST = "a first request"
+    NEXT = "a further request"
+    HEAD = "the rest of a request's headers"
+    BODY = "the rest of a body"
+    READER = "a client that does not read its answer"
+    END = "the client to close the connection"
+    ANSWER = "the application"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits for clients. Times are seconds; a deadline is exact to two sweeps, of a second or less each."""
+
+    connections: int = 512
+    head: float = 10
+    body: float = 30
+    keep_alive: float = 60
+    unread: float = 30
+    end: float = 2
+
+    def allowed(self, wait: Wait) -> float:
+        """How many seconds a wait may last. ANSWER has no limit, because of delays and streams."""
+        return {
+            Wait.REQUEST: self.head,
+            Wait.HEAD: self.head,
+            Wait.BODY: self.body,
+            Wait.NEXT: self.keep_alive,
+            Wait.READER: self.unread,
+            Wait.END: self.end,
+            Wait.ANSWER: float("inf"),
+        }[wait]
+
+    @property
+    def sweep(self) -> float:
+        """The seconds between two sweeps."""
+        return min(1.0, min(self.head, self.body, self.keep_alive, self.unread, self.end) / 4)
 
 
 class Part(Enum):
@@ -31,7 +70,7 @@ NOTHING, HEAD, BODY, OVER = Part  # a member is found faster by its own name, an
 class Connection:
     """The state of a connection. `HttpProtocol` keeps it."""
 
-    monitor: ClassVar[ConnectionMonitor]
+    monitor: ClassVar["ConnectionMonitor"]
 
     link: asyncio.Transport
     rested = 0.0  # when it was opened or its last request was answered: monotonic seconds
@@ -128,13 +167,66 @@ class Connection:
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer what never became a whole request, and wait for the client to close."""
-        self.is_refused, self.part = True, OVER
-        trace = Trace("req_" + secrets.token_hex(12), 0, "", "", b"", "")
-        answer = render(refusal, trace)
-        status, headers, body = answer.status, answer.headers, answer.body
-        headers += [(b"date", formatdate(usegmt=True).encode()), (b"x-request-id", trace.id.encode())]
-        headers.append((b"connection", b"close"))
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
-        lines += [b"%b: %b" % header for header in headers]
-        self.link.write(b"\r\n".join([*lines, b"", body]))
-        self.link.write_eof()
+        raise NotImplementedError
+
+
+class ConnectionMonitor:
+    """The connections of one server."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        # What each connection waited for at the last sweep, its mark, and how long it has done so.
+        self._open: dict[Connection, tuple[Wait | None, int, float]] = {}
+        self._sweeping = False
+        self._swept = 0.0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no connection has a request, or a stream, that goes on."""
+        return all(connection.waits_for()[0] in IDLE for connection in self._open)
+
+    def opened(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
+        """Register a connection: free a place for it, or refuse it."""
+        while len(self._open) >= self.limits.connections:
+            if not self._make_room():
+                connection.turn_away()
+                break
+        self._open[connection] = None, 0, 0.0
+        if not self._sweeping:
+            self._sweeping, self._swept = True, loop.time()
+            loop.call_later(self.limits.sweep, self._sweep, loop)
+
+    def closed(self, connection: Connection) -> None:
+        self._open.pop(connection, None)
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        # Time in which the loop was blocked does not count: data that arrived meanwhile is still unread.
+        passed = min(loop.time() - self._swept, 2 * self.limits.sweep)
+        self._swept = loop.time()
+        for connection, (waited, seen, lasted) in list(self._open.items()):
+            wait, mark = connection.waits_for()
+            lasted = lasted + passed if (wait, mark) == (waited, seen) else 0.0
+            self._open[connection] = wait, mark, lasted
+            if lasted >= self.limits.allowed(wait):
+                connection.give_up(wait)
+        self._sweeping = bool(self._open)
+        if self._sweeping:
+            loop.call_later(self.limits.sweep, self._sweep, loop)
+
+    def _make_room(self) -> bool:
+        """Close the connection that has been idle longest; if none is idle, one that sends or reads slowly."""
+        for waits in (IDLE, _SLOW):
+            found = [connection for connection in self._open if connection.waits_for()[0] in waits]
+            if found:
+                oldest = min(found, key=lambda connection: connection.rested)
+                del self._open[oldest]
+                oldest.drop()
+                return True
+        return False
+
+
+IDLE = (Wait.REQUEST, Wait.NEXT, Wait.HEAD, Wait.END)
+_SLOW = (Wait.BODY, Wait.READER)

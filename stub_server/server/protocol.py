@@ -8,6 +8,9 @@ known what a connection waits for.
 
 import asyncio
 import re
+import secrets
+from email.utils import formatdate
+from http import HTTPStatus
 from time import monotonic
 from typing import Any
 
@@ -15,9 +18,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..core.problem import Refusal
-from .connection import BODY, HEAD, NOTHING, OVER, Connection
-from .layers.answers import CONNECTION, left
-from .monitor import ConnectionMonitor
+from ..engine.journal import Trace
+from .connection import BODY, HEAD, NOTHING, OVER, Connection, ConnectionMonitor
+from .layers.answers import CONNECTION, left, render
 
 LARGEST_HEAD = 65_536
 """The most bytes of a head, and between two pieces of a chunked body (extensions, trailers)."""
@@ -66,6 +69,21 @@ class HttpProtocol(Connection, HttpToolsProtocol):
     def __init__(self, *, app_state: dict[str, Any], **given: Any) -> None:
         self._state = {**app_state, CONNECTION: self}
         super().__init__(app_state=self._state, **given)  # which copies it into each scope
+
+    # -- what a connection does
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer what never became a whole request, and wait for the client to close."""
+        self.is_refused, self.part = True, OVER
+        trace = Trace("req_" + secrets.token_hex(12), 0, "", "", b"", "")
+        answer = render(refusal, trace)
+        status, headers, body = answer.status, answer.headers, answer.body
+        headers += [(b"date", formatdate(usegmt=True).encode()), (b"x-request-id", trace.id.encode())]
+        headers.append((b"connection", b"close"))
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
+        lines += [b"%b: %b" % header for header in headers]
+        self.link.write(b"\r\n".join([*lines, b"", body]))
+        self.link.write_eof()
 
     # -- asyncio
 

@@ -132,11 +132,9 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
 
     `handled` are filters that the operation applies itself; any other without an index adds a warning.
     """
-    sort: str = query.get("sort", "-createdAt")
-    key = sort.removeprefix("-")
     found = Query(
-        sort=None if key in ("createdAt", "created_at") else sort if sort in table.spec.sorts else key,
-        newest_first=sort.startswith("-"),
+        sort=_sort_of(table, query),
+        newest_first=query.get("sort", "-").startswith("-"),
         page=query.get("page", 1),  # an overlay may have taken a parameter away
         limit=query.get("limit", 20),
     )
@@ -147,18 +145,34 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
     for name, value in query.items():
         if name.endswith("_since"):
             warn_of_empty_range(work, value, query.get(f"{name.removesuffix('since')}until"))
-        if name in _SHAPING:
+        if name in _SHAPING or _filters(found, table, name, value):
             continue
-        if name in table.spec.tags:
-            found.tagged = frozenset((name, (key, text)) for key, _, text in (each.partition(":") for each in value))
-            continue
-        if name in table.spec.search:
-            found.contains[name] = finder(value)
-        elif name in table.spec.indexes or name in table.unique:
-            found.equal[name] = _PLAIN[name](value) if name in _PLAIN else value
-        elif name not in handled:
+        if name not in handled:
             work.warn(f"filter_without_effect:{name}")  # an overlay added or renamed it
     return found
+
+
+def _sort_of(table: Table, query: Body) -> str | None:
+    """The sort order of a table; None for that of creation."""
+    sort: str = query.get("sort", "-createdAt")
+    key = sort.removeprefix("-")
+    if key in ("createdAt", "created_at"):
+        return None
+    return sort if sort in table.spec.sorts else key
+
+
+def _filters(found: Query, table: Table, name: str, value: Any) -> bool:
+    """Whether a table can filter by a parameter, which the query then does."""
+    if name in table.spec.tags:
+        pairs = (each.partition(":") for each in value)
+        found.tagged = frozenset((name, (key, text)) for key, _, text in pairs)
+    elif name in table.spec.search:
+        found.contains[name] = finder(value)
+    elif name in table.spec.indexes or name in table.unique:
+        found.equal[name] = _PLAIN[name](value) if name in _PLAIN else value
+    else:
+        return False
+    return True
 
 
 def warn_of_empty_range(work: Work, since: str | None, until: str | None) -> None:

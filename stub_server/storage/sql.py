@@ -7,12 +7,12 @@ What reads checks that, and raises Damage. Statements take a session, which any 
 
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from secrets import randbits, token_bytes, token_hex
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 from ..core.clock import wall_ms
 from ..core.problem import UnusableInput
@@ -103,23 +103,6 @@ _SET = ", ".join(f"{name} = ?" for name in (*Kept._fields[1:], "sum"))
 Statement = tuple[str, tuple[Any, ...]]
 """One whose places are `?`, and the values."""
 
-if TYPE_CHECKING:
-    from .postgres import PostgresSession, PostgresStore
-    from .sqlite import SqliteSession, SqliteStore
-
-Session: TypeAlias = "PostgresSession | SqliteSession"
-"""A connection: `run` sends a statement and returns its rows, `many` sends it once for each of several rows.
-
-Within `transaction`, all is done or nothing.
-"""
-
-Database: TypeAlias = "PostgresStore | SqliteStore"
-"""A database with these tables, one per server. What it raises is in its `errors`.
-
-`seed` is that of the server that began it. `session` is a new connection; `is_duplicate` says whether an error is that
-a name is taken, `reason` is the text of an error for clients.
-"""
-
 
 @dataclass(slots=True)
 class Batch:
@@ -135,6 +118,71 @@ class Batch:
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
     is_atomic: bool = False
     ends: Sequence[int] = ()
+
+
+class Session(Protocol):
+    """A connection to a database."""
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Send a statement, and return its rows."""
+
+    def many(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Send a statement once for each row."""
+
+    def transaction(self) -> AbstractContextManager[object]:
+        """Within it, all is done or nothing."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class Database(Protocol):
+    """A database with these tables, one per server.
+
+    `seed` is that of the server that began it; what it raises is in `errors`. `others` has the addresses and settings
+    of the other servers that use it, and `living` is SQL that selects the ids of all; this server's id is `holder`.
+    `lease_left` is for how many seconds no other server takes over sandboxes of this one; None without others.
+    """
+
+    @property
+    def errors(self) -> type[Exception]: ...
+    @property
+    def lease_left(self) -> float | None: ...
+    @property
+    def others(self) -> Sequence[tuple[str, Mapping[str, str]]]: ...
+
+    name: str
+    advice: str
+    secret: bytes
+    seed: int
+    holder: int
+    epoch: int
+    living: str
+    is_shared: bool
+
+    def session(self) -> Session:
+        """A new connection."""
+
+    def is_duplicate(self, error: Exception) -> bool:
+        """Whether an error is that a name is taken."""
+
+    def reason(self, error: Exception) -> str:
+        """The text of an error for clients."""
+
+    def start(self, lost: Callable[[], None]) -> None:
+        """Start what goes on beside requests; `lost` is called when this server may no longer use its sandboxes."""
+
+    async def commit(self, batch: Batch) -> Collection[int]:
+        """Commit a batch; returns the numbers of the sandboxes that are lost."""
+
+    async def recover(self) -> None:
+        """Wait until no commit is under way of which the end is unknown."""
+
+    def claim(self, session: Session, name: str) -> str | None:
+        """Take a sandbox for this server, if it is there; returns the address of the running server that has it."""
+
+    def close(self) -> None:
+        """Give up the sandboxes, and close the database."""
 
 
 class _Lost(Exception):

@@ -3,7 +3,8 @@
 from decimal import Decimal
 from typing import NamedTuple
 
-from .sender import Failed, Sender
+from ..domain.deliveries import Failed
+from .sender import Sender
 
 _ASKING_TIME = 4.0  # seconds
 _SHOWN = 40  # characters of a text

@@ -17,7 +17,7 @@ import httpcore2
 import httpx2
 
 from ..core.slices import BackgroundWorker
-from .sender import Delivery, Failed, joined
+from ..domain.deliveries import Delivery, Failed, kept_headers
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -204,7 +204,7 @@ async def exchange(
     assert response is not None
     text = received.decode("utf-8", "replace").replace("\x00", "\ufffd")
     names = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
-    return response.status, joined(names), text
+    return response.status, kept_headers(names), text
 
 
 def _request(delivery: Delivery, headers: list[tuple[str, str]]) -> httpcore2.Request:

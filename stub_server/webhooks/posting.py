@@ -8,7 +8,7 @@ import orjson
 
 from ..core.clock import SECOND
 from ..core.timers import SENDING, Timer
-from ..domain.deliveries import AUTOMATIC, AttemptOutcome
+from ..domain.deliveries import AUTOMATIC, AttemptOutcome, Delivery
 from ..engine.attempts import Attempt, attempt_for, conclude, wrong_keys
 from ..engine.deliveries import ANSWERING, is_kept_back, is_simulated, is_waiting, keeps_waiting
 from ..engine.draft import Draft
@@ -16,7 +16,7 @@ from ..engine.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE, Effect
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
 from ..engine.tables.memory import Store
-from .sender import Delivery, Sender
+from .sender import Sender
 
 # -- whether it is to be made
 

@@ -10,12 +10,12 @@ import orjson
 
 from ..core.clock import SECOND, wall_ms
 from ..core.record import Body
-from ..domain.deliveries import AttemptOutcome
+from ..domain.deliveries import AttemptOutcome, Delivery, Failed
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from .effects import Effects, Work
 from .sample_events import Samples
-from .sender import Delivery, Failed, Sender
+from .sender import Sender
 
 ANSWER_TIME = 4.0  # seconds that a receiver has
 _FIRST_WORK = 1.0  # seconds in which a receiver that answers first must have begun its work

@@ -10,9 +10,8 @@ from typing import NamedTuple
 import orjson
 
 from ..core.record import Body
-from ..domain.deliveries import AttemptOutcome
+from ..domain.deliveries import AttemptOutcome, Failed
 from .receiver import ANSWER_TIME, Session
-from .sender import Failed
 
 BURST = 20
 TWICE = 5  # copies of one delivery at the same moment

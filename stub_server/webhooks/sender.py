@@ -1,8 +1,7 @@
 """One attempt to deliver: sign, post, and describe the outcome."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from time import perf_counter_ns
@@ -10,28 +9,7 @@ from typing import TypeAlias
 
 from ..core.clock import SECOND, wall_ms
 from ..core.signing import signatures, signed_headers
-from ..domain.deliveries import AttemptOutcome, error_of
-
-KEPT_HEADERS = 100
-KEPT_VALUE = 2000
-
-
-class Failed(Exception):
-    """Nothing was answered. The message says why, as in a delivery: `dns`, `blocked`, `timeout`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """What is to be sent. `headers` are the merchant's own; `keys` all sign. `pieces` send the body in parts."""
-
-    url: str
-    event_id: str
-    body: bytes
-    headers: tuple[tuple[str, str], ...]
-    keys: tuple[str, ...] = field(repr=False)
-    pieces: Callable[[], AsyncIterator[bytes]] | None = None
-    method: str = "POST"
-
+from ..domain.deliveries import AttemptOutcome, Delivery, Failed, error_of, kept_headers
 
 Responder: TypeAlias = Callable[[], Awaitable[AttemptOutcome]]
 """Answers an attempt in place of its receiver."""
@@ -81,7 +59,7 @@ class Sender:
             response_headers=received,
             duration_ms=(perf_counter_ns() - begun) // 1_000_000,
             error=error,
-            request_headers=joined(headers),
+            request_headers=kept_headers(headers),
             signature=signature,
             retry_after=_retry_after(received.get("retry-after"), now),
         )
@@ -101,18 +79,6 @@ class Sender:
         from .network import exchange  # not needed by a server that sends nothing
 
         return await exchange(delivery, headers, timeout, local=self.local, cacert=self.cacert)
-
-
-# -- headers
-
-
-def joined(headers: list[tuple[str, str]]) -> dict[str, str]:
-    """Headers as a map: names in lower case, several of one name in one value, the very long cut."""
-    found: dict[str, str] = {}
-    for name, value in headers[:KEPT_HEADERS]:
-        key = name.lower()
-        found[key] = (f"{found[key]}, {value}" if key in found else value)[:KEPT_VALUE]
-    return found
 
 
 def _retry_after(text: str | None, now: int) -> int | None:

@@ -19,8 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stub_server.app import create_app
 from stub_server.cli.serving import calm_collector, listen, uvicorn_config, with_port
+from stub_server.server.connection import ConnectionMonitor, Limits
 from stub_server.server.layers.routing import Application
-from stub_server.server.monitor import ConnectionMonitor, Limits
 from stub_server.server.reply import Reply
 from stub_server.settings import Settings
 

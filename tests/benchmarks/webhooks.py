@@ -21,7 +21,7 @@ from rich.table import Table
 
 from stub_server.app import create_app
 from stub_server.cli.serving import calm_collector, listen, uvicorn_config, with_port
-from stub_server.server.monitor import ConnectionMonitor, Limits
+from stub_server.server.connection import ConnectionMonitor, Limits
 from stub_server.settings import Settings
 
 from ..support.fickle import fickle

@@ -123,8 +123,8 @@ def test_the_types_find_every_mistake_that_is_planted_and_no_other(project: Proj
 def test_the_typescript_of_the_readme_compiles_and_runs(project: Project, live: Live, sandbox_name: str) -> None:
     """Its commands generate the types and run the program, which buys a plan; the pinned tools are there already."""
     section = PAGE.read_text(encoding="utf-8")
-    setup, types, run, _ = re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
-    (program,) = re.findall(r"^```ts\n(// src/.*?)^```", section, re.MULTILINE | re.DOTALL)
+    setup, _, _, types, run, _ = re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    (program,) = re.findall(r"^```ts\n(// src/checkout.*?)^```", section, re.MULTILINE | re.DOTALL)
     names = json.loads((SHIPPED / "package.json").read_text(encoding="utf-8"))
     for line in (setup + types).replace("http://127.0.0.1:4600", live.url).splitlines():
         if line.startswith("npm install"):

@@ -52,19 +52,19 @@ BREAKS: dict[str, tuple[str, Break, str]] = {
     ),
     "a tab": ("paths/customers.yaml", lambda f: replace(f, "  get:", "\tget:"), r"cannot start any token"),
     "a key twice": (
-        "components/schemas/Customer.yaml",
-        lambda f: replace(f, "type: object", "type: object\ntype: object") + 1,
+        "components/schemas/customers.yaml",
+        lambda f: replace(f, "  type: object", "  type: object\n  type: object") + 1,
         r"the key 'type' appears twice",
     ),
     "a key that is no text": (
-        "components/schemas/Customer.yaml",
-        lambda f: replace(f, "type: object", "type: object\n200: x") + 1,
+        "components/schemas/customers.yaml",
+        lambda f: replace(f, "  type: object", "  type: object\n  200: x") + 1,
         r"the key 200 is not text",
     ),
     "a reference to no file": (
-        "components/schemas/CustomerReply.yaml",
-        lambda f: replace(f, "Customer.yaml", "Cliente.yaml"),
-        r"Cliente\.yaml leads to nothing in openapi/",
+        "components/schemas/customers.yaml",
+        lambda f: replace(f, "common.yaml#/Pagination", "comum.yaml#/Pagination"),
+        r"comum\.yaml#/Pagination leads to nothing in openapi/",
     ),
     "a reference to nothing in a file": (
         "openapi.yaml",
@@ -72,8 +72,8 @@ BREAKS: dict[str, tuple[str, Break, str]] = {
         r"colection leads to nothing in openapi/",
     ),
     "a reference out of the folder": (
-        "components/schemas/CustomerReply.yaml",
-        lambda f: replace(f, "Customer.yaml", "../../../../etc/passwd"),
+        "components/schemas/customers.yaml",
+        lambda f: replace(f, "common.yaml#/Pagination", "../../../../etc/passwd"),
         r"passwd leads to nothing in openapi/",
     ),
 }
@@ -110,15 +110,15 @@ HEAD = 'openapi: 3.0.3\ninfo: { title: x, version: "1" }\n'
 
 
 def test_a_schema_may_contain_itself(tmp_path: Path) -> None:
-    tree = "type: object\nproperties: { children: { type: array, items: { $ref: Tree.yaml } } }\n"
+    tree = "Tree:\n  type: object\n  properties: { children: { type: array, items: { $ref: '#/Tree' } } }\n"
     entry = small(
         tmp_path,
         openapi=HEAD + "paths: { /t: { $ref: paths/t.yaml } }\n",
         paths__t=(
             "get: { responses: { '200': { description: x, content: { application/json: "
-            "{ schema: { $ref: ../components/schemas/Tree.yaml } } } } } }\n"
+            "{ schema: { $ref: '../components/schemas/trees.yaml#/Tree' } } } } } }\n"
         ),
-        components__schemas__Tree=tree,
+        components__schemas__trees=tree,
     )
     folded = bundle.bundled(entry, cache(read))
     items = folded["components"]["schemas"]["Tree"]["properties"]["children"]["items"]

@@ -1,10 +1,13 @@
-"""Schemas, examples, provenance: every example is valid, every default fits, every property says where it is from."""
+"""Schemas, examples, provenance: every example is valid, every default fits, the source is marked."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ..support.contract import document, schemas, violations
+from stub_server.contract.source import read
+
+from ..support.contract import OPENAPI, document, schemas, violations
 from ..support.laws import every
 
 ENTRIES = ["openapi.yaml", "sandbox.yaml"]
@@ -12,7 +15,6 @@ API = document()
 COMPONENTS = [(entry, name) for entry in ENTRIES for name in document(entry).raw["components"]["schemas"]]
 OPERATIONS = [(entry, name) for entry in ENTRIES for name in document(entry).operations]
 RECEIVED = {"WebhookPayload"}  # what clients are sent: no operation takes it or answers with it
-BASES = {"documented", "assumed"}
 
 
 def objects(node: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -55,10 +57,12 @@ def test_an_enum_that_may_be_null_is_a_choice(entry: str, name: str) -> None:
 
 
 @every(COMPONENTS)
-def test_every_property_says_whether_it_is_documented_or_assumed(entry: str, name: str) -> None:
+def test_only_properties_of_the_source_are_marked_as_documented(entry: str, name: str) -> None:
     for where, schema in objects(schema_of(entry, name), name):
-        assert set(schema.get("x-basis", ())) == set(schema["properties"]), where
-        assert set(schema["x-basis"].values()) <= BASES, where
+        basis = schema.get("x-basis", {})
+        assert set(basis) <= set(schema["properties"]), where
+        assert set(basis.values()) <= {"documented"}, where
+        assert entry == "openapi.yaml" or not basis or name in API.raw["components"]["schemas"], where
         assert set(schema.get("x-basis-notes", ())) <= set(schema["properties"]), where
 
 
@@ -148,21 +152,25 @@ def test_every_component_is_used() -> None:
                 assert used, f"{kind}/{name}"
 
 
-def test_every_file_of_the_folder_is_part_of_a_contract() -> None:
-    from ..support.contract import OPENAPI
-
+def test_every_component_of_the_files_is_part_of_a_contract_and_has_a_name_of_its_own() -> None:
     known = {
         (kind, name) for entry in ENTRIES for kind, found in document(entry).raw["components"].items() for name in found
     }
-    for file in (OPENAPI / "components").glob("*/*.yaml"):
-        assert (file.parent.name, file.stem) in known, f"{file.parent.name}/{file.name} is referred to by nothing"
+    folder = OPENAPI / "components"
+    written = [
+        (file.relative_to(folder).parts[0].removesuffix(".yaml"), name)
+        for file in folder.rglob("*.yaml")
+        for name in read(file)
+    ]
+    assert [] == [each for each in written if each not in known], "nothing refers to them"
+    assert [] == [each for each, count in Counter(written).items() if count > 1]
 
 
 @every(API.operations)
 def test_every_operation_says_where_it_is_from(name: str) -> None:
     raw = API.operations[name].raw
-    assert set(raw["x-basis"]) == {"method", "path", "request", "response"}
-    assert set(raw["x-basis"].values()) <= BASES
+    assert set(raw.get("x-basis", {})) <= {"method", "path", "request", "response"}
+    assert set(raw.get("x-basis", {}).values()) <= {"documented"}
     assert raw["summary"]
     assert raw["description"]
 

@@ -18,8 +18,8 @@ from stub_server.app import create_app, data_dir
 from stub_server.cli.serving import uvicorn_config, with_port
 from stub_server.core.clock import parse_iso
 from stub_server.engine.sandbox import DEFAULT
+from stub_server.server.connection import ConnectionMonitor, Limits
 from stub_server.server.layers.routing import Application
-from stub_server.server.monitor import ConnectionMonitor, Limits
 from stub_server.settings import Settings
 
 from .remembered import remembering

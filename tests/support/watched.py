@@ -14,8 +14,8 @@ from starlette.types import Message, Receive, Scope, Send
 from stub_server.app import create_app
 from stub_server.cli.serving import with_port
 from stub_server.engine.scheduler import do_due_at_once
+from stub_server.server.connection import Limits
 from stub_server.server.layers.routing import Application
-from stub_server.server.monitor import Limits
 
 from ..engine.state import Facts, differences, state
 from .estate import Estate, estate

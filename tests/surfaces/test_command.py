@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from stub_server.cli.command import main, serve
-from stub_server.server.monitor import Limits
+from stub_server.server.connection import Limits
 
 from ..support.contract import document
 from ..support.live import NO_TLS, Live, serving

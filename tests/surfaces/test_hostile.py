@@ -9,9 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from stub_server.domain.deliveries import Delivery
 from stub_server.engine.step import Saved
 from stub_server.settings import Settings
-from stub_server.webhooks.sender import Delivery
 
 from ..support import forge
 from ..support.live import NO_TLS, Live

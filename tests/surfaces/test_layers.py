@@ -18,6 +18,7 @@ from stub_server.engine.draft import Draft
 from stub_server.engine.fault_rules import Effect
 from stub_server.engine.journal import Trace
 from stub_server.engine.step import Cause
+from stub_server.server.connection import Limits
 from stub_server.server.layers.answers import Answer, Dropped, Stream
 from stub_server.server.layers.context import request_of
 from stub_server.server.layers.endpoint import Endpoint
@@ -38,7 +39,6 @@ from stub_server.server.layers.way import (
     Holder,
     begin,
 )
-from stub_server.server.monitor import Limits
 from stub_server.server.reply import Streamed
 from stub_server.server.request import Caller
 from stub_server.server.target import Target
@@ -61,7 +61,7 @@ def name_of(layer: Any) -> str:
 def test_the_page_on_architecture_lists_the_layers_as_the_code_has_them(database: str) -> None:
     app = create_app(replace(FROZEN, rate_limit=(3, 60), store=database))
     app.sandboxes.persistence.close()
-    listed = re.findall(r"^\| `(\w+)` \| `http/", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+)` \| `server/layers/", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE)
     assert [*map(name_of, app.middlewares), "Dispatch"] == listed
 
 

@@ -134,6 +134,10 @@ BROKEN = {
     "a misspelt deed": (HEAD + "  - { target: $.info, updates: {} }\n", r"overlay\.yaml:4: an action has no 'updates'"),
     "no JSONPath": (HEAD + "  - { target: $.paths[, remove: true }\n".replace("$.paths[", '"$.paths["'),
     r"overlay\.yaml:4: .*is not a JSONPath"),
+    "a place that has moved": (
+        HEAD + "  - target: $.components.parameters.IdlePlanId.schema\n    remove: true\n",
+        r"IdlePlanId\.schema selects nothing in the contract: it is \$\.components\.parameters\.PlanId\.schema now",
+    ),
     "selects nothing": (
         HEAD + "  - { target: $.info, update: {} }\n  - { target: '$.paths[\"/v2/clients\"]', remove: true }\n",
         r"overlay\.yaml:5: \$\.paths\[.*\] selects nothing",
@@ -245,9 +249,8 @@ def test_what_only_the_corrected_contract_allows_is_501(moved: Door) -> None:
             r"overlay\.yaml:6: .*newest'\]\.get: the path of getCustomer must have 1 id, and has 0: correct it",
         ),
         (
-            "  - target: $.paths['/v2/customers'].get['x-basis']\n    remove: true\n"
-            "  - target: $.paths['/v2/customers'].get\n    update: { x-basis: assumed }\n",
-            r"overlay\.yaml:6: .*\.get\['x-basis'\]: 'assumed' is not of type 'object': say documented or assumed",
+            "  - target: $.paths['/v2/plans'].get\n    update: { x-basis: assumed }\n",
+            r"overlay\.yaml:4: .*\.get\['x-basis'\]: 'assumed' is not of type 'object': say documented or assumed",
         ),
         (
             "  - target: $.components.schemas.Order.properties\n    update: { rest: { x-basis-notes: { a: 7 } } }\n",

@@ -8,8 +8,8 @@ from stub_server.engine import bounded, events, journal
 from stub_server.engine.tables import tables
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.server import server as waiting
+from stub_server.server.connection import Limits
 from stub_server.server.layers.validation import DEEPEST, MOST_VALUES
-from stub_server.server.monitor import Limits
 from stub_server.server.protocol import LARGEST_HEAD
 from stub_server.server.request import LARGEST_BODY
 from stub_server.server.sandboxes import sandboxes
@@ -76,6 +76,6 @@ def test_its_figures_are_those_of_the_code() -> None:
         "User files": (f"{source.MOST_BYTES // MIB} MB, {source.DEEPEST} levels",),
     }
     assert [] == [(name, figure) for name, told in figures.items() for figure in told if figure not in row(name)]
-    text = (ROOT / "openapi/components/parameters/IdempotencyKey.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "openapi/components/parameters.yaml").read_text(encoding="utf-8")
     (contract,) = re.findall(r"newest\s+([\d,]+) answers,\s+up\s+to\s+(\d+)\s+MiB", text)
     assert (f"{bounded.MOST_REPLIES:,}", str(bounded.MOST_REPLY_BYTES // MIB)) == contract

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from stub_server.core.signing import new_key
-from stub_server.domain.deliveries import AttemptOutcome
+from stub_server.domain.deliveries import AttemptOutcome, Delivery
 from stub_server.webhooks import network
-from stub_server.webhooks.sender import Delivery, Sender
+from stub_server.webhooks.sender import Sender
 
 from ..support.authority import server_context
 

@@ -10,8 +10,9 @@ from unittest.mock import Mock
 import orjson
 import pytest
 
+from stub_server.domain.deliveries import Delivery, Failed
 from stub_server.webhooks.receiver import Session
-from stub_server.webhooks.sender import Delivery, Failed, Sender
+from stub_server.webhooks.sender import Sender
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 HERE, ELSEWHERE = Sender(local=True), Sender(local=False)

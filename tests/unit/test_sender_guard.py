@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from stub_server.core.signing import new_key, sign
-from stub_server.domain.deliveries import AttemptOutcome, error_of
+from stub_server.domain.deliveries import AttemptOutcome, Delivery, error_of
 from stub_server.version import __version__
 from stub_server.webhooks import network
 from stub_server.webhooks.network import allowed
-from stub_server.webhooks.sender import Delivery, Sender
+from stub_server.webhooks.sender import Sender
 
 from ..support.receiver import Receiver, receiving
 

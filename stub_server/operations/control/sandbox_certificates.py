@@ -2,6 +2,7 @@
 
 from ...core.problem import Conflict, NotFound, reference_not_found
 from ...core.record import Body, Row
+from ...domain.deliveries import Delivery
 from ...domain.webhooks import ABROAD, listens, valid_keys
 from ...server import reply
 from ...server.reply import Reply
@@ -10,7 +11,7 @@ from ...webhooks.effects import Effects
 from ...webhooks.receiver import Session
 from ...webhooks.receiver_rules import certify
 from ...webhooks.sample_events import Samples
-from ...webhooks.sender import Delivery, Sender
+from ...webhooks.sender import Sender
 
 AT_ONCE = 4  # certifications of a server, one in each sandbox, for their calls would be mixed up
 USUAL = "order.paid"

@@ -178,7 +178,9 @@ def _shown(server: Server, sandbox: Sandbox, trace: Trace, s: Situation, kind: s
     has_key = server.admin_key is not None
     commands = []
     for call in (*s.before, s.question):
-        text = command(call.method, call.path, call.query, call.headers, call.body, base, has_admin_key=has_key)
+        text = command(
+            call.method, call.path, call.query, call.headers, call.body, base_url=base, has_admin_key=has_key
+        )
         if text is None:
             return None
         commands.append(text)

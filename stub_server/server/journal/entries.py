@@ -40,6 +40,7 @@ def row(trace: Trace) -> Body:
         "step": trace.after,
         "simulated": trace.simulated,
         "warnings": list(trace.warnings),
+        "by_command": trace.by_command,
     }
 
 
@@ -106,7 +107,9 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
             headers[name] = value
     query = trace.query.decode("latin-1")
     has_key = server.admin_key is not None
-    return command(trace.method, plain(trace.path), query, headers, trace.body or b"", base_url, has_admin_key=has_key)
+    return command(
+        trace.method, plain(trace.path), query, headers, trace.body or b"", base_url=base_url, has_admin_key=has_key
+    )
 
 
 def caller_of(trace: Trace, *members: str) -> Body | None:
@@ -135,6 +138,7 @@ def _admits(query: Body, trace: Trace) -> bool:
         and ("status" not in query or has_status(query["status"], trace.status))
         and (query.get("control", False) or not trace.path.startswith(CONTROL))
         and (not query.get("warned", False) or bool(trace.warnings))
+        and (query.get("commands", False) or not trace.by_command)
         and ("path" not in query or glob(query["path"], trace.path))
         and ("caller" not in query or query["caller"] in names)
         and ("contains" not in query or _contains(trace, query["contains"].encode()))

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import orjson
 from starlette.types import Receive, Scope, Send
@@ -11,10 +11,8 @@ from starlette.types import Receive, Scope, Send
 from ...core.problem import Refusal
 from ...engine.journal import Trace
 from ...engine.sandbox import DEFAULT
+from ..connection import Connection
 from ..reply import Reply, Streamed
-
-if TYPE_CHECKING:
-    from ..connection import Connection
 
 log = logging.getLogger("stub_server")
 
@@ -24,6 +22,8 @@ Passage: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 CONNECTION = "stub_server.connection"
 """Where the state in a scope has its Connection; a scope without a socket has none."""
 JSON = (b"content-type", b"application/json")
+UNBUFFERED = (b"x-accel-buffering", b"no")
+"""Tells nginx, and proxies that follow it, to send each piece on at once."""
 PATIENCE = 5.0  # seconds that a reader may take none of what is sent
 _DEFECT = "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
 
@@ -62,7 +62,7 @@ def options(allow: str) -> "Answer":
     return Answer(204, [(b"allow", allow.encode())])
 
 
-def connection_of(scope: Scope) -> "Connection | None":
+def connection_of(scope: Scope) -> Connection | None:
     connection: Connection | None = scope.get("state", {}).get(CONNECTION)
     return connection
 
@@ -193,7 +193,7 @@ class Stream(Answer):
     __slots__ = ("_chunks",)
 
     def __init__(self, reply: Streamed) -> None:
-        super().__init__(reply.status, [*reply.headers, (b"content-type", reply.media)])
+        super().__init__(reply.status, [*reply.headers, (b"content-type", reply.media), UNBUFFERED])
         self._chunks = reply.chunks
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -9,6 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...core.clock import wall_ms
 from ...core.problem import NotFound, Refusal
+from ...core.text import nearest
 from ...engine.deliveries import INBOX
 from ...webhooks.inbox import is_name
 from ..journal.entries import joined
@@ -16,12 +17,14 @@ from ..request import Request
 from ..server import Server
 from ..target import Target
 from ..work import Work
-from .access import CONSOLE, inbox_at
+from .access import CONSOLE
 from .answers import Answer, Headers, Layer, not_allowed, options
+from .hosts import inbox_at
+from .routing import DOCS
 from .way import REQUEST, TARGET, TRACE
 
 _BODILESS = (204, 205, 304)
-_BELOW = (*CONSOLE, "/guide/", "/docs/", INBOX)  # what paths begin with that are not listed
+_BELOW = (*CONSOLE, "/guide/", f"{DOCS}/", INBOX)  # what paths begin with that are not listed
 _FORM = b"application/x-www-form-urlencoded"
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
@@ -38,12 +41,17 @@ class Pages:
     ) -> None:
         """`console` answers pages that are not listed, below `CONSOLE` POST too. `most` is how many bytes are read."""
         self.app, self._server, self._pages, self._console, self._most = app, server, pages, console, most
+        self._names = [
+            path.removeprefix(f"{DOCS}/") for path in pages if path.startswith(f"{DOCS}/") and path[-3:] != ".md"
+        ]
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         path: str = scope[TARGET].path
         page = self._pages.get(path)
         if page is not None:
             return _show(page, self._work(scope), ALLOW)
+        if path.startswith(f"{DOCS}/") and b"text/html" not in scope[REQUEST].headers.get(b"accept", b""):
+            raise self._no_page(path.removeprefix(f"{DOCS}/"))
         if path.startswith(_BELOW):
             if not path.startswith(INBOX):
                 return self._show_console(scope, receive)
@@ -51,6 +59,14 @@ class Pages:
             if name is not None:
                 return self._take_delivery(name, scope, receive)
         return self.app(scope, receive, send)
+
+    def _no_page(self, name: str) -> NotFound:
+        """404 for what is no operation, error code or event, with the nearest name."""
+        guess = nearest(name.removesuffix(".md"), self._names)
+        rest = "/llms.txt lists the pages."
+        advice = f"Did you mean {DOCS}/{guess}? {rest}" if guess else rest
+        message = f"No operation, error code or event is called {name[:200]}."
+        return NotFound(message, advice=advice, code="route_not_found")
 
     def _work(self, scope: Scope, body: bytes = b"") -> Work:
         return Work(self._server, scope[REQUEST], scope[TARGET], scope[TRACE], upload=body)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import inf
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
 import orjson
@@ -29,11 +29,9 @@ from ...domain.documents import checks_digits
 from ..request import Request
 from ..resolver import takes_of
 from .answers import Answer, Layer
+from .endpoint import Endpoint
 from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread
 from .way import ARGUMENTS, ENDPOINT, REQUEST, TARGET, TRACE, VALUES
-
-if TYPE_CHECKING:
-    from .endpoint import Endpoint
 
 DEEPEST = 32
 # Of a body with more commas only the first violation is listed: finding all would delay other requests.
@@ -88,19 +86,25 @@ class Validation:
     def __init__(self, app: Layer) -> None:
         self.app = app
         self._uploading = asyncio.Lock()  # one file at a time is read and imported
+        self._compiled: dict[Endpoint, OperationRequests] = {}
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         trace, target = scope[TRACE], scope[TARGET]
         trace.validate_at = (perf_counter_ns() - trace.began) // 1000
         if checks_digits.get() is not target.sandbox.settings.check_digits:
             checks_digits.set(target.sandbox.settings.check_digits)
-        requests: OperationRequests = scope[ENDPOINT].requests
+        requests = self._compiled.get(scope[ENDPOINT]) or self._compile(scope[ENDPOINT])
         if requests.has_body:
             return self._with_body(requests, scope, receive, send)
         scope[ARGUMENTS] = requests.read(scope, b"")
         if requests.uploads:
             return self._with_file(requests.uploads, scope, receive, send)
         return self.app(scope, receive, send)
+
+    def _compile(self, endpoint: Endpoint) -> "OperationRequests":
+        """What the first request of an operation compiles."""
+        requests = self._compiled[endpoint] = OperationRequests(endpoint)
+        return requests
 
     async def _with_body(self, requests: "OperationRequests", scope: Scope, receive: Receive, send: Send) -> Answer:
         request: Request = scope[REQUEST]
@@ -127,7 +131,7 @@ class Validation:
 class OperationRequests:
     """The compiled validation of one operation's requests."""
 
-    def __init__(self, endpoint: "Endpoint") -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         operation, resolve, is_api = endpoint.operation, endpoint.document.resolve, not endpoint.base
         takes = takes_of(endpoint.handler)
         self._takes, self._resolve = takes, resolve
@@ -294,7 +298,7 @@ class OperationRequests:
 _EMPTY: dict[str, Any] = {}
 
 
-def _validator_of_handler(endpoint: "Endpoint", shape: Json) -> Validator | None:
+def _validator_of_handler(endpoint: Endpoint, shape: Json) -> Validator | None:
     """Rejects what overlays allow but the handler, written for the shipped contract, cannot process."""
     shipped, made_for = endpoint.shipped, endpoint.made_for
     if shipped is None or made_for is None:
@@ -311,6 +315,24 @@ def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> J
     node = resolve(node)
     if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
         return {}
+    below = partial(_relied_on, resolve=resolve, depth=depth + 1)
+    kept = _relied_on_itself(node)
+    if isinstance(node.get("properties"), dict):
+        kept["properties"] = {name: below(member) for name, member in node["properties"].items()}
+        for name in stored:
+            kept["properties"].get(name, {}).pop("enum", None)
+        _bound(kept["properties"], node["properties"], resolve)
+    for name in ("items", "additionalProperties"):
+        if isinstance(node.get(name), dict):
+            kept[name] = below(node[name])
+    for name in ("allOf", "anyOf", "oneOf"):
+        if name in node:
+            kept[name] = [below(member) for member in node[name]]
+    return kept
+
+
+def _relied_on_itself(node: Json) -> dict[str, Json]:
+    """What a handler relies on in a value, without its members."""
     kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
     if node.get("format") in READ:
         kept["format"] = node["format"]
@@ -318,22 +340,14 @@ def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> J
     source = str(node.get(SOURCE, "event_types"))
     if source != "event_types" and ":" not in source:
         kept.pop("enum", None)
-    properties = node.get("properties")
-    if isinstance(properties, dict):
-        kept["properties"] = {name: _relied_on(member, resolve, depth + 1) for name, member in properties.items()}
-        for name in stored:
-            kept["properties"].get(name, {}).pop("enum", None)
-        for name in _MOST.keys() & properties.keys():
-            number = resolve(properties[name])
-            bounds = {"minimum": number.get("minimum"), "maximum": max(_MOST[name], number.get("maximum", inf))}
-            kept["properties"][name] |= bounds
-    for name in ("items", "additionalProperties"):
-        if isinstance(node.get(name), dict):
-            kept[name] = _relied_on(node[name], resolve, depth + 1)
-    for name in ("allOf", "anyOf", "oneOf"):
-        if name in node:
-            kept[name] = [_relied_on(member, resolve, depth + 1) for member in node[name]]
     return kept
+
+
+def _bound(kept: dict[str, Json], members: Json, resolve: Callable[[Json], Json]) -> None:
+    """Bound the members that are numbers of which a handler can process so much."""
+    for name in _MOST.keys() & kept.keys():
+        number = resolve(members[name])
+        kept[name] |= {"minimum": number.get("minimum"), "maximum": max(_MOST[name], number.get("maximum", inf))}
 
 
 def _in(operation: Operation, place: str) -> list[Any]:

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import orjson
 
 from ...app import data_dir
-from ...cli.options import Unusable
 from ...contract import bundle
 from ...contract.document import Document, Operation, Response
 from ...contract.source import read_text
-from .findings import CLASSES, GROUPS, Divergence, Report, Unreached, contract_of
+from ...core.problem import UnusableInput
+from .findings import CLASSES, Report, Unreached, contract_of, rows_of
 from .forms import FORMS, overlay
 from .har import read
 from .judging import Run
@@ -44,18 +44,18 @@ def contract_with(overlays: tuple[Path, ...]) -> Document:
 
 
 def check_names(options: Options, document: Document) -> None:
-    """Check that everything in `only` and `skip` exists. Raises Unusable."""
+    """Check that everything in `only` and `skip` exists. Raises UnusableInput."""
     tags = {operation.tag: None for operation in document.operations.values()}
     for name in (*options.only, *options.skip):
         if name not in document.operations and name not in tags and name not in CLASSES:
             message = f"{name}: is not an operationId, a tag or a class."
-            raise Unusable(f"{message} Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}.")
+            raise UnusableInput(f"{message} Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}.")
 
 
 def of_recorded(
     file: Path, url: str | None, overlays: tuple[Path, ...], known: Collection[str], *, corrects: bool = False
 ) -> Outcome:
-    """The outcome of recorded traffic, only of requests below `url` if it is given. Raises BadHar, Unusable.
+    """The outcome of recorded traffic, only of requests below `url` if it is given. Raises UnusableInput.
 
     With `corrects`, divergences get the actions of an overlay that close them.
     """
@@ -67,7 +67,7 @@ def of_recorded(
     left_out = [f"Not judged: {count:,} ({reason})." for reason, count in sorted(archive.left_out.items())]
     if not report.requests and not report.divergences:
         message = f"{file}: contains no request of the contract. Give the address above /v2 as URL."
-        raise Unusable(" ".join([message, *left_out]))
+        raise UnusableInput(" ".join([message, *left_out]))
     hide(report, known)
     if corrects:
         asyncio.run(observed.correct(report))
@@ -76,31 +76,31 @@ def of_recorded(
 
 
 def known(path: Path) -> set[str]:
-    """The fingerprints in a JSON report. Raises Unusable for any other file, ContractError for one that is no text."""
+    """The fingerprints in a JSON report. Raises UnusableInput for any other file."""
     try:
         found = {divergence["fingerprint"] for divergence in orjson.loads(read_text(path, str(path)))["divergences"]}
     except (KeyError, TypeError, ValueError):
         found = {None}
     if not all(isinstance(fingerprint, str) for fingerprint in found):
-        raise Unusable(f"{path}: is not a JSON report. Write one with --report json={path.name}.")
+        raise UnusableInput(f"{path}: is not a JSON report. Write one with --report json={path.name}.")
     return found
 
 
 def forms_of(texts: Collection[str]) -> list[tuple[str, Path | None]]:
-    """`FORM` or `FORM=FILE` of each `--report`. Raises Unusable."""
+    """`FORM` or `FORM=FILE` of each `--report`. Raises UnusableInput."""
     found = []
     for each in texts:
         form, _, file = each.partition("=")
         if form not in FORMS:
-            raise Unusable(f"{each}: is not a form of a report. Forms: {', '.join(FORMS)}.")
+            raise UnusableInput(f"{each}: is not a form of a report. Forms: {', '.join(FORMS)}.")
         if file and not Path(file).parent.is_dir():
-            raise Unusable(f"{Path(file).parent}: no such directory.")
+            raise UnusableInput(f"{Path(file).parent}: no such directory.")
         found.append((form, Path(file) if file else None))
     return found
 
 
 def written(report: Report, forms: list[tuple[str, Path | None]], corrections: Path | None) -> Iterator[str]:
-    """Write a report and its corrections to files; yields the forms for the terminal. Raises Unusable."""
+    """Write a report and its corrections to files; yields the forms for the terminal. Raises UnusableInput."""
     if corrections is not None:
         save(corrections, overlay(report))
     for form, file in forms:
@@ -114,7 +114,7 @@ def written(report: Report, forms: list[tuple[str, Path | None]], corrections: P
 def of_run(run: Run, options: Options, known: Collection[str], least: float) -> Outcome:
     """The outcome of a run. Divergences with `known` fingerprints are hidden; a run must reach `least` per cent.
 
-    Raises Unusable if nothing was learned.
+    Raises UnusableInput if nothing was learned.
     """
     document = run.catalogue.document
     answered = [name for name, statuses in run.statuses.items() if any(200 <= status < 300 for status in statuses)]
@@ -137,7 +137,7 @@ def of_run(run: Run, options: Options, known: Collection[str], least: float) -> 
         requests=run.target.requests,
         exit=_CONFORMS,
         coverage=_coverage(run, document, unreached),
-        rows=_rows(run, divergences),
+        rows=rows_of(run.chosen, run.groups, divergences, unseen="unreached"),
         unreached=unreached,
         divergences=divergences,
         left_behind=run.cleanup.left_behind,
@@ -152,7 +152,7 @@ def of_run(run: Run, options: Options, known: Collection[str], least: float) -> 
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
     if run.away and report.exit == _FAILED and not (report.left_behind or run.cleanup.is_cut_short):
-        raise Unusable(f"{options.url} cannot be compared: it {run.away}.")
+        raise UnusableInput(f"{options.url} cannot be compared: it {run.away}.")
     return Outcome(report, [*_notes(run, options)])
 
 
@@ -184,19 +184,6 @@ def _notes(run: Run, options: Options) -> Iterator[str]:
         yield f"The backend may have {unknown:,} more records of this run: it did not answer their creation."
     if run.cleanup.is_cut_short:
         yield f"Cleaning up was cut short: search the backend for records whose names begin with {run.cleanup.tag}."
-
-
-def _rows(run: Run, divergences: list[Divergence]) -> dict[str, dict[str, str]]:
-    diverging = {case for divergence in divergences for case in divergence.cases}
-
-    def state(operation: str, group: str) -> str:
-        if (operation, group) in diverging:
-            return "diverges"
-        if group in run.groups.get(operation, ()):
-            return "ok"
-        return "none" if group in ("persists", "filters", "transitions") else "unreached"
-
-    return {operation: {group: state(operation, group) for group in GROUPS} for operation in run.chosen}
 
 
 def _unreached(run: Run, document: Document, options: Options) -> Iterator[Unreached]:
@@ -239,8 +226,8 @@ def _coverage(run: Run, document: Document, unreached: list[Unreached]) -> float
 
 
 def save(file: Path, text: str) -> None:
-    """Write a file. Raises Unusable."""
+    """Write a file. Raises UnusableInput."""
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise Unusable(f"{file}: {error.strerror}.") from None
+        raise UnusableInput(f"{file}: {error.strerror}.") from None

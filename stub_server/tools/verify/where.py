@@ -61,18 +61,25 @@ class Where:
             length = len(shared.value) if isinstance(shared, yaml.SequenceNode) else 0
             own = [*steps[:4], str(int(steps[4]) - length), *steps[5:]]
             steps = [*steps[:2], *steps[3:]] if int(steps[4]) < length else own
-        component = self._folder.joinpath(*steps[:2], f"{steps[2]}.yaml") if len(steps) > 2 else self._folder
-        if steps[:1] == ["components"] and component.is_file():
-            steps = steps[3:]
-        else:
-            component = self._folder / "openapi.yaml"
-        mark = node = self._read(component)[0]
+        mark = node = self._read(self._folder / "openapi.yaml")[0]
+        if steps[:1] == ["components"] and len(steps) > 2:
+            file = self._components(steps[1], steps[2])
+            if file is not None:
+                node, steps = file, steps[2:]
         for step in steps:
             found = _child(self._followed(node), step)
             if found is None:
                 return mark, None
             mark, node = found
         return mark, node
+
+    def _components(self, kind: str, name: str) -> yaml.Node | None:
+        """The root of the file that has a component, None if no file has it."""
+        folder = self._folder / "components"
+        for path in (folder / f"{kind}.yaml", *sorted((folder / kind).rglob("*.yaml"))):
+            if path.is_file() and _child(self._read(path)[0], name) is not None:
+                return self._read(path)[0]
+        return None
 
     def _followed(self, node: yaml.Node) -> yaml.Node:
         """The node that a node refers to; the node itself without a reference."""
