@@ -80,10 +80,9 @@ async def answered(
     """What the API or a control answered, and what that changed. Raises Refused."""
     if answer.is_refused:
         raise Refused(answer)
-    lines = [
-        f"{answer.status}, request {answer.request_id}",
-        *(await what_happened(session, answer) if changes else ()),
-    ]
+    lines = [f"{answer.status}, request {answer.request_id}"]
+    if changes:
+        lines += await what_happened(session, answer)
     if "x-sandbox-warnings" in answer.headers:
         lines.append(f"Warnings: {answer.headers['x-sandbox-warnings']}")
     found = await _completed(session, answer.json or {})
@@ -120,8 +119,10 @@ async def _place(session: Session, name: str, params: Json) -> tuple[str, str]:
 
 async def _bearer(session: Session, who: str | None) -> str | None:
     """The credential of `as`: None for the ready token, empty for none."""
-    if who is None or who == "none":
-        return who and ""
+    if who is None:
+        return None
+    if who == "none":
+        return ""
     if who == "key":
         return str((await session.credentials())["private_key"])
     return str((await session.ask("POST", "/tokens", {"scopes": who.replace(",", " ").split()})).json["token"])
