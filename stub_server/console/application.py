@@ -16,16 +16,8 @@ from ..data.scenario import known_scenarios
 from ..server.layers.routing import DOCS
 from ..settings import Settings
 from .filters import FILTERS
-<<<<<<< HEAD
-from .guide.guide import Guide, Page
-from .guide.markdown import parsed, rendered, sections
-from .guide_pages import guide, guide_page
-from .leaves import Leaves, operation_text
-from .pages import GUIDE
-=======
 from .guide.guide import Guide
 from .leaves import Leaves
->>>>>>> shell
 from .pay_pages import payers
 from .programs import programs
 from .prose import prose

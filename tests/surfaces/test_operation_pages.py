@@ -192,11 +192,7 @@ def test_a_page_shows_what_an_overlay_has_changed(overlaid: Live, live: Live) ->
     html = page(overlaid.url, "createCustomer")
     assert "nickname" not in words(page(live.url, "createCustomer"))
     assert "nickname assumed string 2 to 5 characters" in words(html)
-<<<<<<< HEAD
-    assert '<a href="listCustomers">listCustomers</a>' in html
-=======
     assert '<a href="../docs/listCustomers"><code>listCustomers</code></a>' in html
->>>>>>> shell
 
 
 @pytest.mark.promise("contract-text-is-text")
