@@ -97,12 +97,16 @@ class PeopleProvider(BaseProvider):
         """So many buyers with documents and e-mail addresses of their own; nobody has a document that is `in_use`."""
         known = set(in_use)
         for _ in range(number):
+            yield self.stranger(known, letters=letters)
+
+    def stranger(self, known: set[str], *, letters: bool = True) -> Body:
+        """A buyer with a document and an e-mail address that are not `known`, and are from then on."""
+        buyer = self.buyer(letters=letters)
+        while buyer["document"] in known:
             buyer = self.buyer(letters=letters)
-            while buyer["document"] in known:
-                buyer = self.buyer(letters=letters)
-            email = next(email for email in _addresses(buyer) if email not in known)
-            known |= {buyer["document"], email}
-            yield buyer | {"email": email}
+        email = next(email for email in _addresses(buyer) if email not in known)
+        known |= {buyer["document"], email}
+        return buyer | {"email": email}
 
     # -- parts of them
 

@@ -10,7 +10,7 @@ from ..core.record import Body, Row
 from ..core.signing import new_key, signatures, signed_headers
 from ..core.timers import SENDING, Timer
 from ..domain import receivers
-from ..domain.deliveries import AUTOMATIC, LOST, AttemptOutcome, Delivery, after_delivery, attempted
+from ..domain.deliveries import AUTOMATIC, LOST, AttemptOutcome, Delivery, Timing, after_delivery, attempted
 from ..domain.webhooks import valid_keys
 from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_for
 from .draft import Draft
@@ -111,11 +111,11 @@ def answer_delivery(draft: Draft, subject: str) -> None:
     if outcome is None:  # the webhook has another address by now
         draft.at(draft.now, SENDING, subject)
         return
-    conclude(draft, entry, webhook.id, outcome, webhook.public["url"], AUTOMATIC, draft.now)
+    conclude(draft, entry, webhook.id, outcome, url=webhook.public["url"], trigger=AUTOMATIC, begun=draft.now)
 
 
 def conclude(
-    draft: Draft, entry: Row, webhook_id: str, outcome: AttemptOutcome, url: str, trigger: str, begun: int
+    draft: Draft, entry: Row, webhook_id: str, outcome: AttemptOutcome, *, url: str, trigger: str, begun: int
 ) -> tuple[Body, Body]:
     """Record an attempt from `begun` (ms) until now; returns the delivery's two parts.
 
@@ -126,15 +126,15 @@ def conclude(
     was = entry_now or entry
     # Tests with a frozen clock rely on the schedule as it is documented.
     chance = 0.5 if sandbox.clock.frozen else luck(entry.id, str(was.public["attempt_count"]))
-    schedule, is_open = sandbox.settings.schedule, _is_open(sandbox, was.public)
-    public, hidden = attempted(was, outcome, url, trigger, begun, draft.now, schedule, chance, is_open=is_open)
+    attempt = Timing(begun, draft.now, sandbox.settings.schedule, chance)
+    public, hidden = attempted(was, outcome, attempt, url=url, trigger=trigger, is_open=_is_open(sandbox, was.public))
     if entry_now is not None:
         draft.update(store.webhook_logs, entry_now, public, hidden)
         if public["next_attempt_at"] is not None:
             draft.at(parse_iso(public["next_attempt_at"]), job_for(sandbox, url), entry.id)
     if webhook is not None:
-        before, after = was.public["status"], public["status"]
-        changed = after_delivery(webhook.public, before, after, outcome, trigger, draft.now)
+        statuses = was.public["status"], public["status"]
+        changed = after_delivery(webhook.public, statuses, outcome, trigger, draft.now)
         draft.update(store.webhooks, webhook, changed)
         if webhook.public["is_active"] and not changed["is_active"]:
             draft.at(draft.now, CALLING_OFF, webhook_id)

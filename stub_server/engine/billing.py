@@ -53,14 +53,23 @@ def buy(
     customer: Body,
     customer_id: str,
     method: str,
+    *,
     ident: str | None = None,
     refused: str | None = None,
-    *,
     copy_only: bool = False,
 ) -> Record:
     """A buyer's order. A card pays it in the same step, unless it fails with the code `refused` or by a magic value."""
-    life = orders.life(method, draft.now)
-    record = place(draft, body, customer, customer_id, method, None, life, ident, refused=refused, copy_only=copy_only)
+    record = place(
+        draft,
+        body,
+        customer,
+        customer_id,
+        method,
+        life=orders.life(method, draft.now),
+        ident=ident,
+        refused=refused,
+        copy_only=copy_only,
+    )
     if method == subscriptions.CHARGED:
         row = draft.get(draft.store.orders, record.id)
         if orders.is_prompt(orders.token_of(row.public, row.hidden)) and is_payable(draft, row):
@@ -74,10 +83,10 @@ def place(
     customer: Body,
     customer_id: str,
     method: str,
-    subscription_id: str | None,
-    life: int,
-    ident: str | None = None,
     *,
+    life: int,
+    subscription_id: str | None = None,
+    ident: str | None = None,
     refused: str | None = None,
     no_magic: bool = False,
     copy_only: bool = False,
@@ -102,9 +111,11 @@ def place(
     ident = ident or draft.ids.uuid()
     names = (ident, code, draft.ids.uuid())
     seller = (store.merchant.name, store.merchant.city, rules.base_url)
-    public, hidden = orders.new_order(
-        names, body, customer, customer_id, method, seller, now, expires, refused, subscription_id, due
-    )
+    payment = orders.NewPayment(method, seller, now, expires, expires if due is None else due, refused)
+    public, hidden = orders.new_order(names, body, customer, payment)
+    hidden["customerId"] = customer_id
+    if subscription_id is not None:
+        hidden |= {"subscriptionId": subscription_id, "renewal": True}
     if behaviour is not None:
         hidden["behaviour"] = behaviour
     if copy_only:

@@ -77,10 +77,17 @@ class Draft:
 
     def update(self, table: Table, row: Row, public: Body, hidden: Body | None = None) -> Record:
         """Replace a record by its next version."""
-        return self.create(table, row.record.id, public, row.hidden if hidden is None else hidden, row)
+        return self.create(table, row.record.id, public, row.hidden if hidden is None else hidden, row=row)
 
     def create(
-        self, table: Table, ident: str, public: Body, hidden: Body, row: Row | None = None, created: int | None = None
+        self,
+        table: Table,
+        ident: str,
+        public: Body,
+        hidden: Body,
+        *,
+        row: Row | None = None,
+        created: int | None = None,
     ) -> Record:
         """Add a new record, which was `created` (ms) now unless told otherwise; with `row` the next version of that."""
         earlier = self._versions.get(ident)
@@ -147,10 +154,17 @@ class Draft:
             resource = self.store.shown(table, record)
             hidden = record.hidden if extras.names else b""
             for type_ in types:
-                self.raise_event(self.event(type_, record.id, project, resource, hidden, extras))
+                self.raise_event(self.event(type_, record.id, project, resource, hidden=hidden, extras=extras))
 
     def event(
-        self, type_: str, subject: str, project: str | None, resource: bytes, hidden: bytes, extras: Extras
+        self,
+        type_: str,
+        subject: str,
+        project: str | None,
+        resource: bytes,
+        *,
+        hidden: bytes = b"",
+        extras: Extras = NO_EXTRAS,
     ) -> Event:
         """An event, which is not raised yet."""
         merchant_id, key = self.store.merchant.id, self.sandbox.rules.payload_keys[type_]
@@ -171,7 +185,17 @@ class Draft:
         opened, defaults, now = [], self.sandbox.rules.defaults["WebhookLogEntry"], iso(self.now)
         for webhook in webhooks:
             ident = self.ids.uuid()
-            public, hidden = new_log(defaults, ident, webhook, event.id, event.type, payload, serial, now, most=most)
+            public, hidden = new_log(
+                defaults,
+                ident,
+                webhook,
+                event_id=event.id,
+                event_type=event.type,
+                body=payload,
+                serial=serial,
+                now=now,
+                most=most,
+            )
             if not test:
                 self.at(self.now, job_for(self.sandbox, webhook["url"]), ident)
             opened.append(self.create(self.store.webhook_logs, ident, public, hidden))

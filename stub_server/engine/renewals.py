@@ -109,9 +109,18 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Record:
     declined = draft.sandbox.declining.get(row.id)
     due = boleto.closes_at(subscriptions.period_end(row.hidden))
     order = billing.place(
-        draft, body, buyer, customer.id, method, row.id, life, refused=declined, no_magic=again, copy_only=copy_only,
+        draft,
+        body,
+        buyer,
+        customer.id,
+        method,
+        life=life,
+        subscription_id=row.id,
+        refused=declined,
+        no_magic=again,
+        copy_only=copy_only,
         due=due,
-    )  # fmt: skip
+    )
     public = row.public | {"lastOrderId": order.id, "updatedAt": iso(draft.now)}
     hidden = row.hidden
     is_early = subscriptions.renewal_at(row.public, hidden) > draft.now

@@ -14,6 +14,7 @@ def change(
     row: Row,
     public: Body,
     hidden: Body | None = None,
+    *,
     project: str | None = None,
     extras: Extras = NO_EXTRAS,
 ) -> Record:

@@ -78,11 +78,9 @@ def create_api_key(work: Work, body: Body) -> Reply:
     draft = work.draft
     public_key = rules.PUBLIC + draft.ids.secret(rules.PUBLIC_LENGTH)
     private_key = rules.PRIVATE + draft.ids.secret(rules.PRIVATE_LENGTH)
-    public, hidden = rules.new_key(
-        body, work.defaults("ApiKey"), work.draft.ids.uuid(), public_key, private_key, projects, work.now
-    )
+    ident, halves = draft.ids.uuid(), (public_key, private_key)
+    public, hidden = rules.new_key(body, work.defaults("ApiKey"), ident, halves, projects=projects, now=work.now)
     hidden["user_id"] = work.who.subject
-    ident = public["id"]
     resources.add_key(draft, public, hidden)
     sandboxes = work.server.sandboxes
     if sandboxes.find(work.sandbox.name) is work.sandbox:  # a copy in which a request is tried leaves no trace

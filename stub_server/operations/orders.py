@@ -20,7 +20,7 @@ def list_orders(work: Work, query: Body) -> Reply:
     found = query_of(work, table, query, handled=_HANDLED)
     since, until = (range_end_ms(query[name]) if name in query else None for name in _HANDLED)
     if since is not None or until is not None:
-        found.between["paid_at"] = (since, until)
+        found.between = ("paid_at", since, until)
     return listed(work, table, found, "Orders retrieved.", "orders")
 
 

@@ -93,11 +93,11 @@ def listed(work: Work, table: Table, query: Query, message: str, member: str, *,
     projects = None if work.caller is None else work.caller.projects
     if projects is not None:
         if table.name == "projects":
-            query.ids = sorted(projects)
+            query.only("id", *projects)
         elif table.name == "customers":
-            query.ids = work.store.customers_of(projects)
+            query.only("id", *work.store.customers_of(projects))
         elif "projectId" in table.spec.indexes:
-            query.within = ("projectId", sorted(projects))
+            query.only("projectId", *projects)
     records, total = select(table, query)
     if table.spec.live or table.spec.mirrors:
         shown = [work.store.shown(table, record) for record in records]
@@ -150,12 +150,13 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
         if name in _SHAPING:
             continue
         if name in table.spec.tags:
-            found.tagged = frozenset((name, (key, text)) for key, _, text in (each.partition(":") for each in value))
-            continue
-        if name in table.spec.search:
+            for entry in value:
+                key, _, text = entry.partition(":")
+                found.only(name, (key, text))
+        elif name in table.spec.search:
             found.contains[name] = finder(value)
         elif name in table.spec.indexes or name in table.unique:
-            found.equal[name] = _PLAIN[name](value) if name in _PLAIN else value
+            found.only(name, _PLAIN[name](value) if name in _PLAIN else value)
         elif name not in handled:
             work.warn(f"filter_without_effect:{name}")  # an overlay added or renamed it
     return found

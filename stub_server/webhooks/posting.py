@@ -87,7 +87,15 @@ def record(sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOut
     store = sandbox.stores.get(timer.merchant_id)
     if store is not None and not sandbox.is_gone and not sandbox.is_broken:
         draft = _draft(sandbox, timer, store)
-        conclude(draft, attempt.entry, attempt.webhook.id, outcome, attempt.delivery.url, AUTOMATIC, begun)
+        conclude(
+            draft,
+            attempt.entry,
+            attempt.webhook.id,
+            outcome,
+            url=attempt.delivery.url,
+            trigger=AUTOMATIC,
+            begun=begun,
+        )
         draft.record()
 
 

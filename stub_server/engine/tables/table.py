@@ -14,7 +14,7 @@ from .tables import NONE, Check, TableSpec, UniqueViolation
 
 PARSED = 64  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it
-_KINDS = ("indexes", "tags", "sorts", "texts", "sums", "distinct")  # of what is derived from records
+_KINDS = ("indexes", "sorts", "texts", "sums", "distinct")  # of what is derived from records
 MORE_AT_ONCE = 200  # records that a ring drops beyond the number of new ones: a step must not take long
 
 
@@ -43,8 +43,8 @@ class Table:
         self.keys: dict[str, int] = {}
         self.order: Keys = []
         self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
-        self.indexes = {each: Index() for each in (*spec.indexes, *spec.pairs)}
-        self.tags = {each: Tags() for each in spec.tags}
+        self.indexes: dict[str, Index] = {each: Index() for each in (*spec.indexes, *spec.pairs)}
+        self.indexes |= {each: Tags() for each in spec.tags}
         self.sorts = {each: SortOrder() for each in spec.sorts}
         self.texts = {each: Texts() for each in spec.search}
         self.sums = {each: Sum() for each in spec.sums}
@@ -106,6 +106,13 @@ class Table:
     def bucket(self, index: str, value: Hashable) -> Keys:
         """The keys of the records with this value in an index, oldest first; not to be changed."""
         return self.indexes[index].data.get(value) or []
+
+    def keys_with(self, name: str, value: Hashable) -> Keys:
+        """The keys of the records with a value of an index, of a tag, of a unique key or as their `id`."""
+        if name in self.indexes:
+            return self.bucket(name, value)
+        ident: Any = value if name == "id" else self.holder(name, value)
+        return [self.keys[ident]] if ident in self.keys else []
 
     def count(self, index: str, value: Hashable) -> int:
         """How many records have this value in an index."""

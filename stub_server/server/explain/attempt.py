@@ -133,8 +133,8 @@ class Situation:
     def store(self) -> Store:
         return self.copy.store_of(self.merchant_id)
 
-    def newest(self, table: Table, **equal: Any) -> list[Row]:
-        found, _ = select(table, Query(equal=equal, limit=_LOOKED_AT))
+    def newest(self, table: Table) -> list[Row]:
+        found, _ = select(table, Query(limit=_LOOKED_AT))
         return [table.parse(record) for record in found]
 
     def table(self, parameter: str) -> Table | None:
