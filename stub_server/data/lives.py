@@ -121,7 +121,9 @@ class Lives:
     def _refund(self, draft: Draft, ident: str, part: bool) -> None:
         row = draft.open(self.store.orders, ident)
         if row is not None and row.public["status"] in draft.states("Order", "refundable"):
-            amount = max(1, row.hidden["paid_cents"] * int(pick(self.rng, "habits", "parts")) // 100) if part else None
+            amount = None
+            if part:
+                amount = max(1, row.hidden["paid_cents"] * int(pick(self.rng, "habits", "parts")) // 100)
             billing.refund(draft, row, amount)
 
     def _disputed(self, ident: str, outcome: str) -> Iterator[int]:
@@ -154,7 +156,10 @@ class Lives:
                 yield self._leaves(start, billed - HOUR)
                 self.script.step(self._leave, opened.id)
                 return
-            yield from self._charged(opened.id, bill, end) if is_charged else self._billed(opened.id, bill, billed, end)
+            if is_charged:
+                yield from self._charged(opened.id, bill, end)
+            else:
+                yield from self._billed(opened.id, bill, billed, end)
             if bill == LAPSE:
                 return
 

@@ -90,7 +90,7 @@ class Merchant:
         shows = self.scenario.every_state and place < self.scenario.drawn
         for fields, share in self._plans(ident, spec, membership, retires=shows and place == 1):
             at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), self.now)
-            plan, closes = self._plan_plan(rng, spec, membership.slug, fields, at, stopped)
+            plan, closes = self._plan_plan(rng, spec, membership.slug, fields, at=at, stopped=stopped)
             plans.append(plan["id"])
             if status != "draft" and share > 0:
                 seats = plan["max_subscribers"]
@@ -121,7 +121,7 @@ class Merchant:
                 yield {"projectId": project_id, **plan, **state}, table("habits")["sales"][plan["name"]] * of_project
 
     def _plan_plan(
-        self, rng: Random, spec: Node, slug: str, fields: Body, at: int, stopped: int | None
+        self, rng: Random, spec: Node, slug: str, fields: Body, *, at: int, stopped: int | None
     ) -> tuple[Body, int]:
         """Plan a plan; returns it with the instant until which it is sold (ms)."""
         ident, closes = named_uuid("plan", slug, plain_ascii(fields["name"])), stopped or self.now

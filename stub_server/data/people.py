@@ -185,7 +185,9 @@ class PeopleProvider(BaseProvider):
         street = self.random_element(tuple(place["streets"]))
         cep: str = place["streets"][street]
         number = str(self.random_int(10, HIGHEST_NUMBERS.get(street.partition(" ")[0], HIGHEST_NUMBER)))
-        within = "offices" if is_office else "flats" if self._chance(place.get("apartments", 1.0)) else "houses"
+        within = "flats" if self._chance(place.get("apartments", 1.0)) else "houses"
+        if is_office:
+            within = "offices"
         if "numbering" in place:
             block = self.random_int(0, len(BLOCKS) - 1)
             number, cep, within = f"Bloco {BLOCKS[block]}", str(int(cep) + 10 * block), "flats_in_superquadras"

@@ -47,15 +47,17 @@ MAGIC: dict[str, MagicOutcome] = {
 }
 
 
-@lru_cache(maxsize=1024)
-def magic_of(email: str) -> str | None:
-    """The magic token in an e-mail's local part, if there is one."""
-    local = email.rpartition("@")[0].lower()
-    return next((token for token in MAGIC if token in local), None)
-
-
 BEHAVIOURS = {"succeeds": "succeed_immediately", "fails": "fail_immediately", "never": "fill_never"}
 """What a customer was set to do with orders -> the magic token that does the same."""
+
+
+@lru_cache(maxsize=1024)
+def magic_of(email: str, behaviour: str | None = None) -> str | None:
+    """The magic token of a customer's behaviour, else the one in the e-mail's local part, if there is one."""
+    if behaviour is not None:
+        return BEHAVIOURS[behaviour]
+    local = email.rpartition("@")[0].lower()
+    return next((token for token in MAGIC if token in local), None)
 
 
 def used_up(hidden: Body) -> Body:
@@ -70,8 +72,7 @@ def used_up(hidden: Body) -> Body:
 
 def token_of(public: Body, hidden: Body) -> str | None:
     """The magic token that governs an order: that of its customer's behaviour, else the one in the e-mail."""
-    behaviour = hidden.get("behaviour")
-    return magic_of(public["customer"]["email"]) if behaviour is None else BEHAVIOURS[behaviour]
+    return magic_of(public["customer"]["email"], hidden.get("behaviour"))
 
 
 def is_refunding(email: str) -> bool:

@@ -101,10 +101,8 @@ def place(
     rules, store, now = draft.sandbox.rules, draft.store, draft.now
     code = draft.code_for(store.orders)
     behaviour = _behaviour_of(draft, customer_id)
-    magic = None if no_magic else orders.magic_of(customer["email"])
-    if behaviour is not None:
-        magic = orders.BEHAVIOURS[behaviour]
-    outcome = orders.NOTHING if magic is None else orders.MAGIC[magic]
+    magic = orders.magic_of("" if no_magic else customer["email"], behaviour)
+    outcome = orders.MAGIC[magic] if magic else orders.NOTHING
     if outcome.fails:
         refused = orders.DEFAULT_FAILURE[method]
     expires = now + (life if outcome.life is None else outcome.life)
@@ -127,10 +125,16 @@ def place(
     draft.at(expires, "order.expire", ident)
     for job, delay in outcome.jobs:
         draft.at(now + delay, job, ident)
-    autopay = draft.sandbox.settings.autopay
-    if magic is None and autopay is not None and method in AUTOPAID:
-        draft.at(now + autopay * SECOND, "order.pay", ident)
+    if magic is None and method in AUTOPAID:
+        _pay_later(draft, ident)
     return record
+
+
+def _pay_later(draft: Draft, ident: str) -> None:
+    """Set the timer of `autopay`, if that is set."""
+    autopay = draft.sandbox.settings.autopay
+    if autopay is not None:
+        draft.at(draft.now + autopay * SECOND, "order.pay", ident)
 
 
 def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
@@ -225,7 +229,9 @@ def pay(
     payments.check_payable(row.public, amount, paid_at, draft.now, orders_, late=late)
     moved = move(orders_, row.public["status"], "paid")
     payer = payer or payer_of(draft, row)
-    public, hidden = payments.paid(row.public, row.hidden, payer, draft.ids.alnum(11), paid_at or draft.now, draft.now)
+    public, hidden = payments.paid(
+        row.public, row.hidden, payer, suffix=draft.ids.alnum(11), paid_at=paid_at or draft.now, now=draft.now
+    )
     renewed = _renewed_by(draft, hidden)
     opened = None if renewed is not None else _opened_by(draft, public, hidden)
     if renewed is not None:
@@ -245,8 +251,8 @@ def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
     table, status = draft.lifecycle("Order"), row.public["status"]
     amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
     full = amount == payments.left(row.hidden)
-    moved = legal(table, status, "refunded") if full else legal(table, status, status, "partially_refunded")
-    return give_back(draft, row, amount, moved)
+    to = ("refunded",) if full else (status, "partially_refunded")
+    return give_back(draft, row, amount, legal(table, status, *to))
 
 
 def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
@@ -358,8 +364,7 @@ def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | N
 
 def call_off_bill(draft: Draft, row: Row) -> None:
     """Cancel the open order of a subscription, if there is one."""
-    ident = row.hidden["renewal_order"]
-    bill = None if ident is None else draft.open(draft.store.orders, ident)
+    bill = draft.open(draft.store.orders, row.hidden["renewal_order"])
     if bill is not None and is_payable(draft, bill):
         cancel(draft, bill)
 

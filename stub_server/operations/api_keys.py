@@ -36,10 +36,10 @@ def get_api_info(work: Work) -> Reply:
 def list_available_scopes(work: Work) -> Reply:
     """The catalogue of scopes; which operations each scope opens is read from the contract."""
     document = work.server.document
-    scopes = [
-        {**scope, "operations": [o.id for o in document.operations.values() if scope["name"] in o.scopes]}
-        for scope in document.scopes
-    ]
+    scopes = []
+    for scope in document.scopes:
+        opened = [operation.id for operation in document.operations.values() if scope["name"] in operation.scopes]
+        scopes.append({**scope, "operations": opened})
     return reply.message("Available scopes.", scopes=scopes, total=len(scopes))
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from ..contract.formats import range_end_ms
+from ..contract.formats import end_of_range, range_end_ms
 from ..core.record import Body
 from ..domain.documents import normalise
 from ..engine.tables.query import Query, select
@@ -136,14 +136,12 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
     key = sort.removeprefix("-")
     found = Query(
         sort=None if key in ("createdAt", "created_at") else sort if sort in table.spec.sorts else key,
+        since=end_of_range(query, "created_since"),
+        until=end_of_range(query, "created_until"),
         newest_first=sort.startswith("-"),
         page=query.get("page", 1),  # an overlay may have taken a parameter away
         limit=query.get("limit", 20),
     )
-    if "created_since" in query:
-        found.since = range_end_ms(query["created_since"])
-    if "created_until" in query:
-        found.until = range_end_ms(query["created_until"])
     for name, value in query.items():
         if name.endswith("_since"):
             warn_of_empty_range(work, value, query.get(f"{name.removesuffix('since')}until"))

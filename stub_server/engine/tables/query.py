@@ -99,8 +99,12 @@ def _matching(table: Table, query: Query) -> Keys:
     first, *others = conditions
     keys = first[0] if len(first) == 1 else sorted(chain.from_iterable(first))  # merges what is sorted already
     for lists in others:
-        keys = [key for key in keys if any(contains(each, key) for each in lists)]
+        keys = [key for key in keys if _is_in(key, lists)]
     return keys
+
+
+def _is_in(key: Any, lists: list[Keys]) -> bool:
+    return any(contains(each, key) for each in lists)
 
 
 def _paired(table: Table, conditions: Iterable[Condition]) -> Iterable[Condition]:

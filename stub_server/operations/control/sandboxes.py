@@ -19,7 +19,12 @@ async def create_sandbox(work: Work, body: Body | None) -> Reply:
     asked = body or {}
     scenario, now = checked_beginning(work, asked)
     entry = await work.server.sandboxes.create(
-        asked.get("name"), scenario, asked.get("seed"), now, asked.get("ttl_seconds"), asked.get("settings")
+        asked.get("name"),
+        scenario,
+        asked.get("seed"),
+        now=now,
+        ttl=asked.get("ttl_seconds"),
+        settings=asked.get("settings"),
     )
     return _made(work, entry)
 

@@ -87,10 +87,8 @@ class Situation:
     def change(self, place: str, given: Any, made: Any, why: str, **parts: Any) -> None:
         """Note that a value becomes another one, and replace `path`, `query`, `headers` or `body` (bytes) for it."""
         if given != made:
-            earlier = self.changes.get(place)
-            self.changes[place] = (
-                changed(place, given, made, why) if earlier is None else earlier | {"to": _short(made)}
-            )
+            change = self.changes.setdefault(place, changed(place, given, made, why))
+            change["to"] = _short(made)
             self.question = self.question._replace(**parts)
 
     def set_header(self, name: str, value: str | None, why: str) -> None:

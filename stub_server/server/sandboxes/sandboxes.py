@@ -265,10 +265,11 @@ class Sandboxes:
     async def create(
         self,
         name: str | None,
-        scenario: str | None,
-        seed: int | None,
-        now: int | None,
-        ttl: int | None,
+        scenario: str | None = None,
+        seed: int | None = None,
+        *,
+        now: int | None = None,
+        ttl: int | None = None,
         settings: Body | None = None,
     ) -> Entry:
         """A new sandbox, with a generated name if it has none. `ttl` is seconds. Raises Conflict, NotFound.
@@ -407,7 +408,7 @@ class Sandboxes:
     async def put_in_place(self, sandbox: Sandbox) -> None:
         """Replace the sandbox of its name, which is created where there is none, and its generation."""
         if self.find(sandbox.name) is None:
-            await self.create(sandbox.name, None, None, None, None)
+            await self.create(sandbox.name)
         self.entry(sandbox.name).sandbox.renew(sandbox.generation)
         await self._replace(sandbox.name, sandbox)
 
