@@ -87,6 +87,7 @@ def test_a_page_is_what_accept_names(reader: httpx2.Client) -> None:
         browser = reader.get(path, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
         assert "text/html; charset=utf-8" == browser.headers["content-type"]
         assert "Accept" in browser.headers["vary"].split(", ")
+        assert path == "/" or reader.get(browser.links["alternate"]["url"]).text == text(reader, path, **MARKDOWN)
     assert text(reader, "/").startswith("# Membership sandbox")  # what `curl` gets, which names nothing
     found = reader.get("/", headers=JSON).json()
     assert f"{reader.base_url}".rstrip("/") == found["base_url"]
