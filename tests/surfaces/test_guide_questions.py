@@ -30,7 +30,7 @@ ASKED = {
     "avançar o relógio": "/guide/time#move-the-clock",
     "adiantar um mês": "/guide/payments#see-next-months-renewal-today",
     "renovação": "/guide/payments#see-next-months-renewal-today",
-    "desfazer": "/guide/console#undo",
+    "desfazer": "/guide/console#undo-and-reset",
     "voltar no tempo": "/guide/time#go-back",
     "resetar": "/guide/time#reset-between-tests",
     "reset": "/guide/time#reset-between-tests",
