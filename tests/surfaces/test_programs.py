@@ -20,7 +20,8 @@ CODES = API.schema("ErrorCode")["enum"]
 NAMES = [*OPERATIONS, *CODES, *API.events]
 LINK = re.compile(r"\]\((/[^)#\s]*)(?:#[^)]*)?\)")
 JSON = {"Accept": "application/json"}
-LONG = {f"/guide/{name}.md" for name in ("architecture", "changelog", "security", "stores", "webhooks")}
+LONG = {"/guide/security.md", "/guide/stores.md"}
+"""A list of promises, and a page that is to be rewritten."""
 MARKDOWN = {"Accept": "text/markdown, text/html, */*"}
 
 
@@ -86,6 +87,7 @@ def test_a_page_is_what_accept_names(reader: httpx2.Client) -> None:
         browser = reader.get(path, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
         assert "text/html; charset=utf-8" == browser.headers["content-type"]
         assert "Accept" in browser.headers["vary"].split(", ")
+        assert path == "/" or reader.get(browser.links["alternate"]["url"]).text == text(reader, path, **MARKDOWN)
     assert text(reader, "/").startswith("# Membership sandbox")  # what `curl` gets, which names nothing
     found = reader.get("/", headers=JSON).json()
     assert f"{reader.base_url}".rstrip("/") == found["base_url"]
@@ -105,6 +107,12 @@ def test_llms_txt_follows_its_convention_and_is_short(reader: httpx2.Client) -> 
     assert len(full.encode()) <= 60_000
     assert "\n# Call the API\n" in full
     assert "# Error codes" not in full
+
+
+def test_every_call_of_llms_txt_has_a_path_that_exists(reader: httpx2.Client, live: Live) -> None:
+    calls = re.findall(rf"curl .*?{re.escape(live.url)}(/[^ '\"?]+)", reader.get("/llms.txt").text)
+    assert len(calls) >= 8
+    assert [] == [path for path in calls if reader.options(path).status_code != 204]
 
 
 def test_a_search_answers_programs_in_short_and_understands_portuguese(reader: httpx2.Client) -> None:
