@@ -15,7 +15,7 @@ from ..core.clock import EARLIEST_START, LATEST_START, parse_iso
 from ..core.problem import UnusableInput
 from ..settings import LOOPBACK, Settings
 from ..version import __version__, installed_commit
-from . import control_verbs, offline_verbs, process, receiver_verbs, replay_verb, request_verbs, verify
+from . import control_verbs, mcp_verb, offline_verbs, process, receiver_verbs, replay_verb, request_verbs, verify
 from .options import EXISTING, F, Number, Unusable, UserPath, of_overlays, url, variable_of, verb
 
 
@@ -24,7 +24,8 @@ class DefaultCommand(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `serve` before flags that belong to it."""
-        if not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
+        is_flag = not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version"))
+        if is_flag and not ctx.resilient_parsing:  # completion is about the verbs
             args = ["serve", *args]
         with _ending(ctx):
             return super().parse_args(ctx, args)
@@ -259,6 +260,7 @@ def serve(
 
 for each in (
     serve,
+    offline_verbs.backup,
     offline_verbs.check,
     offline_verbs.init,
     *control_verbs.VERBS,
@@ -268,5 +270,6 @@ for each in (
     replay_verb.replay,
     verify.verify,
     verify.proxy,
+    mcp_verb.mcp,
 ):
     main.add_command(each)

@@ -1,4 +1,4 @@
-"""The verbs that need no server: `init` and `check`; exit codes 0 fine, 1 faults, 2 usage."""
+"""The verbs that need no server: `backup`, `check` and `init`; exit codes 0 fine, 1 faults, 2 usage."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from pathlib import Path
 import click
 
 from ..core.text import printable
-from .options import Unusable, UserPath, of_overlays, verb
+from .options import Unusable, UserPath, json_option, of_overlays, show, verb
 
 TOOLS: Mapping[str, Sequence[str]] = {
+    "agents": ["agents"],
     "compose": ["compose"],
     "github-actions": ["github-actions"],
     "playwright": ["typescript", "playwright"],
     "pytest": ["pytest"],
     "schemathesis": ["schemathesis"],
+    "vite": ["typescript", "playwright", "vite"],
     "vitest": ["typescript", "vitest"],
 }
 """By tool the folders of `fixtures/init/` whose files are written."""
@@ -26,15 +28,16 @@ TOOLS: Mapping[str, Sequence[str]] = {
 @click.command()
 @click.argument("tool", metavar="TOOL", type=click.Choice(sorted(TOOLS)))
 @click.argument("folder", type=UserPath(file_okay=False), default=Path("."))
-def init(tool: str, folder: Path) -> None:
+@json_option
+def init(tool: str, folder: Path, as_json: bool) -> None:
     """Write first tests, settings or a workflow for TOOL to FOLDER.
 
     \b
-    TOOL is one of compose, github-actions, playwright, pytest, schemathesis
-    and vitest.
+    TOOL is one of agents, compose, github-actions, playwright, pytest,
+    schemathesis, vite and vitest.
 
-    The first lines of each file say how to use it. No file is overwritten. A file that already has the same content
-    stays as it is.
+    The first lines of each file say how to use it, those of AGENTS.md that of the files beside it. No file is
+    overwritten. A file that already has the same content stays as it is.
     """
     from ..app import data_dir
 
@@ -54,16 +57,33 @@ def init(tool: str, folder: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:  # follows no link that somebody puts there meanwhile
                 file.write(files[target])
-            click.echo(target)
-        if not new:
-            click.echo("Every file is there already.")
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None
+    written = [str(target) for target in new]
+    show({"written": written}, "\n".join(written) or "Every file is there already.", as_json=as_json)
+
+
+@verb()
+@click.argument("folder", metavar="DIR", type=UserPath(file_okay=False))
+@click.argument("file", type=UserPath(dir_okay=False))
+@json_option
+def backup(folder: Path, file: Path, as_json: bool) -> None:
+    """Copy the store in DIR to a new FILE, while a server uses it.
+
+    The copy has all sandboxes as they are at one moment, with their keys. To restore it, copy it to a new directory as
+    sandboxes.sqlite, and start a server with --store on that directory.
+    """
+    from ..storage.sqlite import back_up
+
+    size = back_up(folder, file)
+    text = f"{file} is a copy of the store in {folder}: {size:,} bytes."
+    show({"file": str(file), "bytes": size}, text, as_json=as_json)
 
 
 @verb()
 @of_overlays
-def check(overlays: tuple[Path, ...]) -> None:
+@json_option
+def check(overlays: tuple[Path, ...], as_json: bool) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0.
 
     Exit code 1 for every fault of the contract: no server starts with it. An example that does not fit its schema is a
@@ -91,8 +111,12 @@ def check(overlays: tuple[Path, ...]) -> None:
             except ScenarioError as error:  # a fault of the data, not of the contract
                 click.echo(f"Warning: the scenario default does not start: {printable(str(error))}", err=True)
     except ContractError as error:
-        for fault in str(error).split("\n"):
+        faults = str(error).split("\n")
+        for fault in faults:
             click.echo(f"Error: {printable(fault)}", err=True)
+        if as_json:
+            show({"ok": False, "faults": faults}, "", as_json=True)
         sys.exit(1)
     api, controls = len(document.operations), len(control.operations)
-    click.echo(f"The contract is valid OpenAPI 3.0: {api} operations, and {controls} of the control surface.")
+    text = f"The contract is valid OpenAPI 3.0: {api} operations, and {controls} of the control surface."
+    show({"ok": True, "operations": api, "controls": controls}, text, as_json=as_json)

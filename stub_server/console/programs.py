@@ -9,7 +9,7 @@ from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
 from .client import ASKED
 from .guide.guide import Page
-from .shell import contracts
+from .site import contracts
 
 HTML, MARKDOWN, JSON = "text/html", "text/markdown", "application/json"
 _EXAMPLE = "http://127.0.0.1:4600"
@@ -152,7 +152,6 @@ def _llms() -> str:
         "llms.txt",
         server=known.url,
         url=known.url + request.script_root,
-        prefix=request.script_root,
         operations=len(known.api.operations),
         controls=len(known.control.operations),
         events=len(known.api.events),

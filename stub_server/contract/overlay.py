@@ -110,7 +110,7 @@ def _act(
     target = action["target"]
     places = _find(document, target)
     if not places:
-        raise ContractError(f"{target} selects nothing in the contract")
+        raise ContractError(f"{target} selects nothing in the contract{_moved(document, target)}")
     if action.get("remove") is True:
         # Backwards, so that removing an item of a list does not change the index of another.
         for place in reversed(places):
@@ -146,6 +146,14 @@ def _act(
         else:
             value_at(document, place[:-1])[place[-1]] = merged
     return document
+
+
+def _moved(document: dict[str, Json], target: str) -> str:
+    """Where a place is now that an earlier version of the contract had."""
+    for old, new in document.get("x-moved", {}).items():
+        if target.startswith(old):
+            return f": it is {new}{target.removeprefix(old)} now"
+    return ""
 
 
 def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:

@@ -9,7 +9,7 @@ from orjson import dumps
 
 from stub_server.contract.document import Document, Operation
 from stub_server.contract.source import Json
-from stub_server.domain.documents import cpf_with_check_digits
+from stub_server.domain.cpf import cpf_with_check_digits
 from stub_server.tools.verify.catalogue import Catalogue, Resource, at
 from stub_server.tools.verify.exchange import Answer, Request
 

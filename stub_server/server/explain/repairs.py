@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from ...contract.document import JSON, Document, Lifecycle, Operation
-from ...domain.documents import cpf_with_check_digits
+from ...domain.cpf import cpf_with_check_digits
 from ...domain.lifecycle import path as way
 from ...domain.orders import items_cents
 from ..layers.validation import cast_of

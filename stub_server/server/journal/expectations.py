@@ -48,6 +48,7 @@ class Expectation:
         self._request, self._response = dict(self._asked), body.get("response", {})
         if "method" in self._request:
             self._request["method"] = self._request["method"].upper()
+        self._counts_commands: bool = body.get("commands", False)
         self._times: Mapping[str, int] = body.get("times", {"at_least": 1})
         self._since = range_end_ms(body["since"]) if "since" in body else None
         named = [base for base, document in documents.items() if self._names_one(document.operations)]
@@ -62,6 +63,8 @@ class Expectation:
             if self._since is not None and trace.at < self._since:
                 continue
             if trace.path.startswith(CONTROL) and not self._looks_at_control:
+                continue
+            if trace.by_command and not self._counts_commands:
                 continue
             found = list(self._target(trace))
             weight = _AWAY * len(found)

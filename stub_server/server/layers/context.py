@@ -21,6 +21,7 @@ from .fault_injection import Injection
 from .hops import HOP, Hops, Word
 from .keeping import Keeping
 from .selection import ABOUT_THE_SERVER
+from .time_travel import AS_OF
 from .way import FAULTS, INTERNAL, LIMITS, PERMITTED, REQUEST, TARGET, TRACE, begin
 
 _BEFORE_THE_BODY = ("route", "auth")
@@ -133,7 +134,9 @@ class RequestContext:
         headers.append((b"x-request-id", trace.id.encode()))
         if not answer.is_preflight:
             if target.is_chosen:
-                headers.append((b"x-sandbox-now", iso(target.sandbox.clock.now).encode()))
+                is_at_once = AS_OF not in request.headers and not target.path.startswith(CONTROL)
+                now = trace.at if is_at_once else target.sandbox.clock.now
+                headers.append((b"x-sandbox-now", iso(now).encode()))
             headers.append(VARY)
             if LIMITS in scope:
                 headers += scope[LIMITS]

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from ...contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ...engine.journal import Trace, head_of
-from ..request import CONTROL, Request
+from ..request import COMMAND, CONTROL, Request
 from ..server import Server
 from ..target import Target
 from .answers import Answer
@@ -12,6 +12,7 @@ from .hosts import MOST_HEADERS, inbox_at
 
 _WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
 OVERHEAD, EACH = 1_000, 80  # bytes of a request besides its messages, and of an id
+_COMMAND = COMMAND.encode()
 _CACHED = 64  # of the newest requests, that are remembered
 _READING = ("GET", "HEAD", "OPTIONS")
 
@@ -51,6 +52,7 @@ class Keeping:
             self._redact_line(trace)
         if not trace.is_kept or (trace.is_control and _changes_nothing(request, target)):
             return
+        trace.by_command = request.headers.get(b"user-agent") == _COMMAND
         if target.prefix:
             trace.is_prefixed = True
         if target.sandbox.journal.keeps_bodies:

@@ -22,7 +22,7 @@ DEEPEST = 100  # levels of a body
 _MOST_ERRORS = 1_000  # of a body that are looked at
 _ABSENT = frozenset((404, 405, 501))
 _NO_ROUTE = frozenset(("route_not_found", "method_not_allowed", "not_implemented"))
-# Answers of the server that belong to no operation: `info` of the contract describes them.
+# Answers of the server that belong to no operation, as `x-server-answers` of the contract has them.
 _OF_THE_SERVER: Mapping[int, tuple[str, ...]] = MappingProxyType(
     {
         400: ("malformed_request",),

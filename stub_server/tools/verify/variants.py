@@ -9,7 +9,8 @@ from ...contract.document import Document
 from ...contract.formats import Formats
 from ...contract.schema import Schemas
 from ...contract.source import Json
-from ...domain.documents import cnpj_with_check_digits, cpf_with_check_digits, normalise
+from ...domain.cpf import cpf_with_check_digits
+from ...domain.documents import cnpj_with_check_digits, normalise
 from ...server.explain.mending import Mender, samples
 from .catalogue import Places, Steps, at, below, with_leaves
 
