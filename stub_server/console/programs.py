@@ -9,7 +9,7 @@ from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
 from .client import ASKED
 from .guide.guide import Page
-from .shell import contracts
+from .site import contracts
 
 HTML, MARKDOWN, JSON = "text/html", "text/markdown", "application/json"
 _EXAMPLE = "http://127.0.0.1:4600"

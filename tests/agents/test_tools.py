@@ -168,7 +168,7 @@ CALLS: list[dict[str, Any]] = [
     {"tool": "history", "action": "export"},
     {"tool": "requests", "action": "list"},
     {"tool": "requests", "action": "show"},
-    {"tool": "requests", "action": "verify", "expect": {"request": {"operationId": "createApiKey"}}},
+    {"tool": "requests", "action": "verify", "request": {"operationId": "createApiKey"}, "times": {"exactly": 1}},
     {"tool": "history", "action": "reset"},
 ]
 

@@ -24,7 +24,7 @@ _READ_MORE = {
     "--restore": "../files.md",
     "--cors-origin": "../api.md#call-it-from-a-browser-cors",
     "--rate-limit": "../api.md#meet-a-rate-limit",
-    "--admin-key": "../teams.md#one-server-for-a-team",
+    "--admin-key": "../teams.md#start",
     "--log": "../ci.md#the-log",
     "--ready-file": "../ci.md#wait-and-stop",
     "--stop-after-idle": "../ci.md#wait-and-stop",

@@ -70,14 +70,19 @@ async def call_api(
         bearer=await _bearer(session, parts.get("as")),
     )
     following = "orders {action: pay}, call_api, history {action: undo}"
-    return await answered(session, answer, following, full=full)
+    return await answered(session, answer, following, changes=method != "GET", full=full)
 
 
-async def answered(session: Session, answer: Reply, following: str, *, full: bool = False) -> Result:
+async def answered(
+    session: Session, answer: Reply, following: str, *, changes: bool = True, full: bool = False
+) -> Result:
     """What the API or a control answered, and what that changed. Raises Refused."""
     if answer.is_refused:
         raise Refused(answer)
-    lines = [f"{answer.status}, request {answer.request_id}", *await what_happened(session, answer)]
+    lines = [
+        f"{answer.status}, request {answer.request_id}",
+        *(await what_happened(session, answer) if changes else ()),
+    ]
     if "x-sandbox-warnings" in answer.headers:
         lines.append(f"Warnings: {answer.headers['x-sandbox-warnings']}")
     found = await _completed(session, answer.json or {})
