@@ -18,8 +18,9 @@ from ..settings import Settings
 from .filters import FILTERS
 from .guide.guide import Guide
 from .leaves import Leaves
+from .pages import GUIDE
 from .pay_pages import payers
-from .programs import programs
+from .programs import HTML, MARKDOWN, programs
 from .prose import prose
 from .sessions import Sessions
 from .site import EXTENSION, Contracts, beside, grouped, pages
