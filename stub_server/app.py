@@ -135,7 +135,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     cacert = settings.webhook_cacert
     courier = Courier(Sender(local=local, cacert=cacert), abroad=Sender(local=False, cacert=cacert))
     seeding = Seeding(data_dir("fixtures"), document, schemas)
-    factory = SandboxFactory(rules, seeding, settings, secret, random, courier.worker)
+    factory = SandboxFactory(rules, seeding, settings, courier.worker, secret=secret, control_secret=random)
     try:
         sandboxes = Sandboxes(factory, courier.look_soon, Persistence(store, factory))
     except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack

@@ -23,6 +23,7 @@ from .fault_rules import Faults
 from .journal import Journal
 from .step import Part, ReplyKey, SandboxSettings, Step
 from .tables.memory import Merchant, Store, Usages
+from .tables.table import Table
 from .tables.tables import Layout
 
 DEFAULT = "default"  # the sandbox that always exists
@@ -122,6 +123,11 @@ class Sandbox:
         """The seeded merchant's store."""
         return self.stores[self.home]
 
+    def tables(self) -> Iterator[Table]:
+        """The tables of all merchants."""
+        for store in self.stores.values():
+            yield from store.tables.values()
+
     @property
     def identity(self) -> str:
         """What its credentials are made from: its name and its generation, without the empty one."""
@@ -183,20 +189,14 @@ class Sandbox:
             # The deliveries of a restored past are not sent again.
             if self.held_before != SILENT:
                 self.held_before = self.events.raised
-        if step.events:
-            for event in step.events:
-                self.events.append(event)
-        for timer in step.timers_fired:
-            self.timers.discard(timer)
-        for timer in step.timers_set:
-            self.timers.put(timer)
+        for event in step.events:
+            self.events.append(event)
+        self.timers.exchange(step.timers_fired, step.timers_set)
         for key_id, usage, _ in step.used:
             store.set_usage(key_id, usage)
             store.unrecorded.pop(key_id, None)
         if step.saved is not None:
-            for key, _ in step.forgotten_replies:
-                self.replies.drop(key)
-            self.replies.put(*step.saved)
+            self.replies.save(step.saved, step.forgotten_replies)
         if step.settings is not None:
             self.settings = step.settings
         if step.clock is not self.recorded_clock:
@@ -222,15 +222,12 @@ class Sandbox:
         `merchants` are the ids of those that it has in an earlier state, in order. Uses of keys since the last step are
         forgotten then.
         """
-        if merchants is not None:
-            for store in self.stores.values():
-                store.forget_unrecorded()
+        for store in self.stores.values() if merchants is not None else ():
+            store.forget_unrecorded()
         for part in parts:
             if part.opens:
                 self.stores[part.merchant.id] = Store(part.merchant, self.rules.layout)
-            for number, _ in enumerate(_change(self.stores[part.merchant.id], part)):
-                if number % PAUSE_AFTER == 0:
-                    yield
+            yield from _change(self.stores[part.merchant.id], part)
             if part.closes:
                 del self.stores[part.merchant.id]
         if merchants is not None:
@@ -245,10 +242,7 @@ class Sandbox:
         if step.saved is not None:
             self.replies.drop(step.saved[0])
         self.replies.put_back(step.forgotten_replies)
-        for timer in step.timers_set:
-            self.timers.discard(timer)
-        for timer in step.timers_fired:
-            self.timers.put(timer)
+        self.timers.exchange(step.timers_set, step.timers_fired)
         self.timers.last = step.timers_before
         if step.settings is not None:
             self.settings = step.settings_before or self.rules.settings
@@ -309,11 +303,12 @@ class Sandbox:
 
 
 def _change(store: Store, part: Part) -> Iterator[None]:
-    """Change one store, record by record."""
-    for name, before, after in part.changes:
+    """Change one store, with a pause after some records."""
+    for number, (name, before, after) in enumerate(part.changes):
         table = store.tables[name]
-        was, now = (None if record is None else table.parse(record) for record in (before, after))
+        was, now = before and table.parse(before), after and table.parse(after)
         store.replace(name, was, now)
-        yield
+        if number % PAUSE_AFTER == 0:
+            yield
     for key_id, usage, _ in part.used:
         store.set_usage(key_id, usage)

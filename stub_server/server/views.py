@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from ..core.clock import EARLIEST_START, LATEST_START, ClockState, iso, parse_iso, wall_ms
+from ..core.clock import EARLIEST_START, LATEST_START, ClockState, iso, iso_or_none, parse_iso, wall_ms
 from ..core.problem import Conflict, NotFound
 from ..core.record import Body, Record
 from ..engine.bounded import Log
@@ -99,7 +99,7 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
         "base_url": f"{work.server.settings.url}/s/{name}",
         "created_at": iso(found.created_at),
         "last_used_at": iso(used),
-        "expires_at": None if found.expires_at is None else iso(found.expires_at),
+        "expires_at": iso_or_none(found.expires_at),
     }
 
 
