@@ -4,7 +4,7 @@ import copy
 import logging
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from .contract.formats import formats
 from .contract.overlay import Overlays
 from .contract.schema import ContractViolation, Schemas
 from .contract.source import ContractError, read
-from .core.problem import Unavailable
+from .core.problem import NotBuilt, Unavailable
 from .core.record import Body
 from .core.shipped import PACKAGE as PACKAGE
 from .core.shipped import data_dir as data_dir
@@ -35,13 +35,14 @@ from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender
 from .server.explain.rehearsal import Rehearsal
 from .server.layers.access import AccessPolicy, Origins
+from .server.layers.answers import Answer
 from .server.layers.context import RequestContext
 from .server.layers.dispatch import Dispatch
 from .server.layers.endpoint import Endpoint
 from .server.layers.fault_injection import FaultInjection
 from .server.layers.hops import Hops
 from .server.layers.hosts import HostPolicy, Hosts
-from .server.layers.pages import Pages
+from .server.layers.pages import Page, Pages
 from .server.layers.rate_limit import RateLimit
 from .server.layers.routing import Application, Routing, Security
 from .server.layers.selection import SandboxSelection
@@ -54,9 +55,11 @@ from .server.sandboxes.residence import Residence
 from .server.sandboxes.sandboxes import Sandboxes
 from .server.server import Server, Waiting
 from .server.tokens import Tokens
+from .server.work import Work
 from .settings import Settings
 from .storage import sqlite
 from .storage.sql import Database, StoreError
+from .tools.mcp import missing
 from .version import __version__
 from .webhooks.courier import Courier
 from .webhooks.sender import Sender
@@ -84,7 +87,7 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
     logging.getLogger("connexion").setLevel(logging.WARNING)
     loaded = loaded or contracts(settings.overlays)
     if settings.rate_limit is not None:
-        loaded = loaded._replace(document=_with_rate_limit(loaded.document, loaded.control))
+        loaded = loaded._replace(document=_with_rate_limit(loaded.document))
     store = None if settings.store is None else _opened(settings.store, settings)
     if store is not None:  # else what one server signs would not be valid at another, or after a restart
         settings = replace(settings, seed=store.seed)
@@ -111,10 +114,9 @@ def contracts(files: Sequence[Path]) -> Contracts:
     return Contracts(document, Document(bundled.control), shipped if files else None, bundled.overlays)
 
 
-def _with_rate_limit(document: Document, control: Document) -> Document:
-    """The contract of a server with `--rate-limit`: every operation may answer 429, as exports of the other one do."""
+def _with_rate_limit(document: Document) -> Document:
+    """The contract of a server with `--rate-limit`: every operation may answer 429."""
     raw = copy.deepcopy(document.raw)
-    raw["components"]["responses"]["RateLimited"] = control.raw["components"]["responses"]["RateLimited"]
     for operation in Document(raw).operations.values():
         operation.raw["responses"]["429"] = {"$ref": "#/components/responses/RateLimited"}
     return Document(raw)
@@ -133,7 +135,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     cacert = settings.webhook_cacert
     courier = Courier(Sender(local=local, cacert=cacert), abroad=Sender(local=False, cacert=cacert))
     seeding = Seeding(data_dir("fixtures"), document, schemas)
-    factory = SandboxFactory(rules, seeding, settings, secret, random, courier.worker)
+    factory = SandboxFactory(rules, seeding, settings, courier.worker, secret=secret, control_secret=random)
     try:
         sandboxes = Sandboxes(factory, courier.look_soon, Persistence(store, factory))
     except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack
@@ -168,6 +170,13 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         return create_console(document, control, data_dir("docs").parent, settings, sessions)
 
     console = Console(make, lambda: app, sessions)
+    tools: list[Page] = []
+
+    async def agents(work: Work) -> Answer:
+        if not tools:
+            tools.append(_tools(lambda: app))
+        return await tools[0](work)
+
     codes = document.schema("ErrorCode")["enum"]
     documented = [*document.operations, *control.operations, *codes, *document.events]
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
@@ -187,7 +196,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
             partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
             *forwarding,
             partial(AccessPolicy, server=server, origins=origins),
-            partial(Pages, server=server, pages=pages, console=console.answer, most=console.most),
+            partial(Pages, server=server, pages=pages, console=console.answer, most=console.most, agents=agents),
             *([] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]),
             Routing,
             partial(FaultInjection, server=server),
@@ -249,6 +258,15 @@ def _opened(path: Path | str, settings: Settings) -> "Database":
             raise StoreError(f"--store postgresql://… needs a driver ({error}). Install it: {install}") from None
         return postgres.PostgresStore(path, settings.host, settings.port, settings.seed, settings.shared)
     return sqlite.SqliteStore(path, settings.seed, always=settings.sync == "always")
+
+
+def _tools(app: Callable[[], Application]) -> Page:
+    """What answers coding agents, imported for the first of them. Raises NotBuilt without the protocol's package."""
+    try:
+        from .tools.mcp.endpoint import Endpoint as Tools
+    except ImportError as error:
+        raise NotBuilt(missing(error)) from None
+    return Tools(app).answer
 
 
 def thin(document: Document) -> Body:

@@ -13,6 +13,7 @@ from ..core.text import printable
 from .options import Unusable, UserPath, json_option, of_overlays, show, verb
 
 TOOLS: Mapping[str, Sequence[str]] = {
+    "agents": ["agents"],
     "compose": ["compose"],
     "github-actions": ["github-actions"],
     "playwright": ["typescript", "playwright"],
@@ -32,11 +33,11 @@ def init(tool: str, folder: Path, as_json: bool) -> None:
     """Write first tests, settings or a workflow for TOOL to FOLDER.
 
     \b
-    TOOL is one of compose, github-actions, playwright, pytest, schemathesis,
-    vite and vitest.
+    TOOL is one of agents, compose, github-actions, playwright, pytest,
+    schemathesis, vite and vitest.
 
-    The first lines of each file say how to use it. No file is overwritten. A file that already has the same content
-    stays as it is.
+    The first lines of each file say how to use it, those of AGENTS.md that of the files beside it. No file is
+    overwritten. A file that already has the same content stays as it is.
     """
     from ..app import data_dir
 

@@ -21,7 +21,7 @@ from .sheet import Part, Sheet
 MOST = 4_800
 """Bytes of a page: some 1,200 tokens."""
 _DEPTHS = (9, 2, 1)  # levels of members that are listed, fewer where a page would be too long
-_LISTED = 12  # values of a member
+_LISTED = 20  # values of a member
 _LONGEST = 64  # characters of a text in an example of an answer
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 _NOISE = ("without the character NUL", "printable ASCII without spaces")

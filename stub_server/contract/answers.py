@@ -1,4 +1,4 @@
-"""Writes into each answer of a contract what its files say once: headers, and the bodies of refusals."""
+"""Writes into a contract what its files say once: the headers of answers, and the codes and bodies of refusals."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,47 +6,59 @@ from typing import Any
 from .document import JSON, Document
 from .source import METHODS, Json
 
+_OF_EXAMPLE = frozenset(("summary", "message", "details"))
 REQUEST_ID = "req_01JDM4Z7Q8N3V5X2K9T6B1C0FH"
 """The request that every example of a refusal answers."""
 
 
 def complete_answers(document: dict[str, Json]) -> None:
-    """Add the headers of `x-headers` to each answer, and a body to each refusal whose codes `x-refusals` describes.
+    """Write the headers of `x-headers` into each answer, and `ErrorCode` and the bodies of refusals of `x-refusals`.
 
-    Both members of the document are removed.
+    Both members of the document are removed, and `x-examples` of its answers.
     """
-    headers, refusals = document.pop("x-headers", {}), document.pop("x-refusals", {})
-    examples = document["components"].setdefault("examples", {})
-    for status, response in _answers(document):
-        if status == "default":  # an inbox answers what was set
-            continue
+    headers, known = document.pop("x-headers", {}), document.pop("x-refusals", None)
+    answers = [(status, response) for status, response in _answers(document) if status != "default"]
+    for status, response in answers:
         common = headers.get("default", {}) | (headers.get("2XX", {}) if status < "300" else {})
         response["headers"] = common | response.get("headers", {})
-        codes = [code for code in response.get("x-codes", ()) if code in refusals]
-        if codes:
-            response["content"] = _body(codes, response.get("content", {}))
-            examples |= {_component(code): _example(code, refusals[code]) for code in codes}
+    if known is None:
+        return
+    _write_codes(document["components"]["schemas"]["ErrorCode"], known["codes"])
+    examples = document["components"].setdefault("examples", {})
+    for response in {id(response): response for _, response in answers}.values():
+        own, named = response.pop("x-examples", {}), {}
+        for code in response.get("x-codes", ()):
+            refusal = known["codes"].get(code, {})
+            if code in own:
+                named[code] = _example(code, refusal | own[code])
+            elif "message" in refusal:
+                component = code.title().replace("_", "")
+                examples[component] = _example(code, refusal)
+                named[code] = {"$ref": f"#/components/examples/{component}"}
+        if named:
+            response["content"] = {JSON: {"schema": known["schema"], "examples": named}}
     document["components"]["examples"] = dict(sorted(examples.items()))
 
 
 def _answers(document: dict[str, Json]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each answer of an operation, with its status."""
+    """Each answer of the server and of an operation, with its status. One that several share comes for each."""
     resolve = Document(document).resolve
+    for status, response in document.get("x-server-answers", {}).items():
+        yield status, resolve(response)
     for item in document["paths"].values():
         for operation in [item[method] for method in METHODS if method in item]:
             for status, response in operation["responses"].items():
                 yield status, resolve(response)
 
 
-def _body(codes: list[str], own: dict[str, Json]) -> dict[str, Json]:
-    """The content of a refusal: an example of each code, unless the response has one of its own."""
-    named = {code: {"$ref": f"#/components/examples/{_component(code)}"} for code in codes}
-    named |= own.get(JSON, {}).get("examples", {})
-    return {JSON: {"schema": {"$ref": "#/components/schemas/Error"}, "examples": named}}
-
-
-def _component(code: str) -> str:
-    return code.title().replace("_", "")
+def _write_codes(schema: dict[str, Json], refusals: dict[str, Json]) -> None:
+    """The codes, and the rule of each that has one."""
+    schema["enum"] = list(refusals)
+    schema["x-rules"] = {
+        code: {name: value for name, value in refusal.items() if name not in _OF_EXAMPLE}
+        for code, refusal in refusals.items()
+        if "kind" in refusal
+    }
 
 
 def _example(code: str, refusal: dict[str, Json]) -> dict[str, Json]:

@@ -25,7 +25,7 @@ _FORMATS = {
     "document": "CPF, CNPJ or passport number",
     "ip-network": "IP address or network",
 }
-_KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+_KINDS = {"integer": "whole number", "number": "number", "boolean": "true or false"}
 _MOST_SHOWN = 12
 
 
@@ -35,16 +35,13 @@ def assumptions_of(document: Document) -> Body:
     for operation in document.operations.values():
         for name in _schemas_of(operation, document):
             using.setdefault(name, []).append(operation.id)
-    found = [
-        *_operations(document),
-        *(
-            entry | {"operations": using.get(name, [])}
-            for name, schema in document.raw["components"]["schemas"].items()
-            for entry in _schema(name, schema, document)
-        ),
-        *_contradictions(document),
-        *(_entry("limitation", ident, "server", "assumed", text, []) for ident, text in LIMITATIONS),
-    ]
+    found = list(_operations(document))
+    for name, schema in document.raw["components"]["schemas"].items():
+        for entry in _schema(name, schema, document):
+            found.append(entry | {"operations": using.get(name, [])})
+    found += _contradictions(document)
+    for ident, text in LIMITATIONS:
+        found.append(_entry("limitation", ident, "server", "assumed", text))
     documented = sum(o.is_documented for o in document.operations.values())
     return {"total": len(found), "documented_operations": documented, "assumptions": found}
 
@@ -54,7 +51,7 @@ def _operations(document: Document) -> Iterator[Body]:
         assumed = [part for part, basis in op.basis.items() if basis == "assumed"]
         if assumed:
             text = f"The source document does not show of {op.method} {op.path}: {', '.join(assumed)}."
-            yield _entry("operation", op.id, op.id, "assumed", text, [op.id])
+            yield _entry("operation", op.id, op.id, "assumed", text, op.id)
 
 
 def _schema(name: str, schema: Body, document: Document) -> Iterator[Body]:
@@ -65,7 +62,7 @@ def _schema(name: str, schema: Body, document: Document) -> Iterator[Body]:
         if basis == "assumed" or member in notes:
             decided = _decided(inner, member in schema.get("required", ()), document)
             text = " ".join(part for part in (decided, notes.get(member)) if part)
-            yield _entry("property", f"{name}.{member}", name, basis, text, [])
+            yield _entry("property", f"{name}.{member}", name, basis, text)
     for member, inner in properties.items():
         for part in (inner, inner.get("items", {})):
             yield from _schema(f"{name}.{member}", part, document)
@@ -75,11 +72,11 @@ def _contradictions(document: Document) -> Iterator[Body]:
     for entry in document.raw.get("x-contradictions", ()):
         text = f"{entry['contradiction']} {entry['reading']}"
         bites = [name for name in entry["bites"] if name in document.operations]
-        yield _entry("contradiction", entry["id"], ", ".join(entry["bites"]), "documented", text, bites)
+        yield _entry("contradiction", entry["id"], ", ".join(entry["bites"]), "documented", text, *bites)
 
 
-def _entry(kind: str, ident: str, subject: str, basis: str, text: str, operations: list[str]) -> Body:
-    return {"kind": kind, "id": ident, "subject": subject, "operations": operations, "basis": basis, "text": text}
+def _entry(kind: str, ident: str, subject: str, basis: str, text: str, *operations: str) -> Body:
+    return {"kind": kind, "id": ident, "subject": subject, "operations": list(operations), "basis": basis, "text": text}
 
 
 # -- schemas in words
@@ -124,7 +121,7 @@ def _plain(node: Json, document: Document) -> str:
         return name if inner.get("type") == "object" or "oneOf" in inner else _plain(inner, document)
     for key in ("oneOf", "anyOf"):
         if key in node:
-            return " or ".join("null" if part.get("enum") == [None] else _plain(part, document) for part in node[key])
+            return " or ".join(_plain(part, document) for part in node[key])
     if "enum" in node:
         return _options([value for value in node["enum"] if value is not None])
     kind = node.get("type")
@@ -134,14 +131,19 @@ def _plain(node: Json, document: Document) -> str:
         return "object"
     if node.get("format") in _FORMATS:
         return _FORMATS[node["format"]]
-    limits = bounds(node, "Length", " characters") if kind == "string" else bounds(node, "imum", "")
-    return f"{_KINDS.get(kind, kind)}{limits}"
+    if kind == "string":
+        return f"text{bounds(node, 'Length', ' characters')}"
+    return f"{_KINDS.get(kind, kind)}{bounds(node, 'imum', '')}"
 
 
 def _options(values: list[Any]) -> str:
+    if not values:
+        return "null"
     shown = [_value(value) for value in values[:_MOST_SHOWN]]
     more = f" and {len(values) - _MOST_SHOWN} more" if len(values) > _MOST_SHOWN else ""
-    return f"always {shown[0]}" if len(values) == 1 else f"one of {', '.join(shown)}{more}"
+    if len(values) == 1:
+        return f"always {shown[0]}"
+    return f"one of {', '.join(shown)}{more}"
 
 
 def _value(value: Any) -> str:
@@ -154,7 +156,9 @@ def _value(value: Any) -> str:
 
 def _schemas_of(operation: Operation, document: Document) -> Collection[str]:
     """The named schemas of an operation's request and successful responses, with those inside them."""
-    answers = (answer for status, answer in operation.responses.items() if status < 400)
-    schemas = [parameter.schema for parameter in operation.parameters]
-    schemas += [operation.body or {}, *(schema for answer in answers for schema in answer.media.values())]
+    schemas = [operation.body or {}]
+    schemas += [parameter.schema for parameter in operation.parameters]
+    for status, answer in operation.responses.items():
+        if status < 400:
+            schemas += answer.media.values()
     return needed(schemas, document.raw["components"]["schemas"])

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
+from ..core.record import UniqueKey
 from ..core.text import counted
 from .document import JSON, Document, Lifecycle, Operation
 from .formats import Formats
@@ -194,12 +195,14 @@ def _needed_keys(document: Document, shipped: Document) -> Iterator[ContractErro
 
 def _new_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
     """A new unique key is of texts that a request chooses, and has a code that an operation lists."""
-    refusing = [name for name in sorted(shipped.unique) if any(key.code for key in shipped.unique[name])]
-    conflicts = (op.responses[409].codes for op in document.operations.values() if 409 in op.responses)
-    listed = {code for codes in conflicts for code in codes}
+    refusing = sorted(name for name, keys in shipped.unique.items() if _have_codes(keys))
+    listed: set[str] = set()
+    for operation in document.operations.values():
+        if 409 in operation.responses:
+            listed |= {*operation.responses[409].codes}
     for name, keys in document.unique.items():
         create = document.operations.get(f"create{name}")
-        asked = document.schema_at(create.body, ()).get("properties", {}) if create and create.body else {}
+        asked = document.resolve(create.body or {}).get("properties", {}) if create else {}
         for number, key in enumerate(keys):
             if key in shipped.unique.get(name, ()):
                 continue
@@ -214,6 +217,10 @@ def _new_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
                 schema = document.resolve(asked.get(member, {}))
                 if schema.get("type") != "string" or "enum" in schema:
                     yield error_at(place, f"a request to create a {name} has no text {member}: take it out")
+
+
+def _have_codes(keys: Iterable[UniqueKey]) -> bool:
+    return any(key.code for key in keys)
 
 
 def _served(new: Operation, old: Operation) -> Iterator[ContractError]:

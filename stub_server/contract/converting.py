@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import orjson
@@ -79,7 +79,7 @@ class Converter:
         if has_more_values(value, MOST_SEARCHED):  # all faults are found before the first is returned
             return [Fault("", f"it does not fit, and has more than {MOST_SEARCHED:,} values")]
         errors = islice(self._validator(schema).iter_errors(value), MOST_FAULTS)
-        return [fault for error in errors for fault in _faults(error)]
+        return [*chain.from_iterable(map(_faults, errors))]
 
 
 def _faults(error: Any) -> Iterator[Fault]:
@@ -94,4 +94,7 @@ def _faults(error: Any) -> Iterator[Fault]:
 
 
 def _pointer(steps: Sequence[str | int]) -> str:
-    return "".join(f"/{'*' if isinstance(step, int) else escaped(step)}" for step in steps)[:200]
+    text = ""
+    for step in steps:
+        text += "/*" if isinstance(step, int) else f"/{escaped(step)}"
+    return text[:200]

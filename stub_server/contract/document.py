@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ..core.record import UniqueKey
@@ -192,7 +193,7 @@ class Document:
         if not raw.get("operationId") or not raw.get("tags"):
             raise ContractError(f"{where}: an operation needs an operationId and a tag")
         security = raw.get("security", self.raw.get("security", []))
-        names = [name for requirement in security for name in requirement]
+        names = [*chain.from_iterable(security)]
         if len(names) > 1:
             raise ContractError(f"{where}: one security scheme per operation, not {', '.join(names)}")
         body = self.resolve(raw.get("requestBody"))
@@ -237,10 +238,11 @@ class Document:
         paths: dict[str, dict[str, Operation]] = {}
         for operation in self.operations.values():
             paths.setdefault(operation.path, {})[operation.method] = operation
-        return [
-            (re.compile(_PARAMETER.sub("([^/]+)", path)), _PARAMETER.findall(path), paths[path])
-            for path in sorted(paths, key=lambda path: [part.startswith("{") for part in path.split("/")])
-        ]
+        found = []
+        for path in sorted(paths, key=_literal_first):
+            pattern = re.compile(_PARAMETER.sub("([^/]+)", path))
+            found.append((pattern, _PARAMETER.findall(path), paths[path]))
+        return found
 
     def routed(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
         """The operations of a path by method, and the values of its parameters; of an unknown path there are none.
@@ -280,11 +282,12 @@ class Document:
     @cached_property
     def changes(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """The events of changes other than moves (`x-events`), by schema name and change."""
-        return {
-            name: {change: (e,) if isinstance(e, str) else tuple(e) for change, e in schema["x-events"].items()}
-            for name, schema in self.raw["components"]["schemas"].items()
-            if "x-events" in schema
-        }
+        found: dict[str, dict[str, tuple[str, ...]]] = {}
+        for name, schema in self.raw["components"]["schemas"].items():
+            for change, events in schema.get("x-events", {}).items():
+                every = (events,) if isinstance(events, str) else tuple(events)
+                found.setdefault(name, {})[change] = every
+        return found
 
     @cached_property
     def events(self) -> dict[str, Json]:
@@ -337,6 +340,10 @@ class Document:
             elif member in root.get("required", ()):
                 result[member] = None
         return result
+
+
+def _literal_first(path: str) -> list[bool]:
+    return [part.startswith("{") for part in path.split("/")]
 
 
 def target(node: Json, place: Place) -> Place:

@@ -40,6 +40,11 @@ def range_end_ms(text: str) -> int:
     return ms if finer is None or not finer[1].strip("0") else min(ms + 1, LATEST)
 
 
+def end_of_range(query: Mapping[str, str], name: str) -> int | None:
+    """An end of a range, in ms; None where it is open."""
+    return range_end_ms(query[name]) if name in query else None
+
+
 def is_ip_network(text: str) -> bool:
     """An IPv4 or IPv6 address or network in CIDR notation, host bits allowed; no netmask, no padded length."""
     if len(text) > _LONGEST_NETWORK or not text.isascii() or _IS_NO_PREFIX(text):

@@ -11,6 +11,7 @@ The tables have the shapes of `extensions.yaml`: those of overlays are checked b
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from .source import Json, error_at, nodes, value_at
 
@@ -97,42 +98,49 @@ def generate(
     Where an overlay has changed a part that the `shipped` document has, the change stays.
     """
     operations = [*emitting(document["paths"].values()), *controls]
+    raising = [ident for ident, events in operations if events]
     for move in _moves(document):
         if EMITTING in move.get("by", ()):
-            raising = [ident for ident, events in operations if events]
             move["by"] = [*raising, *(name for name in move["by"] if name != EMITTING)]
     for event in document.get("x-webhooks", {}):
         post: At = ("x-webhooks", event, "post")
         _write(document, post, "x-emitted-by", _emitters(document, event, operations), shipped)
     for at, schema in [*marked_schemas(document)]:
-        if SOURCE in schema:
-            enum = names.of(at, SOURCE, schema[SOURCE])
-            # A payload without events has no enum: an empty one is not valid.
-            is_without = not enum and schema[SOURCE] == "payload_events"
-            _write(document, at, "enum", None if is_without else enum, shipped)
-        if COUNTS in schema:
-            earlier = {} if shipped is None else _at(shipped, (*at, "properties"))
-            _count(schema, [name for name in names.of(at, COUNTS, schema[COUNTS]) if name not in earlier])
-    references = dict.fromkeys(names.payloads.values())
-    for name, schema in document["components"].get("schemas", {}).items() if references else ():
-        if PAYLOADS in schema:
+        _name(document, at, schema, names, shipped)
+    for name, schema in document["components"].get("schemas", {}).items():
+        if PAYLOADS in schema and names.payloads:
             at = ("components", "schemas", name)
+            references = dict.fromkeys(names.payloads.values())
             _write(document, at, "oneOf", [{"$ref": reference} for reference in references], shipped)
             by_type = {"propertyName": "type", "mapping": names.payloads}
             _write(document, at, "discriminator", by_type, shipped)
 
 
+def _name(document: dict[str, Json], at: At, schema: dict[str, Json], names: Names, shipped: Json) -> None:
+    """Write the enum and the members of a schema that takes names."""
+    if SOURCE in schema:
+        enum = names.of(at, SOURCE, schema[SOURCE])
+        # A payload without events has no enum: an empty one is not valid.
+        is_without = not enum and schema[SOURCE] == "payload_events"
+        _write(document, at, "enum", None if is_without else enum, shipped)
+    if COUNTS in schema:
+        earlier = _at(shipped or {}, (*at, "properties"))
+        _count(schema, [name for name in names.of(at, COUNTS, schema[COUNTS]) if name not in earlier])
+
+
 def _emitters(document: dict[str, Json], event: str, operations: Sequence[Emitting]) -> list[str]:
     """What raises an event: operations, the clock, the simulation."""
     raising = [move for move in _moves(document) if event in (move.get("event"), *move.get("also", ()))]
-    automatic = {name for move in raising for name in move.get("by", ())}
+    automatic = {*chain.from_iterable(move.get("by", ()) for move in raising)}
     by = [ident for ident, events in operations if event in events or ALL in events]
     return by + [name for name in AUTOMATIC if name in automatic]
 
 
 def _moves(document: dict[str, Json]) -> list[Json]:
-    schemas = document["components"].get("schemas", {}).values()
-    return [move for schema in schemas for move in schema.get("x-lifecycle", {}).get("moves", ())]
+    moves: list[Json] = []
+    for schema in document["components"].get("schemas", {}).values():
+        moves += schema.get("x-lifecycle", {}).get("moves", ())
+    return moves
 
 
 def _write(document: Json, at: At, key: str, made: Json, shipped: Json) -> None:
@@ -155,13 +163,14 @@ def _at(document: Json, at: At) -> Json:
 
 
 def _count(schema: dict[str, Json], names: list[str]) -> None:
-    """Add a required integer for each name."""
+    """Add a required integer for each name, and allow no others."""
     parts = (("properties", dict), ("required", list))
     if not all(isinstance(schema.get(part, kind()), kind) for part, kind in parts):
         return  # an overlay has broken it: the OpenAPI validator says how
+    schema["additionalProperties"] = False
     for name in names:
         if name not in schema.get("properties", {}):
-            schema.setdefault("properties", {})[name] = {"type": "integer"}
+            schema.setdefault("properties", {})[name] = {"type": "integer", "description": f"How many are {name}."}
             schema.setdefault("required", []).append(name)
 
 

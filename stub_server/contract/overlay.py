@@ -86,7 +86,10 @@ def _leaves(change: Json) -> list[tuple[str, ...]]:
     """The paths to what is no object in a value, or is an empty one."""
     if not isinstance(change, dict) or not change:
         return [()]
-    return [(name, *leaf) for name, member in change.items() for leaf in _leaves(member)]
+    found: list[tuple[str, ...]] = []
+    for name, member in change.items():
+        found += [(name, *leaf) for leaf in _leaves(member)]
+    return found
 
 
 _STEP = re.compile(r"\.(\w+)|\[([0-9]+)\]|\['(.*?)'\](?=[.\[]|$)")
@@ -102,50 +105,78 @@ def _act(
 
     `room` is how many values may still be written.
     """
-    if not isinstance(action, dict) or not isinstance(action.get("target"), str):
-        raise ContractError("an action needs a target (JSONPath)")
-    unknown = sorted(key for key in action if key not in _KEYS and not key.startswith("x-"))
-    if unknown:
-        raise ContractError(f"an action has no {unknown[0]!r}; it knows {', '.join(sorted(_KEYS))}")
+    _check_action(action)
     target = action["target"]
     places = _find(document, target)
     if not places:
-        raise ContractError(f"{target} selects nothing in the contract")
+        raise ContractError(f"{target} selects nothing in the contract{_moved(document, target)}")
     if action.get("remove") is True:
-        # Backwards, so that removing an item of a list does not change the index of another.
-        for place in reversed(places):
-            if not place:
-                raise ContractError("the whole contract cannot be removed")
-            parent = value_at(document, place[:-1])
-            del parent[place[-1]]
+        _remove(document, places)
         touched += places
         return document
     if "copy" in action:
-        sources = _find(document, action["copy"])
-        if len(sources) != 1:
-            raise ContractError(f"copy must select one thing, {action['copy']} selects {len(sources)}")
-        change = copy.deepcopy(value_at(document, sources[0]))
+        change = _copied(document, action["copy"])
         touched += places
-    elif "update" in action:
-        change = action["update"]
-        touched += [(*place, *leaf) for place in places for leaf in _leaves(change)]
     else:
-        raise ContractError("an action needs update, copy or remove")
+        change = action["update"]
+        for place in places:
+            touched += [(*place, *leaf) for leaf in _leaves(change)]
     room[0] -= len(places) * sum(len(node) for _, node in nodes([change]))
     if room[0] < 0:
         raise ContractError(f"the actions write more than {MOST_NODES:,} values")
     for place in places:
-        old = value_at(document, place)
-        if isinstance(change, dict) and "$ref" not in change and isinstance(old, dict) and "$ref" in old:
-            raise ContractError(
-                f"{target} selects a reference, beside which OpenAPI ignores all else: select its target, {old['$ref']}"
-            )
-        merged = _merge(old, change)
+        merged = _merge(_replaceable(document, place, change, target), change)
         if not place:
             document = merged
         else:
             value_at(document, place[:-1])[place[-1]] = merged
     return document
+
+
+def _moved(document: dict[str, Json], target: str) -> str:
+    """Where a place is now that an earlier version of the contract had."""
+    for old, new in document.get("x-moved", {}).items():
+        if target.startswith(old):
+            return f": it is {new}{target.removeprefix(old)} now"
+    return ""
+
+
+def _check_action(action: Json) -> None:
+    """Check the members of an action. Raises ContractError."""
+    if not isinstance(action, dict) or not isinstance(action.get("target"), str):
+        raise ContractError("an action needs a target (JSONPath)")
+    for key in sorted(action):
+        if key not in _KEYS and not key.startswith("x-"):
+            raise ContractError(f"an action has no {key!r}; it knows {', '.join(sorted(_KEYS))}")
+    if action.get("remove") is not True and "copy" not in action and "update" not in action:
+        raise ContractError("an action needs update, copy or remove")
+
+
+def _remove(document: dict[str, Json], places: Sequence[tuple[str | int, ...]]) -> None:
+    """Remove what is at some places. Raises ContractError."""
+    # Backwards, so that removing an item of a list does not change the index of another.
+    for place in reversed(places):
+        if not place:
+            raise ContractError("the whole contract cannot be removed")
+        del value_at(document, place[:-1])[place[-1]]
+
+
+def _copied(document: dict[str, Json], path: Json) -> Json:
+    """A copy of the one thing that a path selects. Raises ContractError."""
+    sources = _find(document, path)
+    if len(sources) != 1:
+        raise ContractError(f"copy must select one thing, {path} selects {len(sources)}")
+    return copy.deepcopy(value_at(document, sources[0]))
+
+
+def _replaceable(document: dict[str, Json], place: tuple[str | int, ...], change: Json, target: str) -> Json:
+    """The value at a place, which a change may be merged into. Raises ContractError for a reference."""
+    old = value_at(document, place)
+    if isinstance(change, dict) and "$ref" not in change and isinstance(old, dict) and "$ref" in old:
+        raise ContractError(
+            f"{target} selects a reference, beside which OpenAPI ignores all else: select its target, {old['$ref']}"
+        )
+    return old
 
 
 def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:
@@ -162,9 +193,12 @@ def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:
 def _merge(old: Json, new: Json) -> Json:
     """Overlay's merge: objects member by member, an array appends to an array, everything else replaces."""
     if isinstance(old, dict) and isinstance(new, dict):
-        return {**old, **{k: _merge(old[k], v) if k in old else copy.deepcopy(v) for k, v in new.items()}}
+        merged = dict(old)
+        for name, value in new.items():
+            merged[name] = _merge(old[name], value) if name in old else copy.deepcopy(value)
+        return merged
     if isinstance(old, list):
-        return [*old, *copy.deepcopy(new)] if isinstance(new, list) else [*old, copy.deepcopy(new)]
+        return old + copy.deepcopy(new if isinstance(new, list) else [new])
     if isinstance(old, dict):
         raise ContractError("an object can only be updated with an object")
     return copy.deepcopy(new)

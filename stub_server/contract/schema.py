@@ -11,7 +11,6 @@ from .formats import STRICT, UUID, Format, Formats
 from .source import Json, nodes
 
 LONGEST_KEY = 64  # characters
-_AMOUNT = "amount"
 MOST_EXPLAINED = 20_000  # values of what an error is explained of: that copies them all, and blocks every request
 _NOT_IN_DRAFT4 = ("example", "examples", "default", "description", "nullable")
 _DRAFT4 = "http://json-schema.org/draft-04/schema#"
@@ -40,17 +39,22 @@ def translate(node: Json, named: Mapping[str, Json]) -> Json:
             result[key] = {name: translate(s, named) for name, s in value.items()}
         elif not key.startswith("x-") and key not in _NOT_IN_DRAFT4:
             result[key] = translate(value, named)
-    if node.get("nullable") is True and isinstance(result.get("type"), str):
-        result["type"] = [result["type"], "null"]
-        if "enum" in result and None not in result["enum"]:
-            result["enum"] = [*result["enum"], None]
-    if result.get("format") == "uuid" and "pattern" not in result:
-        del result["format"]
-        result["pattern"] = UUID
-    if result.get("format") in STRICT:
-        result.pop("pattern", None)
-        result.pop("not", None)
-    return result
+    return _settled(result, is_nullable=node.get("nullable") is True)
+
+
+def _settled(schema: dict[str, Json], *, is_nullable: bool) -> dict[str, Json]:
+    """A translated schema with null among its types, and without what its format says as well."""
+    if is_nullable and isinstance(schema.get("type"), str):
+        schema["type"] = [schema["type"], "null"]
+        if None not in schema.get("enum", [None]):
+            schema["enum"] = [*schema["enum"], None]
+    if schema.get("format") == "uuid" and "pattern" not in schema:
+        del schema["format"]
+        schema["pattern"] = UUID
+    if schema.get("format") in STRICT:
+        schema.pop("pattern", None)
+        schema.pop("not", None)
+    return schema
 
 
 def _enum_or_null(node: dict[str, Json], named: Mapping[str, Json]) -> dict[str, Json]:
@@ -103,27 +107,17 @@ class Validator:
     """A compiled schema: `is_valid` is fast, the others say what is wrong."""
 
     def __init__(self, schema: Json, formats: Mapping[str, Format]) -> None:
-        self._schema, self._formats = schema, dict(formats)
-        self.is_valid: Callable[[Any], bool] = self._compiled(_with_amounts(schema)).is_valid
-
-    def _compiled(self, schema: Json) -> jsonschema_rs.Draft4Validator:
-        return jsonschema_rs.Draft4Validator(
-            schema, validate_formats=True, formats=self._formats, keywords={_AMOUNT: _Amount}
-        )
-
-    @cached_property
-    def _exact(self) -> jsonschema_rs.Draft4Validator:
-        """The validator of the unchanged schema, compiled at the first error."""
-        return self._compiled(self._schema)
+        self._validator = jsonschema_rs.Draft4Validator(schema, validate_formats=True, formats=dict(formats))
+        self.is_valid: Callable[[Any], bool] = self._validator.is_valid
 
     def iter_errors(self, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
         """All violations in a value."""
-        return iter(self._exact.iter_errors(value))
+        return iter(self._validator.iter_errors(value))
 
     def first_error(self, value: Any) -> jsonschema_rs.ValidationError | None:
         """The first violation in a value, found without looking for others; None if it is valid."""
         try:
-            self._exact.validate(value)
+            self._validator.validate(value)
         except jsonschema_rs.ValidationError as error:
             return error
         return None
@@ -164,32 +158,9 @@ def prune(value: Any, schema: Json, resolve: Any) -> Any:
 def allowed_members(value: dict[str, Json], schema: Json, change: Callable[[Json, Json], Json]) -> dict[str, Json]:
     """The members that a schema allows an object, each as `change` makes it of its value and its schema."""
     named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
-    pairs = ((name, member, named.get(name, rest)) for name, member in value.items())
-    return {
-        name: change(member, of) if isinstance(of, dict) else member for name, member, of in pairs if of is not False
-    }
-
-
-class _Amount:
-    """A keyword: an amount of BRL between two bounds. The validator's own, which compare fractions, take 4 µs."""
-
-    def __init__(self, parent: dict[str, Any], bounds: list[float], path: list[str | int]) -> None:
-        self._least, self._most = bounds
-
-    def validate(self, value: Any) -> None:
-        """Raises ValueError, or TypeError for what is no number."""
-        if not self._least <= value <= self._most or round(value * 100) / 100 != value:  # a tenth of round(value, 2)
-            raise ValueError
-
-
-def _with_amounts(node: Json) -> Json:
-    """A translated schema that says of amounts the same by a faster keyword."""
-    if isinstance(node, list):
-        return [_with_amounts(value) for value in node]
-    if not isinstance(node, dict):
-        return node
-    match node:
-        case {"multipleOf": 0.01, "minimum": int() | float() as least, "maximum": int() | float() as most, **others}:
-            if most < 1e9 and not {"exclusiveMinimum", "exclusiveMaximum"} & others.keys():
-                return {**others, _AMOUNT: [least, most]}
-    return {key: value if key == "enum" else _with_amounts(value) for key, value in node.items()}
+    allowed = {}
+    for name, member in value.items():
+        of = named.get(name, rest)
+        if of is not False:
+            allowed[name] = change(member, of) if isinstance(of, dict) else member
+    return allowed

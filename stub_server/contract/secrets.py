@@ -8,6 +8,7 @@ the text. Begin with `Secrets`: `suspects_line` is asked of every request, `with
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 from os.path import commonprefix
 from urllib.parse import unquote
 
@@ -73,20 +74,22 @@ class Secrets:
     @cached_property
     def names(self) -> frozenset[str]:
         """Members that are secret wherever they occur, in lower case."""
-        found = (entry for document in self._documents for entry in nodes(document.raw["components"]))
-        marked = (at for at, node in found if isinstance(node, dict) and node.get(MARK) is True)
-        members = (str(at[-1]).lower() for at in marked if at[-2] == "properties")
-        return frozenset((*SECRET_HEADERS, *members, *self._further_names))
+        found = {*SECRET_HEADERS, *self._further_names}
+        for document in self._documents:
+            for at, node in nodes(document.raw["components"]):
+                if isinstance(node, dict) and node.get(MARK) is True and at[-2] == "properties":
+                    found.add(str(at[-1]).lower())
+        return frozenset(found)
 
     @cached_property
     def operations(self) -> frozenset[str]:
         """The ids of operations whose requests or answers have secrets, or headers that may be some."""
-        return frozenset(ident for document in self._documents for ident in _carriers(document))
+        return frozenset(chain.from_iterable(map(_carriers, self._documents)))
 
     @cached_property
     def _signs(self) -> tuple[str, ...]:
         """What a body has, in lower case, that names a secret or is one."""
-        named = (name for name in self.names if not any(stem in name for stem in _STEMS))
+        named = [name for name in self.names if not _has(name, _STEMS)]
         return tuple(sign.lower() for sign in (*_BEGINNINGS, *self._own, *_STEMS, *named))
 
     @cached_property
@@ -189,9 +192,10 @@ class Secrets:
 
 def _carriers(document: Document) -> Iterator[str]:
     """The operations from which a mark can be reached."""
-    components = document.raw["components"].items()
-    named = {f"#/components/{kind}/{name}": node for kind, nodes in components for name, node in nodes.items()}
-    outgoing = {place: set(_found(node)) for place, node in named.items()}
+    outgoing = {}
+    for kind, components in document.raw["components"].items():
+        for name, node in components.items():
+            outgoing[f"#/components/{kind}/{name}"] = set(_found(node))
     carrying = {MARK}
     while more := {place for place, found in outgoing.items() if found & carrying} - carrying:
         carrying |= more

@@ -47,6 +47,11 @@ def iso(ms: int) -> str:
     return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds") + "Z"
 
 
+def iso_or_none(ms: int | None) -> str | None:
+    """The same of an instant that may be missing."""
+    return None if ms is None else iso(ms)
+
+
 @lru_cache(maxsize=32)  # a step parses the timestamp that it wrote several times
 def parse_iso(text: str) -> int:
     """An RFC 3339 date-time -> milliseconds since 1970 (finer fractions are cut off).

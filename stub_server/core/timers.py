@@ -1,6 +1,7 @@
 """The timers of a sandbox: jobs that the clock will run, and attempts to send, in the order of their time."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from math import inf
 from typing import NamedTuple, TypeAlias
@@ -57,6 +58,13 @@ class Timers:
         self.live.pop(timer[1], None)
         for group in filter(None, self._outside()):
             group.pop(timer[1], None)
+
+    def exchange(self, gone: Iterable[Timer], new: Iterable[Timer]) -> None:
+        """Remove timers, and add others."""
+        for timer in gone:
+            self.discard(timer)
+        for timer in new:
+            self.put(timer)
 
     def _outside(self) -> tuple[Group, ...]:
         """The timers that are in no heap."""

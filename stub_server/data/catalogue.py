@@ -124,8 +124,11 @@ class CatalogueProvider(BaseProvider):
 @cache
 def offered() -> dict[str, tuple[Body, Body]]:
     """The projects of the catalogue by their slugs, each with its niche."""
-    niches = table("niches")["niches"]
-    return {project["slug"]: (niche, project) for niche in niches for project in niche["projects"]}
+    found = {}
+    for niche in table("niches")["niches"]:
+        for project in niche["projects"]:
+            found[project["slug"]] = niche, project
+    return found
 
 
 def filled(template: Any, words: Body) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class Node:
         return ScenarioError(f"{where}: {self.key or '(root)'}: {reason}")
 
     def __getitem__(self, step: Any) -> Node:
-        key = f"{self.key}[{step}]" if isinstance(step, int) else f"{self.key}.{step}" if self.key else str(step)
+        key = f"{self.key}[{step}]" if isinstance(step, int) else f"{self.key}.{step}".removeprefix(".")
         return Node(self.value[step], self.file, key, self.text, (*self.steps, step))
 
     def get(self, name: str, default: Any) -> Any:
@@ -52,7 +53,9 @@ class Node:
     def each(self, name: str) -> Iterator[Node]:
         """The items of a member that is a list; none if it is absent or something else."""
         value = self.value.get(name)
-        return (self[name][number] for number in range(len(value) if isinstance(value, list) else 0))
+        if isinstance(value, list):
+            for number in range(len(value)):
+                yield self[name][number]
 
     def without(self, *names: str) -> Body:
         return {name: value for name, value in self.value.items() if name not in names}
@@ -109,15 +112,15 @@ def _refuse(mistakes: Sequence[ScenarioError]) -> None:
 
 def _nearest(error: Any) -> Any:
     """Of a choice that nothing fits, the violation that is nearest to a member; any other as it is."""
-    choices = [each for branch in getattr(error.kind, "context", ()) for each in branch]
-    return max(choices, key=lambda each: len(each.instance_path)) if choices else error
+    choices = chain.from_iterable(getattr(error.kind, "context", ()))
+    return max(choices, key=lambda each: len(each.instance_path), default=error)
 
 
 def _reason(error: Any) -> str:
     """A violation in words. The validator's own name two of many values."""
     if error.kind.name == "enum":
-        choices = ("null" if value is None else str(value) for value in error.kind.options)
-        return f"{error.instance!r} is not one of {', '.join(choices)}"
+        choices = ", ".join(map(str, error.kind.options)).replace("None", "null")
+        return f"{error.instance!r} is not one of {choices}"
     return str(error.message[:300])
 
 
@@ -131,4 +134,6 @@ def expand(node: Node) -> Any:
                 raise node["length"].fail(f"{length!r} is not a length: give a number from 0 to {MOST_REPEATED:,}")
             return (text * (int(length) // len(text) + 1))[: int(length)]
         return {name: expand(node[name]) for name in value}
-    return [expand(node[place]) for place in range(len(value))] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [expand(node[place]) for place in range(len(value))]
+    return value

@@ -14,18 +14,17 @@ from ..engine.sandbox import Sandbox
 from ..engine.step import SandboxSettings
 from ..engine.tables import memory
 from ..engine.tables.memory import Store
-from .buyers import Buyers
+from .crowd import Crowd
 from .files import Files, Node
 from .goods import Goods
+from .lives import Lives
 from .merchant import Merchant
 from .provider import stream
 from .purchases import Offer
 from .records import Records
 from .rhythm import Rhythm, office_hour
-from .sales import Sales
 from .scenario import Scenario, parse_scenario, read_scenario
 from .script import Script
-from .visits import Planner
 
 MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home")
 # Sandboxes are kept as they were filled, so that the next one like them is a copy: so many, of so many records in all.
@@ -99,13 +98,11 @@ class Seeding:
             if listening is not None:
                 script.add(listening, setattr, sandbox, "raises_events", True)
             sandbox.credentials = merchant.plan_keys(self._scopes)
-            rhythm = Rhythm(start, now)
-            planner = Planner(stream(seed, "arrivals"), merchant.offers, rhythm)
-            buyers = Buyers(script, rhythm, goods.in_use)
-            sales = Sales(script, scenario, buyers, planner, stream(seed, "lives"))
-            records = Records(goods, sales, self._schemas, begun)
+            lives = Lives(script, stream(seed, "lives"))
+            crowd = Crowd(script, scenario, merchant.offers, Rhythm(start, now), lives)
+            records = Records(goods, crowd, self._schemas, begun)
             records.plan()
-            sales.plan()
+            crowd.plan(goods.in_use)
             script.run()
             records.check()
             for table in store.tables.values():
@@ -116,7 +113,7 @@ class Seeding:
 
 
 def _records(sandbox: Sandbox) -> int:
-    return sum(sandbox.store.counts().values())
+    return sum(map(len, sandbox.tables()))
 
 
 @contextmanager

@@ -17,13 +17,16 @@ from .script import Script
 class Goods:
     """Plans projects, plans and products, each created by the engine's rules at its time.
 
-    `in_use` are the ids, names and documents that records have. A node is the place in the file that an error names.
+    `in_use` are the ids, names and documents that records have; `projects` and `plans` are by id. A node is the place
+    in the file that an error names.
     Methods raise ScenarioError.
     """
 
     def __init__(self, script: Script) -> None:
         self.script, self.defaults = script, script.sandbox.rules.defaults
         self.in_use: set[str] = set()
+        self.projects: dict[str, Body] = {}
+        self.plans: dict[str, Body] = {}
 
     def claim(self, name: str, node: Node, what: str) -> None:
         """Use an id, name or document that only one record can have."""
@@ -48,6 +51,7 @@ class Goods:
         user = self.script.store.merchant.user_id
         public, hidden = new_project(fields, self.defaults["Project"], ident, user, iso(at))
         self.later(at, node, resources.add_project, public, hidden)
+        self.projects[ident] = public
         return public
 
     def add_plan(self, node: Node, ident: str, fields: Body, at: int) -> Body:
@@ -56,6 +60,7 @@ class Goods:
         name, project = public["name"], public["projectId"]
         self.claim(f"{project} {name.casefold()}", node, f"plan of this project has the name {name!r}, capitals apart")
         self.later(at, node, resources.add, "plans", public)
+        self.plans[ident] = public
         return public
 
     def add_product(self, node: Node, ident: str, fields: Body, at: int) -> None:

@@ -13,7 +13,9 @@ MAIN_ID = named_uuid("api_key", "main")
 
 def pair_of(secret: bytes, seed: int, ident: str, identity: str = DEFAULT) -> tuple[str, str]:
     """Public and private half of a seeded key, by its id; they differ by the identity of the sandbox."""
-    names = (str(seed), "api_key", ident) if identity == DEFAULT else (str(seed), "api_key", ident, identity)
+    names = [str(seed), "api_key", ident]
+    if identity != DEFAULT:
+        names.append(identity)
     return (
         api_keys.PUBLIC + derived_text(secret, api_keys.PUBLIC_LENGTH, *names, "public"),
         api_keys.PRIVATE + derived_text(secret, api_keys.PRIVATE_LENGTH, *names, "private"),
@@ -22,7 +24,7 @@ def pair_of(secret: bytes, seed: int, ident: str, identity: str = DEFAULT) -> tu
 
 def mark_seeded(sandbox: Sandbox) -> None:
     """Remember which keys of a sandbox are the seed's: those that it has before anybody has used it."""
-    sandbox.seeded_keys = frozenset(ident for store in sandbox.stores.values() for ident in store.api_keys.keys)
+    sandbox.seeded_keys = frozenset(sandbox.store.api_keys.keys)
 
 
 def derive_keys(sandbox: Sandbox, secret: bytes) -> None:

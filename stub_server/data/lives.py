@@ -17,7 +17,7 @@ from ..domain.subscriptions import ATTEMPTS, CHARGED
 from ..engine import billing, renewals
 from ..engine.draft import Draft
 from ..engine.step import Step
-from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate
+from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate, pays_at
 from .rhythm import bank_morning, moment, office_hour, refund_hour
 from .script import Script
 from .tables import pick
@@ -26,17 +26,15 @@ REFUSED = "provider_unavailable"  # a PIX or boleto whose charge is not even ope
 
 
 class Purchase(NamedTuple):
-    """An order that somebody is about to place, and when it is paid (ms), if it is paid.
+    """An order that somebody is about to place.
 
-    `body` is an OrderCreate, `buyer` the customer as the order has it.
+    `body` is an OrderCreate without the method, `buyer` the customer as the order has it.
     """
 
     body: Body
     buyer: Body
     customer_id: str
-    method: str
     fate: Fate
-    pays: int
     ident: str | None = None
 
 
@@ -46,42 +44,57 @@ class Lives:
     def __init__(self, script: Script, rng: Random) -> None:
         self.script, self.store, self.rng = script, script.store, rng
 
+    def begin(self, purchase: Purchase) -> None:
+        """Have somebody buy now, and live from then on. Raises Conflict."""
+        self.script.follow(self.live(self.script.draft(), purchase))
+
     def live(self, draft: Draft, purchase: Purchase) -> Iterator[int]:
         """Place an order, record the draft, and do what the fate says.
 
         Raises Conflict for what nobody can buy at this instant, as createOrder does.
         """
-        method, outcome = purchase.method, purchase.fate.outcome
+        fate = purchase.fate
         order = self._place(draft, purchase)
         opened = _opened_by(draft.record())
-        if outcome == "canceled":
+        if fate.outcome == "canceled":
             yield moment(self.rng, self.script.now + 8 * HOUR, 8 * HOUR - 5 * MINUTE)
             self.script.step(self._cancel, order.id)
-        if outcome not in PAYING:
+        if fate.again is not None:
+            yield self._tries_again(fate)
+            yield from self.live(self.script.draft(), purchase._replace(fate=fate.again))
+        if fate.outcome not in PAYING:
             return
-        if method != CHARGED:
-            yield purchase.pays
+        if fate.method != CHARGED:
+            yield pays_at(self.rng, fate.method, self.script.now, self.script.end)
             opened = _opened_by(self._pay(order.id))
-        if outcome in DISPUTED:
-            yield from self._disputed(order.id, outcome)
-        elif outcome != "paid":
+        if fate.outcome in DISPUTED:
+            yield from self._disputed(order.id, fate.outcome)
+        elif fate.outcome != "paid":
             yield self._regrets(opened)
-            self.script.step(self._refund, order.id, outcome == "partly")
-        if opened is not None and outcome not in ("refunded", "lost"):
-            yield from self._stay(opened, purchase.fate)
+            self.script.step(self._refund, order.id, fate.outcome == "partly")
+        if opened is not None and fate.outcome not in ("refunded", "lost"):
+            yield from self._stay(opened, fate)
 
     # -- the first order
 
     def _place(self, draft: Draft, purchase: Purchase) -> Record:
-        body, customer_id, method = purchase.body, purchase.customer_id, purchase.method
+        fate, customer_id = purchase.fate, purchase.customer_id
+        body = purchase.body | {"paymentMethod": fate.method}
         project, plan = self.store.projects.get(body["projectId"]).public, self.store.plans.get(body["planId"]).public
         renews = billing.running_of(draft, customer_id, plan["id"]) is not None
         sold_out = self.store.is_sold_out(plan, customer_id)
-        order_rules.check_buyable(project, plan, method, sold_out=sold_out, renews=renews)
+        order_rules.check_buyable(project, plan, fate.method, sold_out=sold_out, renews=renews)
         refused = None
-        if purchase.fate.outcome == "failed":
-            refused = pick(self.rng, "habits", "refusals") if method == CHARGED else REFUSED
-        return billing.buy(draft, body, purchase.buyer, customer_id, method, purchase.ident, refused)
+        if fate.outcome == "failed":
+            refused = pick(self.rng, "habits", "refusals") if fate.method == CHARGED else REFUSED
+        return billing.buy(draft, body, purchase.buyer, customer_id, fate.method, ident=purchase.ident, refused=refused)
+
+    def _tries_again(self, fate: Fate) -> int:
+        """When a buyer tries again: after a refusal soon, after an order that expires on the next day."""
+        rng, now = self.rng, self.script.now
+        if fate.outcome == "failed":
+            return now + MINUTE + int(rng.random() ** 2 * 40 * MINUTE)
+        return moment(rng, now + order_rules.life(fate.method, now) + 15 * HOUR, 14 * HOUR)
 
     def _pay(self, ident: str) -> Step | None:
         """Pay an order, if it can still be paid."""
@@ -108,7 +121,9 @@ class Lives:
     def _refund(self, draft: Draft, ident: str, part: bool) -> None:
         row = draft.open(self.store.orders, ident)
         if row is not None and row.public["status"] in draft.states("Order", "refundable"):
-            amount = max(1, row.hidden["paid_cents"] * int(pick(self.rng, "habits", "parts")) // 100) if part else None
+            amount = None
+            if part:
+                amount = max(1, row.hidden["paid_cents"] * int(pick(self.rng, "habits", "parts")) // 100)
             billing.refund(draft, row, amount)
 
     def _disputed(self, ident: str, outcome: str) -> Iterator[int]:
@@ -141,7 +156,10 @@ class Lives:
                 yield self._leaves(start, billed - HOUR)
                 self.script.step(self._leave, opened.id)
                 return
-            yield from self._charged(opened.id, bill, end) if is_charged else self._billed(opened.id, bill, billed, end)
+            if is_charged:
+                yield from self._charged(opened.id, bill, end)
+            else:
+                yield from self._billed(opened.id, bill, billed, end)
             if bill == LAPSE:
                 return
 

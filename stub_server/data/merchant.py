@@ -90,10 +90,11 @@ class Merchant:
         shows = self.scenario.every_state and place < self.scenario.drawn
         for fields, share in self._plans(ident, spec, membership, retires=shows and place == 1):
             at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), self.now)
-            plan, closes = self._plan_plan(rng, spec, membership.slug, fields, at, stopped)
+            plan, closes = self._plan_plan(rng, spec, membership.slug, fields, at=at, stopped=stopped)
             plans.append(plan["id"])
             if status != "draft" and share > 0:
-                self.offers.append(Offer(project, plan, share, at, closes, stopped, membership.bumps))
+                seats = plan["max_subscribers"]
+                self.offers.append(Offer(project, plan, share, at, closes, stopped, membership.bumps, seats))
         for number, fields in enumerate(membership.products, start=1):
             at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), self.now)
             body = {"projectId": ident, **fields, "planIds": plans}
@@ -120,7 +121,7 @@ class Merchant:
                 yield {"projectId": project_id, **plan, **state}, table("habits")["sales"][plan["name"]] * of_project
 
     def _plan_plan(
-        self, rng: Random, spec: Node, slug: str, fields: Body, at: int, stopped: int | None
+        self, rng: Random, spec: Node, slug: str, fields: Body, *, at: int, stopped: int | None
     ) -> tuple[Body, int]:
         """Plan a plan; returns it with the instant until which it is sold (ms)."""
         ident, closes = named_uuid("plan", slug, plain_ascii(fields["name"])), stopped or self.now
@@ -219,7 +220,7 @@ class Merchant:
         projects = known_ids("allowed_projects", "project", asked, known.__contains__)
         halves = pair_of(self.secret, self.seed, ident)
         defaults = self.goods.defaults["ApiKey"]
-        public, hidden = api_keys.new_key(fields, defaults, ident, *halves, projects, draft.now)
+        public, hidden = api_keys.new_key(fields, defaults, ident, halves, projects=projects, now=draft.now)
         resources.add_key(draft, public, hidden | {"user_id": draft.store.merchant.user_id})
 
     def _use_keys(self, used: Sequence[tuple[str, int, int]], latest: int) -> None:

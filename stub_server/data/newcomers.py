@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from ..core.clock import DAY, HOUR, Clock, iso, parse_iso
+from ..core.clock import HOUR, Clock, iso, parse_iso
 from ..core.problem import Conflict
 from ..core.record import Body
 from ..domain.customers import as_buyer, new_customer
@@ -20,9 +20,9 @@ from ..engine.sandbox import Sandbox
 from ..engine.tables.memory import Store
 from .files import Node, ScenarioError, expand
 from .lives import Lives, Purchase
-from .personas import Bought, Story
+from .personas import Story
 from .provider import new_faker, release
-from .purchases import Offer, cart, pays_at
+from .purchases import Offer, Visit, cart
 from .rhythm import moment
 from .script import Script
 
@@ -44,14 +44,14 @@ def live(draft: Draft, persona: Node, wanted: Body, offers: list[Offer]) -> dict
     except ScenarioError as error:
         reason = str(error).rpartition(": ")[2]
         raise Conflict(f"{reason[0].upper()}{reason[1:]}.", code=IMPOSSIBLE) from None
-    for offer, at, _ in purchases:
+    for at, offer, _ in purchases:
         if at < offer.opens:
             message = f"The story begins on {iso(at)}, and the plan {offer.plan['name']} is of {iso(offer.opens)}."
             advice = "Name an older plan, or advance the clock."
             raise Conflict.at("planId", message, IMPOSSIBLE, advice=advice)
     ident = draft.ids.uuid()
-    begins = min((at for _, at, _ in purchases), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
-    return _move_in(draft, _scratch(draft, persona, purchases, fields | {"id": ident}, begins, rng))
+    begins = min((visit.at for visit in purchases), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
+    return _move_in(draft, _scratch(draft, purchases, fields | {"id": ident}, begins, rng))
 
 
 def offers_of(store: Store, plans: list[Body]) -> list[Offer]:
@@ -84,7 +84,7 @@ def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
     return {member: value for member, value in (drawn | kept | wanted).items() if member not in of_document}
 
 
-def _scratch(draft: Draft, persona: Node, purchases: list[Bought], fields: Body, begins: int, rng: Random) -> Sandbox:
+def _scratch(draft: Draft, purchases: list[Visit], fields: Body, begins: int, rng: Random) -> Sandbox:
     """A sandbox in which the customer has lived from an instant (ms) to now. Raises Conflict."""
     sandbox, store = draft.sandbox, draft.store
     ids = sandbox.ids.copy(sandbox.name)
@@ -94,27 +94,19 @@ def _scratch(draft: Draft, persona: Node, purchases: list[Bought], fields: Body,
         home=store.merchant.id, is_seeding=True, raises_events=False,
     )  # fmt: skip
     own = scratch.stores[scratch.home] = Store(store.merchant, sandbox.rules.layout)
-    for name in ("projects", "plans"):
-        ids_of = {(offer.project if name == "projects" else offer.plan)["id"] for offer, _, _ in purchases}
-        for ident in sorted(ids_of):
-            own.replace(name, None, store.tables[name].open(ident))
+    for _, offer, _ in purchases:
+        for name, sold in (("projects", offer.project), ("plans", offer.plan)):
+            if sold["id"] not in own.tables[name].keys:
+                own.replace(name, None, store.tables[name].open(sold["id"]))
     script = Script(scratch, own, begins, draft.now)
     lives = Lives(script, rng)
     public = new_customer(fields, sandbox.rules.defaults["Customer"], iso(begins))
     script.step(resources.add, "customers", public)
-    method = "boleto" if persona.value["story"] == "pending_boleto" else "pix"
-    for offer, at, fate in purchases:
-        body = cart(rng, offer) | {"paymentMethod": method}
-        pays = pays_at(rng, method, at, draft.now + DAY)
-        purchase = Purchase(body, as_buyer(public), public["id"], method, fate, pays)
-        script.add(at, _buy, script, lives, purchase)
+    for at, offer, fate in purchases:
+        script.add(at, lives.begin, Purchase(cart(rng, offer), as_buyer(public), public["id"], fate))
     script.run()
     script.close()
     return scratch
-
-
-def _buy(script: Script, lives: Lives, purchase: Purchase) -> None:
-    script.follow(lives.live(script.draft(), purchase))
 
 
 def _move_in(draft: Draft, scratch: Sandbox) -> dict[str, list[Body]]:

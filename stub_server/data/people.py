@@ -98,12 +98,16 @@ class PeopleProvider(BaseProvider):
         """So many buyers with documents and e-mail addresses of their own; nobody has a document that is `in_use`."""
         known = set(in_use)
         for _ in range(number):
+            yield self.stranger(known, letters=letters)
+
+    def stranger(self, known: set[str], *, letters: bool = True) -> Body:
+        """A buyer with a document and an e-mail address that are not `known`, and are from then on."""
+        buyer = self.buyer(letters=letters)
+        while buyer["document"] in known:
             buyer = self.buyer(letters=letters)
-            while buyer["document"] in known:
-                buyer = self.buyer(letters=letters)
-            email = next(email for email in _addresses(buyer) if email not in known)
-            known |= {buyer["document"], email}
-            yield buyer | {"email": email}
+        email = next(email for email in _addresses(buyer) if email not in known)
+        known |= {buyer["document"], email}
+        return buyer | {"email": email}
 
     # -- parts of them
 
@@ -182,7 +186,9 @@ class PeopleProvider(BaseProvider):
         street = self.random_element(tuple(place["streets"]))
         cep: str = place["streets"][street]
         number = str(self.random_int(10, HIGHEST_NUMBERS.get(street.partition(" ")[0], HIGHEST_NUMBER)))
-        within = "offices" if is_office else "flats" if self._chance(place.get("apartments", 1.0)) else "houses"
+        within = "flats" if self._chance(place.get("apartments", 1.0)) else "houses"
+        if is_office:
+            within = "offices"
         if "numbering" in place:
             block = self.random_int(0, len(BLOCKS) - 1)
             number, cep, within = f"Bloco {BLOCKS[block]}", str(int(cep) + 10 * block), "flats_in_superquadras"

@@ -1,21 +1,27 @@
 """Stories of personas: what the customers have bought whom tests ask for by name, whatever the now."""
 
 from calendar import isleap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from random import Random
 
 from ..core.clock import DAY, HOUR
 from ..core.record import Body
 from ..domain.calendar import add_interval
+from ..domain.subscriptions import CHARGED
 from .files import Node
-from .purchases import Fate, Offer, is_of_one
+from .purchases import Fate, Offer, Visit, is_of_one
 from .rhythm import moment
 from .tables import table
 
 SWAY = 8  # hours: no story depends on them
 EVERY_WAY = ("paid", "paid", "expired", "canceled", "failed", "refunded")
-Bought = tuple[Offer, int, Fate]  # what, when (ms), and what becomes of the order
+SUITING: Mapping[str, tuple[Callable[[Body], bool], str]] = {
+    "one_time": (lambda plan: bool(plan["billing_type"] == "one_time"), "a one-time plan"),
+    "trial": (lambda plan: bool(plan["trial_period_days"] > 1), "a plan with a trial"),
+    "boleto": (lambda plan: "boleto" in plan["payment_methods"], "a plan that takes boletos"),
+}
+"""Which plans suit a story, and how an error calls them."""
 
 
 class Story:
@@ -26,7 +32,7 @@ class Story:
         on_sale = [offer for offer in offers if offer.closes >= now and offer.plan["status"] == "active"]
         self.offers = sorted(on_sale, key=lambda offer: -offer.share)
 
-    def purchases(self) -> list[Bought]:
+    def purchases(self) -> list[Visit]:
         """All purchases of the persona. Raises ScenarioError."""
         story = self.node.value["story"]
         if story == "spender":
@@ -37,23 +43,26 @@ class Story:
             return [self._on_leap_day(story.removeprefix("leap_"))]
         return [] if story == "none" else [self._by_row(table("stories")[story])]
 
-    def _by_row(self, row: Body) -> Bought:
+    def _by_row(self, row: Body) -> Visit:
         """The purchase of a row of the table."""
-        kind, bills = row.get("plan"), row.get("bills", [])
-        if kind == "one_time":
-            offer = self._plan(lambda plan: bool(plan["billing_type"] == "one_time"), "a one-time plan")
-        elif kind == "trial":
-            offer = self._plan(lambda plan: bool(plan["trial_period_days"] > 1), "a plan with a trial")
-        elif kind == "boleto":
-            offer = self._plan(lambda plan: "boleto" in plan["payment_methods"], "a plan that takes boletos")
-        else:
-            offer = self._monthly()
+        kind, bills = row.get("plan", ""), row.get("bills", [])
+        offer = self._plan(*SUITING[kind]) if kind in SUITING else self._monthly()
         trial_days = offer.plan["trial_period_days"]
         days = row.get("days", row.get("share_of_trial", 0) * trial_days)
         at = self._days_ago(days, row.get("sway", SWAY))
         if bills:
             at = add_interval(at, "month", 1, -len(bills)) - trial_days * DAY
-        return offer, at, Fate(row.get("outcome", "paid"), bills or ["paid"])
+        outcome = row.get("outcome", "paid")
+        method = "boleto" if kind == "boleto" else "pix"
+        # PIX takes an account in Brazil; only what is paid once can be left to a card: no story tells of its renewals.
+        if kind == "one_time" and outcome == "paid" and self._is_abroad and offer.takes(CHARGED):
+            method = CHARGED
+        return Visit(at, offer, Fate(method, outcome, bills or ["paid"]))
+
+    @property
+    def _is_abroad(self) -> bool:
+        address = self.node.value["customer"].get("address", {})
+        return bool(address.get("country", "BR") != "BR")
 
     def _plan(self, wanted: Callable[[Body], bool], what: str) -> Offer:
         """The best selling plan of the kind that a story needs. Raises ScenarioError."""
@@ -73,29 +82,33 @@ class Story:
         """About so many days ago, at a likely hour."""
         return moment(self.rng, self.now - int(days * DAY), int(sway * HOUR))
 
-    def _dearest(self) -> list[Bought]:
+    def _dearest(self) -> list[Visit]:
         """The dearest membership of each project."""
         recurring = [offer for offer in self.offers if offer.plan["billing_type"] == "recurring"] or [self._monthly()]
         recurring.sort(key=lambda offer: offer.plan["amount"])
         dearest = {offer.project["id"]: offer for offer in recurring}
-        return [
-            (offer, self._days_ago(290 - 19 * (number % 12)), Fate("paid"))
-            for number, offer in enumerate(dearest.values())
-        ]
+        visits = []
+        for number, offer in enumerate(dearest.values()):
+            visits.append(Visit(self._days_ago(290 - 19 * (number % 12)), offer, Fate("pix")))
+        return visits
 
-    def _one_a_day(self) -> list[Bought]:
+    def _one_a_day(self) -> list[Visit]:
         """One purchase a day, which ends in every way."""
-        offer = self._plan(lambda plan: bool(plan["billing_type"] == "one_time"), "a one-time plan")
-        return [
-            (offer, self._days_ago(340 - number), Fate(EVERY_WAY[number % len(EVERY_WAY)])) for number in range(320)
-        ]
+        offer = self._plan(*SUITING["one_time"])
+        visits = []
+        for number in range(320):
+            fate = Fate("pix", EVERY_WAY[number % len(EVERY_WAY)])
+            visits.append(Visit(self._days_ago(340 - number), offer, fate))
+        return visits
 
-    def _on_leap_day(self, interval: str) -> Bought:
+    def _on_leap_day(self, interval: str) -> Visit:
         offer = self._plan(
             lambda plan: is_of_one(plan, interval) and not plan["trial_period_days"],
             f"a plan of one {interval} without trial",
         )
         latest = datetime.fromtimestamp((self.now - 60 * DAY) / 1000, UTC)
-        noons = (datetime(year, 2, 29, 12, tzinfo=UTC) for year in range(latest.year, 0, -1) if isleap(year))
-        at = int(next(noon for noon in noons if noon <= latest).timestamp()) * 1000
-        return offer, at + int(self.rng.random() * 6 * HOUR), Fate("paid")
+        year = latest.year
+        while not isleap(year) or datetime(year, 2, 29, 12, tzinfo=UTC) > latest:
+            year -= 1
+        at = int(datetime(year, 2, 29, 12, tzinfo=UTC).timestamp()) * 1000
+        return Visit(at + int(self.rng.random() * 6 * HOUR), offer, Fate("pix"))

@@ -1,12 +1,14 @@
 """Draws purchases: what is put into a cart, how it is paid, and what becomes of the membership that it opens."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count, takewhile
+from itertools import count
 from random import Random
 from typing import Any, NamedTuple
 
-from ..core.clock import DAY, MINUTE
+from ..core.clock import DAY, HOUR, MINUTE
 from ..core.money import cents
 from ..core.record import Body
 from ..domain.calendar import add_interval, lead_ms
@@ -20,13 +22,18 @@ DISPUTED = ("disputed", "won", "lost")
 PAYING = ("paid", "refunded", "partly", *DISPUTED)
 PAID, LATE, LAPSE, CANCEL = "paid", "late", "lapse", "cancel"  # what members do about the bill of a period
 FOR_EVER = 60  # periods: who has paid so many goes on
+SETTLED = {"pix": 30 * HOUR, "boleto": 8 * DAY, CHARGED: 0}  # so long after a first order it is paid or has expired
+SECOND_TRIES = {"pix": 0.25, "boleto": 0.25, CHARGED: 0.75}  # of first orders that expired or failed
+SECOND_TRIES_PAID, BY_CARD_AGAIN = 0.8, 0.7
+LATEST_PAYMENT = 6 * MINUTE  # after an order that is placed just now, which is paid in the future
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Offer:
     """A plan for sale, at a share of all sales, between `opens` and `closes` (ms).
 
-    `stopped` is when the project is suspended or archived; None while it stays active.
+    `stopped` is when the project is suspended or archived; None while it stays active. `seats` is how many buyers the
+    plan still takes; None is any number.
     """
 
     project: Body
@@ -36,6 +43,41 @@ class Offer:
     closes: int
     stopped: int | None
     bumps: Sequence[tuple[str, float]]
+    seats: int | None = None
+
+    def take_seat(self) -> None:
+        """Count one more buyer."""
+        if self.seats is not None:
+            self.seats -= 1
+
+    def takes(self, method: str) -> bool:
+        """Whether the plan is paid by a method."""
+        return method in self.plan["payment_methods"]
+
+
+class Fate(NamedTuple):
+    """How a first order is paid, and what becomes of it and of the membership that it opens.
+
+    `outcome` is how the order ends (`partly` is a partial refund). `bills` says how the following periods are paid, in
+    order; the last one repeats. `again` is the second try after an order that came to nothing.
+    """
+
+    method: str
+    outcome: str = "paid"
+    bills: Sequence[str] = (PAID,)
+    again: Fate | None = None
+
+    def bill(self, cycle: int) -> str:
+        """How the period after this one is paid; a card that is late was declined once."""
+        return self.bills[min(cycle, len(self.bills) - 1)]
+
+
+class Visit(NamedTuple):
+    """Somebody comes to buy at an instant (ms)."""
+
+    at: int
+    offer: Offer
+    fate: Fate
 
 
 def is_of_one(plan: Body, interval: str) -> bool:
@@ -69,20 +111,6 @@ def cart(rng: Random, offer: Offer) -> Body:
     }
 
 
-class Fate(NamedTuple):
-    """What becomes of a purchase. `outcome` is how the first order ends (`partly` is a partial refund).
-
-    `bills` says how the following periods are paid, in order; the last one repeats.
-    """
-
-    outcome: str
-    bills: Sequence[str] = (PAID,)
-
-    def bill(self, cycle: int) -> str:
-        """How the period after this one is paid; a card that is late was declined once."""
-        return self.bills[min(cycle, len(self.bills) - 1)]
-
-
 def draw_method(rng: Random, plan: Body) -> str:
     """One of the methods that a plan takes."""
     usual = shares("habits", "methods_for_long" if plan["interval"] in (None, "year") else "methods").of
@@ -90,51 +118,76 @@ def draw_method(rng: Random, plan: Body) -> str:
     return rng.choices(methods, [usual[method] for method in methods])[0]
 
 
-def draw_fate(rng: Random, method: str) -> Fate:
-    """A random fate of a first order by a method."""
+def draw_fate(rng: Random, offer: Offer, at: int, now: int) -> Fate:
+    """A random fate of a first order at an instant. What may still wait for payment now is drawn apart."""
+    method = draw_method(rng, offer.plan)
+    if method == "boleto" and now - at < SETTLED[method] and offer.takes("pix"):
+        method = "pix"
     outcome = pick(rng, "habits", "outcomes", method)
-    return paying(rng, outcome, method) if outcome in PAYING else Fate(outcome)
+    if outcome in ("expired", "canceled") and now - at < SETTLED[method]:
+        outcome = "paid"
+    if outcome in PAYING:
+        return paying(rng, method, outcome)
+    again = None
+    in_time = at + SETTLED[method] + 2 * DAY < min(offer.closes, now)
+    if outcome != "canceled" and in_time and rng.random() < SECOND_TRIES[method]:
+        again = _second_try(rng, offer, method)
+    return Fate(method, outcome, again=again)
 
 
-def paying(rng: Random, outcome: str, method: str) -> Fate:
+def _second_try(rng: Random, offer: Offer, method: str) -> Fate:
+    """Another try after an order that came to nothing: a declined card mostly once more, what expired by PIX."""
+    by_card = method == CHARGED and rng.random() < BY_CARD_AGAIN
+    if offer.takes("pix") and not by_card:
+        method = "pix"
+    return paying(rng, method, "paid") if rng.random() < SECOND_TRIES_PAID else unpaid(method)
+
+
+def paying(rng: Random, method: str, outcome: str) -> Fate:
     """A random fate of a buyer who pays the first order and some periods, and then stops."""
-    drawn = shares("habits", "bills", method).draw(rng, FOR_EVER)
-    paid = [*takewhile(lambda bill: bill in (PAID, LATE), drawn)]
-    return Fate(outcome, paid + (drawn[len(paid) : len(paid) + 1] or [PAID]))
+    bills = []
+    for bill in shares("habits", "bills", method).draw(rng, FOR_EVER):
+        bills.append(bill)
+        if bill not in (PAID, LATE):
+            return Fate(method, outcome, bills)
+    return Fate(method, outcome, [*bills, PAID])
 
 
 def unpaid(method: str) -> Fate:
     """The fate of an order that nobody pays: a card is declined at once, a PIX or boleto expires."""
-    return Fate("failed" if method == CHARGED else "expired")
+    return Fate(method, "failed" if method == CHARGED else "expired")
 
 
-def pays_at(rng: Random, method: str, at: int, until: int) -> int:
-    """When an order of an instant is paid, before another one (ms): by card at once, a boleto on a bank's morning."""
-    if method == CHARGED:
-        return at
+def pays_at(rng: Random, method: str, at: int, end: int) -> int:
+    """When an order of an instant is paid, a PIX before the end of the past (ms), and a boleto on a bank's morning."""
     if method == "pix":
-        return at + pay_delay(rng, min(DAY, until - at - MINUTE))
+        longest = max(end - at, LATEST_PAYMENT) - MINUTE
+        return at + pay_delay(rng, min(DAY, longest))
     ends = at + life(method, at)
     clears = bank_morning(rng, at + DAY + int(rng.random() * DAY))
     return clears if clears < ends else min(bank_morning(rng, at), ends - MINUTE)
 
 
-def count_orders(plan: Body, method: str, fate: Fate, paid: int, until: int) -> int:
-    """How many orders come of a purchase until an instant (ms): the first, paid at another one, and its renewals."""
+def count_orders(plan: Body, fate: Fate, begun: int, until: int) -> int:
+    """About how many orders come of a purchase until an instant (ms): those of its tries, and the renewals."""
+    if fate.again is not None:
+        return 1 + count_orders(plan, fate.again, begun, until)
     if fate.outcome not in ("paid", "partly") or plan["interval"] is None:
         return 1
     rhythm = (plan["interval"], plan["interval_count"])
-    lead = 0 if method == CHARGED else lead_ms(*rhythm)
-    begun = paid + plan["trial_period_days"] * DAY
+    is_charged = fate.method == CHARGED
+    lead = 0 if is_charged else lead_ms(*rhythm)
+    begun += plan["trial_period_days"] * DAY
     orders = 1
     for cycle in count():
         bill, end = fate.bill(cycle), add_interval(begun, *rhythm, cycle + 1)
         if bill == CANCEL or end - lead > until:
             break
         orders += 1
-        if method == CHARGED and bill in (LATE, LAPSE):
-            attempts = ATTEMPTS if bill == LAPSE else ATTEMPTS[:1]
-            orders += sum(end + after <= until for after in attempts)
+        if is_charged and bill == LATE:
+            orders += end + ATTEMPTS[0] <= until
         if bill == LAPSE:
+            if is_charged:
+                orders += sum(end + after <= until for after in ATTEMPTS)
             break
     return orders

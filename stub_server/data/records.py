@@ -17,14 +17,14 @@ from ..domain.documents import normalise
 from ..domain.lifecycle import known_ids
 from ..domain.subscriptions import CHARGED
 from ..engine import resources
+from .crowd import Crowd
 from .files import Node, ScenarioError, check_request, expand
 from .goods import Goods, move_project
 from .lives import Purchase
 from .personas import Story
 from .provider import stream
-from .purchases import Fate, Offer, cart, pays_at
+from .purchases import Fate, cart
 from .rhythm import moment
-from .sales import Sales
 
 #: Table -> the kind of its records, the schema of a request that creates one, and days between it and the first sale.
 KINDS = {
@@ -43,11 +43,10 @@ class Records:
     Methods raise ScenarioError.
     """
 
-    def __init__(self, goods: Goods, sales: Sales, schemas: Schemas, begun: int) -> None:
-        self.goods, self.sales, self.script, self.scenario = goods, sales, goods.script, sales.scenario
+    def __init__(self, goods: Goods, crowd: Crowd, schemas: Schemas, begun: int) -> None:
+        self.goods, self.crowd, self.script, self.scenario = goods, crowd, goods.script, crowd.scenario
         self.schemas, self.begun, self.now = schemas, begun, goods.script.end
-        self._created: dict[str, int] = {}  # when each id and document was, in ms
-        self._plans: dict[str, Body] = {offer.plan["id"]: offer.plan for offer in sales.planner.offers}
+        self._customers: dict[str, Body] = {}  # by document
         self._orders: list[tuple[Node, str, str, int]] = []
 
     def plan(self) -> None:
@@ -77,38 +76,27 @@ class Records:
     # -- personas
 
     def _persona(self, name: str, persona: Node) -> None:
-        node, sandbox = persona["customer"], self.script.sandbox
+        node, sandbox, crowd = persona["customer"], self.script.sandbox, self.crowd
         fields = expand(node)
         given = fields.pop("id", None)
         check_request(self.schemas, "CustomerCreate", fields, node)
         rng = stream(sandbox.seed, "personas", name)
         try:
-            purchases = Story(self.sales.planner.offers, self.now, persona, rng).purchases()
+            visits = Story(crowd.offers, self.now, persona, rng).purchases()
         except ScenarioError as error:
             raise ScenarioError(f"{error}; list it in `projects`, as plans of `records` do not count") from None
-        first = min((at for _, at, _ in purchases), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
+        first = min((visit.at for visit in visits), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
         ident = sandbox.personas[name] = self._ident("customer", node, given, named_uuid("customer", name))
         buyer = as_buyer(self._customer(node, ident, fields, first))
-        for offer, at, fate in purchases:
+        for at, offer, fate in visits:
             if at < offer.opens:
                 story = persona.value["story"]
                 raise persona.fail(f"the story {story!r} begins on {iso(at)}, before its plan: raise `months`")
-            self.sales.foresee(offer.plan, at, fate)
-            method = "boleto" if persona.value["story"] == "pending_boleto" else "pix"
-            self.script.add(at, self.goods.checked, persona, self._buy_of_story, offer, buyer, ident, fate, method)
+            self._buy_later(at, persona, Purchase(cart(rng, offer), buyer, ident, fate), offer.plan)
 
-    def _buy_of_story(self, offer: Offer, buyer: Body, customer_id: str, fate: Fate, method: str) -> None:
-        # PIX takes an account in Brazil; only what is paid once can be left to a card: no story tells of its renewals.
-        abroad = buyer["address"].get("country") not in (None, "BR")
-        once = fate.outcome == "paid" and offer.plan["interval"] is None and CHARGED in offer.plan["payment_methods"]
-        body = cart(self.sales.rng, offer) | {"paymentMethod": CHARGED if abroad and once else method}
-        self._buy(body, buyer, customer_id, fate)
-
-    def _buy(self, body: Body, buyer: Body, customer_id: str, fate: Fate, ident: str | None = None) -> None:
-        method = body["paymentMethod"]
-        pays = pays_at(self.sales.rng, method, self.script.now, self.now + DAY)
-        purchase = Purchase(body, buyer, customer_id, method, fate, pays, ident)
-        self.script.follow(self.sales.lives.live(self.script.draft(), purchase))
+    def _buy_later(self, at: int, node: Node, purchase: Purchase, plan: Body) -> None:
+        self.crowd.foresee(plan, at, purchase.fate)
+        self.script.add(at, self.goods.checked, node, self.crowd.lives.begin, purchase)
 
     # -- explicit records
 
@@ -124,13 +112,16 @@ class Records:
             fields.pop("status", None)
             fields.setdefault("paymentMethod", "pix")
         check_request(self.schemas, schema, fields, node)
-        usual = self.sales.planner.rhythm.start - days_before * DAY if days_before else self.now - 2 * HOUR
-        at = self._created[ident] = self._time(node, usual)
+        at = self.now - 2 * HOUR
+        if days_before:
+            at = self.crowd.rhythm.start - days_before * DAY
+        at = self._time(node, at)
         if "projectId" in fields:
-            project = fields["projectId"] = fields["projectId"].lower()
-            if project not in self.goods.in_use:
+            fields["projectId"] = fields["projectId"].lower()
+            project = self.goods.projects.get(fields["projectId"])
+            if project is None:
                 raise node.fail("projectId names no project of this scenario")
-            self._check_older(node, kind, project, "project", at)
+            _check_older(node, kind, "project", project, at)
         self.goods.checked(node, getattr(self, f"_{kind}"), node, ident, fields, at)
 
     def _time(self, node: Node, usual: int) -> int:
@@ -144,12 +135,6 @@ class Records:
             raise node.fail(f"created is {iso(at)}, but {allowed}")
         return at
 
-    def _check_older(self, node: Node, kind: str, ident: str, what: str, at: int) -> None:
-        """Check that a record is created after one that it needs."""
-        created = self._created.get(ident, at)
-        if created > at:
-            raise node.fail(f"the {kind} is older than its {what}, which is of {iso(created)}")
-
     def _project(self, node: Node, ident: str, fields: Body, at: int) -> None:
         self.goods.add_project(node, ident, fields, at)
         status = node.get("status_now", None)
@@ -157,30 +142,27 @@ class Records:
             self.goods.later(max(at, self.now - HOUR), node, move_project, ident, status)
 
     def _plan(self, node: Node, ident: str, fields: Body, at: int) -> None:
-        self._plans[ident] = self.goods.add_plan(node, ident, fields, at)
+        self.goods.add_plan(node, ident, fields, at)
 
     def _product(self, node: Node, ident: str, fields: Body, at: int) -> None:
-        of_project = {ident for ident, plan in self._plans.items() if plan["projectId"] == fields["projectId"]}
-        asked = fields.get("planIds", [])
-        fields["planIds"] = known_ids("planIds", "plan", asked, of_project.__contains__)
-        for plan in fields["planIds"]:
-            self._check_older(node, "product", plan, "plan", at)
+        plans, project = self.goods.plans, fields["projectId"]
+        of_project = {ident for ident, plan in plans.items() if plan["projectId"] == project}
+        fields["planIds"] = known_ids("planIds", "plan", fields.get("planIds", []), of_project.__contains__)
         self.goods.add_product(node, ident, fields, at)
 
     def _customer(self, node: Node, ident: str, fields: Body, at: int) -> Body:
         public = new_customer(fields, self.goods.defaults["Customer"], iso(at)) | {"id": ident}
         self.goods.claim(public["document"], node, "customer has this document")
-        self._created[public["document"]] = at
-        self.sales.buyers.named += 1
+        self._customers[public["document"]] = public
+        self.crowd.named += 1
         self.goods.later(at, node, resources.add, "customers", public)
         return public
 
     def _order(self, node: Node, ident: str, fields: Body, at: int) -> None:
         outcome, method = node.get("status", "pending"), fields["paymentMethod"]
         fields["planId"] = fields["planId"].lower()
-        plan = order_rules.check_plan(fields["projectId"], self._plans.get(fields["planId"]))
-        if at < parse_iso(plan["createdAt"]):
-            raise node.fail(f"the order is older than its plan, which is of {plan['createdAt']}")
+        plan = order_rules.check_plan(fields["projectId"], self.goods.plans.get(fields["planId"]))
+        _check_older(node, "order", "plan", plan, at)
         if method == CHARGED and outcome not in ("paid", "failed", "refunded"):
             raise node.fail(f"an order by card is paid or failed at once, never {outcome}")
         if outcome == "pending" and at + order_rules.life(method, at) <= self.now:
@@ -188,18 +170,18 @@ class Records:
             raise node.fail(f"the order would have expired: {lives}")
         buyer = order_rules.buyer(fields["customer"])
         document = normalise(buyer["document"])
-        self._check_older(node, "order", document, "customer", at)
-        if document not in self.goods.in_use:  # as in createPixOrder, who buys becomes one
-            self._customer(node, named_uuid("customer", "of", ident), from_buyer(buyer)[0], at)
-        fate = Fate(outcome)
-        self.sales.foresee(plan, at, fate)
+        customer = self._customers.get(document)
+        if customer is None:  # as in createPixOrder, who buys becomes one
+            customer = self._customer(node, named_uuid("customer", "of", ident), from_buyer(buyer)[0], at)
+        _check_older(node, "order", "customer", customer, at)
         self._orders.append((node, ident, outcome, at))
-        self.script.add(at, self.goods.checked, node, self._buy_of_record, fields, buyer, fate, ident)
+        self._buy_later(at, node, Purchase(fields, buyer, customer["id"], Fate(method, outcome), ident), plan)
 
-    def _buy_of_record(self, body: Body, buyer: Body, fate: Fate, ident: str) -> None:
-        customer = self.script.store.customers.holder("document", normalise(buyer["document"]))
-        assert customer is not None  # planned before the order
-        self._buy(body, buyer, customer, fate, ident)
+
+def _check_older(node: Node, kind: str, what: str, needed: Body, at: int) -> None:
+    """Check that a record is created after one that it needs. Raises ScenarioError."""
+    if at < parse_iso(needed["createdAt"]):
+        raise node.fail(f"the {kind} is older than its {what}, which is of {needed['createdAt']}")
 
 
 def _resolved(fields: Body) -> Body:

@@ -66,12 +66,13 @@ def digest(private_key: str) -> str:
 
 
 def new_key(
-    body: Body, defaults: Body, ident: str, public_key: str, private_key: str, projects: list[str], now: int
+    body: Body, defaults: Body, ident: str, halves: tuple[str, str], *, projects: list[str], now: int
 ) -> tuple[Body, Body]:
-    """A new key's public and hidden parts; of the private key only the SHA-256 is stored.
+    """A new key's public and hidden parts; of the private one of its halves only the SHA-256 is stored.
 
     A key whose `expires_at` is not in the future is inactive from the start.
     """
+    public_key, private_key = halves
     public: Body = defaults | {
         "id": ident,
         "public_key": public_key,

@@ -50,10 +50,13 @@ def crc16(text: str) -> str:
     return f"{crc_hqx(text.encode(), 0xFFFF):04X}"
 
 
+_UNPRINTABLE = re.compile(r"[^ -~]")
+
+
 def capitals(text: str, limit: int | None = None) -> str:
     """Printable ASCII capitals, accents dropped, runs of blanks joined, at most `limit` characters; may be empty."""
     plain = unicodedata.normalize("NFKD", text.upper()).encode("ascii", "ignore").decode().upper()
-    words = "".join(letter if letter.isprintable() else " " for letter in plain).split()
+    words = _UNPRINTABLE.sub(" ", plain).split()
     return " ".join(words)[:limit].rstrip()
 
 

@@ -94,12 +94,12 @@ def new_log(
     defaults: Body,
     ident: str,
     webhook: Body,
+    *,
     event_id: str,
     event_type: str,
     body: bytes,
     serial: int,
     now: str,
-    *,
     most: int | None,
 ) -> tuple[Body, Body]:
     """A delivery before its first attempt. `serial` is the event's place in the sandbox's history.
@@ -149,29 +149,30 @@ def check_retryable(public: Body, retryable: Sequence[str], *, webhook_exists: b
         raise Conflict.at("status", message, "log_not_retryable")
 
 
-def wait_ms(schedule: tuple[int, ...], number: int, outcome: AttemptOutcome, luck: float) -> int:
-    """How long the attempt after the `number`-th waits: by the schedule, and not less than the receiver asked for.
-
-    `luck`, from 0 to 1, moves it by up to a tenth either way; 0.5 leaves it.
-    """
-    planned = schedule[number] + round(schedule[number] * JITTER * (2 * luck - 1))
+def wait_ms(timing: "Timing", number: int, outcome: AttemptOutcome) -> int:
+    """How long the attempt after the `number`-th waits: by the schedule, and not less than the receiver asked for."""
+    usual = timing.schedule[number]
+    planned = usual + round(usual * JITTER * (2 * timing.luck - 1))
     asked = outcome.retry_after if outcome.status in ASKS_FOR_TIME else None
     return max(planned, min(asked or 0, LONGEST_WAIT))
 
 
+class Timing(NamedTuple):
+    """When an attempt was begun and answered (ms), and how long further ones wait.
+
+    `luck`, from 0 to 1, moves a wait by up to a tenth either way; 0.5 leaves it.
+    """
+
+    begun: int
+    answered: int
+    schedule: tuple[int, ...]
+    luck: float = 0.5
+
+
 def attempted(
-    row: Row,
-    outcome: AttemptOutcome,
-    url: str,
-    trigger: str,
-    at: int,
-    now: int,
-    schedule: tuple[int, ...],
-    luck: float = 0.5,
-    *,
-    is_open: bool,
+    row: Row, outcome: AttemptOutcome, timing: Timing, *, url: str, trigger: str, is_open: bool
 ) -> tuple[Body, Body]:
-    """A delivery after an attempt that was begun at `at` and answered at `now` (ms).
+    """A delivery after an attempt.
 
     An automatic one of a delivery that `is_open` follows the schedule. One by hand or as a test decides the delivery,
     but a failure by hand leaves one that is open to its schedule. One that was canceled meanwhile stays
@@ -179,15 +180,16 @@ def attempted(
     """
     delivered, was = outcome.error is None, row.public["status"]
     number, automatic = row.public["attempt_count"] + 1, trigger == AUTOMATIC
+    now = timing.answered
     by_hand = sum(attempt["trigger"] != AUTOMATIC for attempt in row.hidden["attempts"])
     scheduled = number - by_hand
-    left = scheduled < min(row.public["max_attempts"], len(schedule))
+    left = scheduled < min(row.public["max_attempts"], len(timing.schedule))
     fails_for_now = is_open and not delivered and outcome.status != GONE
     retries = automatic and fails_for_now and left
     keeps_schedule = trigger == MANUAL and fails_for_now
     next_attempt_at = row.public["next_attempt_at"] if keeps_schedule else None
     if retries:
-        next_attempt_at = iso(now + wait_ms(schedule, scheduled, outcome, luck))
+        next_attempt_at = iso(now + wait_ms(timing, scheduled, outcome))
     public = row.public | {
         "url": url,
         "attempt_count": number,
@@ -196,7 +198,7 @@ def attempted(
         "duration_ms": outcome.duration_ms,
         "error": outcome.error,
         "next_attempt_at": next_attempt_at,
-        "last_attempt_at": iso(at),
+        "last_attempt_at": iso(timing.begun),
         "updatedAt": iso(now),
     }
     if delivered:
@@ -210,7 +212,7 @@ def attempted(
             public["status"] = "retrying" if retries else "failed"
     attempt: dict[str, Any] = {
         "number": number,
-        "at": iso(at),
+        "at": iso(timing.begun),
         "response_status": outcome.status,
         "duration_ms": outcome.duration_ms,
         "error": outcome.error,
@@ -227,12 +229,13 @@ def attempted(
     return public, hidden
 
 
-def after_delivery(old: Body, before: str, after: str, outcome: AttemptOutcome, trigger: str, at: int) -> Body:
-    """A webhook after an attempt that moved a delivery from one status to another, or left it.
+def after_delivery(old: Body, statuses: tuple[str, str], outcome: AttemptOutcome, trigger: str, at: int) -> Body:
+    """A webhook after an attempt, and the statuses that its delivery had before and after it.
 
     It shows the result of the latest attempt, and may be switched off, which alone changes `updatedAt`. Failures count
     when an event has used up its attempts.
     """
+    before, after = statuses
     failures = old["consecutive_failures"]
     if trigger != AUTOMATIC:
         status = "delivered" if outcome.error is None else "failed"

@@ -47,15 +47,17 @@ MAGIC: dict[str, MagicOutcome] = {
 }
 
 
-@lru_cache(maxsize=1024)
-def magic_of(email: str) -> str | None:
-    """The magic token in an e-mail's local part, if there is one."""
-    local = email.rpartition("@")[0].lower()
-    return next((token for token in MAGIC if token in local), None)
-
-
 BEHAVIOURS = {"succeeds": "succeed_immediately", "fails": "fail_immediately", "never": "fill_never"}
 """What a customer was set to do with orders -> the magic token that does the same."""
+
+
+@lru_cache(maxsize=1024)
+def magic_of(email: str, behaviour: str | None = None) -> str | None:
+    """The magic token of a customer's behaviour, else the one in the e-mail's local part, if there is one."""
+    if behaviour is not None:
+        return BEHAVIOURS[behaviour]
+    local = email.rpartition("@")[0].lower()
+    return next((token for token in MAGIC if token in local), None)
 
 
 def used_up(hidden: Body) -> Body:
@@ -70,8 +72,7 @@ def used_up(hidden: Body) -> Body:
 
 def token_of(public: Body, hidden: Body) -> str | None:
     """The magic token that governs an order: that of its customer's behaviour, else the one in the e-mail."""
-    behaviour = hidden.get("behaviour")
-    return magic_of(public["customer"]["email"]) if behaviour is None else BEHAVIOURS[behaviour]
+    return magic_of(public["customer"]["email"], hidden.get("behaviour"))
 
 
 def is_refunding(email: str) -> bool:
@@ -135,35 +136,32 @@ def buyer(sent: Body) -> Body:
     }
 
 
-def new_order(
-    names: Names,
-    body: Body,
-    customer: Body,
-    customer_id: str,
-    method: str,
-    seller: Seller,
-    now: int,
-    expires: int,
-    refused: str | None = None,
-    subscription_id: str | None = None,
-    due: int | None = None,
-) -> tuple[Body, Body]:
-    """A new order's public and hidden parts. `now` and `expires`, until when it can be paid, are in ms.
+class NewPayment(NamedTuple):
+    """How a new order is to be paid: until when it can be (`expires`), and when a boleto is due. Times are ms.
 
-    A boleto is `due` (ms) when it expires unless told otherwise. `body` is the request, with ids spelled as in the
-    records; `refused` is the failure code of an order that fails at once. A PIX order carries its BR Code also then.
+    `refused` is the failure code of an order that fails at once. A PIX order carries its BR Code also then.
     """
+
+    method: str
+    seller: Seller
+    now: int
+    expires: int
+    due: int
+    refused: str | None
+
+
+def new_order(names: Names, body: Body, customer: Body, payment: NewPayment) -> tuple[Body, Body]:
+    """A new order's public and hidden parts. `body` is the request, with ids spelled as in the records."""
     ident, code, transaction_id = names
-    created = iso(now)
-    amount = cents(body["totalAmount"])
-    transaction = new_transaction(transaction_id, method, amount, seller, created, expires, due)
+    created, refused = iso(payment.now), payment.refused
+    transaction = new_transaction(transaction_id, payment, cents(body["totalAmount"]))
     if refused is not None:
         transaction |= failure(refused)
     public = {
         "id": ident,
         "code": code,
         "status": "pending" if refused is None else "failed",
-        "paymentMethod": method,
+        "paymentMethod": payment.method,
         "totalAmount": body["totalAmount"],
         "customer": customer,
         "items": body["items"],
@@ -174,26 +172,21 @@ def new_order(
     hidden = {
         "projectId": body["projectId"],
         "planId": body["planId"],
-        "customerId": customer_id,
         "metadata": body.get("metadata", {}),
         "document": customer["document"],
     }
     for name in ("success_url", "cancel_url"):
         if name in body:
             hidden[name] = body[name]
-    if subscription_id is not None:
-        hidden |= {"subscriptionId": subscription_id, "renewal": True}
     return public, hidden
 
 
 _ESCAPED = (("%", "%25"), ("+", "%2B"), ("&", "%26"), ("#", "%23"), (" ", "%20"))
 
 
-def new_transaction(
-    ident: str, method: str, amount: int, seller: Seller, created: str, expires: int, due: int | None = None
-) -> dict[str, str]:
+def new_transaction(ident: str, payment: NewPayment, amount: int) -> dict[str, str]:
     """The first state of an order's payment; every value is a string."""
-    name, city, base_url = seller
+    method, (name, city, base_url) = payment.method, payment.seller
     transaction = {
         "id": ident,
         "transaction_type": method,
@@ -211,12 +204,11 @@ def new_transaction(
             code = code.replace(sign, escaped)
         transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={code}"
     elif method == "boleto":
-        due = expires if due is None else due
-        barcode = boleto.barcode(amount, due, int(ident.replace("-", ""), 16))
+        barcode = boleto.barcode(amount, payment.due, int(ident.replace("-", ""), 16))
         transaction["line"], transaction["barcode"] = boleto.line(barcode), barcode
-        transaction["due_at"] = iso(due)
-    transaction["expires_at"] = iso(expires)
-    transaction["created_at"] = transaction["updated_at"] = created
+        transaction["due_at"] = iso(payment.due)
+    transaction["expires_at"] = iso(payment.expires)
+    transaction["created_at"] = transaction["updated_at"] = iso(payment.now)
     return transaction
 
 

@@ -53,7 +53,7 @@ def check_payable(
         raise Conflict.at("paid_at", message, "order_not_payable")
 
 
-def paid(public: Body, hidden: Body, payer: Payer, suffix: str, paid_at: int, now: int) -> tuple[Body, Body]:
+def paid(public: Body, hidden: Body, payer: Payer, *, suffix: str, paid_at: int, now: int) -> tuple[Body, Body]:
     """The order once it is paid; `suffix` is the generated end of a PIX payment's end_to_end_id."""
     at = iso(paid_at)
     transaction = {"status": "paid", "success": "true", "paid_at": at}
@@ -61,17 +61,17 @@ def paid(public: Body, hidden: Body, payer: Payer, suffix: str, paid_at: int, no
         transaction["end_to_end_id"] = end_to_end_id(payer.ispb, at, suffix)
         transaction["payer_bank"] = payer.bank
     transaction["payer_name"], transaction["payer_document"] = payer.name, mask_document(payer.document)
-    return closed(public, "paid", at if now == paid_at else iso(now), transaction), hidden | {
-        "paid_cents": cents(public["totalAmount"]),
-        "paid_at": paid_at,
-    }
+    public = closed(public, "paid", iso(now), transaction)
+    return public, hidden | {"paid_cents": cents(public["totalAmount"]), "paid_at": paid_at}
 
 
 def refunds(public: Body, hidden: Body) -> list[list[int]]:
     """When money was given back (ms), and how much each time (cents), oldest first."""
     earlier: list[list[int]] = hidden.get("earlier_refunds", [])
     newest = hidden["refunded_cents"] - sum(amount for _, amount in earlier)
-    return [*earlier, [parse_iso(public["last_transaction"]["refunded_at"]), newest]] if newest else earlier
+    if not newest:
+        return earlier
+    return [*earlier, [parse_iso(public["last_transaction"]["refunded_at"]), newest]]
 
 
 def left(hidden: Body) -> int:

@@ -4,7 +4,7 @@ Contacts are not refused: ranges change and people move, so a doubtful one is ac
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 
 _DIALLING = {
     "AC": "68", "AL": "82", "AM": "92 97", "AP": "96", "BA": "71 73 74 75 77", "CE": "85 88", "DF": "61",
@@ -32,24 +32,27 @@ def warnings_for(phones: Mapping[str, Mapping[str, str]], address: Mapping[str, 
 
     What is absent, blank or foreign is not judged; an address without a country counts as Brazilian.
     """
-    found = []
     brazilian = [phone for phone in phones.values() if phone.get("country_code") in (None, "55")]
     ddds = {phone["area_code"] for phone in brazilian if "area_code" in phone}
-    if ddds - KNOWN_DDDS:
-        found.append("ddd_unknown")
-    ddds &= KNOWN_DDDS
+    found = ["ddd_unknown"] if ddds - KNOWN_DDDS else []
     if (address.get("country") or "BR") == "BR":
-        cep, state = (address.get("zip_code") or "").strip(), (address.get("state") or "").strip().upper()
-        region = CEP_REGIONS[int(cep.lstrip("-. ")[0])] if _CEP(cep) else None
-        if cep and region is None:
-            found.append("cep_malformed")
-        if state and state not in DDDS:
-            found.append("uf_unknown")
-        if state in DDDS:
-            if ddds - DDDS[state]:
-                found.append("ddd_state_mismatch")
-            if region and state not in region:
-                found.append("cep_state_mismatch")
-        elif region and ddds - frozenset().union(*(DDDS[near] for near in region)):
-            found.append("cep_ddd_mismatch")
+        found += _of_address(address, ddds & KNOWN_DDDS)
     return tuple(found)
+
+
+def _of_address(address: Mapping[str, str], ddds: Set[str]) -> Iterator[str]:
+    """The codes of what does not fit in a Brazilian address, and with known dialling codes."""
+    cep, state = (address.get("zip_code") or "").strip(), (address.get("state") or "").strip().upper()
+    region = CEP_REGIONS[int(cep.lstrip("-. ")[0])] if _CEP(cep) else frozenset[str]()
+    if cep and not region:
+        yield "cep_malformed"
+    if state in DDDS:
+        if ddds - DDDS[state]:
+            yield "ddd_state_mismatch"
+        if region and state not in region:
+            yield "cep_state_mismatch"
+        return
+    if state:
+        yield "uf_unknown"
+    if region and ddds - frozenset[str]().union(*[DDDS[near] for near in region]):
+        yield "cep_ddd_mismatch"

@@ -22,7 +22,8 @@ COUNTERS = ("plans_count", "orders_count", "total_revenue", "total_subscribers",
 
 
 def new_project(body: Body, defaults: Body, ident: str, creator: str, now: str) -> tuple[Body, Body]:
-    hidden = {name: body.get(name, {} if name in _MAPS else None) for name in WRITE_ONLY}
+    empty: Body = dict.fromkeys(WRITE_ONLY) | {name: {} for name in _MAPS}
+    hidden = {name: body.get(name, none) for name, none in empty.items()}
     shown = {name: value for name, value in body.items() if name not in hidden}
     public: Body = defaults | {
         "id": ident,

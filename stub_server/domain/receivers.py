@@ -23,7 +23,7 @@ SOON = 2 * HOUR  # after that it is back
 _PAGE = "<html>\r\n<head><title>{0}</title></head>\r\n<body>\r\n<center><h1>{0}</h1></center>\r\n</body>\r\n</html>\r\n"
 FORGED = 400  # the status that a signature which is not valid is answered with
 _HTML, _JSON = "text/html", "application/json"
-BODIES: Mapping[int, tuple[str, str]] = {
+BODIES: Mapping[int | None, tuple[str, str | None]] = {
     200: (_JSON, '{"received":true}'),
     500: (_JSON, '{"error":"internal server error"}'),
     502: (_HTML, _PAGE.format("502 Bad Gateway")),
@@ -82,7 +82,7 @@ def _flaky(webhook: Body, kept: Body, log: Body, at: int) -> int | None:
     latest = kept["until"] - LATELY <= at < kept["until"] + SOON
     if latest or begins <= at < ends:
         chance = luck(ident, "lately" if latest else str(turn), "fault")
-        return 503 if chance < 0.5 else 502 if chance < 0.75 else None
+        return (503, 503, 502, None)[int(4 * chance)]
     # Some payloads are rejected at every attempt. A third event in a row would have disabled the webhook.
     is_last = log["attempt_count"] + 1 >= log["max_attempts"]
     if luck(log["id"], "rejected") < REJECTED and not (is_last and webhook["consecutive_failures"] >= 2):

@@ -66,7 +66,9 @@ class OrderFold:
         """
         first, sets = self.states - self.renewals, self._lifecycle.sets
         decided = first.total() - sum(first[state] for state in sets["payable"])
-        return round(sum(first[state] for state in sets["settled"]) / decided, 4) if decided else None
+        if not decided:
+            return None
+        return round(sum(first[state] for state in sets["settled"]) / decided, 4)
 
     def top_plans(self, names: dict[str, str], most: int = 5) -> list[Body]:
         """The plans with the highest revenue; a deleted one is shown as "(deleted)"."""

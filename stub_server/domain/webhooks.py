@@ -65,9 +65,12 @@ def rotated(hidden: Body, key: str, now: int, grace_ms: int) -> tuple[Body, int]
     Keys of earlier rotations keep their ends; a header has room for the newest ten.
     """
     until = min(now + grace_ms, LATEST)
-    kept = [{"key": e["key"], "until": until if e["until"] is None else e["until"]} for e in hidden["signing_keys"]]
-    kept = [entry for entry in kept if entry["until"] > now][-(KEYS - 1) :]
-    return hidden | {"signing_keys": [*kept, {"key": key, "until": None}]}, until
+    kept = []
+    for entry in hidden["signing_keys"]:
+        ends = until if entry["until"] is None else entry["until"]
+        if ends > now:
+            kept.append({"key": entry["key"], "until": ends})
+    return hidden | {"signing_keys": [*kept[-(KEYS - 1) :], {"key": key, "until": None}]}, until
 
 
 # -- what is wanted

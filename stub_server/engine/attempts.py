@@ -10,11 +10,11 @@ from ..core.record import Body, Row
 from ..core.signing import new_key, signatures, signed_headers
 from ..core.timers import SENDING, Timer
 from ..domain import receivers
-from ..domain.deliveries import AUTOMATIC, LOST, AttemptOutcome, Delivery, after_delivery, attempted
+from ..domain.deliveries import AUTOMATIC, LOST, AttemptOutcome, Delivery, Timing, after_delivery, attempted
 from ..domain.webhooks import valid_keys
 from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_for
 from .draft import Draft
-from .fault_rules import BAD_SIGNATURE, DROP, Effect
+from .fault_rules import BAD_SIGNATURE, DROP, NO_EFFECT, Effect
 from .sandbox import Sandbox
 from .tables.memory import Store
 
@@ -31,7 +31,10 @@ def attempt_for(sandbox: Sandbox, timer: Timer) -> Attempt | None:
     """The attempt that is due; None where nothing is to be sent any more."""
     store = sandbox.stores.get(timer.merchant_id)
     due = None if store is None else _due(sandbox, store, timer.subject)
-    return None if due is None else Attempt(*due, delivery_of(due[1], due[0], sandbox.clock.now))
+    if due is None:
+        return None
+    entry, webhook = due
+    return Attempt(entry, webhook, delivery_of(webhook, entry, sandbox.clock.now))
 
 
 def _due(sandbox: Sandbox, store: Store, ident: str) -> tuple[Row, Row] | None:
@@ -40,7 +43,9 @@ def _due(sandbox: Sandbox, store: Store, ident: str) -> tuple[Row, Row] | None:
     if entry is None or not _is_open(sandbox, entry.public):
         return None
     webhook = store.webhooks.open(entry.public["webhookId"])
-    return None if webhook is None or not webhook.public["is_active"] else (entry, webhook)
+    if webhook is None or not webhook.public["is_active"]:
+        return None
+    return entry, webhook
 
 
 def delivery_of(webhook: Row, entry: Row, now: int) -> Delivery:
@@ -58,35 +63,34 @@ def simulated(sandbox: Sandbox, webhook: Row, entry: Row, now: int) -> AttemptOu
     """The answer of the simulated receiver at a reserved name; None for any other address."""
     if not is_simulated(sandbox, webhook.public["url"]):
         return None
-    disturbed = disturbance(sandbox, webhook, entry)
+    effect = disturbance(sandbox, webhook, entry)
     delivery, stamp = delivery_of(webhook, entry, now), now // 1000
-    is_forged = disturbed is not None and disturbed.then.get(BAD_SIGNATURE, False)
+    is_forged = effect.then.get(BAD_SIGNATURE, False)
     keys = wrong_keys(delivery.keys) if is_forged else delivery.keys
     signature = signatures(keys, delivery.event_id, stamp, delivery.body)
     own = [(name.lower(), value) for name, value in delivery.headers]
     answer = receivers.answer(webhook.public, webhook.hidden, entry.public, now)
-    if disturbed is not None and disturbed.then.get(DROP):
-        answer = receivers.Answer(None, disturbed.delay, LOST)
-    elif disturbed is not None:
-        status = receivers.FORGED if is_forged and answer.status == 200 else answer.status
-        answer = answer._replace(status=status, took=answer.took + disturbed.delay)
-    media, body = ("", None) if answer.status is None else receivers.BODIES[answer.status]
+    if effect.then.get(DROP):
+        answer = receivers.Answer(None, 0, LOST)
+    elif is_forged and answer.status == 200:
+        answer = answer._replace(status=receivers.FORGED)
+    media, body = receivers.BODIES.get(answer.status, ("", None))
     return AttemptOutcome(
         status=answer.status,
         body=body,
-        response_headers={} if answer.status is None else {"content-type": media, "server": "nginx"},
-        duration_ms=answer.took,
+        response_headers={"content-type": media, "server": "nginx"} if media else {},
+        duration_ms=answer.took + effect.delay,
         error=answer.error,
         request_headers=dict(signed_headers(delivery.event_id, stamp, signature, own)),
         signature=signature,
-        simulated=None if disturbed is None else disturbed.label,
+        simulated=effect.label or None,
     )
 
 
-def disturbance(sandbox: Sandbox, webhook: Row, entry: Row) -> Effect | None:
+def disturbance(sandbox: Sandbox, webhook: Row, entry: Row) -> Effect:
     """What the fault rules do to one attempt of a delivery; to be called once for each."""
     if not sandbox.faults.rules:
-        return None
+        return NO_EFFECT
     texts = {"event": entry.public["event_type"], "url": webhook.public["url"]}
     body, is_seeded = entry.hidden["request_body"].encode(), "receiver" in webhook.hidden
     return sandbox.faults.by_delivery(texts, body, sandbox.clock.now, is_seeded=is_seeded)
@@ -111,11 +115,11 @@ def answer_delivery(draft: Draft, subject: str) -> None:
     if outcome is None:  # the webhook has another address by now
         draft.at(draft.now, SENDING, subject)
         return
-    conclude(draft, entry, webhook.id, outcome, webhook.public["url"], AUTOMATIC, draft.now)
+    conclude(draft, entry, webhook.id, outcome, url=webhook.public["url"], trigger=AUTOMATIC, begun=draft.now)
 
 
 def conclude(
-    draft: Draft, entry: Row, webhook_id: str, outcome: AttemptOutcome, url: str, trigger: str, begun: int
+    draft: Draft, entry: Row, webhook_id: str, outcome: AttemptOutcome, *, url: str, trigger: str, begun: int
 ) -> tuple[Body, Body]:
     """Record an attempt from `begun` (ms) until now; returns the delivery's two parts.
 
@@ -126,15 +130,15 @@ def conclude(
     was = entry_now or entry
     # Tests with a frozen clock rely on the schedule as it is documented.
     chance = 0.5 if sandbox.clock.frozen else luck(entry.id, str(was.public["attempt_count"]))
-    schedule, is_open = sandbox.settings.schedule, _is_open(sandbox, was.public)
-    public, hidden = attempted(was, outcome, url, trigger, begun, draft.now, schedule, chance, is_open=is_open)
+    attempt = Timing(begun, draft.now, sandbox.settings.schedule, chance)
+    public, hidden = attempted(was, outcome, attempt, url=url, trigger=trigger, is_open=_is_open(sandbox, was.public))
     if entry_now is not None:
         draft.update(store.webhook_logs, entry_now, public, hidden)
         if trigger == AUTOMATIC and public["next_attempt_at"] is not None:
             draft.at(parse_iso(public["next_attempt_at"]), job_for(sandbox, url), entry.id)
     if webhook is not None:
-        before, after = was.public["status"], public["status"]
-        changed = after_delivery(webhook.public, before, after, outcome, trigger, draft.now)
+        statuses = was.public["status"], public["status"]
+        changed = after_delivery(webhook.public, statuses, outcome, trigger, draft.now)
         draft.update(store.webhooks, webhook, changed)
         if webhook.public["is_active"] and not changed["is_active"]:
             draft.at(draft.now, CALLING_OFF, webhook_id)

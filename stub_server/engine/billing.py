@@ -53,14 +53,23 @@ def buy(
     customer: Body,
     customer_id: str,
     method: str,
+    *,
     ident: str | None = None,
     refused: str | None = None,
-    *,
     copy_only: bool = False,
 ) -> Record:
     """A buyer's order. A card pays it in the same step, unless it fails with the code `refused` or by a magic value."""
-    life = orders.life(method, draft.now)
-    record = place(draft, body, customer, customer_id, method, None, life, ident, refused=refused, copy_only=copy_only)
+    record = place(
+        draft,
+        body,
+        customer,
+        customer_id,
+        method,
+        life=orders.life(method, draft.now),
+        ident=ident,
+        refused=refused,
+        copy_only=copy_only,
+    )
     if method == subscriptions.CHARGED:
         row = draft.get(draft.store.orders, record.id)
         if orders.is_prompt(orders.token_of(row.public, row.hidden)) and is_payable(draft, row):
@@ -74,10 +83,10 @@ def place(
     customer: Body,
     customer_id: str,
     method: str,
-    subscription_id: str | None,
-    life: int,
-    ident: str | None = None,
     *,
+    life: int,
+    subscription_id: str | None = None,
+    ident: str | None = None,
     refused: str | None = None,
     no_magic: bool = False,
     copy_only: bool = False,
@@ -92,19 +101,19 @@ def place(
     rules, store, now = draft.sandbox.rules, draft.store, draft.now
     code = draft.code_for(store.orders)
     behaviour = _behaviour_of(draft, customer_id)
-    magic = None if no_magic else orders.magic_of(customer["email"])
-    if behaviour is not None:
-        magic = orders.BEHAVIOURS[behaviour]
-    outcome = orders.NOTHING if magic is None else orders.MAGIC[magic]
+    magic = orders.magic_of("" if no_magic else customer["email"], behaviour)
+    outcome = orders.MAGIC[magic] if magic else orders.NOTHING
     if outcome.fails:
         refused = orders.DEFAULT_FAILURE[method]
     expires = now + (life if outcome.life is None else outcome.life)
     ident = ident or draft.ids.uuid()
     names = (ident, code, draft.ids.uuid())
     seller = (store.merchant.name, store.merchant.city, rules.base_url)
-    public, hidden = orders.new_order(
-        names, body, customer, customer_id, method, seller, now, expires, refused, subscription_id, due
-    )
+    payment = orders.NewPayment(method, seller, now, expires, expires if due is None else due, refused)
+    public, hidden = orders.new_order(names, body, customer, payment)
+    hidden["customerId"] = customer_id
+    if subscription_id is not None:
+        hidden |= {"subscriptionId": subscription_id, "renewal": True}
     if behaviour is not None:
         hidden["behaviour"] = behaviour
     if copy_only:
@@ -116,10 +125,16 @@ def place(
     draft.at(expires, "order.expire", ident)
     for job, delay in outcome.jobs:
         draft.at(now + delay, job, ident)
-    autopay = draft.sandbox.settings.autopay
-    if magic is None and autopay is not None and method in AUTOPAID:
-        draft.at(now + autopay * SECOND, "order.pay", ident)
+    if magic is None and method in AUTOPAID:
+        _pay_later(draft, ident)
     return record
+
+
+def _pay_later(draft: Draft, ident: str) -> None:
+    """Set the timer of `autopay`, if that is set."""
+    autopay = draft.sandbox.settings.autopay
+    if autopay is not None:
+        draft.at(draft.now + autopay * SECOND, "order.pay", ident)
 
 
 def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
@@ -214,7 +229,9 @@ def pay(
     payments.check_payable(row.public, amount, paid_at, draft.now, orders_, late=late)
     moved = move(orders_, row.public["status"], "paid")
     payer = payer or payer_of(draft, row)
-    public, hidden = payments.paid(row.public, row.hidden, payer, draft.ids.alnum(11), paid_at or draft.now, draft.now)
+    public, hidden = payments.paid(
+        row.public, row.hidden, payer, suffix=draft.ids.alnum(11), paid_at=paid_at or draft.now, now=draft.now
+    )
     renewed = _renewed_by(draft, hidden)
     opened = None if renewed is not None else _opened_by(draft, public, hidden)
     if renewed is not None:
@@ -234,8 +251,8 @@ def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
     table, status = draft.lifecycle("Order"), row.public["status"]
     amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
     full = amount == payments.left(row.hidden)
-    moved = legal(table, status, "refunded") if full else legal(table, status, status, "partially_refunded")
-    return give_back(draft, row, amount, moved)
+    to = ("refunded",) if full else (status, "partially_refunded")
+    return give_back(draft, row, amount, legal(table, status, *to))
 
 
 def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
@@ -347,8 +364,7 @@ def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | N
 
 def call_off_bill(draft: Draft, row: Row) -> None:
     """Cancel the open order of a subscription, if there is one."""
-    ident = row.hidden["renewal_order"]
-    bill = None if ident is None else draft.open(draft.store.orders, ident)
+    bill = draft.open(draft.store.orders, row.hidden["renewal_order"])
     if bill is not None and is_payable(draft, bill):
         cancel(draft, bill)
 

@@ -180,6 +180,12 @@ class Replies:
             size -= _size(item[1])
         return tuple(going)
 
+    def save(self, reply: tuple[ReplyKey, Saved], outgoing: Sequence[tuple[ReplyKey, Saved]]) -> None:
+        """Save a reply, for which others make room."""
+        for key, _ in outgoing:
+            self.drop(key)
+        self.put(*reply)
+
     def put(self, key: ReplyKey, saved: Saved) -> None:
         """Save a reply."""
         self.drop(key)

@@ -6,7 +6,7 @@ by id through the draft shows the draft's version; indexes, counts and sums show
 spans an `await`: an operation that waits records its step first. It is void once another step was recorded.
 """
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 
 from ..contract.document import Lifecycle, Move
 from ..core.clock import ClockState, iso
@@ -18,9 +18,8 @@ from .deliveries import job_for, subscribers_to
 from .events import Event
 from .sandbox import Opened, Sandbox
 from .step import Cause, Change, ReplyKey, SandboxSettings, Saved, Step, Used
-from .tables.memory import Store
+from .tables.memory import Store, Usage
 from .tables.table import Table
-from .tables.tables import UniqueViolation
 
 TEST = "webhook.test"
 
@@ -43,7 +42,6 @@ class Draft:
         self.ids = NextIds(sandbox.ids)
         self._base = sandbox.log.number
         self._versions: dict[str, Opened] = {}
-        self._claimed: dict[tuple[str, str, Hashable], str] = {}  # by unique value the record that has it in the draft
         self._rings: dict[Table, list[Record]] = {}  # the new records of tables that drop old ones
         self._events: list[Event] = []
         self._later: list[Timer] = []
@@ -61,9 +59,9 @@ class Draft:
 
     # -- reading
 
-    def open(self, table: Table, ident: str) -> Row | None:
-        """A record as the draft leaves it, parsed."""
-        version = self._versions.get(ident)
+    def open(self, table: Table, ident: str | None) -> Row | None:
+        """A record as the draft leaves it, parsed; None where there is none."""
+        version = self._versions.get(ident or "")
         return table.open(ident) if version is None else version[2]
 
     def get(self, table: Table, ident: str) -> Row:
@@ -83,10 +81,17 @@ class Draft:
 
     def update(self, table: Table, row: Row, public: Body, hidden: Body | None = None) -> Record:
         """Replace a record by its next version."""
-        return self.create(table, row.record.id, public, row.hidden if hidden is None else hidden, row)
+        return self.create(table, row.record.id, public, row.hidden if hidden is None else hidden, row=row)
 
     def create(
-        self, table: Table, ident: str, public: Body, hidden: Body, row: Row | None = None, created: int | None = None
+        self,
+        table: Table,
+        ident: str,
+        public: Body,
+        hidden: Body,
+        *,
+        row: Row | None = None,
+        created: int | None = None,
     ) -> Record:
         """Add a new record, which was `created` (ms) now unless told otherwise; with `row` the next version of that."""
         earlier = self._versions.get(ident)
@@ -94,19 +99,10 @@ class Draft:
         if not self.sandbox.is_seeding:  # what was seeded is validated once, as it is at the end
             table.check(public)
         record = table.prepare(ident, public, hidden, before, self.now if created is None else created)
-        self._claim_keys(table, ident, public, hidden)
         if row is None and table.spec.ring is not None:
             self._rings.setdefault(table, []).append(record)
         self._versions[ident] = table.name, before, Row(record, public, table.completed(hidden))
         return record
-
-    def _claim_keys(self, table: Table, ident: str, public: Body, hidden: Body) -> None:
-        """Check that no other record of the draft has one of these unique values. Raises UniqueViolation."""
-        for name, extract in table.spec.unique.items():
-            value = extract(public, hidden)
-            holder = self._claimed.setdefault((table.name, name, value), ident)
-            if value is not None and holder != ident:
-                raise UniqueViolation(table.spec, name, value, holder)
 
     def drop(self, table: Table, row: Row) -> None:
         """Delete a record. The step drops the stored version; one that only the draft has leaves no trace."""
@@ -153,10 +149,17 @@ class Draft:
             resource = self.store.shown(table, record)
             hidden = record.hidden if extras.names else b""
             for type_ in types:
-                self.raise_event(self.event(type_, record.id, project, resource, hidden, extras))
+                self.raise_event(self.event(type_, record.id, project, resource, hidden=hidden, extras=extras))
 
     def event(
-        self, type_: str, subject: str, project: str | None, resource: bytes, hidden: bytes, extras: Extras
+        self,
+        type_: str,
+        subject: str,
+        project: str | None,
+        resource: bytes,
+        *,
+        hidden: bytes = b"",
+        extras: Extras = NO_EXTRAS,
     ) -> Event:
         """An event, which is not raised yet."""
         merchant_id, key = self.store.merchant.id, self.sandbox.rules.payload_keys[type_]
@@ -177,7 +180,17 @@ class Draft:
         opened, defaults, now = [], self.sandbox.rules.defaults["WebhookLogEntry"], iso(self.now)
         for webhook in webhooks:
             ident = self.ids.uuid()
-            public, hidden = new_log(defaults, ident, webhook, event.id, event.type, payload, serial, now, most=most)
+            public, hidden = new_log(
+                defaults,
+                ident,
+                webhook,
+                event_id=event.id,
+                event_type=event.type,
+                body=payload,
+                serial=serial,
+                now=now,
+                most=most,
+            )
             if not test:
                 self.at(self.now, job_for(self.sandbox, webhook["url"]), ident)
             opened.append(self.create(self.store.webhook_logs, ident, public, hidden))
@@ -237,8 +250,11 @@ class Draft:
         return step
 
     def _used(self) -> tuple[Used, ...]:
-        store = self.store
-        gone = [ident for ident, (table, _, after) in self._versions.items() if after is None and table == "api_keys"]
-        used = [Used(k, None if k in gone else store.usage.get(k), b) for k, b in store.unrecorded.items()]
-        used += [Used(k, None, store.usage[k]) for k in gone if k in store.usage and k not in store.unrecorded]
-        return tuple(used)
+        """The keys that were used since the last step, and those that the draft deletes."""
+        usage, used = self.store.usage, dict(self.store.unrecorded)
+        after: dict[str, Usage | None] = {ident: usage.get(ident) for ident in used}
+        for ident, (table, _, version) in self._versions.items():
+            if table == "api_keys" and version is None and ident in usage:
+                used.setdefault(ident, usage[ident])
+                after[ident] = None
+        return tuple([Used(ident, after[ident], before) for ident, before in used.items()])

@@ -40,8 +40,8 @@ PRESETS: Mapping[str, Body] = MappingProxyType(
 )
 DROP, DUPLICATE, BAD_SIGNATURE = "webhook_drop", "webhook_duplicate", "webhook_bad_signature"
 # The members that only deliveries have.
-_OF_DELIVERIES = (("match", ("event", "url")), ("then", (DROP, DUPLICATE, BAD_SIGNATURE)))
-_OF_BOTH = ("delay_ms", "body")
+_OF_DELIVERIES = (("match", {"event", "url"}), ("then", {DROP, DUPLICATE, BAD_SIGNATURE}))
+_OF_BOTH = {"delay_ms", "body"}
 _OF_WAITS = ("delay_ms", "delay", "message")  # by themselves they change nothing
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]{1,4}|\*)\]")
 _is_path = re.compile(rf"\$(?:{_STEP.pattern})+").fullmatch
@@ -76,6 +76,9 @@ class Effect(NamedTuple):
         return all(value is False or value == {} for value in does)
 
 
+NO_EFFECT = Effect("")
+
+
 class Fault:
     """A rule. `seen` requests or deliveries met its `match`, it acted on `hits`; `since` is ms of the sandbox clock.
 
@@ -88,7 +91,7 @@ class Fault:
         self.name, self.preset = asked.get("name"), asked.get("preset")
         self.when: Body = asked.get("when", {})
         self.then: Body = asked["then"]
-        self.is_for_deliveries = any(name in asked.get(part, {}) for part, names in _OF_DELIVERIES for name in names)
+        self.is_for_deliveries = any(names & asked.get(part, {}).keys() for part, names in _OF_DELIVERIES)
         self.seen = self.hits = 0
         match = asked.get("match", {})
         self._texts = {name: wanted for name, wanted in match.items() if name not in ("header", "body")}
@@ -101,12 +104,13 @@ class Fault:
 
         `headers` are those of a request, with names in lower case; a body of no rule that reads it may be left out.
         """
-        sent = [(wanted, headers.get(name)) for name, wanted in self._headers]
-        return (
-            all(glob(wanted, texts[name]) for name, wanted in self._texts.items())
-            and all(value is not None and glob(wanted, value.decode("latin-1")) for wanted, value in sent)
-            and all(any(_equal(wanted, value) for value in _values(body, path)) for path, wanted in self._body)
-        )
+        for name, wanted in self._texts.items():
+            if not glob(wanted, texts[name]):
+                return False
+        for header, wanted in self._headers:
+            if header not in headers or not glob(wanted, headers[header].decode("latin-1")):
+                return False
+        return all(_has(body, path, wanted) for path, wanted in self._body)
 
     def fires(self, now: int, random: Random) -> bool:
         """Count a request or delivery that met the `match`, and return whether the rule acts on it."""
@@ -155,9 +159,10 @@ class Faults:
             raise Conflict(f"A sandbox has at most {MOST} fault rules: delete one first.", code="too_many_faults")
         preset = PRESETS[asked["preset"]] if "preset" in asked else {}
         fault = Fault(f"fault_{self._made + 1}", {**preset, **asked}, now)
-        members = ((part, name, names) for part, names in _OF_DELIVERIES for name in fault.asked.get(part, {}))
-        wrong = [f"{part}.{name}" for part, name, names in members if name not in (*names, *_OF_BOTH)]
-        if fault.is_for_deliveries and wrong:
+        wrong: list[str] = []
+        for part, names in _OF_DELIVERIES if fault.is_for_deliveries else ():
+            wrong += [f"{part}.{name}" for name in fault.asked.get(part, {}) if name not in names | _OF_BOTH]
+        if wrong:
             message = f"This rule is about deliveries. Leave out what only requests have: {', '.join(wrong)}."
             details = [detail(name, CONFLICT, message) for name in wrong]
             raise Conflict(message, code=CONFLICT, details=details)
@@ -192,7 +197,7 @@ class Faults:
             if is_concerned and fault.fits(texts, headers, body) and fault.fires(now, self._random):
                 yield fault.effect(self._random)
 
-    def by_delivery(self, texts: Texts, payload: bytes, now: int, *, is_seeded: bool) -> Effect | None:
+    def by_delivery(self, texts: Texts, payload: bytes, now: int, *, is_seeded: bool) -> Effect:
         """The effect on one attempt of a delivery: delays add up, and the first rule that does more ends the search.
 
         Webhooks that the seed made are meant only by rules that name an address.
@@ -206,7 +211,7 @@ class Faults:
                 if not found[-1].only_waits:
                     break
         if not found:
-            return None
+            return NO_EFFECT
         delay = min(sum(each.delay for each in found), LONGEST_DELAY)
         return found[-1]._replace(label=", ".join(each.label for each in found), delay=delay)
 
@@ -216,7 +221,18 @@ def _body_path(text: str) -> tuple[Step, ...]:
     if not _is_path(text):
         message = f"{text} is not a path. Write it like $.customer.email or $.items[0].price."
         raise Conflict.at("match.body", message, CONFLICT)
-    return tuple(name or (None if index == "*" else int(index)) for name, index in _STEP.findall(text))
+    steps: list[Step] = []
+    for name, index in _STEP.findall(text):
+        if name:
+            steps.append(name)
+        else:
+            steps.append(None if index == "*" else int(index))
+    return tuple(steps)
+
+
+def _has(body: Any, path: tuple[Step, ...], wanted: Any) -> bool:
+    """Whether one of the values at a path of a body is as wanted."""
+    return any(_equal(wanted, value) for value in _values(body, path))
 
 
 def _values(node: Any, path: tuple[Step, ...]) -> Iterator[Any]:

@@ -14,11 +14,13 @@ from typing import TypeAlias
 from ..core.clock import iso
 from ..core.ends import ends_of
 from ..core.problem import Conflict
+from ..core.record import Record
 from ..core.slices import at_once
 from .bounded import Log
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
 from .step import Cause, Change, Part, Restored, Step, Used
+from .tables.memory import Store
 
 ROUNDS = 3  # of comparing with pauses, in which steps may be recorded; one more has none
 COMPARED = 512  # records between two pauses, where each is only compared
@@ -159,7 +161,7 @@ def _between(sandbox: Sandbox, then: Sandbox) -> Generator[None, None, tuple[tup
         store = here or then.stores[ident]
         changes: list[Change] = []
         for name in store.tables:
-            mine, theirs = ({} if side is None else side.tables[name].rows for side in (here, there))
+            mine, theirs = _rows(here, name), _rows(there, name)
             if mine is theirs:
                 continue
             changed = [key for key, record in mine.items() if theirs.get(key) is not record]  # 10 ms for 100,000
@@ -170,12 +172,16 @@ def _between(sandbox: Sandbox, then: Sandbox) -> Generator[None, None, tuple[tup
                 changes.append(Change(name, mine.get(key), theirs.get(key)))
                 if not count % COMPARED:
                     yield
-        was, is_ = ({} if side is None else side.usage for side in (here, there))
+        was, is_ = here.usage if here else {}, there.usage if there else {}
         used = [Used(key, is_.get(key), was.get(key)) for key in {**was, **is_} if was.get(key) != is_.get(key)]
         if here is None or there is None or changes or used:
             changes.sort(key=Change.deletes)
             parts.append(Part(store.merchant, here is None, there is None, tuple(changes), tuple(used)))
     return tuple(parts), now.log.number
+
+
+def _rows(store: Store | None, name: str) -> dict[int, Record]:
+    return {} if store is None else store.tables[name].rows
 
 
 def _step(sandbox: Sandbox, then: Sandbox, parts: tuple[Part, ...], cause: Cause, instant: int | None) -> Step:

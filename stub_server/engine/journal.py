@@ -6,6 +6,7 @@ A request is kept as the bytes that came and went; text is made when somebody re
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from time import perf_counter_ns
 from typing import Any, Final, TypeAlias
 
@@ -75,9 +76,9 @@ class Trace:
         method: str,
         path: str,
         query: bytes,
-        sandbox: str,
-        before: int = 0,
         *,
+        sandbox: str = "",
+        before: int = 0,
         warnings: Sequence[str] = (),
         began: int | None = None,
         received: int | None = None,
@@ -124,11 +125,8 @@ class Trace:
 
     @property
     def headers(self) -> list[tuple[str, str]]:
-        """The headers received, names in lower case; values of one name are joined."""
-        found: dict[str, str] = {}
-        for name, value in headers_of(self.received_head):
-            found[name] = f"{found[name]}, {value}" if name in found else value
-        return [*found.items()]
+        """The headers received, names in lower case."""
+        return [*headers_of(self.received_head)]
 
     @property
     def answer_headers(self) -> list[tuple[str, str]]:
@@ -150,7 +148,7 @@ class Trace:
 
 def head_of(headers: Pairs) -> bytes:
     """Headers as one text: names and values in turn, a line each."""
-    return b"\n".join([text for header in headers for text in header])
+    return b"\n".join(chain.from_iterable(headers))
 
 
 def headers_of(head: bytes) -> Iterator[tuple[str, str]]:

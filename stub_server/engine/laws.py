@@ -123,7 +123,7 @@ def _order(inspected: Inspected, table: Table, row: Row) -> str:
 
 def _subscription(inspected: Inspected, table: Table, row: Row) -> str:
     """What contradicts a subscription's status; empty if nothing does."""
-    public, hidden, store = row.public, row.hidden, inspected.store
+    public, store = row.public, inspected.store
     status = public["status"]
     ended = status not in inspected.states("Subscription")["running"]
     if ended != (public["ended_at"] is not None) or (ended and public["next_billing_at"] is not None):
@@ -131,6 +131,13 @@ def _subscription(inspected: Inspected, table: Table, row: Row) -> str:
     order = store.orders.open(public["orderId"])
     if order is None or order.hidden["subscriptionId"] != row.id or order.hidden["renewal"]:
         return "has no first order that refers to it"
+    if store.customers.find(public["customerId"]) is None or public["customer"]["id"] != public["customerId"]:
+        return "has no customer"
+    return _periods(inspected, row) or _disputes(store, row)
+
+
+def _periods(inspected: Inspected, row: Row) -> str:
+    public, hidden = row.public, row.hidden
     end = period_end(hidden)
     in_trial = public["current_period_end"] == public["trial_end"] and public["trial_end"] is not None
     if not in_trial and public["current_period_end"] != iso(end):
@@ -138,14 +145,16 @@ def _subscription(inspected: Inspected, table: Table, row: Row) -> str:
     paid, left = public["cycle"] + 1, len(hidden["paid_by"])
     if not 1 <= left <= paid or len(hidden["ends"]) != left:
         return f"has {paid} paid periods, {left} of them not over yet"
-    for ident in hidden["dispute"]["orders"] if has_dispute(hidden) else ():
-        disputed = store.orders.open(ident)
-        if disputed is None or disputed.public["status"] != "disputed" or disputed.hidden["subscriptionId"] != row.id:
-            return f"waits for the dispute of order {ident}, which is not one of its disputed orders"
-    if status == "past_due" and end > inspected.now:
+    if public["status"] == "past_due" and end > inspected.now:
         return "is past due before its period is over"
-    if store.customers.find(public["customerId"]) is None or public["customer"]["id"] != public["customerId"]:
-        return "has no customer"
+    return ""
+
+
+def _disputes(store: Store, row: Row) -> str:
+    for ident in row.hidden["dispute"]["orders"] if has_dispute(row.hidden) else ():
+        order = store.orders.open(ident)
+        if order is None or order.public["status"] != "disputed" or order.hidden["subscriptionId"] != row.id:
+            return f"waits for the dispute of order {ident}, which is not one of its disputed orders"
     return ""
 
 

@@ -109,9 +109,18 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Record:
     declined = draft.sandbox.declining.get(row.id)
     due = boleto.closes_at(subscriptions.period_end(row.hidden))
     order = billing.place(
-        draft, body, buyer, customer.id, method, row.id, life, refused=declined, no_magic=again, copy_only=copy_only,
+        draft,
+        body,
+        buyer,
+        customer.id,
+        method,
+        life=life,
+        subscription_id=row.id,
+        refused=declined,
+        no_magic=again,
+        copy_only=copy_only,
         due=due,
-    )  # fmt: skip
+    )
     public = row.public | {"lastOrderId": order.id, "updatedAt": iso(draft.now)}
     hidden = row.hidden
     is_early = subscriptions.renewal_at(row.public, hidden) > draft.now
@@ -145,7 +154,7 @@ def postpone(draft: Draft, row: Row, wait: int) -> None:
         ended = subscriptions.grace_end(public, hidden)
         public, hidden = subscriptions.postponed(public, hidden, draft.now, wait)
         draft.update(draft.store.subscriptions, row, public, hidden)
-        bill = None if hidden["renewal_order"] is None else draft.open(draft.store.orders, hidden["renewal_order"])
+        bill = draft.open(draft.store.orders, hidden["renewal_order"])
         if bill is not None and billing.is_payable(draft, bill):
             ends = orders.expires_at(bill.public) + subscriptions.grace_end(public, hidden) - ended
             due = boleto.closes_at(subscriptions.period_end(hidden))
@@ -204,16 +213,17 @@ def lose(draft: Draft, row: Row) -> Record:
     payments.check_disputed(row.public)
     table, status = draft.lifecycle("Order"), row.public["status"]
     amount = cents(float(row.public["last_transaction"]["disputed_amount"]))
-    full = amount == payments.left(row.hidden)
-    moved = legal(table, status, "refunded") if full else legal(table, status, "paid", "lost")
+    if amount == payments.left(row.hidden):
+        moved = legal(table, status, "refunded")
+    else:
+        moved = legal(table, status, "paid", "lost")
     record = billing.give_back(draft, row, amount, moved)
     _release(draft, row)
     return record
 
 
 def _subscription_of(draft: Draft, order: Row) -> Row | None:
-    ident = order.hidden["subscriptionId"]
-    return None if ident is None else draft.open(draft.store.subscriptions, ident)
+    return draft.open(draft.store.subscriptions, order.hidden["subscriptionId"])
 
 
 def _release(draft: Draft, order: Row) -> None:

@@ -14,6 +14,7 @@ def change(
     row: Row,
     public: Body,
     hidden: Body | None = None,
+    *,
     project: str | None = None,
     extras: Extras = NO_EXTRAS,
 ) -> Record:
@@ -52,7 +53,9 @@ def move_project(draft: Draft, row: Row, moved: Move, reason: str | None = None)
 def hidden_after(draft: Draft, hidden: Body, moved: Move, reason: str | None = None) -> Body:
     """The hidden part of a project after a move."""
     hidden = hidden | {"reason": reason}
-    return hidden | {"suspended_at": draft.now} if moved.to in draft.states("Project", "paused") else hidden
+    if moved.to in draft.states("Project", "paused"):
+        hidden |= {"suspended_at": draft.now}
+    return hidden
 
 
 def project_moved(draft: Draft, record: Record, moved: Move) -> None:

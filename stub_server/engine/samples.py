@@ -35,9 +35,11 @@ def sample(draft: Draft, event_type: str, entry: Body, record: Record | None) ->
     if table is not None and record is not None:
         row = table.parse(record)
         around = {name: row.hidden.get(name, value) for name, value in around.items()}
-        project = record.id if table.name == "projects" else row.public.get("projectId", row.hidden.get("projectId"))
+        project = row.public.get("projectId", row.hidden.get("projectId"))
+        if table.name == "projects":
+            project = record.id
         subject, resource = record.id, draft.store.shown(table, record)
-    return draft.event(event_type, subject, project, resource, b"", Extras(others=tuple(around.items())))
+    return draft.event(event_type, subject, project, resource, extras=Extras(others=tuple(around.items())))
 
 
 def newest(draft: Draft, event_type: str, entry: Body, project_id: str | None = None, most: int = 1) -> list[Record]:
@@ -46,21 +48,23 @@ def newest(draft: Draft, event_type: str, entry: Body, project_id: str | None = 
     For the webhook of a project, only records of that project are used: its keys see no others.
     """
     table = table_of(draft.store, entry)
-    if table is None:
+    if table is None or (project_id is not None and not _has_projects(table)):
         return []
-    ids: list[str] | None = None
-    equal: dict[str, Any] = {}
-    if project_id is not None:
-        if table.name == "projects":
-            ids = [project_id]
-        elif "projectId" in table.spec.indexes:
-            equal["projectId"] = project_id
-        else:
-            return []
     lifecycle = draft.sandbox.rules.lifecycles.get(table.spec.schema)
-    preferred: list[dict[str, Any]] = []
+    states: list[str | None] = [None]
     if lifecycle is not None and lifecycle.field in table.spec.indexes:
-        states = dict.fromkeys(move.to for move in lifecycle.moves if event_type in move.events)
-        preferred = [{lifecycle.field: status} for status in states]
-    found = (select(table, Query(limit=most, ids=ids, equal=equal | state))[0] for state in (*preferred, {}))
-    return next(filter(None, found), [])
+        states = [*dict.fromkeys(move.to for move in lifecycle.moves if event_type in move.events), None]
+    for state in states:
+        query = Query(limit=most)
+        if project_id is not None:
+            query.only("id" if table.name == "projects" else "projectId", project_id)
+        if state is not None and lifecycle is not None:
+            query.only(lifecycle.field, state)
+        found, _ = select(table, query)
+        if found:
+            return found
+    return []
+
+
+def _has_projects(table: Table) -> bool:
+    return table.name == "projects" or "projectId" in table.spec.indexes

@@ -23,6 +23,7 @@ from .fault_rules import Faults
 from .journal import Journal
 from .step import Part, ReplyKey, SandboxSettings, Step
 from .tables.memory import Merchant, Store, Usages
+from .tables.table import Table
 from .tables.tables import Layout
 
 DEFAULT = "default"  # the sandbox that always exists
@@ -66,8 +67,8 @@ class Sandbox:
     restores `first_settings` and `first_clock`. The clock is an instant (ms) and whether it is frozen, or None for the
     clock of the server's start.
 
-    While it `is_seeding` its past, `declining` has the failure code of each subscription whose next charge is declined,
-    and it `raises_events` only once somebody listens.
+    While it `is_seeding` its past, which began at `seeding_since` (ms), `declining` has the failure code of each
+    subscription whose next charge is declined, and it `raises_events` only once somebody listens.
     Deliveries of the first `held_before` events are not sent. A step with something due before the `next_look` (ms) of
     the courier calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that `is_gone` was
     reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait; one that
@@ -95,6 +96,7 @@ class Sandbox:
     in_progress: set[ReplyKey] = field(default_factory=set)
     is_broken: bool = False
     is_seeding: bool = False
+    seeding_since: int = 0
     is_advancing: bool = False
     is_gone: bool = False
     is_halted: bool = False
@@ -120,6 +122,11 @@ class Sandbox:
     def store(self) -> Store:
         """The seeded merchant's store."""
         return self.stores[self.home]
+
+    def tables(self) -> Iterator[Table]:
+        """The tables of all merchants."""
+        for store in self.stores.values():
+            yield from store.tables.values()
 
     @property
     def identity(self) -> str:
@@ -182,20 +189,14 @@ class Sandbox:
             # The deliveries of a restored past are not sent again.
             if self.held_before != SILENT:
                 self.held_before = self.events.raised
-        if step.events:
-            for event in step.events:
-                self.events.append(event)
-        for timer in step.timers_fired:
-            self.timers.discard(timer)
-        for timer in step.timers_set:
-            self.timers.put(timer)
+        for event in step.events:
+            self.events.append(event)
+        self.timers.exchange(step.timers_fired, step.timers_set)
         for key_id, usage, _ in step.used:
             store.set_usage(key_id, usage)
             store.unrecorded.pop(key_id, None)
         if step.saved is not None:
-            for key, _ in step.forgotten_replies:
-                self.replies.drop(key)
-            self.replies.put(*step.saved)
+            self.replies.save(step.saved, step.forgotten_replies)
         if step.settings is not None:
             self.settings = step.settings
         if step.clock is not self.recorded_clock:
@@ -221,15 +222,12 @@ class Sandbox:
         `merchants` are the ids of those that it has in an earlier state, in order. Uses of keys since the last step are
         forgotten then.
         """
-        if merchants is not None:
-            for store in self.stores.values():
-                store.forget_unrecorded()
+        for store in self.stores.values() if merchants is not None else ():
+            store.forget_unrecorded()
         for part in parts:
             if part.opens:
                 self.stores[part.merchant.id] = Store(part.merchant, self.rules.layout)
-            for number, _ in enumerate(_change(self.stores[part.merchant.id], part)):
-                if number % PAUSE_AFTER == 0:
-                    yield
+            yield from _change(self.stores[part.merchant.id], part)
             if part.closes:
                 del self.stores[part.merchant.id]
         if merchants is not None:
@@ -244,10 +242,7 @@ class Sandbox:
         if step.saved is not None:
             self.replies.drop(step.saved[0])
         self.replies.put_back(step.forgotten_replies)
-        for timer in step.timers_set:
-            self.timers.discard(timer)
-        for timer in step.timers_fired:
-            self.timers.put(timer)
+        self.timers.exchange(step.timers_set, step.timers_fired)
         self.timers.last = step.timers_before
         if step.settings is not None:
             self.settings = step.settings_before or self.rules.settings
@@ -263,7 +258,7 @@ class Sandbox:
         """
         clock, ids, steps = self.clock, self.ids, self.log
         self.clock, self.ids, self.log = Clock(since), ids.before(), Log(0, Budget())
-        self.is_seeding = True
+        self.is_seeding, self.seeding_since = True, since
         self.recorded_clock = self.clock.state
         try:
             yield
@@ -308,11 +303,12 @@ class Sandbox:
 
 
 def _change(store: Store, part: Part) -> Iterator[None]:
-    """Change one store, record by record."""
-    for name, before, after in part.changes:
+    """Change one store, with a pause after some records."""
+    for number, (name, before, after) in enumerate(part.changes):
         table = store.tables[name]
-        was, now = (None if record is None else table.parse(record) for record in (before, after))
+        was, now = before and table.parse(before), after and table.parse(after)
         store.replace(name, was, now)
-        yield
+        if number % PAUSE_AFTER == 0:
+            yield
     for key_id, usage, _ in part.used:
         store.set_usage(key_id, usage)

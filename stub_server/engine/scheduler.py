@@ -212,12 +212,8 @@ def _close_project(draft: Draft, subject: str) -> None:
     for row in _some(draft, "project.close", subject, unpaid):
         billing.cancel(draft, row)
     running = draft.states("Subscription", "running")
-    going_on = (
-        row
-        for status in running
-        for row in subscriptions_.rows_of("projectId+status", (subject, status))
-        if not row.public["cancel_at_period_end"]
-    )
+    members = [subscriptions_.rows_of("projectId+status", (subject, status)) for status in running]
+    going_on = (row for row in chain.from_iterable(members) if not row.public["cancel_at_period_end"])
     for row in _some(draft, "project.close", subject, [going_on]):
         billing.end_later(draft, row)
 

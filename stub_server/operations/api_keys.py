@@ -36,10 +36,10 @@ def get_api_info(work: Work) -> Reply:
 def list_available_scopes(work: Work) -> Reply:
     """The catalogue of scopes; which operations each scope opens is read from the contract."""
     document = work.server.document
-    scopes = [
-        {**scope, "operations": [o.id for o in document.operations.values() if scope["name"] in o.scopes]}
-        for scope in document.scopes
-    ]
+    scopes = []
+    for scope in document.scopes:
+        opened = [operation.id for operation in document.operations.values() if scope["name"] in operation.scopes]
+        scopes.append({**scope, "operations": opened})
     return reply.message("Available scopes.", scopes=scopes, total=len(scopes))
 
 
@@ -78,11 +78,9 @@ def create_api_key(work: Work, body: Body) -> Reply:
     draft = work.draft
     public_key = rules.PUBLIC + draft.ids.secret(rules.PUBLIC_LENGTH)
     private_key = rules.PRIVATE + draft.ids.secret(rules.PRIVATE_LENGTH)
-    public, hidden = rules.new_key(
-        body, work.defaults("ApiKey"), work.draft.ids.uuid(), public_key, private_key, projects, work.now
-    )
+    ident, halves = draft.ids.uuid(), (public_key, private_key)
+    public, hidden = rules.new_key(body, work.defaults("ApiKey"), ident, halves, projects=projects, now=work.now)
     hidden["user_id"] = work.who.subject
-    ident = public["id"]
     resources.add_key(draft, public, hidden)
     sandboxes = work.server.sandboxes
     if sandboxes.find(work.sandbox.name) is work.sandbox:  # a copy in which a request is tried leaves no trace

@@ -1,6 +1,6 @@
 """Orders: a purchase of one plan of one project."""
 
-from ..contract.formats import range_end_ms
+from ..contract.formats import end_of_range
 from ..core.record import Body
 from ..domain import customers as customer_rules
 from ..domain import orders as rules
@@ -18,9 +18,8 @@ SIMULATED = b"x-sandbox-simulated"
 def list_orders(work: Work, query: Body) -> Reply:
     table = work.store.orders
     found = query_of(work, table, query, handled=_HANDLED)
-    since, until = (range_end_ms(query[name]) if name in query else None for name in _HANDLED)
-    if since is not None or until is not None:
-        found.between["paid_at"] = (since, until)
+    if "paid_since" in query or "paid_until" in query:
+        found.between = ("paid_at", end_of_range(query, "paid_since"), end_of_range(query, "paid_until"))
     return listed(work, table, found, "Orders retrieved.", "orders")
 
 

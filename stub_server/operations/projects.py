@@ -3,8 +3,8 @@
 from collections.abc import Generator
 
 from ..contract.document import Lifecycle
-from ..contract.formats import range_end_ms
-from ..core.clock import iso
+from ..contract.formats import end_of_range
+from ..core.clock import iso_or_none
 from ..core.problem import Forbidden
 from ..core.record import Body, Record, Row, moved_from
 from ..domain import projects as rules
@@ -45,7 +45,9 @@ def update_project(work: Work, ident: str, body: Body) -> Reply:
     same = row.equals(public | {"status": before}, hidden)
     if moved is not None:
         hidden = resources.hidden_after(work.draft, hidden, moved)
-    record = row.record if same and moved is None else work.draft.update(table, row, public, hidden)
+    record = row.record
+    if not same or moved is not None:
+        record = work.draft.update(table, row, public, hidden)
     if not same:
         work.draft.emit_change(table, record, "updated", ident, moved_from(before))
     if moved is not None:
@@ -91,7 +93,7 @@ async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
     store = work.store
     archived = _open(work, ident).public["status"] == "archived"
     reply.warn_of_empty_range(work, query.get("from"), query.get("to"))
-    since, until = (range_end_ms(query[name]) if name in query else None for name in ("from", "to"))
+    since, until = end_of_range(query, "from"), end_of_range(query, "to")
     subscriptions = store.subscriptions
     names = {row.id: row.public["name"] for row in store.plans.rows_of("projectId", ident)}
     states = work.lifecycle("Subscription").states
@@ -113,8 +115,8 @@ async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
         orders = await work.server.sandboxes.worker.in_slices(adding)
     stats = {
         "projectId": ident,
-        "from": None if since is None else iso(since),
-        "to": None if until is None else iso(until),
+        "from": iso_or_none(since),
+        "to": iso_or_none(until),
         "orders": orders.orders(),
         "revenue": orders.revenue(),
         "conversion_rate": orders.conversion(),

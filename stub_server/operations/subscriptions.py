@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from ..contract.formats import range_end_ms
-from ..core.clock import iso
+from ..contract.formats import end_of_range
+from ..core.clock import iso_or_none
 from ..core.record import Body
 from ..engine.tables.tables import finder
 from ..server.reply import Reply, listed, query_of
@@ -17,21 +17,17 @@ _HANDLED = ("id", "orderId", "search", "next_billing_since", "next_billing_until
 def list_subscriptions(work: Work, query: Body) -> Reply:
     table = work.store.subscriptions
     found = query_of(work, table, query, handled=_HANDLED)
-    since, until = query.get("next_billing_since"), query.get("next_billing_until")
-    if since is not None or until is not None:
-        low = _EARLIEST if since is None else iso(range_end_ms(since))
-        high = None if until is None else iso(range_end_ms(until))
-        found.between["-next_billing_at"] = (low, high)
+    if "next_billing_since" in query or "next_billing_until" in query:
+        low = iso_or_none(end_of_range(query, "next_billing_since")) or _EARLIEST
+        high = iso_or_none(end_of_range(query, "next_billing_until"))
+        found.between = ("-next_billing_at", low, high)
     if "orderId" in query:
         order = work.store.orders.open(query["orderId"].lower())
-        opened = None if order is None else order.hidden["subscriptionId"]
-        found.ids = () if opened is None else (opened,)
+        found.only("id", None if order is None else order.hidden["subscriptionId"])
     if "id" in query:
-        wanted = query["id"].lower()
-        found.ids = (wanted,) if found.ids is None or wanted in found.ids else ()
+        found.only("id", query["id"].lower())
     if "search" in query:
-        of_customers = set(_of_customers(work, finder(query["search"])))
-        found.ids = of_customers if found.ids is None else of_customers.intersection(found.ids)
+        found.only("id", *_of_customers(work, finder(query["search"])))
     return listed(work, table, found, "Subscriptions retrieved.", "subscriptions")
 
 
@@ -41,4 +37,5 @@ def _of_customers(work: Work, finds: Callable[[str], bool]) -> Iterator[str]:
     for key, text in customers.texts["search"].data.items():
         ident = customers.rows[key].id
         if finds(text) and work.sees_customer(ident):
-            yield from (subscriptions.rows[each].id for each in subscriptions.bucket("customerId", ident))
+            for each in subscriptions.bucket("customerId", ident):
+                yield subscriptions.rows[each].id

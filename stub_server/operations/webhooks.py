@@ -1,7 +1,7 @@
 """Webhooks: which events they receive, the keys that sign, and how each delivery went."""
 
 from ..core.clock import DAY, SECOND, iso
-from ..core.record import NO_EXTRAS, Body, Row
+from ..core.record import Body, Row
 from ..core.signing import new_key
 from ..domain import deliveries
 from ..domain import webhooks as rules
@@ -106,7 +106,7 @@ async def send_test_webhook(work: Work, ident: str, body: Body | None = None) ->
     event_type = (body or {}).get("event_type", TEST)
     draft = work.draft
     if event_type == TEST:
-        event = draft.event(TEST, ident, None, nothing_happened(ident), b"", NO_EXTRAS)
+        event = draft.event(TEST, ident, None, nothing_happened(ident))
         draft.raise_event(event)
     else:
         entry = work.server.document.events[event_type]
@@ -160,7 +160,7 @@ async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
         outcome = await send(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
     await do_due(work.sandbox, work.server.sandboxes.worker)
     work.work_for(work.sandbox.store_of(work.who.merchant_id))
-    public, hidden = conclude(work.draft, log, webhook.id, outcome, url, trigger, begun)
+    public, hidden = conclude(work.draft, log, webhook.id, outcome, url=url, trigger=trigger, begun=begun)
     return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))
 
 

@@ -75,7 +75,7 @@ class HttpProtocol(Connection, HttpToolsProtocol):
     def refuse(self, refusal: Refusal) -> None:
         """Answer what never became a whole request, and wait for the client to close."""
         self.is_refused, self.part = True, OVER
-        trace = Trace("req_" + secrets.token_hex(12), 0, "", "", b"", "")
+        trace = Trace("req_" + secrets.token_hex(12), 0, "", "", b"")
         answer = render(refusal, trace)
         status, headers, body = answer.status, answer.headers, answer.body
         headers += [(b"date", formatdate(usegmt=True).encode()), (b"x-request-id", trace.id.encode())]

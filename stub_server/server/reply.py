@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from ..contract.formats import range_end_ms
+from ..contract.formats import end_of_range, range_end_ms
 from ..core.record import Body
 from ..domain.documents import normalise
 from ..engine.tables.query import Query, select
@@ -93,11 +93,11 @@ def listed(work: Work, table: Table, query: Query, message: str, member: str, *,
     projects = None if work.caller is None else work.caller.projects
     if projects is not None:
         if table.name == "projects":
-            query.ids = sorted(projects)
+            query.only("id", *projects)
         elif table.name == "customers":
-            query.ids = work.store.customers_of(projects)
+            query.only("id", *work.store.customers_of(projects))
         elif "projectId" in table.spec.indexes:
-            query.within = ("projectId", sorted(projects))
+            query.only("projectId", *projects)
     records, total = select(table, query)
     if table.spec.live or table.spec.mirrors:
         shown = [work.store.shown(table, record) for record in records]
@@ -134,14 +134,12 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
     """
     found = Query(
         sort=_sort_of(table, query),
+        since=end_of_range(query, "created_since"),
+        until=end_of_range(query, "created_until"),
         newest_first=query.get("sort", "-").startswith("-"),
         page=query.get("page", 1),  # an overlay may have taken a parameter away
         limit=query.get("limit", 20),
     )
-    if "created_since" in query:
-        found.since = range_end_ms(query["created_since"])
-    if "created_until" in query:
-        found.until = range_end_ms(query["created_until"])
     for name, value in query.items():
         if name.endswith("_since"):
             warn_of_empty_range(work, value, query.get(f"{name.removesuffix('since')}until"))
@@ -164,12 +162,13 @@ def _sort_of(table: Table, query: Body) -> str | None:
 def _filters(found: Query, table: Table, name: str, value: Any) -> bool:
     """Whether a table can filter by a parameter, which the query then does."""
     if name in table.spec.tags:
-        pairs = (each.partition(":") for each in value)
-        found.tagged = frozenset((name, (key, text)) for key, _, text in pairs)
+        for entry in value:
+            key, _, text = entry.partition(":")
+            found.only(name, (key, text))
     elif name in table.spec.search:
         found.contains[name] = finder(value)
     elif name in table.spec.indexes or name in table.unique:
-        found.equal[name] = _PLAIN[name](value) if name in _PLAIN else value
+        found.only(name, _PLAIN[name](value) if name in _PLAIN else value)
     else:
         return False
     return True

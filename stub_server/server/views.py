@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from ..core.clock import EARLIEST_START, LATEST_START, ClockState, iso, parse_iso, wall_ms
+from ..core.clock import EARLIEST_START, LATEST_START, ClockState, iso, iso_or_none, parse_iso, wall_ms
 from ..core.problem import Conflict, NotFound
 from ..core.record import Body, Record
 from ..engine.bounded import Log
@@ -75,6 +75,7 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
         name, step, summary = found.name, found.newest, loads(found.about)
         clock = ClockState(*summary["clock"])
         now = clock.now if clock.frozen else wall_ms() + clock.offset
+        used = found.last_used_at
     else:
         sandbox = found.sandbox
         name, step, clock, now = sandbox.name, sandbox.log.number, sandbox.clock.state, sandbox.clock.read()
@@ -84,6 +85,8 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
             "records": records_of(sandbox),
             "parent": found.parent,
         }
+        newest = next(reversed(sandbox.journal), None)  # requests that name no sandbox are not noted elsewhere
+        used = found.last_used_at if newest is None else max(newest.received, found.last_used_at)
     return {
         "name": name,
         "scenario": summary["scenario"],
@@ -95,8 +98,8 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
         "records": summary["records"],
         "base_url": f"{work.server.settings.url}/s/{name}",
         "created_at": iso(found.created_at),
-        "last_used_at": iso(found.last_used_at),
-        "expires_at": None if found.expires_at is None else iso(found.expires_at),
+        "last_used_at": iso(used),
+        "expires_at": iso_or_none(found.expires_at),
     }
 
 

@@ -87,10 +87,10 @@ def write_recording(
     file: IO[bytes],
     state: SandboxState,
     steps: Sequence[Step],
+    *,
     about: Body,
     start: int,
     requests: Iterable[Body],
-    *,
     secrets: bool,
 ) -> None:
     """Write the file of a state as it was after the step `start`, and of the requests since. It has no digests of keys.
@@ -109,8 +109,10 @@ def write_recording(
         yield from sandbox_lines(state, earlier, change, secrets=secrets)
         for request in requests:
             yield line_of("request", request)
-        after = (step_line(step if secrets else without_replies(step), change, kind="later") for step in later)
-        yield from filter(is_readable, after)  # one that went far back in time is in no file
+        for step in later:
+            line = step_line(step if secrets else without_replies(step), change, kind="later")
+            if is_readable(line):  # one that went far back in time is in no file
+                yield line
 
     pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets, kind=RECORDING)
 
@@ -175,7 +177,9 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
         made[step.cause.id].append(step)
     for body in requests:
         query = body["query"].encode("latin-1")
-        trace = Trace(body["id"], body["at"], body["method"], body["path"], query, sandbox, body["before"])
+        trace = Trace(
+            body["id"], body["at"], body["method"], body["path"], query, sandbox=sandbox, before=body["before"]
+        )
         trace.received = body["wall"]
         trace.is_prefixed = body["prefixed"]
         for name in ("after", "status", "code", "simulated", "operation"):
@@ -246,8 +250,10 @@ def blanked(table: str, record: Record) -> Record:
         headers = [{**header, "value": REDACTED} for header in shown["headers"]]
         return changed(record, {"headers": headers, "url": _USER.sub(r"\1", shown["url"])}, {"signing_keys": []})
     if table == "webhook_logs":
-        sent = orjson.loads(record.hidden)["request_headers"]
-        kept = {name: value if name.startswith(_OURS) else REDACTED for name, value in sent.items()}
+        kept = orjson.loads(record.hidden)["request_headers"]
+        for name in kept:
+            if not name.startswith(_OURS):
+                kept[name] = REDACTED
         url = _USER.sub(r"\1", orjson.loads(record.public)["url"])
         return changed(record, {"url": url}, {"request_headers": kept})
     return record

@@ -127,20 +127,19 @@ class Fitting:
 def faults_of(sandbox: Sandbox) -> Iterator[str]:
     """What is wrong with a sandbox whose records each fit: ids, unique keys, and laws."""
     yield from _reused_ids(sandbox)
-    for store in sandbox.stores.values():
-        for table in store.tables.values():
-            yield from _clashes(table)
+    for table in sandbox.tables():
+        yield from _clashes(table)
     yield from broken(sandbox)
 
 
 def _reused_ids(sandbox: Sandbox) -> Iterator[str]:
     """Records and events with an id that the next ones would get, as the position of ids is too low."""
     coming = sandbox.ids.upcoming(UPCOMING)
-    for ident, store in sandbox.stores.items():
-        for table in store.tables.values():
-            for record in table.rows.values():
-                if record.id in coming:
-                    yield f"{table.name} {record.id}: a new record would be given this id"
+    for table in sandbox.tables():
+        for record in table.rows.values():
+            if record.id in coming:
+                yield f"{table.name} {record.id}: a new record would be given this id"
+    for ident in sandbox.stores:
         if ident in coming:
             yield f"merchant {ident}: a new record would be given this id"
     for event in sandbox.events:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import starmap
 from operator import itemgetter
 from typing import Any
 from zlib import crc32
@@ -150,23 +151,18 @@ def step_line(step: Step, change: Change = as_it_is, part: Form = Fragment, kind
 def _restored(restored: Restored, change: Change, part: Form) -> Body:
     """The changes of restoring an earlier state. Of the ends of lists that were there before, only their length."""
     events, replies = restored.events, restored.replies
+    parts = []
+    for own in restored.parts:
+        changes = _changes(own.changes, change, part) | {"used": {key: after for key, after, _ in own.used}}
+        parts.append({"merchant": asdict(own.merchant), "opens": own.opens, "closes": own.closes, **changes})
     return {
-        "parts": [
-            {
-                "merchant": asdict(own.merchant),
-                "opens": own.opens,
-                "closes": own.closes,
-                **_changes(own.changes, change, part),
-                "used": {key: after for key, after, _ in own.used},
-            }
-            for own in restored.parts
-        ],
+        "parts": parts,
         "merchants": restored.merchants_after,
         "events_raised": restored.raised_after,
         "events_gone": [len(events.oldest_before), len(events.newest_before)],
-        "events_back": [[_event(event, part) for event in end] for end in (events.oldest_after, events.newest_after)],
+        "events_back": [_events(events.oldest_after, part), _events(events.newest_after, part)],
         "replies_gone": [len(replies.oldest_before), len(replies.newest_before)],
-        "replies_back": [[_reply(*reply) for reply in end] for end in (replies.oldest_after, replies.newest_after)],
+        "replies_back": [list(starmap(_reply, end)) for end in (replies.oldest_after, replies.newest_after)],
     }
 
 
@@ -204,8 +200,14 @@ def _record(table: str, record: Record, part: Form) -> Body:
 def _event(event: Event, part: Form, resource: int | None = None, hidden: int | None = None) -> Body:
     """An event; a part that it shares with a record is given as that record's index."""
     shown = part(event.resource) if resource is None else resource
-    kept = (part(event.hidden) if event.hidden else None) if hidden is None else hidden
+    kept: Any = hidden
+    if hidden is None and event.hidden:
+        kept = part(event.hidden)
     return dict(zip(EVENT, (*event[:7], shown, kept, *event.extras), strict=True))
+
+
+def _events(events: Iterable[Event], part: Form) -> list[Body]:
+    return [_event(event, part) for event in events]
 
 
 def _timers(timers: Sequence[Sequence[Any]]) -> list[Body]:
@@ -268,6 +270,11 @@ class Reader:
             raise
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise damaged(f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})") from None
+
+    def read_later(self, body: Body) -> None:
+        """Read a step of a recording, up to one that no file holds. Raises BadFile."""
+        if body["number"] == self.state.sandbox.log.number + 1:
+            self.read("step", body)
 
     def _read(self, kind: str, body: Any) -> None:
         if kind == "record":
@@ -336,6 +343,9 @@ class Reader:
         known = self._shared.setdefault(event.id, event)
         return known if known == event else event
 
+    def _event_alone(self, body: Body) -> Event:
+        return self._event(_row_of(body), [])
+
     def _reply(self, body: Body) -> tuple[ReplyKey, Saved]:
         headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in body["headers"])
         fingerprint = bytes.fromhex(body["fingerprint"])
@@ -383,8 +393,8 @@ class Reader:
 
     def _restored(self, body: Body) -> Restored:
         sandbox = self.state.sandbox
-        events = [[self._event(_row_of(event), []) for event in end] for end in body["events_back"]]
-        replies = [[*map(self._reply, end)] for end in body["replies_back"]]
+        events = [list(map(self._event_alone, end)) for end in body["events_back"]]
+        replies = [list(map(self._reply, end)) for end in body["replies_back"]]
         parts = [
             self._part(Merchant(**part["merchant"]), part, opens=part["opens"], closes=part["closes"])
             for part in body["parts"]

@@ -362,25 +362,29 @@ def _chunk_entered(digest: bytes, body: bytes, used_at: int) -> Statement:
 
 def commit(session: Session, batch: Batch, holder: int) -> set[int]:
     """Commit a batch; returns the numbers of sandboxes that `holder` does not have, or not with that newest step."""
-    update = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608 - no values
-    lost = set()
+    lost: set[int] = set()
     with suppress(_Lost), session.transaction():
-        for number in batch.ends:
-            if not session.run("delete from sandboxes where id = ? and holder = ? returning id", number, holder):
-                lost.add(number)
-        for number, newest, kept in batch.rows:
-            if not session.run(update, *kept[1:], sum_of(*kept), number, newest, holder):
-                lost.add(number)
+        lost |= _rows_changed(session, batch, holder)
         if lost and batch.is_atomic:
             raise _Lost
-        for statement, values in batch.changes:
-            session.run(statement, *values)
-        for number in batch.ends:
-            statement, values = steps_ended(number)
+        for statement, values in [*batch.changes, *map(steps_ended, batch.ends)]:
             session.run(statement, *values)
         steps = [step for step in batch.steps if step[0] >> STEPS not in lost]
         if steps:
             session.many("insert into steps values (?, ?, ?)", steps)
+    return lost
+
+
+def _rows_changed(session: Session, batch: Batch, holder: int) -> set[int]:
+    """Change the rows of sandboxes, and delete those that end; returns the numbers of those that are lost."""
+    update = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608 - no values
+    lost = set()
+    for number in batch.ends:
+        if not session.run("delete from sandboxes where id = ? and holder = ? returning id", number, holder):
+            lost.add(number)
+    for number, newest, kept in batch.rows:
+        if not session.run(update, *kept[1:], sum_of(*kept), number, newest, holder):
+            lost.add(number)
     return lost
 
 

@@ -107,6 +107,7 @@ class Snapshot(NamedTuple):
 
 def measured(name: str, description: str | None, now: int, created_at: int, sandbox: Sandbox) -> Snapshot:
     """A snapshot with its size, for which all records are looked at."""
-    tables = [table for store in sandbox.stores.values() for table in store.tables.values()]
-    size = sum(record.size + OVERHEAD for table in tables for record in table.rows.values())
+    size = 0
+    for table in sandbox.tables():
+        size += sum(record.size + OVERHEAD for record in table.rows.values())
     return Snapshot(name, description, now, created_at, sandbox, size)

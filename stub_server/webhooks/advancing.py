@@ -18,7 +18,7 @@ TIMEOUT = 4.0  # seconds of one attempt
 
 
 async def pass_time(
-    courier: Courier, sandbox: Sandbox, to: int, cause: Cause, seconds: float, then: Callable[[], object] | None
+    courier: Courier, sandbox: Sandbox, to: int, cause: Cause, *, seconds: float, then: Callable[[], object]
 ) -> tuple[list[Fired], bool]:
     """Advance the clock of a sandbox and then call `then`; wait for that at most so many seconds of real time.
 
@@ -31,27 +31,15 @@ async def pass_time(
     if not courier.is_open:
         at_once(jobs_until(sandbox, to, fired))
         move_clock(sandbox, to, cause)
-        if then is not None:
-            then()
+        then()
         return fired, True
 
     async def go_on() -> None:
         try:
-            await courier.settle(sandbox)
-            while not sandbox.is_gone:
-                speaks = not is_silent(sandbox)
-                release_parked(sandbox)
-                async with sandbox.turn:
-                    await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=speaks))
-                attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
-                if attempt is not None and attempt <= to:
-                    await _send(courier, sandbox, attempt, cause, fired)
-                elif job is None or job > to:
-                    break
+            await _advance(courier, sandbox, to, cause, fired)
             if not sandbox.is_gone:
                 move_clock(sandbox, to, cause)
-                if then is not None:
-                    then()
+                then()
         finally:
             sandbox.is_advancing = False
             courier.look_soon(sandbox)
@@ -63,6 +51,21 @@ async def pass_time(
         task.result()
         return fired, True
     return list(fired), False
+
+
+async def _advance(courier: Courier, sandbox: Sandbox, to: int, cause: Cause, fired: list[Fired]) -> None:
+    """Do the jobs and the attempts that are due until an instant, in the order of their time."""
+    await courier.settle(sandbox)
+    while not sandbox.is_gone:
+        speaks = not is_silent(sandbox)
+        release_parked(sandbox)
+        async with sandbox.turn:
+            await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=speaks))
+        attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
+        if attempt is not None and attempt <= to:
+            await _send(courier, sandbox, attempt, cause, fired)
+        elif job is None or job > to:
+            return
 
 
 async def _send(courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:

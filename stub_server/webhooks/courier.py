@@ -12,8 +12,9 @@ from weakref import WeakKeyDictionary
 from ..core.problem import Unavailable
 from ..core.slices import SLICE, BackgroundWorker
 from ..core.timers import Timer
+from ..domain.deliveries import AttemptOutcome
 from ..domain.webhooks import ABROAD
-from ..engine.attempts import disturbance
+from ..engine.attempts import Attempt, disturbance
 from ..engine.deliveries import is_silent
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import do_due, do_due_until, do_some_due
@@ -133,26 +134,29 @@ class Courier:
                 self.spawn(self._do_jobs(sandbox, outbox, rest))
                 return None
             job = sandbox.timers.next_due()
-        attempt = None
-        if not is_silent(sandbox):
-            release_parked(sandbox)
-            until = perf_counter() + SLICE
-            for webhook, timer in claim_due(sandbox, now):
-                if webhook in outbox.queues:
-                    outbox.queues[webhook].append(timer)
-                else:
-                    outbox.queues[webhook] = deque([timer])
-                    self.spawn(self._work(sandbox, outbox, webhook))
-                if perf_counter() >= until:
-                    break
-            attempt = sandbox.timers.next_attempt()
-            if attempt is not None and attempt <= now:
-                self.look_soon(sandbox)
-        due = min((instant for instant in (job, attempt) if instant is not None), default=SILENT)
+        attempt = None if is_silent(sandbox) else self._queue_attempts(sandbox, outbox, now)
+        due = min(SILENT if job is None else job, SILENT if attempt is None else attempt)
         sandbox.next_look = due
         if due == SILENT or sandbox.clock.frozen:
             return None
         return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due now is a job that failed
+
+    def _queue_attempts(self, sandbox: Sandbox, outbox: Outbox, now: int) -> int | None:
+        """Queue the attempts that are due, as many as fit into a slice; returns when the next one is due."""
+        release_parked(sandbox)
+        until = perf_counter() + SLICE
+        for webhook, timer in claim_due(sandbox, now):
+            if webhook in outbox.queues:
+                outbox.queues[webhook].append(timer)
+            else:
+                outbox.queues[webhook] = deque([timer])
+                self.spawn(self._work(sandbox, outbox, webhook))
+            if perf_counter() >= until:
+                break
+        attempt = sandbox.timers.next_attempt()
+        if attempt is not None and attempt <= now:
+            self.look_soon(sandbox)
+        return attempt
 
     async def _do_jobs(self, sandbox: Sandbox, outbox: Outbox, until: int) -> None:
         try:
@@ -195,12 +199,7 @@ class Courier:
                 attempt = claimed_attempt(sandbox, timer)
                 if attempt is None:
                     return False
-                sender = self.abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
-                if sandbox.log.stored is not None:  # an event that was sent must not be undone
-                    await sandbox.log.stored()
-                begun = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
-                disturbed = disturbance(sandbox, attempt.webhook, attempt.entry)
-                outcome = await send(sender, attempt.delivery, timeout, disturbed)
+                begun, outcome = await self._attempt(sandbox, attempt, timeout)
             if not sandbox.is_broken:
                 await do_due(sandbox, self.worker)
             record(sandbox, timer, attempt, outcome, begun)
@@ -218,6 +217,15 @@ class Courier:
             outbox.in_flight -= 1
             self._wake()
         return False
+
+    async def _attempt(self, sandbox: Sandbox, attempt: Attempt, timeout: float) -> tuple[int, AttemptOutcome]:
+        """Send a delivery; returns when that began (ms), and the outcome."""
+        if sandbox.log.stored is not None:  # an event that was sent must not be undone
+            await sandbox.log.stored()
+        begun = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
+        sender = self.abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
+        disturbed = disturbance(sandbox, attempt.webhook, attempt.entry)
+        return begun, await send(sender, attempt.delivery, timeout, disturbed)
 
     def _try_again(self, sandbox: Sandbox, timer: Timer) -> None:
         sandbox.timers.release(timer)

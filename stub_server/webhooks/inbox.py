@@ -4,7 +4,7 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from ..contract.secrets import REDACTED, SECRET_HEADERS
@@ -134,10 +134,12 @@ class Inbox(Bounded[Message]):
 
 def _keys(sandbox: Sandbox, address: str, length: int) -> Iterator[tuple[str, str]]:
     """Webhook and key of all that may have signed, those with this address first."""
-    every = (row for store in sandbox.stores.values() for row in store.webhooks.all_rows())
+    every = chain.from_iterable(store.webhooks.all_rows() for store in sandbox.stores.values())
     rows = list(islice(every, _MOST_SIGNERS))
     rows.sort(key=lambda row: not row.public["url"].endswith(address))
-    pairs = ((row.id, key) for row in rows for key in valid_keys(row.hidden, sandbox.clock.now))
+    pairs = []
+    for row in rows:
+        pairs += [(row.id, key) for key in valid_keys(row.hidden, sandbox.clock.now)]
     return islice(pairs, max(1, _MOST_HASHED // (length + 1)))
 
 

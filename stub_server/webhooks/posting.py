@@ -66,20 +66,18 @@ def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
 # -- what is sent, and the step
 
 
-async def send(sender: Sender, delivery: Delivery, timeout: float, disturbed: Effect | None) -> AttemptOutcome:
+async def send(sender: Sender, delivery: Delivery, timeout: float, effect: Effect) -> AttemptOutcome:
     """Post once, or as the fault rules say, which the outcome names. Of a duplicate the first answer counts."""
-    if disturbed is None:
-        return await sender.attempt(delivery, timeout)
-    if disturbed.delay:
-        await asyncio.sleep(disturbed.delay / SECOND)
-    if disturbed.then.get(DROP):
-        return AttemptOutcome.lost(disturbed.delay, disturbed.label)
-    if disturbed.then.get(BAD_SIGNATURE):
+    if effect.delay:
+        await asyncio.sleep(effect.delay / SECOND)
+    if effect.then.get(DROP):
+        return AttemptOutcome.lost(effect.delay, effect.label)
+    if effect.then.get(BAD_SIGNATURE):
         delivery = replace(delivery, keys=wrong_keys(delivery.keys))
     outcome = await sender.attempt(delivery, timeout)
-    if disturbed.then.get(DUPLICATE):
+    if effect.then.get(DUPLICATE):
         await sender.attempt(delivery, timeout)
-    return outcome._replace(simulated=disturbed.label, duration_ms=outcome.duration_ms + disturbed.delay)
+    return outcome._replace(simulated=effect.label or None, duration_ms=outcome.duration_ms + effect.delay)
 
 
 def record(sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOutcome, begun: int) -> None:
@@ -87,7 +85,15 @@ def record(sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOut
     store = sandbox.stores.get(timer.merchant_id)
     if store is not None and not sandbox.is_gone and not sandbox.is_broken:
         draft = _draft(sandbox, timer, store)
-        conclude(draft, attempt.entry, attempt.webhook.id, outcome, attempt.delivery.url, AUTOMATIC, begun)
+        conclude(
+            draft,
+            attempt.entry,
+            attempt.webhook.id,
+            outcome,
+            url=attempt.delivery.url,
+            trigger=AUTOMATIC,
+            begun=begun,
+        )
         draft.record()
 
 

@@ -97,9 +97,13 @@ def _described(outcome: AttemptOutcome) -> str:
 
 
 def _all_described(outcomes: Sequence[AttemptOutcome]) -> str:
-    counted = Counter(f"no answer ({each.error})" if each.status is None else str(each.status) for each in outcomes)
+    counted = Counter(_status_of(outcome) for outcome in outcomes)
     words = ", ".join(word if many == 1 else f"{many} times {word}" for word, many in counted.items())
     return f"{words}; the slowest after {max(outcome.duration_ms for outcome in outcomes)} ms"
+
+
+def _status_of(outcome: AttemptOutcome) -> str:
+    return f"no answer ({outcome.error})" if outcome.status is None else str(outcome.status)
 
 
 def _result(holds: object) -> str:
@@ -195,7 +199,7 @@ async def simultaneous(session: Session) -> Finding:
         except Failed as error:
             return Finding(UNKNOWN, sent, f"it could not be sent ({error})")
         done = await session.work_since(mark)
-        answers = ", ".join("no answer" if status is None else str(status) for status in statuses)
+        answers = ", ".join(str(status or "no answer") for status in statuses)
         received = f"{answers}; {done}; one delivery: {session.usual}"
         is_accepted = any(status is not None and 200 <= status < 300 for status in statuses)
         if not is_accepted or done.is_more_than(session.usual):

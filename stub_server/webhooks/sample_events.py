@@ -26,7 +26,9 @@ class Samples:
     A receiver may remember which events it has seen: no id comes again, in this run or in another.
     """
 
-    def __init__(self, sandbox: Sandbox, store: Store, entry: Body, type_: str, project: str | None, run: str) -> None:
+    def __init__(
+        self, sandbox: Sandbox, store: Store, entry: Body, type_: str, *, project: str | None, run: str
+    ) -> None:
         """`entry` is the type's in the contract's catalogue; `run` names this run and no other."""
         self.type = type_
         self._run = run
@@ -54,7 +56,10 @@ class Samples:
         """Members that came with a later version of the service, at every level."""
         new: Body = {"added_later": {"a": [1, None]}}
         base = self.next()
-        data = {name: value | new if isinstance(value, dict) else value for name, value in base["data"].items()}
+        data = dict(base["data"])
+        for name, value in data.items():
+            if isinstance(value, dict):
+                data[name] = value | new
         return self._under_new_id(base | {"data": data | new} | new)
 
     def large(self) -> Body:

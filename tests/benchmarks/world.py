@@ -59,7 +59,7 @@ class Handlers:
         self._sandbox, self._server = app.sandboxes.default, app.server
         for table in self._sandbox.store.tables.values():
             table.check = _anything
-        self._trace = Trace("req_bench", self._sandbox.clock.now, "GET", "/", b"", self._sandbox.name)
+        self._trace = Trace("req_bench", self._sandbox.clock.now, "GET", "/", b"", sandbox=self._sandbox.name)
         merchant = self._sandbox.store.merchant
         self._caller = Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
         self._request = Request("GET", "/", b"", [], {}, None, 0, 0)

@@ -1,4 +1,4 @@
-"""docs/ci.md: the steps of its workflow are run as they are written, with tests of three kits that fail."""
+"""The workflow that `init` writes: its steps are run as they are written, with tests of three kits that fail."""
 
 import re
 import socket
@@ -16,7 +16,9 @@ from .conftest import Project
 pytestmark = pytest.mark.check
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
-(WORKFLOW,) = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+WORKFLOW = (Path(__file__).parents[2] / "fixtures/init/github-actions/.github/workflows/sandbox-tests.yml").read_text(
+    encoding="utf-8"
+)
 # What is installed already.
 INSTALLS = ("pip install ", "npm ci", "npx playwright install ")
 IN_JAVASCRIPT = """
@@ -68,6 +70,8 @@ def ran(folder: Project) -> str:
     job = yaml.safe_load(WORKFLOW)["jobs"]["test"]
     steps = [step["run"] for step in job["steps"] if "run" in step]
     serves, waits, *tests = [step for step in steps if not step.startswith(INSTALLS)]
+    (shown,) = re.findall(r"^```sh\n(pip install .*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert set() == {*shown.splitlines()[1:]} - {*steps}
     assert 3 == len(tests)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])

@@ -153,12 +153,10 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
 
 def _matching(table: Table, asked: Any) -> list[int]:
     """What a remembered list holds, found in a table that was made anew."""
-    equal, tagged, within, between, since, until, sort = asked
+    conditions, between, since, until, sort = asked
     query = Query(
-        dict(equal),
-        within,
-        tagged,
-        between=dict(between),
+        list(conditions),
+        between=between,
         since=since,
         until=until,
         sort=sort,

@@ -17,9 +17,6 @@ def written() -> dict[str, str]:
         "operations.md": operations.api(),
         "errors.md": errors.refusals(),
         "events.md": contract.events(),
-        "scopes.md": contract.scopes(),
-        "magic-values.md": contract.magic_values(),
-        "fault-presets.md": contract.presets(),
         "pytest.md": kit.fixtures(),
     }
     return {name: f"{text.strip()}\n" for name, text in made.items()}

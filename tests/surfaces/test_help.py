@@ -49,6 +49,7 @@ TAKES = {
     "orders show": f"ID|CODE|last {SANDBOX}",
     "pay": f"ID|CODE|last {SANDBOX}",
     "proxy": "URL --port --overlay --report --write-overlay --fail",
+    "mcp": "--server --sandbox --admin-key --control-key",
     "record": f"--output --no-secrets {SANDBOX}",
     "refund": f"ID|CODE|last --amount {SANDBOX}",
     "replay": "FILE --overlay --scenario --json",

@@ -1,7 +1,12 @@
 """What programs read: every page as Markdown and short, where to begin, and a way on from every wrong address."""
 
+import base64
+import hmac
+import json
 import re
+import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import httpx2
 import pytest
@@ -15,7 +20,8 @@ CODES = API.schema("ErrorCode")["enum"]
 NAMES = [*OPERATIONS, *CODES, *API.events]
 LINK = re.compile(r"\]\((/[^)#\s]*)(?:#[^)]*)?\)")
 JSON = {"Accept": "application/json"}
-LONG = {f"/guide/{name}.md" for name in ("architecture", "changelog", "security", "stores", "webhooks")}
+LONG = {"/guide/security.md", "/guide/stores.md"}
+"""A list of promises, and a page that is to be rewritten."""
 MARKDOWN = {"Accept": "text/markdown, text/html, */*"}
 
 
@@ -81,6 +87,7 @@ def test_a_page_is_what_accept_names(reader: httpx2.Client) -> None:
         browser = reader.get(path, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
         assert "text/html; charset=utf-8" == browser.headers["content-type"]
         assert "Accept" in browser.headers["vary"].split(", ")
+        assert path == "/" or reader.get(browser.links["alternate"]["url"]).text == text(reader, path, **MARKDOWN)
     assert text(reader, "/").startswith("# Membership sandbox")  # what `curl` gets, which names nothing
     found = reader.get("/", headers=JSON).json()
     assert f"{reader.base_url}".rstrip("/") == found["base_url"]
@@ -93,12 +100,20 @@ def test_llms_txt_follows_its_convention_and_is_short(reader: httpx2.Client) -> 
         page = reader.get(f"{prefix}/llms.txt").text
         assert len(page.encode()) <= 6_000
         assert re.match(r"# .+\n\n> .+\n", page)
-        assert [] == [link for link in LINK.findall(page) if reader.get(link).status_code != 200]
-        assert [] == [link for link in LINK.findall(page) if not link.startswith(prefix)]
+        links = re.findall(r"\]\(([^)]+)\)", page)
+        assert len(links) > 25
+        assert [] == [link for link in links if reader.get(f"{prefix}/{link}").status_code != 200]
     full = reader.get("/llms-full.txt").text
     assert len(full.encode()) <= 60_000
-    assert "\n# Call the API\n" in full
+    titles = ("Quickstart", "Call the API", "Orders, payments and subscriptions", "Webhooks", "Retry safely")
+    assert [] == [title for title in titles if f"# {title}\n" not in full]
     assert "# Error codes" not in full
+
+
+def test_every_call_of_llms_txt_has_a_path_that_exists(reader: httpx2.Client, live: Live) -> None:
+    calls = re.findall(rf"curl .*?{re.escape(live.url)}(/[^ '\"?]+)", reader.get("/llms.txt").text)
+    assert len(calls) >= 8
+    assert [] == [path for path in calls if reader.options(path).status_code != 204]
 
 
 def test_a_search_answers_programs_in_short_and_understands_portuguese(reader: httpx2.Client) -> None:
@@ -125,3 +140,67 @@ def test_a_wrong_address_names_the_nearest_page_and_where_to_begin(reader: httpx
     assert 404 == answer.status_code
     assert f"Did you mean {near}" in answer.text
     assert "/llms.txt" in answer.text
+
+
+class Agent:
+    """Somebody who knows the address alone: asks for it, and pastes the calls that it shows."""
+
+    def __init__(self, base: str) -> None:
+        self.calls, self.read = 0, 0
+        page = self.ask(f"curl -s {base}")
+        self.known: dict[str, str] = {}
+        (block,) = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+        self.shown = ["curl " + call.strip() for call in re.split(r"^curl ", block, flags=re.MULTILINE)[1:]]
+
+    def ask(self, command: str) -> str:
+        """What a command prints."""
+        ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True)
+        self.calls += 1
+        self.read += len(ran.stdout.encode())
+        return ran.stdout
+
+    def paste(self, part: str) -> Any:
+        """The answer to the call that has this path, with what is known in place of what stands in capitals."""
+        (call,) = [call for call in self.shown if part in call]
+        for name, value in self.known.items():
+            call = re.sub(rf"\b{name}\b", value, call)
+        return json.loads(self.ask(call))
+
+    @property
+    def tokens(self) -> int:
+        return self.read // 4
+
+    def begin(self) -> None:
+        """Read the credentials."""
+        me = self.paste("/_sandbox/credentials")
+        ids = {"PROJECT_ID": me["sample"]["projectId"], "PLAN_ID": me["sample"]["planId"]}
+        self.known = {"TOKEN": me["jwt"], **ids}
+
+
+@pytest.fixture
+def agent(live: Live, sandbox_name: str) -> Agent:
+    return Agent(f"{live.url}/s/{sandbox_name}/")
+
+
+def test_an_agent_with_the_address_alone_has_a_paid_order_in_four_calls(agent: Agent) -> None:
+    agent.begin()
+    agent.known["ORDER_ID"] = agent.paste("/v2/orders/pix")["id"]
+    assert "paid" == agent.paste("/pay")["order"]["status"]
+    assert (4, True) == (agent.calls, agent.tokens <= 3_000)
+
+
+def test_an_agent_with_the_address_alone_has_a_verified_webhook_in_eight_calls(agent: Agent) -> None:
+    """Verified by the inbox, and by the rule that the page tells."""
+    agent.begin()
+    key = agent.paste("/v2/webhooks")["webhook"]["signing_key"]
+    agent.known["ORDER_ID"] = agent.paste("/v2/orders/pix")["id"]
+    agent.paste("/pay")
+    agent.paste("/webhooks/drain")
+    (message,) = agent.paste("/inbox/mine   #")["messages"]
+    assert agent.calls <= 8
+    assert agent.tokens <= 8_000
+    assert ("order.paid", True) == (message["event_type"], message["verified"])
+    sent = message["headers"]
+    signed = f"{sent['webhook-id']}.{sent['webhook-timestamp']}.{message['body']}".encode()
+    digest = hmac.digest(base64.b64decode(key.removeprefix("whsec_")), signed, "sha256")
+    assert f"v1,{base64.b64encode(digest).decode()}" in sent["webhook-signature"].split()

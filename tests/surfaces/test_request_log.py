@@ -73,7 +73,7 @@ def test_a_line_says_what_was_asked_and_answered() -> None:
 
 def trace(number: int) -> Trace:
     """A request that was answered."""
-    found = Trace(f"req_{number}", 0, "GET", f"/v2/{number}", b"", "default")
+    found = Trace(f"req_{number}", 0, "GET", f"/v2/{number}", b"", sandbox="default")
     found.status = 200
     return found
 

@@ -5,7 +5,7 @@ import pytest
 from stub_server.core.clock import DAY, HOUR, MINUTE, SECOND
 from stub_server.core.record import Body, Record, Row
 from stub_server.domain import deliveries, receivers
-from stub_server.domain.deliveries import AUTOMATIC, MANUAL, SCHEDULES, STANDARD, TEST, AttemptOutcome, wait_ms
+from stub_server.domain.deliveries import AUTOMATIC, MANUAL, SCHEDULES, STANDARD, TEST, AttemptOutcome, Timing, wait_ms
 
 OK = AttemptOutcome(200, "", {}, 1, None, {}, "v1,x")
 DOWN = OK._replace(status=503, error="http_5xx")
@@ -26,8 +26,9 @@ def row(status: str = "pending", count: int = 0) -> Row:
 
 def after(status: str, outcome: AttemptOutcome, trigger: str = AUTOMATIC, count: int = 0) -> str:
     """The state of a delivery after an attempt."""
+    is_open = status in ("pending", "retrying")
     public, _ = deliveries.attempted(
-        row(status, count), outcome, "u", trigger, 0, 0, STANDARD, is_open=status in ("pending", "retrying")
+        row(status, count), outcome, Timing(0, 0, STANDARD), url="u", trigger=trigger, is_open=is_open
     )
     assert (public["next_attempt_at"] is not None) is (public["status"] == "retrying")
     shown: str = public["status"]
@@ -41,7 +42,7 @@ def test_the_standard_schedule_is_that_of_standard_webhooks() -> None:
 
 
 def test_a_wait_is_a_tenth_more_or_less() -> None:
-    assert [270_000, 300_000, 330_000] == [wait_ms(STANDARD, 2, DOWN, luck) for luck in (0.0, 0.5, 1.0)]
+    assert [270_000, 300_000, 330_000] == [wait_ms(Timing(0, 0, STANDARD, luck), 2, DOWN) for luck in (0.0, 0.5, 1.0)]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_a_wait_is_a_tenth_more_or_less() -> None:
     ],
 )
 def test_a_receiver_is_left_alone_as_long_as_it_asks(status: int, asked: int | None, waits: int) -> None:
-    assert waits == wait_ms(STANDARD, 2, DOWN._replace(status=status, retry_after=asked), 0.5)
+    assert waits == wait_ms(Timing(0, 0, STANDARD), 2, DOWN._replace(status=status, retry_after=asked))
 
 
 @pytest.mark.parametrize(
@@ -88,14 +89,15 @@ def test_the_last_attempt_of_the_schedule_fails_the_delivery() -> None:
 
 def test_a_delivery_of_a_longer_schedule_ends_with_the_present_one() -> None:
     """It was opened under another flag."""
-    public, _ = deliveries.attempted(row("retrying", 4), DOWN, "u", AUTOMATIC, 0, 0, SCHEDULES["fast"], is_open=True)
+    timing = Timing(0, 0, SCHEDULES["fast"])
+    public, _ = deliveries.attempted(row("retrying", 4), DOWN, timing, url="u", trigger=AUTOMATIC, is_open=True)
     assert ("failed", None) == (public["status"], public["next_attempt_at"])
 
 
 def test_only_events_that_used_up_their_attempts_count_against_a_webhook() -> None:
     def failures(before: str, then: str, outcome: AttemptOutcome, trigger: str = AUTOMATIC) -> int:
         webhook = HOOK | {"consecutive_failures": 1}
-        found: int = deliveries.after_delivery(webhook, before, then, outcome, trigger, 0)["consecutive_failures"]
+        found: int = deliveries.after_delivery(webhook, (before, then), outcome, trigger, 0)["consecutive_failures"]
         return found
 
     assert 1 == failures("pending", "retrying", DOWN)

@@ -10,7 +10,7 @@ MIB = 1024 * 1024
 
 def trace(path: str = "/v2/customers", query: bytes = b"", size: int = 1_000, ident: str = "req_1") -> Trace:
     """A request."""
-    made = Trace(ident, 0, "GET", path, query, "default")
+    made = Trace(ident, 0, "GET", path, query, sandbox="default")
     made.size = size
     return made
 

@@ -6,7 +6,6 @@ moves less than a megabyte: some microseconds.
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable
-from copy import copy
 from typing import Any, Self, TypeAlias
 
 Keys: TypeAlias = list[Any]
@@ -50,11 +49,16 @@ class Derived:
         """Remove a record that had this value."""
         del self.data[key]
 
-    def copy(self) -> Self:
-        """An independent copy."""
-        twin = copy(self)
-        twin.data = self.data.copy()
-        return twin
+    def exchange(self, key: int, was: Any, now: Any) -> None:
+        """Change the value of a record; None is no value."""
+        if was is not None:
+            self.remove(key, was)
+        if now is not None:
+            self.add(key, now)
+
+    def take(self, other: Self) -> None:
+        """Have a copy of what another one has."""
+        self.data = other.data.copy()
 
 
 class Texts(Derived):
@@ -66,11 +70,9 @@ class Texts(Derived):
 class Groups(Derived):
     """What has a list or a dict of its own for each value."""
 
-    def copy(self) -> Self:
-        """An independent copy."""
-        twin = copy(self)
-        twin.data = {value: group.copy() for value, group in self.data.items()}
-        return twin
+    def take(self, other: Self) -> None:
+        """Have a copy of what another one has."""
+        self.data = {value: group.copy() for value, group in other.data.items()}
 
 
 class Index(Groups):
@@ -124,11 +126,10 @@ class SortOrder(Derived):
         at = bisect_left(self.data, (value, key))
         del self.data[at], self.keys[at]
 
-    def copy(self) -> Self:
-        """An independent copy."""
-        twin = super().copy()
-        twin.keys = self.keys.copy()
-        return twin
+    def take(self, other: Self) -> None:
+        """Have a copy of what another one has."""
+        super().take(other)
+        self.keys = other.keys.copy()
 
 
 class Sum(Derived):

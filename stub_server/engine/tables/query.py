@@ -13,31 +13,33 @@ from .table import REMEMBERED, Table
 SORTED_OUTRIGHT = 256  # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 Found: TypeAlias = tuple[Keys, int, int]
 """Keys in the order of a list, and the positions between which the matching ones stand."""
+Condition: TypeAlias = tuple[str, frozenset[Hashable]]
+"""The name of an index, a tag, a unique key or `id`, and the values of which a record has one."""
 
 
 @dataclass(slots=True)
 class Query:
     """What a list was asked for. `since` and `until` are ms, from inclusive to exclusive.
 
-    `tagged` are names of tags with values that a record has all. `within` restricts to records whose index value is one
-    of several; `where` tests a parsed record, for tables that stay small; `contains` maps a search text to what it must
-    satisfy; `ids` restricts to named records; `between` takes the values of a further sort order from inclusive to
-    exclusive (None is open).
+    A record meets all `conditions`. `where` tests a parsed record, for tables that stay small; `contains` maps a search
+    text to what it must satisfy; `between` takes the values of a further sort order from inclusive to exclusive (None
+    is open).
     """
 
-    equal: dict[str, Hashable] = field(default_factory=dict)
-    within: tuple[str, Iterable[Hashable]] | None = None
-    tagged: frozenset[tuple[str, Hashable]] = frozenset()
+    conditions: list[Condition] = field(default_factory=list)
     contains: dict[str, Callable[[str], bool]] = field(default_factory=dict)
     where: Callable[[Row], bool] | None = None
-    ids: Iterable[str] | None = None
-    between: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    between: tuple[str, Any, Any] | None = None
     since: int | None = None
     until: int | None = None
     sort: str | None = None
     newest_first: bool = True
     page: int = 1
     limit: int = 20
+
+    def only(self, name: str, *values: Hashable) -> None:
+        """Restrict it to records that have one of these values."""
+        self.conditions.append((name, frozenset(values)))
 
 
 def select(table: Table, query: Query) -> tuple[list[Record], int]:
@@ -57,11 +59,9 @@ def select(table: Table, query: Query) -> tuple[list[Record], int]:
 
 def _found(table: Table, query: Query) -> Found:
     """What matches, which is remembered until the next write: somebody who turns pages asks the same again."""
-    if query.contains or query.where is not None or query.ids is not None:
+    if query.contains or query.where is not None:
         return _find(table, query)
-    equal, between = frozenset(query.equal.items()), frozenset(query.between.items())
-    within = None if query.within is None else (query.within[0], frozenset(query.within[1]))
-    asked = equal, query.tagged, within, between, query.since, query.until, query.sort
+    asked = frozenset(query.conditions), query.between, query.since, query.until, query.sort
     found: Found | None = table.lists.get(asked)
     if found is None:
         if len(table.lists) == REMEMBERED:
@@ -72,9 +72,11 @@ def _found(table: Table, query: Query) -> Found:
 
 def _find(table: Table, query: Query) -> Found:
     keys = _matching(table, query)
-    start = 0 if query.since is None else bisect_left(keys, max(query.since, 0) << 128)
-    stop = len(keys) if query.until is None else bisect_left(keys, max(query.until, 0) << 128)
-    stop = max(start, stop)
+    start, stop = 0, len(keys)
+    if query.since is not None:
+        start = bisect_left(keys, max(query.since, 0) << 128)
+    if query.until is not None:
+        stop = max(start, bisect_left(keys, max(query.until, 0) << 128))
     if query.contains or query.where is not None:
         keys = [key for key in keys[start:stop] if _fits(table, query, key)]
         start, stop = 0, len(keys)
@@ -86,51 +88,46 @@ def _find(table: Table, query: Query) -> Found:
 
 def _matching(table: Table, query: Query) -> Keys:
     """The keys that satisfy what indexes know: the shortest condition decides, its keys are looked up in the others."""
-    tagged = [[table.tags[name].data.get(value, [])] for name, value in query.tagged]
-    conditions = [*_equal(table, query), *tagged, *_named(table, query)]
+    conditions: list[list[Keys]] = []
+    for name, values in _paired(table, query.conditions):
+        conditions.append([table.keys_with(name, value) for value in values])
+    if query.between is not None:
+        conditions.append([_between(table, *query.between)])
     if not conditions:
         return table.order
     conditions.sort(key=lambda lists: sum(map(len, lists)))
     first, *others = conditions
     keys = first[0] if len(first) == 1 else sorted(chain.from_iterable(first))  # merges what is sorted already
     for lists in others:
-        keys = [key for key in keys if any(contains(each, key) for each in lists)]
+        keys = [key for key in keys if _is_in(key, lists)]
     return keys
 
 
-def _equal(table: Table, query: Query) -> Iterable[list[Keys]]:
-    """For each filter by an index the lists of keys in one of which a record is; an indexed pair is one filter."""
-    equal = {name: value for name, value in query.equal.items() if name in table.spec.indexes}
-    if query.within is not None:
-        name, values = query.within
-        allowed = set(values)
-        if name in equal:
-            allowed &= {equal.pop(name)}
-        if len(allowed) == 1:
-            (equal[name],) = allowed
-        else:
-            yield [table.bucket(name, value) for value in allowed]
+def _is_in(key: Any, lists: list[Keys]) -> bool:
+    return any(contains(each, key) for each in lists)
+
+
+def _paired(table: Table, conditions: Iterable[Condition]) -> Iterable[Condition]:
+    """The conditions, where two of one value each are one by the index of a pair."""
+    left = list(conditions)
+    single: dict[str, Condition] = {condition[0]: condition for condition in left if len(condition[1]) == 1}
     for pair in table.spec.pairs:
         first, _, second = pair.partition("+")
-        if first in equal and second in equal:
-            yield [table.bucket(pair, (equal.pop(first), equal.pop(second)))]
-    for name, value in equal.items():
-        yield [table.bucket(name, value)]
+        if first in single and second in single:
+            both = single.pop(first), single.pop(second)
+            ((one,), (other,)) = (values for _, values in both)
+            for condition in both:
+                left.remove(condition)
+            left.append((pair, frozenset([(one, other)])))
+    return left
 
 
-def _named(table: Table, query: Query) -> Iterable[list[Keys]]:
-    """The same for the keys that were asked for one by one, or by a stretch of a sort order."""
-    for name, value in query.equal.items():
-        if name not in table.spec.indexes:
-            holder = table.holder(name, value)
-            yield [[] if holder is None else [table.keys[holder]]]
-    if query.ids is not None:
-        yield [sorted({table.keys[ident] for ident in query.ids if ident in table.keys})]
-    for name, (low, high) in query.between.items():
-        order = table.sorts[name].data
-        start = 0 if low is None else bisect_left(order, (low,))
-        stop = len(order) if high is None else bisect_left(order, (high,))
-        yield [sorted([key for _, key in order[start:stop]])]
+def _between(table: Table, name: str, low: Any, high: Any) -> Keys:
+    """The keys of a stretch of a sort order, oldest first."""
+    order = table.sorts[name].data
+    start = 0 if low is None else bisect_left(order, (low,))
+    stop = len(order) if high is None else bisect_left(order, (high,))
+    return sorted(key for _, key in order[start:stop])
 
 
 def _fits(table: Table, query: Query, key: int) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from heapq import merge
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -12,9 +12,9 @@ from ...core.record import Body, Record, Row
 from .indexes import Derived, Index, Keys, Members, SortOrder, Sum, Tags, Texts, contains, insert, remove
 from .tables import NONE, Check, TableSpec, UniqueViolation
 
+D = TypeVar("D", bound=Derived)
 PARSED = 64  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it
-_KINDS = ("indexes", "tags", "sorts", "texts", "sums", "distinct")  # of what is derived from records
 MORE_AT_ONCE = 200  # records that a ring drops beyond the number of new ones: a step must not take long
 
 
@@ -43,34 +43,35 @@ class Table:
         self.keys: dict[str, int] = {}
         self.order: Keys = []
         self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
-        self.indexes = {each: Index() for each in (*spec.indexes, *spec.pairs)}
-        self.tags = {each: Tags() for each in spec.tags}
-        self.sorts = {each: SortOrder() for each in spec.sorts}
-        self.texts = {each: Texts() for each in spec.search}
-        self.sums = {each: Sum() for each in spec.sums}
-        self.distinct = {each: Members() for each in spec.distinct}
+        self._derived: list[tuple[str, Derived]] = []
+        self.indexes: dict[str, Index] = self._kept(Index, *spec.indexes, *spec.pairs)
+        self.indexes |= self._kept(Tags, *spec.tags)
+        self.sorts = self._kept(SortOrder, *spec.sorts)
+        self.texts = self._kept(Texts, *spec.search)
+        self.sums = self._kept(Sum, *spec.sums)
+        self.distinct = self._kept(Members, *spec.distinct)
         self.lists: dict[Hashable, Any] = {}
         self.size = 0
         self.parsed: dict[str, Row] = {}
         self._defaults = dict(spec.defaults)
         self._pairs = [(pair, *pair.split("+")) for pair in spec.pairs]
-        self._collect()
         for _, record in sorted((rows or {}).items()):
             self.replace(None, self.parse(record))
 
-    def _collect(self) -> None:
-        self._derived: list[tuple[str, Derived]] = []
-        for kind in _KINDS:
-            self._derived += getattr(self, kind).items()
+    def _kept(self, kind: Callable[[], D], *names: str) -> dict[str, D]:
+        """What is derived of records, of one kind, by name."""
+        made = {name: kind() for name in names}
+        self._derived += made.items()
+        return made
 
     # -- reading
 
-    def find(self, ident: str) -> Record | None:
+    def find(self, ident: str | None) -> Record | None:
         """The present version of a record, or None."""
-        key = self.keys.get(ident)
+        key = None if ident is None else self.keys.get(ident)
         return None if key is None else self.rows[key]
 
-    def open(self, ident: str) -> Row | None:
+    def open(self, ident: str | None) -> Row | None:
         """A record parsed, or None."""
         record = self.find(ident)
         return None if record is None else self.parse(record)
@@ -106,6 +107,13 @@ class Table:
     def bucket(self, index: str, value: Hashable) -> Keys:
         """The keys of the records with this value in an index, oldest first; not to be changed."""
         return self.indexes[index].data.get(value) or []
+
+    def keys_with(self, name: str, value: Hashable) -> Keys:
+        """The keys of the records with a value of an index, of a tag, of a unique key or as their `id`."""
+        if name in self.indexes:
+            return self.bucket(name, value)
+        ident: Any = value if name == "id" else self.holder(name, value)
+        return [self.keys[ident]] if ident in self.keys else []
 
     def count(self, index: str, value: Hashable) -> int:
         """How many records have this value in an index."""
@@ -150,7 +158,9 @@ class Table:
             holder = None if value is None else self.unique[name].get(value)
             if holder is not None and holder != ident:
                 raise UniqueViolation(self.spec, name, value, holder)
-        key, version = (place(now, ident), 1) if before is None else (before.record.key, before.record.version + 1)
+        key, version = place(now, ident), 1
+        if before is not None:
+            key, version = before.record.key, before.record.version + 1
         usual = self._defaults
         if usual:
             hidden = {name: value for name, value in hidden.items() if name not in usual or value != usual[name]}
@@ -163,7 +173,7 @@ class Table:
         ident, key = row.record.id, row.record.key
         self.lists.clear()
         if self.spec.ring is not None:
-            self.size += (0 if after is None else after.record.size) - (0 if before is None else before.record.size)
+            self.size += _size(after) - _size(before)
         if after is None:
             del self.rows[key], self.keys[ident]
             remove(self.order, key)
@@ -171,23 +181,23 @@ class Table:
             if key not in self.rows:
                 insert(self.order, key)
             self.rows[key], self.keys[ident] = after.record, key
-        for name, extract in self.spec.unique.items():
-            owners = self.unique[name]
-            old_value = None if before is None else extract(before.public, before.hidden)
-            if owners.get(old_value) == ident:  # else another record has taken it in the same step
-                del owners[old_value]
-            value = None if after is None else extract(after.public, after.hidden)
-            if value is not None:
-                owners[value] = ident
+        self._claim(ident, before, after)
         old, new = self.derive(before), self.derive(after)
         for name, part in self._derived:
             was, now = old.get(name), new.get(name)
-            if was == now:
-                continue
-            if was is not None:
-                part.remove(key, was)
-            if now is not None:
-                part.add(key, now)
+            if was != now:
+                part.exchange(key, was, now)
+
+    def _claim(self, ident: str, before: Row | None, after: Row | None) -> None:
+        """Give a record the unique values that it has now."""
+        for name, extract in self.spec.unique.items():
+            owners = self.unique[name]
+            old = before and extract(before.public, before.hidden)
+            if owners.get(old) == ident:  # else another record has taken it in the same step
+                del owners[old]
+            value = after and extract(after.public, after.hidden)
+            if value is not None:
+                owners[value] = ident
 
     def derive(self, row: Row | None) -> Mapping[str, Any]:
         """The members of a record and what the spec derives of it, by name; none without a record."""
@@ -204,10 +214,9 @@ class Table:
         twin = Table(self.name, self.spec, self.check)
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), self.order.copy()
         twin.unique = {name: owners.copy() for name, owners in self.unique.items()}
-        for kind in _KINDS:
-            setattr(twin, kind, {name: each.copy() for name, each in getattr(self, kind).items()})
+        for (_, own), (_, other) in zip(self._derived, twin._derived, strict=True):
+            other.take(own)
         twin.size = self.size
-        twin._collect()
         return twin
 
     # -- a ring, which drops its oldest records for new ones
@@ -231,3 +240,7 @@ class Table:
                 size -= self.rows[key].size
                 count -= 1
         return going
+
+
+def _size(row: Row | None) -> int:
+    return 0 if row is None else row.record.size

@@ -32,7 +32,7 @@ async def certify_receiver(work: Work, body: Body) -> Reply:
     target = Delivery(webhook["url"], "", b"", headers, tuple(keys))
     event_type = body.get("event_type") or _usual(work, webhook["events"])
     entry = server.document.events[event_type]
-    samples = Samples(sandbox, work.store, entry, event_type, webhook["projectId"], work.trace.id)
+    samples = Samples(sandbox, work.store, entry, event_type, project=webhook["projectId"], run=work.trace.id)
     usual = server.courier.sender
     sender = Sender(local=usual.local and not is_abroad, cacert=usual.cacert)
     watched = Effects(body["effects"], sender) if "effects" in body else None

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
 
-from ...core.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, iso, parse_iso
+from ...core.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, iso, iso_or_none, parse_iso
 from ...core.problem import Conflict
 from ...core.record import Body
 from ...core.timers import Timer
@@ -21,6 +21,10 @@ _UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "secon
 FIRST = 20  # jobs of each kind that an answer shows
 FARTHEST = 3650 * DAY
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
+
+
+def _nothing() -> None:
+    """What follows an advance."""
 
 
 def get_clock(work: Work) -> Reply:
@@ -82,7 +86,7 @@ def _concerned(work: Work, ident: str) -> set[str]:
 
 def list_timers(work: Work, query: Body) -> Reply:
     timers = work.sandbox.timers
-    found = sorted(timers.live.values())
+    found = [timer for timer in sorted(timers.live.values()) if not _is_left_behind(work, timer)]
     if "resource_id" in query:
         ident = query["resource_id"].lower()
         found = [timer for timer in found if timer.subject == ident]
@@ -95,7 +99,15 @@ def list_timers(work: Work, query: Body) -> Reply:
     return reply.listed_here("timers", found, query, shown)
 
 
-async def _jump(work: Work, to: int, body: Body, then: Callable[[], object] | None = None) -> tuple[list[Fired], bool]:
+def _is_left_behind(work: Work, timer: Timer) -> bool:
+    """Whether a job is to expire or pay an order that no longer waits for its payment: it would change nothing."""
+    if timer.job not in ("order.expire", "order.pay"):
+        return False
+    orders = work.sandbox.stores[timer.merchant_id].orders
+    return not orders.is_in(timer.subject, "status", work.sandbox.rules.lifecycles["Order"].sets["payable"])
+
+
+async def _jump(work: Work, to: int, body: Body, then: Callable[[], object] = _nothing) -> tuple[list[Fired], bool]:
     check_not_advancing(work.sandbox)
     if to < work.now:
         message = f"The clock shows {work.now_text} and moves forward only."
@@ -106,7 +118,7 @@ async def _jump(work: Work, to: int, body: Body, then: Callable[[], object] | No
         raise Conflict.at("to", message, "clock_too_far")
     seconds = body.get("wait_seconds", PATIENCE)
     with work.server.waiting.take(work.sandbox.name):
-        passed = await pass_time(work.server.courier, work.sandbox, to, work.cause, seconds, then)
+        passed = await pass_time(work.server.courier, work.sandbox, to, work.cause, seconds=seconds, then=then)
     work.check_there()
     return passed
 
@@ -134,7 +146,7 @@ def _clock(work: Work) -> Body:
         "now": iso(sandbox.clock.now),
         "frozen": sandbox.clock.frozen,
         "offset_seconds": (sandbox.clock.read() - sandbox.clock.wall()) / 1000,
-        "next_due": None if due is None else iso(due),
+        "next_due": iso_or_none(due),
         "pending_timers": len(timers),
         "complete": not sandbox.is_advancing,
         "remaining": counts(work.server.courier, sandbox)["due"],  # attempts

@@ -42,8 +42,12 @@ async def _record(work: Work, *, secrets: bool) -> Reply:
         "left_out": left_out,
         "recorded": len(traces),
     }
-    lines = map(line, traces)
-    return await _file(work, "stub", lambda to: write_recording(to, state, steps, about, start, lines, secrets=secrets))
+
+    def write(file: IO[bytes]) -> None:
+        requests = map(line, traces)
+        write_recording(file, state, steps, about=about, start=start, requests=requests, secrets=secrets)
+
+    return await _file(work, "stub", write)
 
 
 async def _file(work: Work, ending: str, write: Callable[[IO[bytes]], None]) -> Reply:

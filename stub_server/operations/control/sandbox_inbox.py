@@ -1,6 +1,6 @@
 """The inbox: what arrived at the addresses that need no server of one's own, and what they answer."""
 
-from ...core.clock import iso
+from ...core.clock import iso, iso_or_none
 from ...core.problem import Invalid, NotFound, detail
 from ...core.record import Body
 from ...engine.fault_rules import OF_THE_ORIGIN
@@ -55,7 +55,7 @@ def _summary(work: Work, name: str, box: Box, kept: int) -> Body:
         "url": f"{work.server.settings.url}/s/{work.sandbox.name}/_sandbox/inbox/{name}",
         "received": box.received,
         "messages": kept,
-        "last_received_at": None if box.last_at is None else iso(box.last_at),
+        "last_received_at": iso_or_none(box.last_at),
         "answer": box.answer._asdict(),
     }
 

@@ -46,7 +46,7 @@ def _plans(work: Work, body: Body) -> list[Body]:
         if project is not None and project["status"] != "active":
             message = f"The project is {project['status']}, and only an active one takes orders."
             raise Conflict.at("projectId", message, "project_not_active")
-    return [plan for plan in (row.public for row in store.plans.all_rows()) if _is_on_sale(work, plan, named)]
+    return [row.public for row in store.plans.all_rows() if _is_on_sale(work, row.public, named)]
 
 
 def _is_on_sale(work: Work, plan: Body, named: dict[str, str]) -> bool:

@@ -131,13 +131,9 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
                 return
             if entry.incarnation != place.incarnation or entry.sandbox.generation != generation:
                 return
-            if not entry.sandbox.is_broken:
-                await do_due(entry.sandbox, server.sandboxes.worker)
+            await _catch_up(server, entry)
             if server.sandboxes.persistence.lease == 0:  # another server may have the sandbox
                 return
-            if server.sandboxes.persistence.committing:
-                with suppress(Unavailable):  # what could not be written is undone by then
-                    await server.sandboxes.persistence.settled(entry.sandbox)
             messages = list(place.read(entry))
             for message in messages:
                 yield message
@@ -151,6 +147,15 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
             await asyncio.sleep(0 if len(messages) >= _AT_ONCE else PAUSE)
     finally:
         server.followers.discard(place)
+
+
+async def _catch_up(server: Server, entry: Entry) -> None:
+    """Do what is due in a sandbox, and wait until all its steps are stored."""
+    if not entry.sandbox.is_broken:
+        await do_due(entry.sandbox, server.sandboxes.worker)
+    if server.sandboxes.persistence.committing:
+        with suppress(Unavailable):  # what could not be written is undone by then
+            await server.sandboxes.persistence.settled(entry.sandbox)
 
 
 def _parts(step: Step) -> Iterator[tuple[str, Any]]:

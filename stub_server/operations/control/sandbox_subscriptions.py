@@ -47,7 +47,7 @@ def renew_subscription(work: Work, ident: str) -> Reply:
         message = "An order of the subscription is disputed: nothing is renewed until the dispute is resolved."
         raise Conflict.at("status", message, where="path")
     order_id = row.hidden["renewal_order"]
-    order = None if order_id is None else draft.open(work.store.orders, order_id)
+    order = draft.open(work.store.orders, order_id)
     if order is None or not billing.is_payable(draft, order):
         order_id = renewals.renewal_order(draft, row).id
         order = draft.open(work.store.orders, order_id)
@@ -81,6 +81,6 @@ def _open(work: Work, ident: str) -> Row:
 def _shown(work: Work, ident: str, order_id: str | None) -> Reply:
     row = work.draft.open(work.store.subscriptions, ident)
     assert row is not None  # subscriptions are never deleted
-    order = None if order_id is None else work.draft.open(work.store.orders, order_id)
+    order = work.draft.open(work.store.orders, order_id)
     subscription = work.store.shown_row(work.store.subscriptions, row)
     return reply.value({"subscription": subscription, "order": None if order is None else order.public})

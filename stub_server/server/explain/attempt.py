@@ -87,10 +87,8 @@ class Situation:
     def change(self, place: str, given: Any, made: Any, why: str, **parts: Any) -> None:
         """Note that a value becomes another one, and replace `path`, `query`, `headers` or `body` (bytes) for it."""
         if given != made:
-            earlier = self.changes.get(place)
-            self.changes[place] = (
-                changed(place, given, made, why) if earlier is None else earlier | {"to": _short(made)}
-            )
+            change = self.changes.setdefault(place, changed(place, given, made, why))
+            change["to"] = _short(made)
             self.question = self.question._replace(**parts)
 
     def set_header(self, name: str, value: str | None, why: str) -> None:
@@ -133,8 +131,8 @@ class Situation:
     def store(self) -> Store:
         return self.copy.store_of(self.merchant_id)
 
-    def newest(self, table: Table, **equal: Any) -> list[Row]:
-        found, _ = select(table, Query(equal=equal, limit=_LOOKED_AT))
+    def newest(self, table: Table) -> list[Row]:
+        found, _ = select(table, Query(limit=_LOOKED_AT))
         return [table.parse(record) for record in found]
 
     def table(self, parameter: str) -> Table | None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 from typing import Any
 
 import orjson
@@ -16,11 +15,12 @@ from ...engine.journal import Trace
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.tables.memory import Merchant
 from ..curl import command
+from ..journal.entries import body_of
 from ..layers.inside import Question
 from ..request import CONTROL
 from ..server import READY_FOR, Server
 from .attempt import BEFORE, TABLES, Situation, changed
-from .mending import ABSENT, Mender
+from .mending import ABSENT, Mender, steps
 from .rehearsal import Rehearsal
 from .repairs import example_of, nearest
 from .states import state_behind
@@ -48,7 +48,6 @@ _SETTINGS = {
 """By the code of a violation, which settings would accept the request. Answers name none: clients cannot set them."""
 _UNKNOWN = {"kind": RULE, "text": "The message says what is asked for.", "has_nearest": False}
 _LONGEST_EXCERPT = 600  # characters
-_MEMBER = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
 _PARTS = {
     **dict.fromkeys(("missing_credentials", "invalid_token", "token_expired", "jwt_required"), "security"),
     **dict.fromkeys(("insufficient_scope", "scope_escalation"), "x-scopes"),
@@ -185,7 +184,22 @@ def _shown(server: Server, sandbox: Sandbox, trace: Trace, s: Situation, kind: s
             return None
         commands.append(text)
     changes = [*_first_changes(trace, kind, base), *s.changes.values()]
-    return {"changes": sorted(changes, key=lambda change: change["where"] != BEFORE), "curl": " &&\n".join(commands)}
+    return {
+        "changes": sorted(changes, key=lambda change: change["where"] != BEFORE),
+        "calls": [_call(call) for call in (*s.before, s.question)],
+        "curl": " &&\n".join(commands),
+    }
+
+
+def _call(question: Question) -> Body:
+    """A call as a program sends it, without its credential."""
+    return {
+        "method": question.method,
+        "path": question.path,
+        "query": question.query,
+        "headers": {name: value for name, value in question.headers.items() if name != "authorization"},
+        "body": body_of(question.body),
+    }
 
 
 def _first_changes(trace: Trace, kind: str, base: str) -> list[Body]:
@@ -229,12 +243,12 @@ def _place(document: Document, operation: Operation, refusal: Refusal) -> Body |
 def _in_body(document: Document, schema: Json, base: str, field: str) -> Body | None:
     """The schema of a member of the body; of a member that it does not name, the object's."""
     pointer, node = f"{base}/requestBody/content/application~1json/schema", schema
-    for index, name in () if field == "body" else _MEMBER.findall(field):
+    for step in steps("" if field == "body" else field):
         pointer, node = node.get("$ref", pointer), document.resolve(node)
-        if index and "items" in node:
+        if isinstance(step, int) and "items" in node:
             pointer, node = f"{pointer}/items", node["items"]
-        elif name in node.get("properties", {}):
-            pointer, node = f"{pointer}/properties/{escaped(name)}", node["properties"][name]
+        elif step in node.get("properties", {}):
+            pointer, node = f"{pointer}/properties/{escaped(step)}", node["properties"][step]
         else:
             break
     return _excerpt(node.get("$ref", pointer), document.resolve(node))

@@ -113,7 +113,8 @@ def _at(value: Any, path: Sequence[str | int]) -> Any:
 def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
     """Candidates for a schema's type, made from a value. The schema itself decides which of them it accepts."""
     kind = schema.get("type")
-    if options := {str(option): option for option in schema.get("enum") or () if option is not None}:
+    options = {str(option): option for option in schema.get("enum") or ()}
+    if options:
         similar = nearest(str(value)[:64], list(options))
         if similar is not None:
             yield options[similar]
@@ -123,12 +124,18 @@ def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
         yield from _numbers(schema, str(value))
     elif kind == "string" and not isinstance(value, bool | dict | list | None):
         yield from _texts(schema, str(value)[:_LONGEST], now)
-    elif kind == "array" and isinstance(value, list):
-        yield [item for number, item in enumerate(value) if item not in value[:number]][: schema.get("maxItems")]
     elif kind == "array":
-        yield [value]
+        yield _distinct(value if isinstance(value, list) else [value])[: schema.get("maxItems")]
     elif kind == "object" and isinstance(value, dict):
         yield dict(islice(value.items(), schema.get("maxProperties")))
+
+
+def _distinct(items: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    for item in items:
+        if item not in found:
+            found.append(item)
+    return found
 
 
 def samples(schema: Json, now: str) -> Iterator[Any]:

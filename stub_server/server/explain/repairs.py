@@ -11,6 +11,8 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from ...contract.document import JSON, Document, Lifecycle, Operation
+from ...contract.source import Json
+from ...core.problem import Detail
 from ...domain.cpf import cpf_with_check_digits
 from ...domain.lifecycle import path as way
 from ...domain.orders import items_cents
@@ -83,10 +85,15 @@ def mended(s: Situation) -> None:
             body = copy.deepcopy(example)
             s.change("body", s.body, body, entry["message"])
         elif schema is not None:
-            for field, given, made in s.mender.mend(schema, body, entry, s.later, example):
-                s.change(f"body.{field}", given, made, entry["message"])
+            _mend_member(s, schema, body, entry, example)
     if body is not ABSENT:
         s.send_json(body)
+
+
+def _mend_member(s: Situation, schema: Json, body: Any, entry: Detail, example: Any) -> None:
+    """Replace the value at the place of a violation by one that the contract accepts, or leave it out."""
+    for field, given, made in s.mender.mend(schema, body, entry, s.later, example):
+        s.change(f"body.{field}", given, made, entry["message"])
 
 
 def _mend_parameter(s: Situation, name: str, why: str) -> None:
@@ -184,8 +191,8 @@ def _move_first(s: Situation, found: Needed, lifecycle: Lifecycle) -> bool:
 
 def _action(s: Situation, lifecycle: Lifecycle, from_: str, to: str) -> Operation | None:
     """The operation that moves a record, the one that needs least; None where no call does."""
-    move = lifecycle.find(from_, to)
-    found = [s.document.operations[name] for name in (move.by if move else ()) if name in s.document.operations]
+    move, known = lifecycle.find(from_, to), s.document.operations
+    found = [known[name] for name in move.by if name in known] if move else []
     actions = [operation for operation in found if not operation.path.endswith("}")]
     return min(actions, key=lambda operation: operation.body_required, default=None)
 

@@ -30,7 +30,7 @@ def state_behind(s: Situation, code: str) -> Body | None:
     if code == "method_not_allowed":
         asked, operations = s.question, s.operations
         moves = [f"{method} ({operation.id})" for method, operation in sorted(operations.items())]
-        return _shown("Operation", asked.path, "method", asked.method, sorted(operations), moves)
+        return _shown("Operation", asked.path, "method", asked.method, sorted(operations), *moves)
     if code in ("not_found", "merchant_not_found"):
         return _similar_records(s)
     found = needed(s, code)
@@ -40,7 +40,7 @@ def state_behind(s: Situation, code: str) -> Body | None:
     if found.lifecycle is not None and found.lifecycle.field == found.field:
         exits = [move for move in found.lifecycle.exits(found.is_now) if move.to != found.is_now]
         moves = [f"{move.to} ({' or '.join(move.by)})" for move in exits]
-    return _shown(found.resource, found.row.id, found.field, found.is_now, found.values, moves)
+    return _shown(found.resource, found.row.id, found.field, found.is_now, found.values, *moves)
 
 
 def needed(s: Situation, code: str) -> Needed | None:
@@ -93,8 +93,8 @@ def _similar_records(s: Situation) -> Body | None:
     known = [row.public[field] for row in s.newest(table) if field == "id" or row.public["is_active"]]
     similar = nearest(s.values[name], known)
     values = [similar] if similar else known[:_NAMED] or ["a record of the caller, who has none"]
-    return _shown(table.spec.schema, s.values[name][:_LONGEST_ID], field, None, values, [])
+    return _shown(table.spec.schema, s.values[name][:_LONGEST_ID], field, None, values)
 
 
-def _shown(resource: str, ident: str, field: str, is_: object, values: list[str], moves: list[str]) -> Body:
-    return {"resource": resource, "id": ident, "field": field, "is": is_, "needed": values, "moves": moves}
+def _shown(resource: str, ident: str, field: str, is_: object, values: list[str], *moves: str) -> Body:
+    return {"resource": resource, "id": ident, "field": field, "is": is_, "needed": values, "moves": list(moves)}

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from ...contract.formats import range_end_ms
+from ...contract.formats import end_of_range
 from ...contract.secrets import LEFT_OUT, REDACTED
 from ...core.clock import iso
 from ...core.record import Body
@@ -39,6 +39,7 @@ def row(trace: Trace) -> Body:
         "caller": None if caller is None else caller | {"admitted": trace.reached != "auth"},
         "step": trace.after,
         "simulated": trace.simulated,
+        "warnings": list(trace.warnings),
         "by_command": trace.by_command,
     }
 
@@ -55,7 +56,6 @@ def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
         "step_before": trace.before,
         "events": list(trace.events),
         "deliveries": list(trace.deliveries),
-        "warnings": list(trace.warnings),
         "explanation": explanation,
         "curl": command,
     }
@@ -64,8 +64,10 @@ def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
 def _outcome(trace: Trace) -> str:
     if not trace.status:
         return "dropped"
+    if trace.status >= 400 and trace.simulated:
+        return "simulated"
     if trace.status >= 400:
-        return "simulated" if trace.simulated else "failed" if trace.status >= 500 else "refused"
+        return "failed" if trace.status >= 500 else "refused"
     return "replayed" if "idempotent-replayed" in dict(trace.answer_headers) else "passed"
 
 
@@ -114,12 +116,14 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
 
 def caller_of(trace: Trace, *members: str) -> Body | None:
     """These members of a request's caller; None where none was recognised."""
-    return None if trace.caller is None else {name: getattr(trace.caller, name) for name in members}
+    if trace.caller is None:
+        return None
+    return {name: getattr(trace.caller, name) for name in members}
 
 
 def chosen(journal: Iterable[Trace], query: Body) -> Generator[None, None, list[Trace]]:
     """The requests that a query of the list admits, in the order of `journal`; others may be served where it yields."""
-    since, until = (range_end_ms(query[name]) if name in query else None for name in ("since", "until"))
+    since, until = end_of_range(query, "since"), end_of_range(query, "until")
     found = []
     for trace in journal:
         is_in_time = (since is None or trace.at >= since) and (until is None or trace.at <= until)
@@ -137,6 +141,7 @@ def _admits(query: Body, trace: Trace) -> bool:
         all(query.get(name, value) == value for name, value in equal.items())
         and ("status" not in query or has_status(query["status"], trace.status))
         and (query.get("control", False) or not trace.path.startswith(CONTROL))
+        and (not query.get("warned", False) or bool(trace.warnings))
         and (query.get("commands", False) or not trace.by_command)
         and ("path" not in query or glob(query["path"], trace.path))
         and ("caller" not in query or query["caller"] in names)

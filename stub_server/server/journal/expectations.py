@@ -3,14 +3,14 @@
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from http import HTTPMethod
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import orjson
 
-from ...contract.document import Document
-from ...contract.formats import range_end_ms
+from ...contract.document import Document, Operation
+from ...contract.formats import end_of_range
 from ...contract.source import nodes
 from ...core.problem import Invalid, detail
 from ...core.record import Body, has_more_values
@@ -50,7 +50,7 @@ class Expectation:
             self._request["method"] = self._request["method"].upper()
         self._counts_commands: bool = body.get("commands", False)
         self._times: Mapping[str, int] = body.get("times", {"at_least": 1})
-        self._since = range_end_ms(body["since"]) if "since" in body else None
+        self._since = end_of_range(body, "since")
         named = [base for base, document in documents.items() if self._names_one(document.operations)]
         self._looks_at_control = named == [CONTROL] or self._request.get("path", "").startswith(CONTROL)
 
@@ -114,7 +114,7 @@ class Expectation:
 
     def unknown(self) -> Iterator[str]:
         """Messages about an operation or a method that does not exist, which no request could match."""
-        names = [name for document in self._documents.values() for name in document.operations]
+        names = [*chain.from_iterable(document.operations for document in self._documents.values())]
         if "operationId" in self._request and not self._names_one(names):
             yield _unknown(self._asked["operationId"], "operation", names)
         if "method" in self._request and not any(glob(self._request["method"], known) for known in _METHODS):
@@ -123,8 +123,11 @@ class Expectation:
     def warnings(self) -> Iterator[str]:
         """Codes of warnings, where nothing matched."""
         request, code = self._request, self._response.get("code")
-        every = self._documents.items()
-        known = [(base + operation.path, operation) for base, each in every for operation in each.operations.values()]
+        known: list[tuple[str, Operation]] = []
+        codes: list[str] = []
+        for base, document in self._documents.items():
+            known += [(base + operation.path, operation) for operation in document.operations.values()]
+            codes += document.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())
         if "path" in request:
             known = [(path, operation) for path, operation in known if _may_be(request["path"], path)]
             if not known:
@@ -135,15 +138,13 @@ class Expectation:
                 methods.add("HEAD")
             if not any(glob(request["method"], method) for method in methods):
                 yield "unknown_method"
-        codes = [
-            known
-            for _, each in every
-            for known in each.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())
-        ]
         if code is not None and not any(glob(code, known) for known in codes):
             yield "unknown_code"
-        bodies = (request.get("body"), self._response.get("body"))
-        if any(name.startswith(_PATHS) for body in bodies if isinstance(body, dict) for name in body):
+        names: list[str] = []
+        for body in (request.get("body"), self._response.get("body")):
+            if isinstance(body, dict):
+                names += body
+        if any(name.startswith(_PATHS) for name in names):
             yield "path_as_name"
 
 
@@ -174,21 +175,15 @@ def _of_body(expected: Any, body: bytes | None, where: str) -> Iterator[Differen
 
 def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference]:
     """The differences of a value from the expected one."""
-    if isinstance(expected, dict):
-        if not isinstance(actual, dict):
-            yield where, expected, actual
-            return
+    if isinstance(expected, dict) and isinstance(actual, dict):
         for name, wanted in expected.items():
             if name in actual:
                 yield from differences(wanted, actual[name], f"{where}.{name}")
             else:
                 yield f"{where}.{name}", wanted, _ABSENT
-    elif isinstance(expected, list):
-        if not isinstance(actual, list) or len(actual) != len(expected):
-            yield where, expected, actual
-            return
-        for number, (wanted, found) in enumerate(zip(expected, actual, strict=True)):
-            yield from differences(wanted, found, f"{where}[{number}]")
+    elif isinstance(expected, list) and isinstance(actual, list) and len(actual) == len(expected):
+        for number, wanted in enumerate(expected):
+            yield from differences(wanted, actual[number], f"{where}[{number}]")
     elif not _equal(expected, actual):
         yield where, expected, actual
 
@@ -202,11 +197,13 @@ def _equal(expected: Any, actual: Any) -> bool:
 
 
 def _shown(found: Iterable[Difference]) -> list[Body]:
-    return [
-        {"where": plain(where[:_SHOWN]), "expected": _cut(expected)}
-        | ({} if actual is _ABSENT else {"actual": _cut(actual)})
-        for where, expected, actual in found
-    ]
+    shown = []
+    for where, expected, actual in found:
+        entry = {"where": plain(where[:_SHOWN]), "expected": _cut(expected)}
+        if actual is not _ABSENT:
+            entry["actual"] = _cut(actual)
+        shown.append(entry)
+    return shown
 
 
 def _cut(value: Any) -> Any:

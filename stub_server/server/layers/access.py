@@ -7,6 +7,7 @@ origins that the user names, may read responses. Elsewhere every origin may, and
 import hmac
 import re
 from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import replace
 
 from starlette.types import Receive, Scope, Send
 
@@ -21,7 +22,7 @@ from .hosts import OPEN_CONTROL, inbox_at, is_local_host
 from .way import REQUEST, TARGET, TRACE
 from .wrong_keys import count_wrong_key
 
-METRICS = f"{CONTROL}/metrics"
+METRICS, AGENTS = f"{CONTROL}/metrics", f"{CONTROL}/mcp"
 _ROTATION = re.compile(rf"{CONTROL}/sandboxes/([^/]+)/rotate").fullmatch
 _PREFLIGHT = b"access-control-request-method"
 _READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}  # what pages of every origin may read
@@ -154,6 +155,8 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
     """
     if path in OPEN_CONTROL:
         return
+    if path == AGENTS:
+        request = replace(request, headers=with_bearer_key(server, request.headers))
     if server.admin_key is None and not server.settings.loopback:
         raise _closed("/_sandbox is closed, because other machines can reach this server. Start it with --admin-key.")
     if CONTROL_KEY in request.headers:
@@ -201,6 +204,15 @@ def _check_page(server: Server, headers: Mapping[bytes, bytes]) -> None:
         raise _closed(_PAGES)
     if is_from_elsewhere(headers) and not is_named:
         raise _closed(_PAGES)
+
+
+def with_bearer_key(server: Server, headers: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
+    """Headers in which a bearer is the key that it is, the server's or a sandbox's: clients of tools send theirs so."""
+    scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() != b"bearer":
+        return headers
+    key = token.strip()
+    return {**headers, ADMIN_KEY if server.knows_admin(key) else CONTROL_KEY: key}
 
 
 def _closed(message: str) -> Forbidden:

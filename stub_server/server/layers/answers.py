@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 import orjson
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from ...core.problem import Refusal
 from ...engine.journal import Trace
 from ...engine.sandbox import DEFAULT
 from ..connection import Connection
 from ..reply import Reply, Streamed
+from .way import TRACE
 
 log = logging.getLogger("stub_server")
 
@@ -180,7 +181,12 @@ class Forwarded(Answer):
         self._passage = passage
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._passage(scope, receive, send)
+        async def pass_on(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                scope[TRACE].status = message["status"]
+            await send(message)
+
+        await self._passage(scope, receive, pass_on)
 
 
 class Stream(Answer):

@@ -17,14 +17,14 @@ from ..request import Request
 from ..server import Server
 from ..target import Target
 from ..work import Work
-from .access import CONSOLE
+from .access import AGENTS, CONSOLE
 from .answers import Answer, Headers, Layer, not_allowed, options
 from .hosts import inbox_at
 from .routing import DOCS
 from .way import REQUEST, TARGET, TRACE
 
 _BODILESS = (204, 205, 304)
-_BELOW = (*CONSOLE, "/guide/", INBOX)  # what paths begin with that are not listed
+_BELOW = (*CONSOLE, "/guide/", f"{DOCS}/", INBOX)  # what paths begin with that are not listed
 _FORM = b"application/x-www-form-urlencoded"
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
@@ -37,10 +37,20 @@ class Pages:
     """Answers paths that are not in the contract. The journal stores none of these requests."""
 
     def __init__(
-        self, app: Layer, server: Server, pages: Mapping[str, Page], console: Page, most: Callable[[Work], int]
+        self,
+        app: Layer,
+        server: Server,
+        pages: Mapping[str, Page],
+        console: Page,
+        most: Callable[[Work], int],
+        agents: Page,
     ) -> None:
-        """`console` answers pages that are not listed, below `CONSOLE` POST too. `most` is how many bytes are read."""
+        """`console` answers pages that are not listed, below `CONSOLE` POST too. `most` is how many bytes are read.
+
+        `agents` answers their tools.
+        """
         self.app, self._server, self._pages, self._console, self._most = app, server, pages, console, most
+        self._agents = agents
         self._names = [
             path.removeprefix(f"{DOCS}/") for path in pages if path.startswith(f"{DOCS}/") and path[-3:] != ".md"
         ]
@@ -50,14 +60,17 @@ class Pages:
         page = self._pages.get(path)
         if page is not None:
             return _show(page, self._work(scope), ALLOW)
+        if path == AGENTS:
+            scope[TRACE].is_kept = False
+            return self._agents(self._work(scope))
+        if path.startswith(f"{DOCS}/") and b"text/html" not in scope[REQUEST].headers.get(b"accept", b""):
+            raise self._no_page(path.removeprefix(f"{DOCS}/"))
         if path.startswith(_BELOW):
             if not path.startswith(INBOX):
                 return self._show_console(scope, receive)
             name = inbox_at(scope["method"], path)
             if name is not None:
                 return self._take_delivery(name, scope, receive)
-        if path.startswith(f"{DOCS}/"):
-            raise self._no_page(path.removeprefix(f"{DOCS}/"))
         return self.app(scope, receive, send)
 
     def _no_page(self, name: str) -> NotFound:

@@ -278,12 +278,17 @@ class Commits:
             await asyncio.sleep(PAUSE)
             can_be_written = await self._can_be_written()
         log.warning("the store can be written again")
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Accept changes again."""
         self.failure = None
         self._wake.set()
         for stored in self._stored.values():
-            stored.entry.sandbox.is_halted = False
-            if stored.entry.sandbox.on_due is not None:
-                stored.entry.sandbox.on_due(stored.entry.sandbox)
+            sandbox = stored.entry.sandbox
+            sandbox.is_halted = False
+            if sandbox.on_due is not None:
+                sandbox.on_due(sandbox)
 
     async def _can_be_written(self) -> bool:
         try:

@@ -47,7 +47,7 @@ def made_up(prefix: str, number: int) -> str:
 
 def records_of(sandbox: Sandbox) -> int:
     """How many records all merchants of a sandbox have."""
-    return sum([len(table.rows) for store in sandbox.stores.values() for table in store.tables.values()])
+    return sum([len(table) for table in sandbox.tables()])
 
 
 def keys_of(sandbox: Sandbox) -> Iterator[str]:

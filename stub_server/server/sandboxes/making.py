@@ -33,9 +33,10 @@ class SandboxFactory:
         rules: Rules,
         seeding: Seeding,
         settings: Settings,
+        worker: BackgroundWorker,
+        *,
         secret: bytes,
         control_secret: bytes,
-        worker: BackgroundWorker,
     ) -> None:
         """`secret` signs; `control_secret` is random, whatever the seed, and makes the control keys."""
         self.rules, self.seeding, self.settings, self.worker = rules, seeding, settings, worker
@@ -43,6 +44,7 @@ class SandboxFactory:
         self.contract: str = rules.converter.contract["digest"]
         # Apart: a snapshot is refused where there is no room, and never dropped for what others do.
         self._budget, self._for_snapshots = Budget(), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
+        self._filling: dict[str, tuple[Sandbox, int]] = {}  # with the instants (ms) at which they are filled
 
     def belongings(self) -> tuple[Inbox, Snapshots]:
         """An empty inbox and no snapshots, for a new sandbox."""
@@ -90,23 +92,24 @@ class SandboxFactory:
         reader = own = begin()
         for kind, body in reading:
             if kind == "snapshot":
-                if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
-                    raise damaged(f"one snapshot too many, {body['name']}")
                 reader = begin()
-                snapshots[body["name"]] = body, reader
+                _add_snapshot(snapshots, body, reader)
             elif kind == "request":
                 requests.append(body)
-            elif kind == "later":  # what the requests did, up to a step that no file holds
-                if body["number"] == own.state.sandbox.log.number + 1:
-                    own.read("step", body)
+            elif kind == "later":
+                own.read_later(body)
             elif kind != "recording":  # which a replay alone asks for
                 reader.read(kind, body)
+        return self._imported(own, snapshots, requests)
+
+    def _imported(self, own: Reader, snapshots: dict[str, tuple[Body, Reader]], requests: list[Body]) -> Admitted:
+        """The sandbox of a file that was read, with its journal."""
         sandbox = own.state.sandbox
         if not sandbox.clock.frozen:  # it continues from the instant of the export
             sandbox.recorded_clock = sandbox.clock.resumed()
             sandbox.clock.set(sandbox.recorded_clock)
         found = admit(own, snapshots.values(), self.secret)
-        for trace in traces_of(requests, sandbox.log, name, keeps_bodies=sandbox.journal.keeps_bodies):
+        for trace in traces_of(requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies):
             sandbox.journal.append(trace)
         sandbox.held_before = SILENT
         return found
@@ -125,12 +128,25 @@ class SandboxFactory:
         try:
             sandbox = self.empty(name, generation, scenario, seed, now)
             if not self.seeding.copy(sandbox, self.secret):  # else one like it is kept: that takes no time
+                self._filling[name] = sandbox, sandbox.clock.now
                 await self.worker.beside(lambda: self.seeding.fill(sandbox, self.secret))
             return self._own(sandbox)
         except UnusableInput as error:
             log.warning("sandbox %s was not made: %s", name, error)
             message = "The scenario cannot be used any more. The log of the server says why."
             raise NotFound(message, code="scenario_not_found") from None
+        finally:
+            self._filling.pop(name, None)
+
+    def progress(self, name: str) -> float:
+        """How much of the past of a sandbox that `begin` makes has been lived, from 0 to 1."""
+        if name not in self._filling:
+            return 1.0
+        sandbox, end = self._filling[name]
+        since = sandbox.seeding_since
+        if since == 0:  # others are filled before it
+            return 0.0
+        return min(1.0, (sandbox.clock.now - since) / (end - since))
 
     def _own(self, sandbox: Sandbox) -> Sandbox:
         """A sandbox that has just been filled, with seeded keys of its own."""
@@ -138,3 +154,10 @@ class SandboxFactory:
         derive_keys(sandbox, self.secret)
         sandbox.held_before = sandbox.events.raised
         return sandbox
+
+
+def _add_snapshot(snapshots: dict[str, tuple[Body, Reader]], head: Body, reader: Reader) -> None:
+    """Add a snapshot of a file. Raises BadFile."""
+    if head["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
+        raise damaged(f"one snapshot too many, {head['name']}")
+    snapshots[head["name"]] = head, reader

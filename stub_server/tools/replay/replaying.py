@@ -163,7 +163,9 @@ class Session:
     def _pass_over(self, request: Trace) -> None:
         """Take what a request did without sending it, and note it: a later rewind may name it. Raises Diverged."""
         self._steps.take(request.before if request.after is None else request.after)
-        named = Trace(request.id, request.at, request.method, request.path, b"", self.name, request.before)
+        named = Trace(
+            request.id, request.at, request.method, request.path, b"", sandbox=self.name, before=request.before
+        )
         self._sandbox().journal.append(named)
 
     async def _compare(self, request: Trace, *, is_skipped: bool) -> str:

@@ -125,6 +125,20 @@ class Catalogue:
         return None if operation.body is None else self.document.resolve(operation.body)
 
 
+def path_names(operation: Operation) -> list[str]:
+    """The names of the parameters in the path of an operation."""
+    return [parameter.name for parameter in operation.parameters if parameter.place == "path"]
+
+
+def queried(operation: Operation) -> dict[str, tuple[str, Json]]:
+    """By the name of a parameter of the query: the pointer to it, and its schema."""
+    return {
+        parameter.name: (pointer_of(operation, "parameters", number), parameter.schema)
+        for number, parameter in enumerate(operation.parameters)
+        if parameter.place == "query"
+    }
+
+
 def at(value: Any, steps: Steps) -> Any:
     """The value below some members of a JSON value, or None."""
     for step in steps:
@@ -157,13 +171,6 @@ class Place(NamedTuple):
     pointer: str
     inner: str
     schema: Json
-
-
-class Unnamed(NamedTuple):
-    """A member that no schema of its place names, in an object that allows no others."""
-
-    path: str
-    value: Any
 
 
 def below(pointer: str, *steps: str | int) -> str:
@@ -246,25 +253,6 @@ class Places:
                 break
             places = inner
         return list(places), text
-
-    def named_only(self, value: Any, places: Sequence[Place], unnamed: dict[str, Unnamed], path: str = "") -> Any:
-        """The value without the members that its schemas do not allow. `unnamed` gets the first of each pointer."""
-        if isinstance(value, list):
-            inner = self.step(places, 0)
-            return [self.named_only(item, inner, unnamed, f"{path}[]") for item in value] if inner else value
-        if not isinstance(value, dict) or not places:
-            return value
-        objects = [place for place in places if place.schema.get("type") == "object" or "properties" in place.schema]
-        is_closed = bool(objects) and all(place.schema.get("additionalProperties") is False for place in objects)
-        kept = {}
-        for name, member in value.items():
-            inner = self.step(places, name)
-            where = _joined(path, name, places)
-            if inner or not is_closed:
-                kept[name] = self.named_only(member, inner, unnamed, where)
-            else:
-                unnamed.setdefault(below(objects[0].inner, "properties", name), Unnamed(where, member))
-        return kept
 
 
 def _joined(path: str, key: str | int, places: Sequence[Place]) -> str:

@@ -1,0 +1,200 @@
+"""The crowd: those whom a scenario does not name sign up, buy, and live as it was drawn for them."""
+
+from collections.abc import Iterator
+from random import Random
+
+from ..core.clock import DAY, HOUR, MINUTE, iso
+from ..core.ids import uuid_text
+from ..core.record import Body
+from ..domain.calendar import add_interval
+from ..domain.customers import as_buyer, changed_customer, new_customer
+from ..domain.subscriptions import CHARGED
+from ..engine import resources
+from ..engine.draft import Draft
+from .files import Node
+from .lives import Lives, Purchase
+from .people import ALPHANUMERIC_SINCE_MS
+from .provider import stream
+from .purchases import (
+    LAPSE,
+    PAID,
+    SETTLED,
+    Fate,
+    Offer,
+    Visit,
+    cart,
+    count_orders,
+    draw_fate,
+    is_of_one,
+    unpaid,
+)
+from .rhythm import Rhythm, moment
+from .scenario import Scenario
+from .script import Script
+from .tables import pick
+
+BUYERS = 0.93  # the rest of the customers have signed up and have not bought yet
+NEW = 0.95  # of the visits at most: a few buyers come back
+RECENT = 512  # who comes back is one of so many newest buyers, all equally likely
+QUIET = 5 * MINUTE  # before now, in which nobody comes
+RENUMBERED = 0.15  # of the first customers, and ever fewer of the later ones: they have a new mobile number
+FORGOTTEN_SLIPS = 0.35  # of those who wait for payment now
+
+
+class Crowd:
+    """Places as many orders as the scenario wants; all its visits are drawn before any time passes.
+
+    `named` is how many customers the scenario names.
+    """
+
+    def __init__(self, script: Script, scenario: Scenario, offers: list[Offer], rhythm: Rhythm, lives: Lives) -> None:
+        self.script, self.scenario, self.offers, self.rhythm, self.lives = script, scenario, offers, rhythm, lives
+        self.named = 0
+        self._orders_of_named = 0
+        self._rng = stream(script.sandbox.seed, "arrivals")
+        self._idle, self._moves = stream(script.sandbox.seed, "idle"), script.faker("people", "moves")
+        self._people = script.faker("people")
+        self._buyers: list[tuple[str, set[str]]] = []  # each with the projects of which it has bought a plan
+
+    # -- before time passes
+
+    def foresee(self, plan: Body, at: int, fate: Fate) -> None:
+        """Count a purchase of somebody whom the scenario names."""
+        self._orders_of_named += count_orders(plan, fate, at, self.script.end)
+        for offer in self.offers:
+            if offer.plan["id"] == plan["id"]:
+                offer.take_seat()
+
+    def plan(self, in_use: set[str]) -> None:
+        """Plan all visits. Nobody gets a document that is `in_use`. Raises ScenarioError."""
+        self._in_use, scenario, node = in_use, self.scenario, self.scenario.root
+        self._expected = people = max(0, scenario.customers - self.named)
+        orders = scenario.orders - self._orders_of_named
+        if (scenario.owing or orders > 0) and not self._on_sale():
+            asked = node["everybody" if scenario.owing else "orders"]
+            raise asked.fail("nothing can be bought: no active project of `projects` has a plan")
+        if orders > 0 and not people:
+            raise node["orders"].fail("nobody is left to buy: raise `customers`, which counts named ones too")
+        if scenario.owing:
+            visits = list(self._debts(people, node["everybody"]))
+            newcomers = people
+        else:
+            visits = list(self._waiting(min(scenario.pending, max(0, orders))))
+            visits += self._paying(orders - len(visits))
+            newcomers = min(len(visits), max(1, round(min(people * BUYERS, len(visits) * NEW))))
+        visits.sort(key=lambda visit: visit.at)
+        self.script.follow(self._come(visits, newcomers))
+        for _ in range(people - newcomers):
+            at = self.rhythm.instant(self._idle, self.rhythm.start, self.rhythm.end)
+            self.script.add(at, self.script.step, self._sign_up, self._idle, "metadata_of_others")
+
+    def _on_sale(self) -> list[Offer]:
+        """The offers that somebody can still buy."""
+        return [offer for offer in self.offers if offer.share and offer.seats != 0]
+
+    def _choose(self, offers: list[Offer]) -> Offer:
+        """One of some offers, by their shares."""
+        return self._rng.choices(offers, [offer.share for offer in offers])[0]
+
+    def _at(self, offer: Offer, since: int = 0) -> int:
+        """A likely instant at which an offer is sold."""
+        closes = offer.closes - QUIET
+        opens = min(max(since, self.rhythm.start, offer.opens + MINUTE), closes)
+        return self.rhythm.instant(self._rng, opens, closes)
+
+    def _paying(self, orders: int) -> Iterator[Visit]:
+        """Visits of the whole period, so many that about `orders` come of them."""
+        offers, now = self._on_sale(), self.script.end
+        while orders > 0 and offers:
+            offer = self._choose(offers)
+            at = self._at(offer)
+            fate = draw_fate(self._rng, offer, at, now)
+            # Nothing is renewed in a project that is stopped.
+            expected = count_orders(offer.plan, fate, at, offer.stopped or now)
+            if expected > orders and now - at > SETTLED[fate.method]:
+                fate, expected = unpaid(fate.method), 1
+            orders -= expected
+            offer.take_seat()
+            if offer.seats == 0:
+                offers = self._on_sale()
+            yield Visit(at, offer, fate)
+
+    def _waiting(self, count: int) -> Iterator[Visit]:
+        """So many people who have ordered lately and whose orders are not paid yet; none if only cards are taken."""
+        now = self.script.end
+        offers = [offer for offer in self._on_sale() if offer.closes >= now and _takes_more_than_cards(offer)]
+        for _ in range(count if offers else 0):
+            offer = self._choose(offers)
+            is_slip = offer.takes("boleto") and (not offer.takes("pix") or self._rng.random() < FORGOTTEN_SLIPS)
+            since, method = (60 * HOUR, "boleto") if is_slip else (20 * HOUR, "pix")
+            yield Visit(self._at(offer, now - since), offer, Fate(method, "pending"))
+
+    def _debts(self, count: int, asked: Node) -> Iterator[Visit]:
+        """So many people with a monthly membership whose last period is over and not paid. Raises ScenarioError."""
+        offers = [offer for offer in self._on_sale() if is_of_one(offer.plan, "month")]
+        if not offers:
+            raise asked.fail("past-due members need a monthly plan in an active project of `projects`: add one")
+        for _ in range(count):
+            offer, paid = self._choose(offers), int(self._rng.random() * 5)
+            over = moment(self._rng, self.script.end - int((1.5 + 2 * self._rng.random()) * DAY), 8 * HOUR)
+            begun = add_interval(over, "month", 1, -1 - paid) - offer.plan["trial_period_days"] * DAY
+            method = "pix" if offer.takes("pix") else offer.plan["payment_methods"][0]
+            yield Visit(max(begun, offer.opens + MINUTE), offer, Fate(method, bills=[PAID] * paid + [LAPSE]))
+
+    # -- as time passes
+
+    def _come(self, visits: list[Visit], newcomers: int) -> Iterator[int]:
+        """Everybody comes at their time: as many buyers as `newcomers`, of whom some come back."""
+        for number, visit in enumerate(visits):
+            yield visit.at
+            to_come = newcomers - len(self._buyers)
+            is_new = not self._buyers or self._rng.random() * (len(visits) - number) < to_come
+            self.script.follow(self._buy(visit, is_new=is_new))
+
+    def _buy(self, visit: Visit, *, is_new: bool) -> Iterator[int]:
+        """Somebody orders. Nobody holds the same membership twice: who has it lets the order expire."""
+        draft, project, fate = self.script.draft(), visit.offer.project["id"], visit.fate
+        if is_new:
+            self._buyers.append((self._sign_up(draft, self._rng, "metadata_of_buyers"), set()))
+        ident, joined = self._buyers[-1] if is_new else self._returning(project)
+        if project in joined:
+            fate = unpaid(fate.method)
+        joined.add(project)
+        buyer = as_buyer(draft.get(draft.store.customers, ident).public)
+        return self.lives.live(draft, Purchase(cart(self._rng, visit.offer), buyer, ident, fate))
+
+    def _returning(self, project: str) -> tuple[str, set[str]]:
+        """One of the recent buyers, in most cases one who has not joined the project."""
+        for _ in range(12):
+            buyer = self._buyers[self._rng.randrange(max(0, len(self._buyers) - RECENT), len(self._buyers))]
+            if project not in buyer[1]:
+                break
+        return buyer
+
+    def _sign_up(self, draft: Draft, rng: Random, metadata: str) -> str:
+        """Create the next customer, who follows from the seed, whatever the time; returns the id."""
+        person: Body = self._people.stranger(self._in_use, letters=draft.now >= ALPHANUMERIC_SINCE_MS)
+        ident, number = uuid_text(self._moves.random.getrandbits(128)), self._moves.mobile_number()
+        come = draft.store.customers.order
+        is_renumbered = self._moves.random.random() < RENUMBERED * (1 - len(come) / (self._expected + self.named))
+        words = pick(rng, "habits", metadata).split()
+        fields = person | {"metadata": dict([words]) if words else {}}
+        defaults = self.script.sandbox.rules.defaults["Customer"]
+        resources.add(draft, "customers", new_customer(fields, defaults, iso(draft.now)) | {"id": ident})
+        if is_renumbered and "mobile_phone" in person["phones"]:
+            since = self.rhythm.instant(self._idle, draft.now + MINUTE, self.script.end)
+            self.script.add(since, self.script.step, _renumber, ident, number)
+        return ident
+
+
+def _takes_more_than_cards(offer: Offer) -> bool:
+    return bool(offer.plan["payment_methods"] != [CHARGED])
+
+
+def _renumber(draft: Draft, ident: str, number: str) -> None:
+    """Give a customer a new mobile number; earlier orders keep the old one."""
+    row = draft.get(draft.store.customers, ident)
+    phones = row.public["phones"]
+    phones = phones | {"mobile_phone": phones["mobile_phone"] | {"number": number}}
+    changed = changed_customer(row.public, {"phones": phones}, iso(draft.now))
+    resources.change(draft, draft.store.customers, row, changed)
