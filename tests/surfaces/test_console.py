@@ -1,10 +1,14 @@
 """What all pages of the console have in common: who may open them, what a form needs, where its links lead."""
 
 import re
+from pathlib import Path
 from urllib.parse import quote
 
 import httpx2
 import pytest
+
+import stub_server
+from stub_server.console.shell import FOOT, NOW
 
 from ..conftest import Serve
 from ..support.console import Console
@@ -15,6 +19,7 @@ from .conftest import Visit
 pytestmark = pytest.mark.check
 
 ADMIN = "an admin key of the tests"
+PACKAGE = Path(stub_server.__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +184,27 @@ def test_every_page_has_one_shell(console: Console, make_order: Maker) -> None:
     del lists["/"]  # it is below its own address
     assert 1 == len(set(lists.values()))
     assert "<nav" not in console.open(f"/pay/{order['id']}").response.text
+
+
+def test_pages_are_light(console: Console, make_order: Maker) -> None:
+    """At most 60 KiB of HTML, 40 of CSS and 20 of JavaScript."""
+    order = make_order()
+    paths = [
+        "/",
+        "/docs",
+        "/docs/createOrder",
+        "/docs/addPersona",
+        "/guide",
+        "/console/data/customers",
+        "/console/clock",
+    ]
+    paths += [f"/console/data/orders/{order['id']}", f"/pay/{order['id']}"]
+    paths += [f"/console/{path}" for path in (*NOW, *FOOT)]
+    heavy = {path: size for path in paths if (size := len(console.open(path).response.content)) > 60 << 10}
+    assert {} == heavy
+    static = {file.name: file.stat().st_size for file in (PACKAGE / "console" / "static").iterdir()}
+    assert static["console.css"] < 40 << 10
+    assert sum(size for name, size in static.items() if name.endswith(".js")) < 20 << 10
 
 
 def test_a_page_that_is_none_says_what_it_may_have_been(console: Console) -> None:

@@ -101,14 +101,15 @@ def test_it_shows_the_last_requests_and_the_clock(live: Live, sandbox_name: str,
     ],
 )
 def test_strangers_see_no_request_and_no_clock(serve: Serve, settings: Json, headers: dict[str, str]) -> None:
-    """Nor does a session: pages of other origins may read this page."""
+    """Nor do the pages of the API and the guide; a session changes nothing for pages of other origins."""
     server = serve(**settings)
     httpx2.get(f"{server.url}/v2/orders", verify=NO_TLS)
-    html = httpx2.get(f"{server.url}/", headers=BROWSER | headers, verify=NO_TLS).text
-    assert "console/requests/req_" not in html
-    assert "data-stream" not in html
-    assert 'id="recent"' not in html
-    assert 'href="console/requests"' in html
+    for path in ("/", "/docs", "/docs/listOrders", "/guide/api"):
+        html = httpx2.get(f"{server.url}{path}", headers=BROWSER | headers, verify=NO_TLS).text
+        assert "console/requests/req_" not in html
+        assert "data-stream" not in html
+        assert 'id="recent"' not in html
+        assert 'console/requests"' in html
 
 
 @pytest.mark.parametrize("name", ["front", "Front"])

@@ -21,7 +21,7 @@ def places(node: Any, pointer: str, name: str) -> Iterator[tuple[str, str]]:
     if isinstance(node, dict):
         if "x-counts-of" in node:
             return
-        made = ("headers", "content") if "x-codes" in node else ("headers",)  # by bundling, most of it
+        made = ("headers", "content") if "x-codes" in node else ("headers", "x-rules")  # by bundling, most of it
         for key, value in node.items():
             if key not in made:
                 yield below(pointer, key), key
