@@ -146,7 +146,7 @@ ASKED = {
     "paginação": "/guide/api#read-a-list-page-sort-filter",
     "typed client": "/guide/typescript#generate-a-client",
     "sdk typescript": "/guide/typescript#generate-a-client",
-    "docker compose": "/guide/teams#install",
+    "docker compose": "/guide/teams#docker",
     "um servidor para a equipe": "/guide/teams",
     "backup": "/guide/stores#back-up",
     "por que a requisição foi recusada": "/guide/journal#why-was-a-request-refused",
