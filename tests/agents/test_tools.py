@@ -54,6 +54,9 @@ async def receive(agent: Agent) -> None:
     assert url in text_of(made)
     assert (number, "whsec_" in shown, "whsec_" in text_of(made)) == (1, True, True)
     assert _TOKEN.search(text_of(made)) is None
+    certified = await agent("webhooks", action="certify", webhookId=facts_of(made)["webhook"]["id"])
+    assert facts_of(certified)["certificate"]["passed"] is False, "an inbox verifies nothing"
+    assert "id: signature" in text_of(certified)
 
 
 @pytest.mark.parametrize("work", [sell, receive])

@@ -70,8 +70,9 @@ def test_what_a_credential_may_not_do_is_out_of_reach_with_its_reason() -> None:
         "public key": "needs a private key or a JWT, and the credential is a public key",
     }
     with backend() as url:
+        tokens = credentials(url)
         for kind, reason in expected.items():
-            outcome = verify(url, "--only", "Plans", token=credentials(url)[kind])
+            outcome = verify(url, "--only", "Plans", token=tokens[kind])
             assert [] == departed(outcome), outcome.output
             reasons = [each["reason"] for each in outcome.report["unreached"]]
             assert all(reasons), outcome.output

@@ -14,8 +14,8 @@ from .texts import Result, body_lines, facts_of, refusal
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _DEFAULTS = {"order": "last", "subscription": "last", "id": "last"}
 _PATIENCE = 8.0  # seconds that deliveries on their way are waited for
-_CHECK = """It is an inbox: webhooks {action: wait} reads it. start shows its signing key.
-A receiver checks the signature so (KEY is the signing key, body the bytes as they came):
+_CHECK = """It is an inbox: webhooks {action: wait} reads it.
+A receiver checks the signature so (KEY is the signing key, body the bytes as they came; base64, hashlib, hmac):
 signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
 digest = hmac.new(base64.b64decode(KEY.removeprefix("whsec_")), signed, hashlib.sha256).digest()
 is_signed = "v1," + base64.b64encode(digest).decode() in headers["webhook-signature"].split()"""
@@ -35,7 +35,8 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
             raise Wrong(f"Give `{name}` too: {call} needs it.")
         path = path.replace(f"{{{name}}}", await _ident(session, name, value))
     asked = {name: own.pop(name) for name in [*own] if method == "GET" or name == in_query}
-    answer = await session.ask(method, path, own or None, **asked)
+    body = own if method in ("POST", "PATCH") else None
+    answer = await session.ask(method, path, body, **asked)
     return await answered(session, answer, following, changes=method != "GET")
 
 
