@@ -11,7 +11,7 @@ COPY docs docs
 COPY stub_server stub_server
 # The bundled contract is kept by the first application that is made, beside byte code that the sandbox may not write.
 RUN python -m venv env \
-    && env/bin/pip install --no-cache-dir --no-compile --constraint constraints.txt '.[postgresql]' \
+    && env/bin/pip install --no-cache-dir --no-compile --constraint constraints.txt '.[mcp,postgresql]' \
     && env/bin/python -Ic "import stub_server.console.application, stub_server.app; stub_server.app.create_app()" \
     && env/bin/python rootfs.py rootfs && mkdir home
 

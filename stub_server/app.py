@@ -4,7 +4,7 @@ import copy
 import logging
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from .contract.formats import formats
 from .contract.overlay import Overlays
 from .contract.schema import ContractViolation, Schemas
 from .contract.source import ContractError, read
-from .core.problem import Unavailable
+from .core.problem import NotBuilt, Unavailable
 from .core.record import Body
 from .core.shipped import PACKAGE as PACKAGE
 from .core.shipped import data_dir as data_dir
@@ -30,16 +30,20 @@ from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
 from .engine.step import SandboxSettings
 from .engine.tables.tables import Layout, UniqueViolation, table_specs
+from .server.counts import Requests
 from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender
 from .server.explain.rehearsal import Rehearsal
-from .server.layers.access import AccessPolicy, HostPolicy, Hosts, Origins, RateLimit
+from .server.layers.access import AccessPolicy, Origins
+from .server.layers.answers import Answer
 from .server.layers.context import RequestContext
 from .server.layers.dispatch import Dispatch
 from .server.layers.endpoint import Endpoint
 from .server.layers.fault_injection import FaultInjection
 from .server.layers.hops import Hops
-from .server.layers.pages import Pages
+from .server.layers.hosts import HostPolicy, Hosts
+from .server.layers.pages import Page, Pages
+from .server.layers.rate_limit import RateLimit
 from .server.layers.routing import Application, Routing, Security
 from .server.layers.selection import SandboxSelection
 from .server.layers.validation import Validation
@@ -51,9 +55,11 @@ from .server.sandboxes.residence import Residence
 from .server.sandboxes.sandboxes import Sandboxes
 from .server.server import Server, Waiting
 from .server.tokens import Tokens
+from .server.work import Work
 from .settings import Settings
 from .storage import sqlite
 from .storage.sql import Database, StoreError
+from .tools.mcp import missing
 from .version import __version__
 from .webhooks.courier import Courier
 from .webhooks.sender import Sender
@@ -81,7 +87,7 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
     logging.getLogger("connexion").setLevel(logging.WARNING)
     loaded = loaded or contracts(settings.overlays)
     if settings.rate_limit is not None:
-        loaded = loaded._replace(document=_with_rate_limit(loaded.document, loaded.control))
+        loaded = loaded._replace(document=_with_rate_limit(loaded.document))
     store = None if settings.store is None else _opened(settings.store, settings)
     if store is not None:  # else what one server signs would not be valid at another, or after a restart
         settings = replace(settings, seed=store.seed)
@@ -108,10 +114,9 @@ def contracts(files: Sequence[Path]) -> Contracts:
     return Contracts(document, Document(bundled.control), shipped if files else None, bundled.overlays)
 
 
-def _with_rate_limit(document: Document, control: Document) -> Document:
-    """The contract of a server with `--rate-limit`: every operation may answer 429, as exports of the other one do."""
+def _with_rate_limit(document: Document) -> Document:
+    """The contract of a server with `--rate-limit`: every operation may answer 429."""
     raw = copy.deepcopy(document.raw)
-    raw["components"]["responses"]["RateLimited"] = control.raw["components"]["responses"]["RateLimited"]
     for operation in Document(raw).operations.values():
         operation.raw["responses"]["429"] = {"$ref": "#/components/responses/RateLimited"}
     return Document(raw)
@@ -146,6 +151,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         tokens,
         courier,
         Explainer(Mender(document, schemas), Rehearsal(lambda: app)).explain,
+        Requests([*document.operations, *control.operations]),
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
@@ -164,7 +170,15 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         return create_console(document, control, data_dir("docs").parent, settings, sessions)
 
     console = Console(make, lambda: app, sessions)
-    documented = document.operations.keys() | control.operations.keys()
+    tools: list[Page] = []
+
+    async def agents(work: Work) -> Answer:
+        if not tools:
+            tools.append(_tools(lambda: app))
+        return await tools[0](work)
+
+    codes = document.schema("ErrorCode")["enum"]
+    documented = [*document.operations, *control.operations, *codes, *document.events]
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
     pages = {path: file.answer for path, file in files.items()} | console_pages(console, documented, static)
     hops, forwarding = None, list[Any]()
@@ -182,7 +196,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
             partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
             *forwarding,
             partial(AccessPolicy, server=server, origins=origins),
-            partial(Pages, server=server, pages=pages, console=console.answer, most=console.most),
+            partial(Pages, server=server, pages=pages, console=console.answer, most=console.most, agents=agents),
             *([] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]),
             Routing,
             partial(FaultInjection, server=server),
@@ -244,6 +258,15 @@ def _opened(path: Path | str, settings: Settings) -> "Database":
             raise StoreError(f"--store postgresql://… needs a driver ({error}). Install it: {install}") from None
         return postgres.PostgresStore(path, settings.host, settings.port, settings.seed, settings.shared)
     return sqlite.SqliteStore(path, settings.seed, always=settings.sync == "always")
+
+
+def _tools(app: Callable[[], Application]) -> Page:
+    """What answers coding agents, imported for the first of them. Raises NotBuilt without the protocol's package."""
+    try:
+        from .tools.mcp.endpoint import Endpoint as Tools
+    except ImportError as error:
+        raise NotBuilt(missing(error)) from None
+    return Tools(app).answer
 
 
 def thin(document: Document) -> Body:

@@ -49,7 +49,6 @@ LONG = (
     "journeys/test_certify.py",
     "contract/test_conformity.py",
     "verify/test_bad_targets.py",
-    "verify/test_other.py",
     "kit/test_plugin.py",
     "engine/test_folding.py",
     "contract/test_explained.py",

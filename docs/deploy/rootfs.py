@@ -16,9 +16,12 @@ from pathlib import Path
 
 UNUSED = shutil.ignore_patterns(
     "site-packages", "test", "tests", "idlelib", "ensurepip", "tkinter", "_tkinter*", "turtledemo", "lib2to3",
-    "pydoc_data", "config-3*", "*.a", "*.c", "*.h", "*.pyi", "*.pyx",
+    "pydoc_data", "config-3*", "*.a", "*.c", "*.h", "*.pyi", "*.pyx", "*.opt-[12].pyc",
 )  # fmt: skip
-PIP = shutil.ignore_patterns("pip", "pip-*", "test", "tests", "*.c", "*.h", "*.pyi", "*.pyx")
+PIP = shutil.ignore_patterns(
+    "pip", "pip-*", "pip[0-9]*", "setuptools*", "pkg_resources", "_distutils_hack", "distutils-precedence.pth",
+    "test", "tests", "*.c", "*.h", "*.pyi", "*.pyx",
+)  # fmt: skip
 ETC = ("ld.so.cache", "nsswitch.conf", "ssl/certs/ca-certificates.crt")
 USER = "sandbox:x:10001:10001::/home/sandbox:/sbin/nologin\n"
 

@@ -15,7 +15,7 @@ from ..core.clock import EARLIEST_START, LATEST_START, parse_iso
 from ..core.problem import UnusableInput
 from ..settings import LOOPBACK, Settings
 from ..version import __version__, installed_commit
-from . import control_verbs, offline_verbs, process, receiver_verbs, replay_verb, request_verbs, verify
+from . import control_verbs, mcp_verb, offline_verbs, process, receiver_verbs, replay_verb, request_verbs, verify
 from .options import EXISTING, F, Number, Unusable, UserPath, of_overlays, url, variable_of, verb
 
 
@@ -259,6 +259,7 @@ def serve(
 
 for each in (
     serve,
+    offline_verbs.backup,
     offline_verbs.check,
     offline_verbs.init,
     *control_verbs.VERBS,
@@ -268,5 +269,6 @@ for each in (
     replay_verb.replay,
     verify.verify,
     verify.proxy,
+    mcp_verb.mcp,
 ):
     main.add_command(each)

@@ -5,9 +5,11 @@ Exit codes: 0 done, 1 refused, 2 usage or no server.
 
 import re
 import shlex
+import sys
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -16,11 +18,12 @@ from ..engine.sandbox import DEFAULT
 from ..storage.package import MEDIA
 from .asking import asking, downloading, group, listing, show_list
 from .options import EXISTING_OR_STDIN, Number, given, json_argument, read_file, url, verb, with_options  # fmt: skip
-from .running_server import Away, Target, asks_sandbox, asks_server
+from .running_server import Away, Refused, Target, asks_sandbox, asks_server
 
 _UNITS = {"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _PART = re.compile(r"([0-9]{1,9})(mo|[dhms])")
 _PAUSE = 0.2  # seconds between two questions of `wait`
+_LONGEST_CREATION = 600.0  # seconds
 _YEAR = 31_536_000  # seconds
 
 _ORDER = click.argument("order")
@@ -99,6 +102,68 @@ def _went_back(target: Target, answer: Any) -> str:
     sandbox = answer["sandbox"]
     undo = f"stub-server rewind --to-step {sandbox['step'] - 1}{target.flags}"
     return f"{sandbox['name']} shows {sandbox['now']} again. `{undo}` undoes that."
+
+
+_INVITATION = """\
+Your sandbox {sandbox} is ready. Its keys open it to whoever has them.
+
+  address      {base_url}
+  console      {base_url}/console
+  token        {jwt}
+  API key      {private_key}
+  control key  {control_key}
+
+The token is valid for thirty days, the keys until they are rotated. Try it:
+
+  curl {base_url}/v2/customers -H 'Authorization: Bearer {private_key}'
+
+For the command stub-server, and for tests:
+
+  export STUB_SERVER={server} STUB_SANDBOX={sandbox} STUB_CONTROL_KEY={control_key}"""
+
+
+def _created(target: Target, body: dict[str, Any]) -> dict[str, Any]:
+    """A new sandbox. One that takes long is asked for until it is ready, and a terminal shows how far it is."""
+    how = {"Prefer": "respond-async"}  # which servers that share a store ignore
+    answer = target.control("POST", "/sandboxes", json=body, headers=how, timeout=_LONGEST_CREATION)
+    shows = "creation" in answer and sys.stderr.isatty()
+    while "creation" in answer:
+        name, progress = answer["creation"]["name"], answer["creation"]["progress"]
+        if shows:
+            click.echo(f"\rCreating {name}: {progress:.0%} ", nl=False, err=True)
+        sleep(_PAUSE)
+        answer = target.control("GET", f"/sandboxes/{quote(name, safe='')}")
+    if shows:
+        click.echo(err=True)
+    sandbox: dict[str, Any] = answer["sandbox"]
+    return sandbox
+
+
+@verb("create")
+@click.argument("name", required=False)
+@_BEGINNING
+@_TTL
+@asks_server
+def create(target: Target, **beginning: Any) -> None:
+    """Create a sandbox, called NAME if given."""
+    answer = {"sandbox": _created(target, given(**beginning))}
+    target.show(answer, f"{{sandbox[name]}} is created.\n{_CALL}".format(**answer))
+
+
+@verb()
+@_NAME
+@asks_server
+def invite(target: Target, name: str) -> None:
+    """Create the sandbox NAME, unless it exists, and print a message for its user with all that opens it."""
+    try:
+        made = _created(target, {"name": name})
+    except Refused as refusal:
+        if refusal.code != "duplicate_sandbox":
+            raise
+        made = target.control("GET", f"/sandboxes/{quote(name, safe='')}")["sandbox"]
+    answer = {"sandbox": made["name"], **made["credentials"]}
+    server = answer["base_url"].removesuffix(f"/s/{answer['sandbox']}")
+    target.show(answer, _INVITATION.format(**answer, server=server))
 
 
 @verb("import")
@@ -248,16 +313,11 @@ VERBS = (
         said="{sandbox[name]} is a fork of {sandbox[parent]} after step {sandbox[step]}.\n" + _CALL,
     ),
     group(
-        "sandboxes", "Create, list, rotate and delete the sandboxes of a server.",
+        "sandboxes", "Create sandboxes, invite their users, list, rotate and delete them.", create, invite,
         listing(
-            "list", "sandboxes", "name step now records scenario parent", "List sandboxes, newest first.",
+            "list", "sandboxes", "name last_used_at step now records scenario parent", "List sandboxes, newest first.",
             click.argument("name", metavar="[GLOB]", required=False),
             asks=asks_server,
-        ),
-        asking(
-            "create", "POST /sandboxes", "Create a sandbox, called NAME if given.",
-            click.argument("name", required=False), _BEGINNING, _TTL,
-            said="{sandbox[name]} is created.\n" + _CALL, asks=asks_server,
         ),
         asking(
             "rotate", "POST /sandboxes/{sandbox}/rotate",

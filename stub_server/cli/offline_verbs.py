@@ -1,4 +1,4 @@
-"""The verbs that need no server: `init` and `check`; exit codes 0 fine, 1 faults, 2 usage."""
+"""The verbs that need no server: `backup`, `check` and `init`; exit codes 0 fine, 1 faults, 2 usage."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from ..core.text import printable
 from .options import Unusable, UserPath, of_overlays, verb
 
 TOOLS: Mapping[str, Sequence[str]] = {
+    "agents": ["agents"],
     "compose": ["compose"],
     "github-actions": ["github-actions"],
     "playwright": ["typescript", "playwright"],
     "pytest": ["pytest"],
     "schemathesis": ["schemathesis"],
+    "vite": ["typescript", "playwright", "vite"],
     "vitest": ["typescript", "vitest"],
 }
 """By tool the folders of `fixtures/init/` whose files are written."""
@@ -30,11 +32,11 @@ def init(tool: str, folder: Path) -> None:
     """Write first tests, settings or a workflow for TOOL to FOLDER.
 
     \b
-    TOOL is one of compose, github-actions, playwright, pytest, schemathesis
-    and vitest.
+    TOOL is one of agents, compose, github-actions, playwright, pytest,
+    schemathesis, vite and vitest.
 
-    The first lines of each file say how to use it. No file is overwritten. A file that already has the same content
-    stays as it is.
+    The first lines of each file say how to use it, those of AGENTS.md that of the files beside it. No file is
+    overwritten. A file that already has the same content stays as it is.
     """
     from ..app import data_dir
 
@@ -59,6 +61,21 @@ def init(tool: str, folder: Path) -> None:
             click.echo("Every file is there already.")
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None
+
+
+@verb()
+@click.argument("folder", metavar="DIR", type=UserPath(file_okay=False))
+@click.argument("file", type=UserPath(dir_okay=False))
+def backup(folder: Path, file: Path) -> None:
+    """Copy the store in DIR to a new FILE, while a server uses it.
+
+    The copy has all sandboxes as they are at one moment, with their keys. To restore it, copy it to a new directory as
+    sandboxes.sqlite, and start a server with --store on that directory.
+    """
+    from ..storage.sqlite import back_up
+
+    size = back_up(folder, file)
+    click.echo(f"{printable(str(file))} is a copy of the store in {printable(str(folder))}: {size:,} bytes.")
 
 
 @verb()

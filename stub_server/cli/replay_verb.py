@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..tools.replay.replaying import Outcome
 
 _MOST_IDS = 20  # of the requests that were skipped for one reason
+_MOST_DIFFS = 5  # that are shown whole
 
 
 @verb()
@@ -42,10 +43,10 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
     rate limit, the connection or credentials, requests without an answer or a body, certifications and verifications,
     requests that wait for receivers of webhooks, and those about sandboxes and earlier snapshots.
 
-    The answers that differ are counted by operation.
+    The answers that differ are listed by operation.
 
     No server is needed; `serve --restore FILE` serves the recorded sandbox. Exit code 0 if all compared answers are the
-    same, 1 with a diff of the first that is not, 2 for a file that cannot be replayed.
+    same, 1 with diffs of the first that are not, 2 for a file that cannot be replayed.
     """
     import asyncio
 
@@ -58,22 +59,33 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
         raise Unusable("\n  ".join((str(error), *(error.reasons if len(error.reasons) > 1 else ())))) from None
     report = _report(outcome)
     show(report, _text(report), as_json=as_json)
-    sys.exit(0 if outcome.request is None else 1)
+    sys.exit(1 if outcome.differing else 0)
 
 
 def _report(outcome: "Outcome") -> dict[str, Any]:
-    request, contract = outcome.request, outcome.contract
-    report: dict[str, Any] = {"ok": request is None, "requests": outcome.requests, "same": outcome.compared}
+    from ..tools.replay.recorded import name_of
+
+    differing: dict[str, list[str]] = {}
+    for request, _ in outcome.differing:
+        differing.setdefault(name_of(request), []).append(request.id)
+    report = {"ok": not outcome.differing, "requests": outcome.requests, "same": outcome.compared}
     report["aside"] = sum(map(len, outcome.skipped.values()))
-    report["aside_by_reason"] = {
-        name: {"count": len(idents), "ids": idents[:_MOST_IDS]} for name, idents in outcome.skipped.items()
+    by_reason = {name: {"count": len(idents), "ids": idents[:_MOST_IDS]} for name, idents in outcome.skipped.items()}
+    diffs = [
+        {"id": request.id, "method": request.method, "path": request.path, "diff": diff}
+        for request, diff in outcome.differing[:_MOST_DIFFS]
+    ]
+    return report | {
+        "unsent": outcome.unsent,
+        "aside_by_reason": by_reason,
+        "differing": differing,
+        "contract": outcome.contract,
+        "diffs": diffs,
     }
-    report["request"] = None if request is None else {n: request[n] for n in ("id", "method", "path", "query")}
-    report["diff"] = outcome.diff or None
-    report["differing"], report["contract"] = dict(outcome.differing), contract
-    return report
 
 
 def _text(report: dict[str, Any]) -> str:
-    shown = yaml_text({name: value for name, value in report.items() if name != "diff" and value not in (None, {})})
-    return shown if report["diff"] is None else f"{shown}\n\n{report['diff']}"
+    """The report without what is empty, and the diffs below it."""
+    shown = {name: value for name, value in report.items() if name != "diffs" and value not in (None, {})}
+    diffs = [f"{each['method']} {each['path']} ({each['id']})\n{each['diff']}" for each in report["diffs"]]
+    return "\n\n".join([yaml_text(shown), *diffs])

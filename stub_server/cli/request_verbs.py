@@ -8,10 +8,11 @@ from urllib.parse import quote
 import click
 
 from .asking import asking, downloading, group, listing
-from .options import Number, json_argument, verb, with_options, yaml_text
+from .options import Number, given, json_argument, verb, with_options, yaml_text
 from .running_server import Refused, Target, asks_sandbox
 
 _PAGE = 100
+_commands = click.option("--commands", is_flag=True, help="Also requests that this command sent.")
 _filters = with_options(
     click.option("--operation", "operationId", metavar="NAME", help="Only requests to this operationId."),
     click.option("--method", metavar="METHOD", help="Only requests of this method."),
@@ -23,6 +24,7 @@ _filters = with_options(
     click.option("--until", metavar="ISO8601", help="Only up to this instant of the sandbox clock."),
     click.option("--contains", metavar="TEXT", help="Only with this text in path, query or a body."),
     click.option("--control", is_flag=True, help="Also requests to /_sandbox."),
+    _commands,
 )
 """The options that select requests, by the names of the query."""
 Body = dict[str, Any]
@@ -30,13 +32,14 @@ Body = dict[str, Any]
 
 @verb("show")
 @click.argument("ident", metavar="ID|last")
+@_commands
 @asks_sandbox
-def show_request(target: Target, ident: str) -> None:
+def show_request(target: Target, ident: str, commands: bool) -> None:
     """Show a request with its answer, what it did and how to send it again.
 
     ID is the X-Request-Id of its answer; last is the newest request to the API.
     """
-    found = _one(target, ident, 1, lambda _: True)
+    found = _one(target, ident, 1, commands, lambda _: True)
     if found is None:
         raise click.ClickException("the journal has no requests to the API.")
     target.show(found, _request_text(found["request"], target.flags))
@@ -67,8 +70,9 @@ def verify_requests(target: Target, expected: str) -> None:
 
 @verb()
 @click.argument("ident", metavar="ID|last")
+@_commands
 @asks_sandbox
-def explain(target: Target, ident: str) -> None:
+def explain(target: Target, ident: str, commands: bool) -> None:
     """Explain a rejected request and suggest a fix.
 
     The fix is the nearest request that succeeds, ready to paste.
@@ -76,7 +80,7 @@ def explain(target: Target, ident: str) -> None:
     ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1 if there is no such request, or none
     that succeeds; 2 if no sandbox answers.
     """
-    answer = _one(target, ident, _PAGE, lambda request: (request["status"] or 0) >= 400)
+    answer = _one(target, ident, _PAGE, commands, lambda request: (request["status"] or 0) >= 400)
     if answer is None:
         raise click.ClickException(f"none of the newest {_PAGE} requests was refused.")
     found = answer["request"]["explanation"]
@@ -84,11 +88,11 @@ def explain(target: Target, ident: str) -> None:
     sys.exit(1 if found is not None and found["nearest"] is None else 0)
 
 
-def _one(target: Target, ident: str, limit: int, is_wanted: Callable[[Body], bool]) -> Body | None:
+def _one(target: Target, ident: str, limit: int, commands: bool, is_wanted: Callable[[Body], bool]) -> Body | None:
     """A request whole, by its id; for `last` the newest one that is wanted, or None."""
     wanted: str | None = ident
     if ident == "last":
-        newest = target.control("GET", "/requests", params={"limit": limit})["requests"]
+        newest = target.control("GET", "/requests", params=given(limit=limit, commands=commands))["requests"]
         wanted = next((request["id"] for request in newest if is_wanted(request)), None)
     return None if wanted is None else target.control("GET", f"/requests/{quote(wanted, safe='')}")
 

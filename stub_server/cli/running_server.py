@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import click
 
+from ..server.request import COMMAND
 from .options import LOCAL, F, Refusing, Unusable, given, json_option, show, url, with_options, write_private
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Target:
         # Reading the machine's certificate authorities takes a quarter of a second.
         is_plain = urlsplit(self.server).scheme == "http"
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
-        return httpx2.Client(timeout=TIMEOUT, verify=verify, trust_env=not is_plain)
+        return httpx2.Client(headers={"User-Agent": COMMAND}, timeout=TIMEOUT, verify=verify, trust_env=not is_plain)
 
     @property
     def base(self) -> str:

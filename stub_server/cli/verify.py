@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Set
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -31,7 +30,6 @@ _REPORTS = click.option("--report", "reports", multiple=True, metavar="FORM[=FIL
 _WRITE_OVERLAY = click.option("--write-overlay", type=_WRITTEN, metavar="FILE",
                               help="Write an overlay of proved corrections of the contract.")  # fmt: skip
 _HOST = "127.0.0.1"
-_HANDOVER = 0.0002  # seconds for which the judging thread may keep a request waiting
 
 
 @click.command(context_settings={"show_default": True})
@@ -114,7 +112,7 @@ def _sent(
     import asyncio
     import ssl
 
-    from ..tools.verify.correcting import Correcting
+    from ..tools.verify.correcting import correct_run
     from ..tools.verify.har import Recording
     from ..tools.verify.outcome import check_names, of_run
     from ..tools.verify.run import Runner
@@ -133,7 +131,7 @@ def _sent(
             run = asyncio.run(runner.run() if file is None else runner.run(recording.add))
             outcome = of_run(run, options, hidden, coverage)
             if corrects and not run.away and not run.is_interrupted:
-                asyncio.run(Correcting(runner, run, progress).correct(outcome.report, run.findings))
+                asyncio.run(correct_run(runner, run, outcome.report, progress))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before the comparison ended.") from None
         except ssl.SSLError:
@@ -206,8 +204,7 @@ def proxy(
     forms = forms_of(reports)
     target = base_of(url)
     watching = Watching(contract_with(overlays), target, lambda line: click.echo(printable(line)), overlays)
-    sys.setswitchinterval(_HANDOVER)
-    asyncio.run(_served(target, port, watching))
+    _serve(target, port, watching)
     report = watching.report()
     if write_overlay is not None:
         asyncio.run(watching.observed.correct(report))
@@ -221,31 +218,24 @@ def proxy(
     sys.exit(report.exit if fail else 0)
 
 
-async def _served(target: str, port: int, watching: Watching) -> None:
+def _serve(target: str, port: int, watching: Watching) -> None:
     """Serve until a signal comes. Raises Unusable if the port is in use."""
-    import asyncio
     import signal
+    import socket
+
+    import uvicorn
 
     from ..tools.verify.proxy import OWN, Proxy
 
-    async def own(path: str, query: str) -> tuple[int, bytes]:
-        return await asyncio.to_thread(watching.own, path, query)
-
-    ended = asyncio.Event()
-    running = Proxy(target, watching.passed, own)
     try:
-        listening = await running.start(_HOST, port)
+        listening = socket.create_server((_HOST, port))
     except OSError as error:
         why = error.strerror or str(error)
         raise Unusable(f"cannot listen on {_HOST}:{port}: {why}. --port 0 picks a free one.") from None
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # Windows interrupts in another way
-            asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    address = f"http://{_HOST}:{listening}"
+    address = f"http://{_HOST}:{listening.getsockname()[1]}"
     click.echo(
         f"{address} passes requests on to {printable(target)}. {address}{OWN}exchanges lists them. Ctrl-C reports."
     )
-    try:
-        await ended.wait()
-    finally:
-        await running.stop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)  # uvicorn raises the signal again that has ended it
+    uvicorn.Server(Proxy(target, watching.passed, watching.own).config()).run([listening])

@@ -22,9 +22,12 @@ from ..version import __version__
 from .attempt import Attempt
 from .client import ASKED
 from .filters import FILTERS
-from .guide.guide import Guide
-from .guide_pages import guide
+from .guide.guide import Guide, Page
+from .guide.markdown import parsed, rendered, sections
+from .guide_pages import guide, guide_page
+from .leaves import Leaves, operation_text
 from .pay_pages import payers
+from .programs import HTML, JSON, MARKDOWN, front_text, front_wanted, index, markdown, programs, wanted
 from .sessions import Sessions
 from .sheet import sources
 from .shell import EXTENSION, Contracts, know_reader, pages, recent_requests
@@ -53,7 +56,8 @@ def create_console(document: Document, control: Document, root: Path, settings: 
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
     application.jinja_env.filters.update(FILTERS)
-    guidance = Guide(root, document, control)
+    leaves = Leaves(document, control)
+    guidance = Guide(root, [*leaves.entries()])
     application.extensions[EXTENSION] = Contracts(document, control, settings.url, __version__, sessions, guidance)
     for module in iter_modules([str(Path(__file__).parent)]):
         if module.name.endswith("_pages"):  # they add their views to `pages`
@@ -61,6 +65,7 @@ def create_console(document: Document, control: Document, root: Path, settings: 
     application.register_blueprint(pages)
     application.register_blueprint(payers)
     application.register_blueprint(guide)
+    application.register_blueprint(programs)
     known = control.operations.keys() | document.operations.keys()
     application.jinja_env.filters["prose"] = lambda text: _markup(text, known)
     leading = sources(control) | sources(document)
@@ -69,7 +74,10 @@ def create_console(document: Document, control: Document, root: Path, settings: 
     lifecycles = control.lifecycles | document.lifecycles  # the control contract repeats those that it shows
 
     @application.get("/")
-    def front() -> str:
+    def front() -> str | Response:
+        kind = front_wanted()
+        if kind != HTML:
+            return index() if kind == JSON else front_text()
         prefix = request.script_root
         return render_template(
             "front.html",
@@ -91,13 +99,20 @@ def create_console(document: Document, control: Document, root: Path, settings: 
         )
 
     @application.get(f"{DOCS}/<path:ident>")
-    def operation(ident: str) -> str:
+    def operation(ident: str) -> str | Response:
+        kind, ident = wanted(ident), ident.removesuffix(".md")
+        text = leaves.text(ident)
+        if text is not None:
+            return markdown(text) if kind == MARKDOWN else guide_page(_page_of(text, ident, guidance))
         is_control = ident not in document.operations
         contract = control if is_control else document
         if ident not in contract.operations:
             abort(404)
-        credentials = as_reader(f"{CONTROL}/credentials") or {}
         name = request.environ[ASKED]
+        if kind == MARKDOWN:  # it shows no key
+            sheet = sheet_of(ident, name, as_reader, {}, has_admin_key=bool(settings.admin_key))
+            return markdown(operation_text(sheet, document.events))
+        credentials = as_reader(f"{CONTROL}/credentials") or {}
         sheet = sheet_of(ident, name, as_reader, credentials, has_admin_key=bool(settings.admin_key))
         found, answers, attempt = sheet.operation, sheet.answers, Attempt(sheet)
         is_tried = credentials != {} and attempt.is_offered and know_reader()
@@ -139,6 +154,12 @@ def create_console(document: Document, control: Document, root: Path, settings: 
         return response
 
     return application
+
+
+def _page_of(text: str, name: str, guidance: Guide) -> Page:
+    """A page of the contract as HTML; names of others lead to theirs."""
+    tokens = parsed(text)
+    return Page("", name, rendered(tokens, lambda target: target, guidance.operation), sections(tokens))
 
 
 def _is_readable(operation: Operation) -> bool:

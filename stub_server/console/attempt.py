@@ -108,7 +108,7 @@ class Attempt:
         operation, sheet, inputs = self.sheet.operation, self.sheet, self.inputs
         filled = [each._replace(value=each.value or _blank(each.name)) if each.required else each for each in inputs]
         asked = self._question(filled, self.authorization or "Bearer TOKEN")
-        curl = command(*asked[:5], sheet.url, has_admin_key=sheet.has_admin_key)
+        curl = command(*asked[:5], base_url=sheet.url, has_admin_key=sheet.has_admin_key)
         success = next((each for status, each in operation.responses.items() if status < 300), None)
         if operation.uploads:
             curl = f"{curl} -H 'Content-Type: {operation.uploads[0]}' --data-binary @FILE"

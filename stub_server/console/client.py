@@ -1,4 +1,8 @@
-"""What views ask: controls and operations of this server, each a request through every layer that others pass."""
+"""What views ask: controls and operations of this server, each a request through every layer that others pass.
+
+A view has no rules of its own. What only reads is not kept in the journal, not limited and not made to fail; what
+changes something is a request like any other.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +102,7 @@ class Client:
         is_control = question.path.startswith(CONTROL)
         headers = {} if is_control else {"authorization": f"Bearer {self.credentials['jwt']}"}
         has_key = bool(self._keys)
-        curl = command("GET", question.path, question.query, headers, b"", base_url, has_admin_key=has_key)
+        curl = command("GET", question.path, question.query, headers, b"", base_url=base_url, has_admin_key=has_key)
         return (curl or "").replace(" -g --path-as-is -X GET", "")
 
     def _answered(self, question: Question) -> Any:

@@ -1,6 +1,7 @@
 """Serves the contract as JSON and YAML, with the server and record ids of the requested sandbox, and an ETag."""
 
 import asyncio
+import gzip
 import hashlib
 import weakref
 from collections import OrderedDict
@@ -16,11 +17,13 @@ import yaml
 from ..contract.source import Json
 from ..core.problem import Refusal
 from ..server.credentials import sees_everything
-from ..server.layers.access import Origins, check_control, is_local_host
+from ..server.layers.access import Origins, check_control
 from ..server.layers.answers import Answer
+from ..server.layers.hosts import is_local_host
 from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, is_local_origin
 from ..server.work import Work
 from .examples import aim, replacements, stand_ins, with_examples_of_parameters
+from .slices import Slice
 
 NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
@@ -113,20 +116,31 @@ class File:
     async def answer(self, work: Work) -> Answer:
         """The file, or 304."""
         log, is_live = work.sandbox.log, _sees_records(work, self.origins)
-        key = (id(self), work.prefix, *((weakref.ref(log), log.number) if is_live else ()))
-        body, etag = await self.shelf.take(key, partial(self._made, work, is_live=is_live))
+        part = Slice.of(work.request.query)
+        if part is not None:
+            part.check(self.data)
+        is_packed = _takes_gzip(work.request.headers.get(b"accept-encoding", b""))
+        key = (id(self), work.prefix, part, is_packed, *((weakref.ref(log), log.number) if is_live else ()))
+        body, etag = await self.shelf.take(key, partial(self._packed, work, part, is_live=is_live, is_packed=is_packed))
         asked = work.request.headers.get(b"if-none-match", b"")
         headers = [(b"etag", etag), (b"cache-control", b"no-cache")]
+        headers += [(b"content-encoding", b"gzip")] if is_packed else []
         if etag in [part.strip().removeprefix(b"W/") for part in asked.split(b",")] or asked == b"*":
             return Answer(304, headers)
         headers += [(b"content-type", self.media), (b"content-length", b"%d" % len(body))]
         return Answer(200, headers, body)
 
-    async def _made(self, work: Work, *, is_live: bool) -> bytes:
+    async def _packed(self, work: Work, part: Slice | None, *, is_live: bool, is_packed: bool) -> bytes:
+        """The file as it is sent."""
+        body = await self._made(work, part, is_live=is_live)
+        return await asyncio.to_thread(gzip.compress, body, mtime=0) if is_packed else body
+
+    async def _made(self, work: Work, part: Slice | None, *, is_live: bool) -> bytes:
         """The file with the records of a sandbox, or with the examples of the contract."""
         data = self._contract(work, stand_ins(work.sandbox, work.server.settings.url + work.prefix) if is_live else {})
         if is_live and self.is_control:
             aim(data, work.sandbox)
+        data = data if part is None else part.cut(data)
         if self.media == b"application/json":
             return orjson.dumps(data)
         text: bytes = await work.server.sandboxes.worker.in_slices(_as_yaml(data))
@@ -150,6 +164,15 @@ class File:
         for example in self.named.get("baseUrl", ()):
             url = url.removeprefix(example)
         return url if url[:1] in ("", "/") else None
+
+
+def _takes_gzip(accepted: bytes) -> bool:
+    """Whether an Accept-Encoding names gzip, and does not rule it out."""
+    for coding in accepted.lower().replace(b" ", b"").split(b","):
+        name, _, weight = coding.partition(b";q=")
+        if name == b"gzip":
+            return weight.strip(b"0.") != b"" or not weight
+    return False
 
 
 def _as_yaml(data: Json) -> Generator[None, None, bytes]:

@@ -134,11 +134,11 @@ def _is_in_use(store: Store, name: str, ident: str, busy: Collection[str]) -> bo
 def with_examples_of_parameters(document: dict[str, Json]) -> dict[str, Json]:
     """The document with an example of each id in a path for each example of the request or the answer.
 
-    Tools that send examples pair those of one name. The parameter's file holds one `example`, whatever the operation,
-    so shared parameters are written out. So is `limit` of a list whose example shows a page of another size.
+    Tools that send examples pair those of one name. A parameter's file has one `example` for all operations, or one by
+    each name, so shared parameters are written out. So is `limit` of a list whose example shows a page of another size.
     """
     shared = document["components"].get("parameters", {})
-    if not any(_has_one_example(parameter) for parameter in shared.values()):
+    if not any(_has_own_example(parameter) for parameter in shared.values()):
         return document
     whole = Document(document)
     paths = {
@@ -161,11 +161,11 @@ def _with_examples(operation: dict[str, Any], document: Document) -> dict[str, A
     parameters = []
     for parameter in operation["parameters"]:
         whole = document.resolve(parameter)
-        if _has_one_example(whole):
+        if _has_own_example(whole):
             parameter = whole
             if names:
                 parameter = {key: value for key, value in whole.items() if key != "example"}
-                parameter["examples"] = {name: {"value": whole["example"]} for name in names}
+                parameter["examples"] = {name: {"value": _value_of(whole, name)} for name in names}
         elif whole["name"] == "limit":
             usual = whole["schema"].get("default")
             sent = {name: {"value": size} for name, size in sizes.items() if size not in (None, usual)}
@@ -174,8 +174,16 @@ def _with_examples(operation: dict[str, Any], document: Document) -> dict[str, A
     return {**operation, "parameters": parameters}
 
 
-def _has_one_example(parameter: dict[str, Json]) -> bool:
-    return parameter.get("in") == "path" and "example" in parameter
+def _has_own_example(parameter: dict[str, Json]) -> bool:
+    return parameter.get("in") == "path" and ("example" in parameter or "examples" in parameter)
+
+
+def _value_of(parameter: dict[str, Json], name: str) -> Json:
+    """The example of a parameter that goes with the operation's example of this name."""
+    if "example" in parameter:
+        return parameter["example"]
+    named = parameter["examples"]
+    return named.get(name, next(iter(named.values())))["value"]
 
 
 def _examples(message: dict[str, Json]) -> dict[str, Json]:

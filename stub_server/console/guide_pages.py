@@ -1,46 +1,67 @@
-"""The pages of the guide, and its search. They need no session and show nothing of a sandbox."""
+"""The pages of the guide, and its search, for people and for programs. They need no session and show no records."""
 
-from flask import Blueprint, Response, render_template, request, send_from_directory
+from flask import Blueprint, Response, jsonify, render_template, request, send_from_directory
 from markupsafe import Markup, escape
 
-from .guide.guide import Page
+from .guide.guide import Page, marked, unmarked
 from .pages import GUIDE
+from .programs import HTML, JSON, addressed, lost, markdown, wanted
 from .shell import contracts
 
 _LONGEST = 200  # characters of a query
-_EXAMPLE = "http://127.0.0.1:4600"
-"""The server's address in the files of the guide."""
-_FIXED = ("reference/", "deploy/")
-"""Pages where that address is not the server's own: a default, or an example of the contract."""
+_FOUND = 5  # sections that a search answers to a program, unless it asks for more
+_WORDS = 64  # words of each: five lines
 
 guide = Blueprint("guide", __name__, url_prefix=GUIDE)
 
 
 @guide.get("", defaults={"address": ""})
 @guide.get("/<path:address>")
-def show(address: str) -> tuple[str, int]:
+def show(address: str) -> Response | tuple[str, int]:
     """A page, or on the index what a search finds."""
-    known = contracts().guide
+    known, kind = contracts().guide, wanted(address)
+    address = address if address in known.pages else address.removesuffix(".md")
     query = request.args.get("q", "").replace("\0", " ").strip()[:_LONGEST] if not address else ""
     page = known.pages.get(address)
-    text = render_template(
+    if page is None and kind != HTML:
+        near = known.nearest(address)
+        return lost(f"The guide has no page {address[:_LONGEST]}.", near and f"{GUIDE}/{near}.md")
+    if query and kind == JSON:
+        return _found(query)
+    if kind != HTML:
+        return markdown(addressed(known.text(address, request.script_root), address))
+    return guide_page(page, query), 404 if page is None else 200
+
+
+def guide_page(page: Page | None, query: str = "") -> str:
+    """A page in the frame of the guide, whose commands call this server and this sandbox."""
+    known = contracts().guide
+    return render_template(
         "guide.html",
         page=page,
-        html=None if page is None else _html(page),
+        html=None if page is None else Markup(addressed(page.html, page.address, escape)),  # noqa: S704 - our own files
         query=query,
-        results=[(result, Markup(result.excerpt)) for result in known.search(query)] if query else [],  # noqa: S704
+        results=[(each, Markup(marked(each.excerpt))) for each in known.search(query)] if query else [],  # noqa: S704
         contents=known.contents,
     )
-    return text, 404 if page is None else 200
 
 
-def _html(page: Page) -> Markup:
-    """A page whose commands call this server, and this sandbox."""
-    server, html = contracts().url, page.html
-    if not page.address.startswith(_FIXED):
-        html = html.replace(f"{_EXAMPLE}/s/", str(escape(f"{server}/s/")))
-        html = html.replace(_EXAMPLE, str(escape(server + request.script_root)))
-    return Markup(html)  # noqa: S704 - made of our own files, with HTML escaped
+def _found(query: str) -> Response:
+    """The sections that a search finds, each with five lines and an address."""
+    most = request.args.get("limit", _FOUND, type=int)
+    found = contracts().guide.search(query, max(1, min(most, 20)), _WORDS)
+    results = []
+    for each in found:
+        path, mark, place = each.path.partition("#")
+        results.append(
+            {
+                "heading": each.heading,
+                "page": each.page,
+                "address": f"{request.script_root}{path}.md{mark}{place}",
+                "text": unmarked(each.excerpt),
+            }
+        )
+    return jsonify({"query": query, "results": results})
 
 
 @guide.get("/pictures/<name>")

@@ -1,6 +1,5 @@
 """Who may do what: ready credentials, API keys with their scopes, tokens to make; magic values and assumptions."""
 
-import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -14,8 +13,6 @@ from .shell import change, contracts, load_head, pages, with_query
 
 _LISTED, _ASSUMED = 100, 20
 _KINDS = ("contradiction", "limitation", "operation", "property")
-_MAGIC = re.compile(r"A magic word(.+?)X-Sandbox-Simulated", re.DOTALL)
-_WORD = re.compile(r"\b([a-z]+(?:_[a-z]+)+)\b(?: \(([^)]+)\))?")
 
 
 class Allowed(NamedTuple):
@@ -88,10 +85,9 @@ def _allowed(api: Document, scopes: Iterable[str]) -> Iterable[Allowed]:
 
 
 def _magic(api: Document) -> list[tuple[str, str]]:
-    """The magic words of e-mail addresses and what they do, as the contract describes them where an order is placed."""
-    operation = api.operations.get("createPixOrder")
-    found = _MAGIC.search(" ".join((operation.raw.get("description") or "").split()) if operation else "")
-    return [(word, text) for word, text in _WORD.findall(found[1])] if found else []
+    """The magic words of e-mail addresses, and what each does to an order."""
+    email = api.schema_at(api.schema("OrderCustomerInput"), ["email"])
+    return list(email.get("x-magic-words", {}).items())
 
 
 def _matches(assumption: dict[str, Any]) -> bool:

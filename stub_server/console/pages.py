@@ -174,17 +174,17 @@ def _to(path: str) -> Page:
     return answer
 
 
-def console_pages(console: Console, contracts: Iterable[str], files: Iterable[str]) -> dict[str, Page]:
-    """The front page, the page of each operation, and what they load.
-
-    `contracts` are the ids of the operations that have a page.
-    """
+def console_pages(console: Console, names: Iterable[str], files: Iterable[str]) -> dict[str, Page]:
+    """The front page, the page of each operation, error code and event by its name, and what they load."""
     paths = [
         "/",
         "/favicon.ico",
         GUIDE,
+        f"{GUIDE}.md",
+        "/llms.txt",
+        "/llms-full.txt",
         *(f"/static/{name}" for name in files),
-        *(f"{DOCS}/{ident}" for ident in contracts),
+        *(f"{DOCS}/{name}{ending}" for name in names for ending in ("", ".md")),
     ]
     pages: dict[str, Page] = dict.fromkeys(paths, console.answer)
     moved = dict.fromkeys(("/console", "/console/"), _to("/console/requests"))

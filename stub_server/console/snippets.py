@@ -27,7 +27,9 @@ def snippets(question: Question, base_url: str, *, has_key: bool) -> list[Snippe
     asked = question._replace(headers={name: value for name, value in question.headers.items() if value})
     needs_key = has_key and question.path.startswith(CONTROL)
     url = base_url + quote(asked.path, safe=SAFE_IN_PATHS) + (f"?{asked.query}" if asked.query else "")
-    shell = command(asked.method, asked.path, asked.query, asked.headers, asked.body, base_url, has_admin_key=needs_key)
+    shell = command(
+        asked.method, asked.path, asked.query, asked.headers, asked.body, base_url=base_url, has_admin_key=needs_key
+    )
     return [
         Snippet("curl", shell or "A shell command cannot contain this body."),
         Snippet("Python", "\n".join(_python(asked, url, needs_key=needs_key))),

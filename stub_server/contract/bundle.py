@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import orjson
 
+from .answers import complete_answers
 from .checks import shape_faults
 from .document import Document
 from .generated import Emitting, Names, emitting, generate
@@ -129,7 +130,7 @@ def bundled(entry: Path, read_once: Callable[[Path], Json]) -> Contract:
         if kind in bundler.components:
             components[kind] = dict(sorted(bundler.components[kind].items()))
     _merge_parameters(document)
-    _add_headers(document)
+    complete_answers(document)
     return document
 
 
@@ -183,19 +184,6 @@ def _merge_parameters(document: Contract) -> None:
             named = [(each.get("in"), each.get("name")) for each in map(resolve, own)]
             kept = [each for each in common if (resolve(each).get("in"), resolve(each).get("name")) not in named]
             operation["parameters"] = kept + own
-
-
-def _add_headers(document: Contract) -> None:
-    """Add the headers that the document names once for every answer, and those for every success, to each of them."""
-    common, resolve = document.pop("x-headers", {}), Document(document).resolve
-    for item in document["paths"].values():
-        for operation in [item[method] for method in METHODS if method in item]:
-            for status, node in operation["responses"].items():
-                if status == "default":  # an inbox answers what was set
-                    continue
-                response = resolve(node)
-                more = common.get("2XX", {}) if status < "300" else {}
-                response["headers"] = common.get("default", {}) | more | response.get("headers", {})
 
 
 def _broken_references(document: Contract) -> Iterator[ContractError]:

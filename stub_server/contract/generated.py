@@ -163,13 +163,14 @@ def _at(document: Json, at: At) -> Json:
 
 
 def _count(schema: dict[str, Json], names: list[str]) -> None:
-    """Add a required integer for each name."""
+    """Add a required integer for each name, and allow no others."""
     parts = (("properties", dict), ("required", list))
     if not all(isinstance(schema.get(part, kind()), kind) for part, kind in parts):
         return  # an overlay has broken it: the OpenAPI validator says how
+    schema["additionalProperties"] = False
     for name in names:
         if name not in schema.get("properties", {}):
-            schema.setdefault("properties", {})[name] = {"type": "integer"}
+            schema.setdefault("properties", {})[name] = {"type": "integer", "description": f"How many are {name}."}
             schema.setdefault("required", []).append(name)
 
 

@@ -109,7 +109,7 @@ def _act(
     target = action["target"]
     places = _find(document, target)
     if not places:
-        raise ContractError(f"{target} selects nothing in the contract")
+        raise ContractError(f"{target} selects nothing in the contract{_moved(document, target)}")
     if action.get("remove") is True:
         _remove(document, places)
         touched += places
@@ -169,6 +169,14 @@ def _replaceable(document: dict[str, Json], place: tuple[str | int, ...], change
             f"{target} selects a reference, beside which OpenAPI ignores all else: select its target, {old['$ref']}"
         )
     return old
+
+
+def _moved(document: dict[str, Json], target: str) -> str:
+    """Where a place is now that an earlier version of the contract had."""
+    for old, new in document.get("x-moved", {}).items():
+        if target.startswith(old):
+            return f": it is {new}{target.removeprefix(old)} now"
+    return ""
 
 
 def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:

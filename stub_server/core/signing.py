@@ -60,14 +60,10 @@ def verify(headers: Mapping[str, str], body: bytes, keys: Iterable[tuple[str, st
     for name in ("webhook-id", "webhook-timestamp", "webhook-signature"):
         if not headers.get(name):
             return Verdict(None, "header_missing", f"The header {name} is missing.")
-    sent = headers["webhook-timestamp"]
-    if not (sent.isascii() and sent.isdigit() and len(sent) <= 12):
-        return Verdict(None, "timestamp_invalid", "webhook-timestamp is not a number of seconds since 1970.")
-    timestamp = int(sent)
-    if abs(now - timestamp) > TOLERANCE:
-        reason, side = ("too_old", "behind") if timestamp < now else ("too_new", "ahead of")
-        text = f"webhook-timestamp is {abs(now - timestamp)} s {side} the machine's clock; {TOLERANCE} s are tolerated."
-        return Verdict(None, reason, text)
+    late = _untimely(headers["webhook-timestamp"], now)
+    if late is not None:
+        return late
+    timestamp = int(headers["webhook-timestamp"])
     given = [part.encode() for part in headers["webhook-signature"].split(" ")[:_MOST_SIGNATURES] if part[:3] == "v1,"]
     if not given:
         return Verdict(None, "signature_malformed", "webhook-signature has no signature of the form v1,<base64>.")
@@ -82,3 +78,15 @@ def verify(headers: Mapping[str, str], body: bytes, keys: Iterable[tuple[str, st
     return Verdict(
         None, "no_key_matches", f"The signature matches no key of this sandbox's webhooks ({compared} tried)."
     )
+
+
+def _untimely(sent: str, now: int) -> Verdict | None:
+    """The verdict on a timestamp that is none, or too far from now."""
+    if not (sent.isascii() and sent.isdigit() and len(sent) <= 12):
+        return Verdict(None, "timestamp_invalid", "webhook-timestamp is not a number of seconds since 1970.")
+    off = int(sent) - now
+    if abs(off) <= TOLERANCE:
+        return None
+    reason, side = ("too_old", "behind") if off < 0 else ("too_new", "ahead of")
+    text = f"webhook-timestamp is {abs(off)} s {side} the machine's clock; {TOLERANCE} s are tolerated."
+    return Verdict(None, reason, text)

@@ -13,7 +13,8 @@ from typing import Any
 from faker.providers import BaseProvider
 
 from ..core.record import Body
-from ..domain.documents import cnpj_with_check_digits, cpf_with_check_digits
+from ..domain.cpf import cpf_with_check_digits
+from ..domain.documents import cnpj_with_check_digits
 from .tables import Shares, pick, plain_ascii, shares, table
 
 COMPANIES = 0.04  # of the buyers

@@ -24,6 +24,7 @@ JITTER = 0.1  # of a wait, more or less
 LONGEST_WAIT = DAY  # that a receiver may ask for
 MOST_FAILURES = 3  # events in a row that used up their attempts
 LOST = "connection_failed"  # the error of an attempt that nobody answered
+ERRORS = ("timeout", "connection_refused", LOST, "dns", "tls", "blocked", "redirect", "http_4xx", "http_5xx")
 _KEPT_HEADERS = 100  # of an attempt, each way
 _KEPT_VALUE = 2_000  # characters
 MOST_ATTEMPTS = 100  # attempts of one delivery, the newest: by hand there may be any number

@@ -94,15 +94,6 @@ def mask_document(document: str) -> str:
     return "***" + plain[3:-2] + "**"
 
 
-def cpf_with_check_digits(nine: str) -> str:
-    """Nine digits -> the CPF of eleven. Raises ValueError if no valid CPF begins with them (nine equal digits)."""
-    first = _check_digit(nine, range(10, 1, -1))
-    whole = nine + first + _check_digit(nine + first, range(11, 1, -1))
-    if kind(whole) != "cpf":
-        raise ValueError(f"No valid CPF begins with {nine}.")
-    return whole
-
-
 def cnpj_with_check_digits(twelve: str) -> str:
     """Twelve digits or capital letters -> the CNPJ of fourteen. Raises ValueError if none is valid."""
     whole = twelve + cnpj.calc_check_digits(twelve)
@@ -119,8 +110,3 @@ def _is_document(text: str) -> bool:
 def _digits_hold(plain: str, checksum_holds: bool) -> bool:
     # Equal digits pass modulo 11, and the Receita never issues them.
     return checksum_holds and plain != plain[0] * len(plain)
-
-
-def _check_digit(digits: str, weights: range) -> str:
-    rest = sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=True)) % 11
-    return "0" if rest < 2 else str(11 - rest)

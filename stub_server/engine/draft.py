@@ -1,4 +1,10 @@
-"""A draft: the step of one cause while it is being decided. Nothing of it is visible until it is recorded."""
+"""A draft: the step of one cause while it is being decided. Nothing of it is visible until it is recorded.
+
+Records are validated and unique keys checked as they are added; what is seeded is validated once, at the end. New ids
+are computed from the sandbox's position, which moves only with the step: an abandoned draft uses none. Reading a record
+by id through the draft shows the draft's version; indexes, counts and sums show the sandbox before it. A draft never
+spans an `await`: an operation that waits records its step first. It is void once another step was recorded.
+"""
 
 from collections.abc import Collection, Sequence
 

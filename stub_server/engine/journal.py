@@ -27,11 +27,12 @@ class Trace:
 
     Layers note in it what they find out; `server/layers/context.py` completes it.
 
-    `operation` is an id, `caller` a `calls.request.Caller`, also of a credential that was recognised and refused,
-    `code` that of a refusal, `simulated` the rule or header that caused a failure or a delay. `before` and `after` are
-    the newest step before its first change and after its last; `after` is None where it changed nothing. `events` and
-    `deliveries` are the ids of what these changes raised. `auth_at` and so on are when a stage began, in µs
-    since the request, -1 for a stage that was not entered.
+    `operation` is an id, `by_command` says that the command `stub-server` sent it, `caller` is a
+    `calls.request.Caller`, also of a credential that was recognised and refused, `code` that of a refusal, `simulated`
+    the rule or header that caused a failure or a delay. `before` and `after` are the newest step before its first
+    change and after its last; `after` is None where it changed nothing. `events` and `deliveries` are the ids of what
+    these changes raised. `auth_at` and so on are when a stage began, in µs since the request, -1 for a stage that was
+    not entered.
 
     When it has ended there are no secrets in it: `received_head`, `body`, and of the answer the headers `sent` and the
     body's `parts`. A head is all headers as one text (`head_of`), because thousands of requests are kept. A body is
@@ -47,6 +48,7 @@ class Trace:
     after: int | None = None
     auth_at: int = -1
     body: bytes | None = None
+    by_command: bool = False
     caller: Any = None
     code: str | None = None
     deliveries: tuple[str, ...] = ()

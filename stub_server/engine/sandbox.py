@@ -67,8 +67,8 @@ class Sandbox:
     restores `first_settings` and `first_clock`. The clock is an instant (ms) and whether it is frozen, or None for the
     clock of the server's start.
 
-    While it `is_seeding` its past, `declining` has the failure code of each subscription whose next charge is declined,
-    and it `raises_events` only once somebody listens.
+    While it `is_seeding` its past, which began at `seeding_since` (ms), `declining` has the failure code of each
+    subscription whose next charge is declined, and it `raises_events` only once somebody listens.
     Deliveries of the first `held_before` events are not sent. A step with something due before the `next_look` (ms) of
     the courier calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that `is_gone` was
     reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait; one that
@@ -96,6 +96,7 @@ class Sandbox:
     in_progress: set[ReplyKey] = field(default_factory=set)
     is_broken: bool = False
     is_seeding: bool = False
+    seeding_since: int = 0
     is_advancing: bool = False
     is_gone: bool = False
     is_halted: bool = False
@@ -257,7 +258,7 @@ class Sandbox:
         """
         clock, ids, steps = self.clock, self.ids, self.log
         self.clock, self.ids, self.log = Clock(since), ids.before(), Log(0, Budget())
-        self.is_seeding = True
+        self.is_seeding, self.seeding_since = True, since
         self.recorded_clock = self.clock.state
         try:
             yield

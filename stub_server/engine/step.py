@@ -1,4 +1,10 @@
-"""A step: everything that one cause changes in a sandbox, as data, with what it replaced; and the settings."""
+"""A step: everything that one cause changes in a sandbox, as data, with what it replaced; and the settings.
+
+A step holds results: folding it runs no rule, so a log gives the same sandbox in another process or after the rules
+have changed. Not in the log, on purpose: journal, inbox, snapshots, request ids and fault rules, which describe
+requests; Idempotency-Keys whose request still runs; the use of keys since the last step, since reading makes no step;
+the instant that a running clock shows; and which deliveries are under way or held.
+"""
 
 from __future__ import annotations
 

@@ -134,17 +134,21 @@ class Gate:
                 code="jwt_required",
                 details=[detail("Authorization", "jwt_required", "Send a JWT.", "header")],
             )
-        if key is None and self._is_lenient:
-            return _seeded_merchant(sandbox)
         if key is None:
+            if self._is_lenient:
+                return _seeded_merchant(sandbox)
             raise self._unknown(token, sandbox)
+        self._check_key(key, request, sandbox)
+        return key
+
+    def _check_key(self, key: Caller, request: Request, sandbox: Sandbox) -> None:
+        """Raises Unauthenticated for a key that has expired or is switched off, Forbidden for a foreign address."""
         if key.expires_at is not None and key.expires_at <= iso(sandbox.clock.now):
             raise bad_credentials("This API key has expired. Use another one.", "api_key_expired")
         if not key.is_active:
             raise bad_credentials("This API key is switched off: set its is_active to true.", "api_key_inactive")
         if key.networks:
             self._check_address(key, request)
-        return key
 
     def _unknown(self, token: str, sandbox: Sandbox) -> Unauthenticated:
         other = self._server.sandboxes.seeded_owner(*_unique(token))

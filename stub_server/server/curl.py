@@ -12,7 +12,7 @@ _NAMES = {"authorization": "Authorization", "content-type": "Content-Type", "ide
 
 
 def command(
-    method: str, path: str, query: str, headers: Mapping[str, str], body: bytes, base_url: str, *, has_admin_key: bool
+    method: str, path: str, query: str, headers: Mapping[str, str], body: bytes, *, base_url: str, has_admin_key: bool
 ) -> str | None:
     """One command; None for a body that no shell takes. `path` is the path in the sandbox at `base_url`.
 

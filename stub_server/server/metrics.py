@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
-from .counts import BOUNDS
+from ..domain.deliveries import ERRORS
+from .counts import BOUNDS, CLASSES
 from .server import Server
 
 MEDIA = b"text/plain; version=0.0.4; charset=utf-8"
@@ -39,10 +40,9 @@ def _present(server: Server) -> Iterator[Any]:
     latencies = Histograms(
         "stub_request_duration_seconds", "Time from a request to the end of its answer.", labels=["operation"]
     )
-    for operation, by_status in server.requests.counts.items():
-        name = operation or ""
+    for name, by_status in server.requests.counts.items():
         for status, counts in by_status.items():
-            answers.add_metric([name, f"{status}xx" if status else "none"], sum(counts[:-1]))
+            answers.add_metric([name, CLASSES[status]], sum(counts[:-1]))
         *in_all, micros = map(sum, zip(*by_status.values(), strict=True))
         latencies.add_metric([name], list(zip(_ENDS, map(float, accumulate(in_all)), strict=True)), micros / _MICRO)
     yield answers
@@ -51,8 +51,9 @@ def _present(server: Server) -> Iterator[Any]:
     steps = sandboxes.default.log.budget.steps
     yield Counters("stub_steps", "Steps recorded in all sandboxes.", steps)
     sent = Counters("stub_deliveries", "Webhook attempts sent, by result.", labels=["result"])
-    for result, count in (server.courier.sender.results + server.courier.abroad.results).items():
-        sent.add_metric([result], count)
+    results = server.courier.sender.results, server.courier.abroad.results
+    for result in ("delivered", *ERRORS):
+        sent.add_metric([result], sum(counts[result] for counts in results))
     yield sent
     yield Gauge("stub_store_lag_seconds", "Age of the oldest change that is not stored.", persistence.lag)
     if persistence.lease is not None:

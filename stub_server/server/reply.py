@@ -132,32 +132,46 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
 
     `handled` are filters that the operation applies itself; any other without an index adds a warning.
     """
-    sort: str = query.get("sort", "-createdAt")
-    key = sort.removeprefix("-")
     found = Query(
-        sort=None if key in ("createdAt", "created_at") else sort if sort in table.spec.sorts else key,
+        sort=_sort_of(table, query),
+        newest_first=query.get("sort", "-").startswith("-"),
         since=end_of_range(query, "created_since"),
         until=end_of_range(query, "created_until"),
-        newest_first=sort.startswith("-"),
         page=query.get("page", 1),  # an overlay may have taken a parameter away
         limit=query.get("limit", 20),
     )
     for name, value in query.items():
         if name.endswith("_since"):
             warn_of_empty_range(work, value, query.get(f"{name.removesuffix('since')}until"))
-        if name in _SHAPING:
+        if name in _SHAPING or _filters(found, table, name, value):
             continue
-        if name in table.spec.tags:
-            for entry in value:
-                key, _, text = entry.partition(":")
-                found.only(name, (key, text))
-        elif name in table.spec.search:
-            found.contains[name] = finder(value)
-        elif name in table.spec.indexes or name in table.unique:
-            found.only(name, _PLAIN[name](value) if name in _PLAIN else value)
-        elif name not in handled:
+        if name not in handled:
             work.warn(f"filter_without_effect:{name}")  # an overlay added or renamed it
     return found
+
+
+def _sort_of(table: Table, query: Body) -> str | None:
+    """The sort order of a table; None for that of creation."""
+    sort: str = query.get("sort", "-createdAt")
+    key = sort.removeprefix("-")
+    if key in ("createdAt", "created_at"):
+        return None
+    return sort if sort in table.spec.sorts else key
+
+
+def _filters(found: Query, table: Table, name: str, value: Any) -> bool:
+    """Whether a table can filter by a parameter, which the query then does."""
+    if name in table.spec.tags:
+        for entry in value:
+            key, _, text = entry.partition(":")
+            found.only(name, (key, text))
+    elif name in table.spec.search:
+        found.contains[name] = finder(value)
+    elif name in table.spec.indexes or name in table.unique:
+        found.only(name, _PLAIN[name](value) if name in _PLAIN else value)
+    else:
+        return False
+    return True
 
 
 def warn_of_empty_range(work: Work, since: str | None, until: str | None) -> None:

@@ -12,6 +12,7 @@ from ..core.problem import BadRequest, Refusal
 from ..core.text import host_name, is_local
 
 CONTROL = "/_sandbox"
+COMMAND = "stub-server-command"  # the User-Agent of what the command sends
 ADMIN_KEY, CONTROL_KEY = (name.encode() for name in KEY_HEADERS)
 LARGEST_BODY = 1_048_576  # bytes
 MOST_WARNINGS = 20  # of one answer

@@ -88,13 +88,13 @@ class Server:
     tokens: Tokens
     courier: Courier
     explain: Callable[["Server", Sandbox, Trace], Awaitable[dict[str, Any] | None]]
+    requests: Requests  # counts of the requests that were answered
     waits: bool = True
     admin_key: bytes | None = field(default=None, repr=False)
     waiting: Waiting = field(default_factory=Waiting)  # places of requests that wait
     closing: Closing = field(default_factory=Closing)  # set when the server stops: no request waits any longer
     drain: float = 0.0  # seconds that the server goes on after SIGTERM, not ready, so that a proxy sends nothing more
     certifying: set[str] = field(default_factory=set)  # the sandboxes in which a receiver is being certified
-    requests: Requests = field(default_factory=Requests)  # counts of the requests that were answered
     listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
     """Called with every request that has been answered, and its warnings."""
     guesses: Guesses = field(default_factory=Guesses)  # wrong admin and control keys

@@ -30,6 +30,7 @@ class Work:
         request: Request,
         target: Target,
         trace: Trace,
+        *,
         store: Store | None = None,
         caller: Caller | None = None,
         upload: bytes | bytearray = b"",

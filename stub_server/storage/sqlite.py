@@ -176,6 +176,29 @@ def check_whole(session: SqliteSession) -> None:
     sql.check(not alone, "a row without which others belong to nothing")
 
 
+def back_up(path: Path, file: Path) -> int:
+    """Copy the database of a directory to a new file, while a server uses it. Returns its bytes. Raises StoreError.
+
+    The copy is the database as it is at one moment. It is checked as a whole.
+    """
+    with naming_errors(f"{path} to {file}"):
+        if not (path / DATABASE).exists():
+            raise StoreError(f"{path}: there is no {DATABASE} here. Name the directory of --store.")
+        try:
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            raise StoreError(f"{file} exists already. Name another file.") from None
+        try:
+            with closing(sqlite3.connect(path / DATABASE, BUSY)) as source, closing(sqlite3.connect(file)) as target:
+                source.backup(target)  # in one step: one in several begins anew whenever the server writes
+            with closing(SqliteSession(file)) as copy:
+                check_whole(copy)
+        except BaseException:
+            file.unlink()
+            raise
+        return file.stat().st_size
+
+
 @contextmanager
 def naming_errors(name: str) -> Iterator[None]:
     """Within it, errors of a directory that is being opened become a StoreError of one line that names it."""

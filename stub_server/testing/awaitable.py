@@ -82,8 +82,8 @@ class AsyncSandbox:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await _awaited(self.sync.delete)()
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        await _awaited(self.sync.__exit__)(kind, error, trace)
 
 
 class AsyncInbox:

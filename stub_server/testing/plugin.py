@@ -27,12 +27,17 @@ _OWN = pytest.StashKey[Any]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options, all of one group."""
     group = parser.getgroup("sandbox", "membership sandbox")
-    group.addoption("--sandbox-url", metavar="URL", help="use the server at URL instead of starting one")
+    group.addoption(
+        "--sandbox-url",
+        metavar="URL",
+        help="use the server at URL instead of starting one; sandbox_args and sandbox_command are ignored",
+    )
     group.addoption("--sandbox-admin-key", metavar="KEY", help="the admin key of that server")
     group.addoption(
         "--sandbox-record", metavar="DIR", type=Path, help="write a recording of each failed test's requests to DIR"
     )
     parser.addini("sandbox_args", "flags of `stub-server serve` for the server of the run", type="args", default=[])
+    parser.addini("sandbox_command", "how to run `stub-server`, if another Python has it", type="args", default=[])
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,11 +45,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_MADE] = []
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Which server is used, and which settings it does not have."""
+    url = config.getoption("--sandbox-url")
+    if url is None:
+        return None
+    ignored = [name for name in ("sandbox_args", "sandbox_command") if config.getini(name)]
+    return f"sandbox: {url}" + (f" (of the ini file {' and '.join(ignored)} are ignored)" if ignored else "")
+
+
 @pytest.fixture(scope="session")
 def sandbox_server(pytestconfig: pytest.Config) -> Iterator[Server]:
     """The server of the run, one for each worker of pytest-xdist; with `--sandbox-url` the one that is there.
 
-    `sandbox_args` in the ini file has its flags.
+    In the ini file `sandbox_args` has its flags, and `sandbox_command` how to run it if another Python has it.
     """
     from .sandbox import Refused
     from .server import connected, running
@@ -53,11 +67,12 @@ def sandbox_server(pytestconfig: pytest.Config) -> Iterator[Server]:
     if url is not None:
         server = connected(url, pytestconfig.getoption("--sandbox-admin-key"))
     else:
-        server = running(*pytestconfig.getini("sandbox_args"))
+        command = pytestconfig.getini("sandbox_command")
+        server = running(*pytestconfig.getini("sandbox_args"), **({"command": command} if command else {}))
     with ExitStack() as stack:
         try:
             started = stack.enter_context(server)
-        except (Refused, RuntimeError) as error:
+        except (Refused, RuntimeError, OSError) as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         yield started
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from itertools import count
 from json import dumps, loads
@@ -13,11 +13,12 @@ from urllib.parse import quote
 
 import httpx2
 
-from ..domain.documents import cpf_with_check_digits
+from ..domain.cpf import cpf_with_check_digits
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
 Json: TypeAlias = dict[str, Any]
 EVENTS = ("order.*", "subscription.*", "project.*", "plan.*", "product.*", "customer.*", "api_key.*")
+_MOST_EXPLAINED = 20  # of the newest requests that were refused
 _BOUGHT = ("planId", "projectId")
 _PAUSE = 0.02  # seconds between two looks into an inbox
 _WIDEST = 100  # characters of a value in a report
@@ -48,7 +49,7 @@ class _Deletable:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.delete()
 
     def delete(self) -> None:
@@ -90,6 +91,14 @@ class Sandbox(_Deletable):
         self._is_deleted = False
         self._server, self._numbers = server, count(1)
         self._webhooks: list[str] = []
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Delete it; where the block failed, its error says which requests were refused, and why."""
+        if isinstance(error, Exception):
+            with suppress(httpx2.HTTPError, Refused):  # a server that is away must not hide what failed
+                for line in self.refusals():
+                    error.add_note(line)
+        self.delete()
 
     def __repr__(self) -> str:
         return f"<Sandbox {self.url}>"
@@ -319,20 +328,29 @@ class Sandbox(_Deletable):
         raise AssertionError(f"{wanted}\n{dumps(found, indent=1, ensure_ascii=False)}" if found else wanted)
 
     def refusals(self, most: int = 5) -> Iterator[str]:
-        """The newest requests that were refused, oldest first: why, and what changes make the nearest that succeeds."""
+        """The newest requests that were refused, oldest first, equal ones once: why, and what would succeed."""
         refused = [each for status in ("4xx", "5xx") for each in self.requests(status=status)]
-        refused.sort(key=lambda each: each["received_at"])
-        for each in refused[-most:]:
-            shown: Json = done(self.control.get(f"/requests/{each['id']}"))["request"]
-            yield f"{each['method']} {each['path']} answered {each['status']} {each['code'] or ''}".rstrip()
-            why = shown["explanation"]
-            if why is not None:
-                yield f"  why: {why['summary']}"
-                nearest = why["nearest"] or {"changes": ()}
-                for change in nearest["changes"]:
-                    where, value = change["where"], change["to"]
-                    change_to = f"without {where}" if value is None else f"with {where}: {_short(value)}"
-                    yield f"  succeeds {change_to}  ({change['why']})"
+        refused.sort(key=lambda each: each["received_at"], reverse=True)
+        found: dict[tuple[str, ...], int] = {}
+        for each in refused[:_MOST_EXPLAINED]:
+            lines = (*self._refusal(each),)
+            if lines in found or len(found) < most:
+                found[lines] = found.get(lines, 0) + 1
+        for (first, *rest), times in reversed(found.items()):
+            yield first if times == 1 else f"{first} ({times} times)"
+            yield from rest
+
+    def _refusal(self, row: Json) -> Iterator[str]:
+        """Why a request of the list was refused, and what changes make the nearest that succeeds."""
+        why = done(self.control.get(f"/requests/{row['id']}"))["request"]["explanation"]
+        yield f"{row['method']} {row['path']} answered {row['status']} {row['code'] or ''}".rstrip()
+        if why is None:
+            return
+        yield f"  why: {why['summary']}"
+        for change in (why["nearest"] or {"changes": ()})["changes"]:
+            where, value = change["where"], change["to"]
+            change_to = f"without {where}" if value is None else f"with {where}: {_short(value)}"
+            yield f"  succeeds {change_to}  ({change['why']})"
 
     def failed_deliveries(self, most: int = 5) -> Iterator[str]:
         """The newest deliveries of `deliver_to` that failed, and how the receiver answered."""
@@ -420,7 +438,8 @@ def done(answer: httpx2.Response) -> Any:
     summary = body.get("message", " ".join(answer.text.split())[:_WIDEST])
     details = [each for each in body.get("details", ()) if each["message"] not in summary]
     lines = [summary, *(f"  {each['field']}: {each['message']}" for each in details)]
-    lines.append(f"  ({asked.method} {asked.url.path} answered {answer.status_code})")
+    status = f"{answer.status_code} {body.get('code', '')}".rstrip()
+    lines.append(f"  ({asked.method} {asked.url.path} answered {status})")
     raise Refused("\n".join(lines), answer)
 
 

@@ -6,7 +6,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import date
 
@@ -15,6 +15,8 @@ import httpx2
 from .sandbox import Json, Refused, Sandbox, done, instant
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
+# Without -P a types.py or email.py of the directory that tests run in would be imported.
+_OWN = (sys.executable, "-P", "-m", "stub_server")
 _START = 60.0  # seconds
 _ADDRESS = re.compile(r"address\s+(http://\S+)")
 
@@ -73,19 +75,20 @@ class Server:
 
 
 @contextmanager
-def running(*flags: str, admin_key: str | None = None) -> Iterator[Server]:
+def running(*flags: str, admin_key: str | None = None, command: Sequence[str] = _OWN) -> Iterator[Server]:
     """Start a server on a free port until the block ends.
 
-    `flags` are those of `stub-server serve`, such as `running("--seed", "7")`. Raises RuntimeError with what the server
-    said if it does not start.
+    `flags` are those of `stub-server serve`, such as `running("--seed", "7")`. `command` runs `stub-server` where this
+    Python has not what it needs, such as `("uvx", "--from", PATH, "stub-server")`. Raises RuntimeError with what the
+    server said if it does not start.
     """
-    # Without -P a types.py or email.py of the directory that tests run in would be imported.
-    command = [sys.executable, "-P", "-m", "stub_server", "serve", "--port", "0", "--log", "quiet", "--stop-on-eof"]
-    command += flags if admin_key is None else (*flags, "--admin-key", admin_key)
+    whole = [*command, "serve", "--port", "0", "--log", "quiet", "--stop-on-eof", *flags]
+    if admin_key is not None:
+        whole += ["--admin-key", admin_key]
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as said,
         subprocess.Popen(  # noqa: S603 - our own
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, env=_environment()
+            whole, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, env=_environment()
         ) as process,
     ):
         assert process.stdout is not None

@@ -18,7 +18,7 @@ SHIPPED = Path(__file__).parent / "typescript"
 _INSTALLED = Path(__file__).parents[2] / "build" / "typescript"
 # Vitest and generators need a newer Node than some machines have; Playwright brings one.
 _NODE = Path(playwright.__file__).parent / "driver"
-_UNREACHABLE = re.compile(r"ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH|ENOTCACHED")
+UNREACHABLE = re.compile(r"ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH|ENOTCACHED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def installed() -> Path:
             text=True,
             timeout=300,
         )
-        if ran.returncode and (found := _UNREACHABLE.search(ran.stderr)):
+        if ran.returncode and (found := UNREACHABLE.search(ran.stderr)):
             pytest.skip(f"npm cannot reach its registry ({found[0]}): no TypeScript was compiled")
         assert ran.returncode == 0, ran.stderr
         done.write_bytes(lock)

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from stub_server.cli.command import main
 
 from ..support.ends import answers, within
+from ..support.live import Live
 from .conftest import Project
 
 pytestmark = pytest.mark.check
@@ -33,7 +34,7 @@ def compiled(folder: Project) -> list[str]:
     settings = {
         "extends": "./tsconfig.json",
         "compilerOptions": {"noEmit": True, "types": ["node"], "skipLibCheck": True, "rootDir": "."},
-        "include": ["tests", "*.config.ts"],
+        "include": ["src", "tests", "*.config.ts"],
     }
     (folder.folder / "tests.json").write_text(json.dumps(settings), encoding="utf-8")
     return folder.compile("-p", "tests.json")
@@ -70,12 +71,12 @@ def test_the_server_ends_with_a_run_that_is_killed(folder: Project) -> None:
 
 
 @pytest.mark.night
-def test_playwright_pays_an_order_in_a_browser(folder: Project) -> None:
+def test_playwright_pays_an_order_in_a_browser(folder: Project, live: Live) -> None:
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("chromium is not on this machine: no test of Playwright was run")
     begun(folder, "playwright", "spec")
-    ran = folder.run("node_modules/.bin/playwright", "test", CHROMIUM=chromium)
+    ran = folder.run("node_modules/.bin/playwright", "test", CHROMIUM=chromium, STUB_URL=live.url)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "4 passed" in ran.stdout
     assert [] == compiled(folder)

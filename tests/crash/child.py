@@ -13,7 +13,7 @@ import orjson
 from stub_server.app import create_app
 from stub_server.core.clock import parse_iso
 from stub_server.core.slices import at_once
-from stub_server.domain.documents import cpf_with_check_digits
+from stub_server.domain.cpf import cpf_with_check_digits
 from stub_server.engine.history import state_at
 from stub_server.engine.sandbox import Sandbox
 from stub_server.server.layers.routing import Application

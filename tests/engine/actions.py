@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from stub_server.core.clock import DAY, HOUR, SECOND, iso
-from stub_server.domain.documents import cpf_with_check_digits
+from stub_server.domain.cpf import cpf_with_check_digits
 from stub_server.domain.orders import MAGIC
 from stub_server.engine.tables.memory import Store
 

@@ -1,9 +1,9 @@
 """Record and replay: what was asked of a sandbox is asked again elsewhere, and every answer is the same."""
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 import httpx2
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from stub_server.core.clock import LATEST_START
 
 from ..support.files import changed, lines
-from ..support.live import Live
+from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker, created
 from ..support.receiver import Receiver
 from ..support.recordings import PATIENCE, Replayed, Session, recorded
@@ -43,7 +43,7 @@ def test_a_session_of_five_hundred_requests_replays_byte_for_byte(
     assert {200, 201, 400, 401, 403, 404, 409, 503} <= session.statuses
     assert receiver.requests
     replayed = Replayed(recorded(control, file), afresh=True)
-    assert (0, True) == (replayed.code, replayed.told["ok"]), replayed.told["diff"]
+    assert (0, True) == (replayed.code, replayed.told["ok"]), replayed.told["diffs"]
     assert {"credentials", "other_machines", "other_sandboxes"} == {*replayed.told["aside_by_reason"]}
     assert REQUESTS <= replayed.told["requests"] == replayed.told["same"] + replayed.told["aside"]
     assert replayed.told["aside"] < REQUESTS // 5
@@ -120,7 +120,7 @@ def test_answers_that_fault_rules_made_are_left_aside(api: httpx2.Client, contro
     assert 204 == control.delete("/faults").status_code
     assert 200 == api.get("/v2/orders").status_code
     replayed = Replayed(recorded(control, file))
-    assert (0, 2, 5) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+    assert (0, 2, 5) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diffs"]
 
 
 def test_what_waits_for_receivers_is_left_aside(
@@ -139,7 +139,7 @@ def test_what_waits_for_receivers_is_left_aside(
     arrived(receiver, 2)
     assert drain(control)["complete"]
     replayed = Replayed(recorded(control, file))
-    assert (0, 3, 3) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+    assert (0, 3, 3) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diffs"]
 
 
 def test_a_rewind_to_before_a_request_that_changed_nothing_is_replayed(
@@ -155,7 +155,7 @@ def test_a_rewind_to_before_a_request_that_changed_nothing_is_replayed(
     for answer in harmless:
         assert 200 == control.post("/rewind", json={"to_request": answer.headers["x-request-id"]}).status_code
     replayed = Replayed(recorded(control, file))
-    assert (0, 7, 3) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diff"]
+    assert (0, 7, 3) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diffs"]
 
 
 @pytest.mark.promise("recording-opens-no-file")
@@ -184,3 +184,29 @@ def test_which_scenario_file_is_read_says_whoever_replays(
         assert says(replayed.error, "--scenario")
     file.write_bytes(changed(data, "recording", lambda about: about["behaviour"].update(scenario="empty")))
     assert says(Replayed(file, "--scenario", str(moved)).error, "empty", "--scenario")
+
+
+def test_requests_that_overlap_on_a_running_clock_replay(
+    api: httpx2.Client, control: httpx2.Client, file: Path
+) -> None:
+    """While a body arrives, the clock runs on and others change the sandbox: what counts is when it is complete."""
+    assert 200 == control.patch("/clock", json={"frozen": False}).status_code
+
+    def slowly(sent: bytes, others: Callable[[httpx2.Client], object]) -> Iterator[bytes]:
+        yield sent[:5]
+        sleep(0.02)
+        with httpx2.Client(base_url=api.base_url, headers=api.headers, verify=NO_TLS) as another:
+            others(another)
+        yield sent[5:]
+
+    def post(sent: bytes, others: Callable[[httpx2.Client], object]) -> int:
+        as_json = {"Content-Type": "application/json"}
+        return api.post("/v2/customers", content=slowly(sent, others), headers=as_json).status_code
+
+    good = b'{"name": "Ana Lima", "email": "ana@example.com", "document": "529.982.247-25"}'
+    bia = {"name": "Bia Lima", "email": "bia@example.com", "document": "111.444.777-35"}
+    assert 201 == post(good, lambda another: another.get("/_sandbox/clock"))  # which no journal has
+    assert 422 == post(b'{"name": 1}', lambda another: another.get("/_sandbox/clock"))
+    assert 409 == post(good, lambda another: another.post("/v2/customers", json=bia))
+    replayed = Replayed(recorded(control, file))
+    assert (0, 5) == (replayed.code, replayed.told["same"]), replayed.told

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server.domain.documents import cpf_with_check_digits
+from stub_server.domain.cpf import cpf_with_check_digits
 
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body, make_plan, order_body

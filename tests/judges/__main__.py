@@ -1,8 +1,8 @@
 """`make judges`: what tools that are not ours say of the contract and of the server that follows it.
 
-Redocly lints the contract and looks for drift in traffic, Prism stands between client and server and validates both,
-and Specmatic sends every example. A judge whose runtime is missing is skipped, and that is said. Exit code 1 for a
-finding.
+Redocly and Spectral lint the contract, as it is served and as its files lie. Redocly looks for drift in traffic, Prism
+stands between client and server and validates both, and Specmatic sends every example. A judge whose runtime is missing
+is skipped, and that is said. Exit code 1 for a finding.
 """
 
 import json
@@ -20,25 +20,28 @@ import yaml
 
 from ..contract.__main__ import server
 from ..contract.pack import PACK
+from ..support.contract import OPENAPI
 from .prism import proxied
 from .tools import HERE, Missing, installed, java
 
 # Redocly's drift reads schemas as those of OpenAPI 3.1, where this member is a number; in 3.0 it is true or false.
 _NEWER = re.compile(r"exclusiveMinimum must be number$")
+_MANY = 1_000  # problems that redocly tells
 Finding = Iterator[str]
 
 
 def lint(bin_: Path, folder: Path, url: str) -> Finding:
     """Redocly: every rule that it recommends, of both contracts, but for what is listed with its reason."""
-    (folder / "control.json").write_bytes(httpx2.get(f"{url}/_sandbox/openapi.json", timeout=30).content)
     listed: list[dict[str, str]] = yaml.safe_load((HERE / "listed.yaml").read_text())
     seen = set()
-    for name in ("contract.json", "control.json"):
-        command = [str(bin_ / "redocly"), "lint", name, f"--config={HERE / 'redocly.yaml'}", "--format=json"]
+    for kind, name in _contracts(folder, url):
+        command = [str(bin_ / "redocly"), "lint", str(name), f"--config={HERE / 'redocly.yaml'}", "--format=json"]
+        command.append(f"--max-problems={_MANY}")
         ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         for problem in json.loads(ran.stdout)["problems"]:
             rule, place = problem["ruleId"], problem["location"][0].get("pointer", "").removeprefix("#")
-            known = [entry for entry in listed if entry["rule"] == rule and re.search(entry["at"], place)]
+            of_kind = [entry for entry in listed if entry["rule"] == rule and entry.get("of", kind) == kind]
+            known = [entry for entry in of_kind if re.search(entry["at"], place)]
             seen |= {entry["why"] for entry in known}
             if not known:
                 yield f"{rule}: {problem['message']} at {place} of {name}"
@@ -47,6 +50,22 @@ def lint(bin_: Path, folder: Path, url: str) -> Finding:
             print(f"{entry['rule']} is let pass at {entry['at']}: {entry['why']}")
         else:
             yield f"listed.yaml has {entry['rule']} at {entry['at']}, which redocly does not find."
+
+
+def spectral(bin_: Path, folder: Path, url: str) -> Finding:
+    """Spectral: every rule that it has for OpenAPI, of both contracts, and nothing is let pass."""
+    for _, name in _contracts(folder, url):
+        command = [str(bin_ / "spectral"), "lint", str(name), f"--ruleset={HERE / 'spectral.yaml'}", "--format=json"]
+        ran = subprocess.run([*command, "--quiet"], cwd=folder, capture_output=True, text=True, check=False)
+        for problem in json.loads(ran.stdout):
+            yield f"{problem['code']}: {problem['message']} at {'/'.join(map(str, problem['path']))} of {name}"
+
+
+def _contracts(folder: Path, url: str) -> list[tuple[str, Path]]:
+    """Both contracts as they are served and as their files lie."""
+    (folder / "control.json").write_bytes(httpx2.get(f"{url}/_sandbox/openapi.json", timeout=30).content)
+    served = [("served", folder / name) for name in ("contract.json", "control.json")]
+    return served + [("files", OPENAPI / name) for name in ("openapi.yaml", "sandbox.yaml")]
 
 
 def drift(bin_: Path, folder: Path, url: str) -> Finding:
@@ -120,6 +139,7 @@ def examples(bin_: Path, folder: Path, url: str) -> Finding:
 
 JUDGES: dict[str, Callable[[Path, Path, str], Finding]] = {
     "redocly lint": lint,
+    "spectral lint": spectral,
     "redocly drift": drift,
     "prism proxy": proxy,
     "specmatic test": examples,

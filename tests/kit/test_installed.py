@@ -112,6 +112,23 @@ def test_three_lines_are_a_test(bin_folder: Path, tmp_path: Path) -> None:
     assert "1 passed" in run([str(bin_folder / "pytest"), "-W", "error"], tmp_path, ENV)
 
 
+@pytest.mark.night
+def test_the_kit_works_beside_other_versions_of_what_the_server_needs(
+    wheel: Path, bin_folder: Path, tmp_path: Path
+) -> None:
+    """As docs/pytest.md says: the kit without dependencies, and a command that runs the server elsewhere."""
+    folder = tmp_path / "application"
+    run([sys.executable, "-m", "venv", "--without-pip", str(folder)], tmp_path, ENV)
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "--disable-pip-version-check"]
+    pip += ["install", "--quiet", "--no-compile"]
+    run([*pip, "fastapi==0.115.*", "uvicorn==0.34.*", "flask==2.3.*", "pytest"], tmp_path, ENV)
+    run([*pip, "--no-deps", str(wheel)], tmp_path, ENV)
+    run([*pip, "httpx2"], tmp_path, ENV)
+    (tmp_path / "test_it.py").write_text("import fastapi, flask, uvicorn\n" + THREE_LINES)
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\nsandbox_command = {bin_folder / 'stub-server'}\n")
+    assert "1 passed" in run([str(folder / "bin" / "pytest"), "-W", "error"], tmp_path, ENV)
+
+
 @pytest.mark.parametrize(
     "order",
     [

@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from ..support import forked
 from ..support.ends import answers, within
@@ -25,6 +27,28 @@ def paid(sandbox):
     return sandbox.pay("nope")
 
 def test_a_paid_order(paid): ...
+"""
+REFUSED_OFTEN = """
+def test_an_order(sandbox):
+    for _ in range(3):
+        sandbox.api.post("/v2/orders/pix", json={"planId": "x"})
+    assert 200 == sandbox.api.get("/v2/plans/x").status_code
+"""
+UNITTEST = """
+import unittest
+from stub_server.testing import running
+
+class Checkout(unittest.TestCase):
+    def setUp(self):
+        self.server = self.enterContext(running())
+
+    def test_an_order(self):
+        with self.server.sandbox() as sandbox:
+            self.assertEqual(201, sandbox.api.post("/v2/orders/pix", json={"planId": "x"}).status_code)
+
+    def test_a_payment(self):
+        with self.server.sandbox() as sandbox:
+            sandbox.pay(sandbox.pay(sandbox.order()))
 """
 MARKED = """
 def test_the_seed_is_that_of_the_ini_file(sandbox):
@@ -134,6 +158,67 @@ def test_what_fails_says_what_was_refused_and_leaves_a_recording(tmp_path: Path)
         assert f"stub-server replay seen/{each.name}" in ended.stdout
     again = forked.run([sys.executable, "-m", "stub_server", "replay", str(recording)])
     assert (0, True) == (again.returncode, "requests: 1\nsame: 1\n" in again.stdout), again.stdout
+
+
+def test_equal_refusals_are_explained_once(tmp_path: Path) -> None:
+    ended = run(tmp_path, REFUSED_OFTEN)
+    assert 1 == ended.stdout.count("POST /v2/orders/pix answered 422 validation_error (3 times)"), ended.stdout
+    assert 1 == ended.stdout.count("body.projectId")
+    assert 1 == ended.stdout.count("GET /v2/plans/x answered 404 not_found\n")
+
+
+def test_a_failed_test_of_unittest_says_what_was_refused(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(UNITTEST)
+    ended = subprocess.run(
+        [sys.executable, "-m", "unittest", "-q", "test_it"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    for part in (
+        "POST /v2/orders/pix answered 422 validation_error",
+        "succeeds with body.projectId",
+        "answered 409 order_already_paid",
+    ):
+        assert part in ended.stderr, ended.stderr
+
+
+def test_a_run_with_a_server_that_is_there_says_what_it_ignores(live: Live, tmp_path: Path) -> None:
+    ini = "sandbox_args = --seed 7\nsandbox_command = nowhere\n"
+    ended = run(tmp_path, SEEDED, "-v", "--sandbox-url", live.url, ini=ini)
+    assert f"sandbox: {live.url} (of the ini file sandbox_args and sandbox_command are ignored)" in ended.stdout
+    assert 0 == ended.returncode, ended.stdout
+
+
+def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
+    ended = run(tmp_path, SEEDED, ini="sandbox_command = nowhere stub-server\n")
+    assert (1, True) == (ended.returncode, "'nowhere'" in ended.stdout), ended.stdout
+
+
+def test_the_kit_imports_nothing_but_pytest_and_httpx2() -> None:
+    """So it can be installed without what the server needs, beside any version of it."""
+    program = "import sys; before = {*sys.modules}; import pkgutil, importlib, stub_server.testing as kit\n"
+    program += (
+        "for each in pkgutil.iter_modules(kit.__path__): importlib.import_module('stub_server.testing.' + each.name)\n"
+    )
+    program += "print(*{name.partition('.')[0] for name in {*sys.modules} - before})"
+    imported = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    ).stdout.split()
+    owners = packages_distributions()
+    own = {name for name in imported for each in owners.get(name, ()) if each.lower() not in needed("pytest", "httpx2")}
+    assert {"stub_server"} == own
+
+
+def needed(*names: str) -> set[str]:
+    """Distributions, and those that they need."""
+    found: set[str] = set()
+    left = [*names]
+    while left:
+        name = left.pop()
+        if name in found:
+            continue
+        found.add(name)
+        wanted = [Requirement(text) for text in requires(name) or ()]
+        left += [each.name.lower() for each in wanted if each.marker is None or each.marker.evaluate({"extra": ""})]
+    return found
 
 
 def test_the_ini_file_has_flags_of_the_server(tmp_path: Path) -> None:

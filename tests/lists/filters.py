@@ -3,7 +3,10 @@
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+from ..support.contract import document as document_of_contract
 
 Json = dict[str, Any]
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -30,8 +33,12 @@ def unmasked(document: str) -> str:
 
 
 def exact(member: str, nothing: str | None = None) -> Filter:
-    """Equal, letter by letter."""
-    return Filter(lambda record, asked: record[member] == asked, lambda record: [record[member]], nothing)
+    """Equal, letter by letter. A record may hold null, which nothing finds."""
+    return Filter(
+        lambda record, asked: record[member] == asked,
+        lambda record: [] if record[member] is None else [record[member]],
+        nothing,
+    )
 
 
 def flag(member: str) -> Filter:
@@ -172,60 +179,51 @@ def pattern(member: str) -> Filter:
 
 
 SEARCH = text("name", "description")
-LOGS = {"status": exact("status"), "event_type": exact("event_type"), "event_id": exact("event_id", "evt_none")}
+EVENT_ID = exact("event_id", "evt_none")
 
-FILTERS: dict[str, dict[str, Filter]] = {
-    "listApiKeys": {"is_active": flag("is_active"), "search": SEARCH},
+OWN: dict[str, dict[str, Filter]] = {
+    "listApiKeys": {"search": SEARCH},
     "listCustomers": {
         "name": text("name"),
         "email": email(),
         "document": document(lambda record: str(record["document"])),
-        "type": exact("type"),
-        "document_type": exact("document_type"),
         "metadata": entry("metadata"),
         "search": contacts(),
     },
-    "listPlans": {
-        "projectId": ident("projectId"),
-        "status": exact("status"),
-        "billing_type": exact("billing_type"),
-        "search": SEARCH,
-    },
+    "listPlans": {"search": SEARCH},
     "listSubscriptions": {
-        "id": ident("id"),
         "search": Filter(
             lambda record, asked: contacts().keeps(record["searched"], asked),
             lambda record: contacts().finding(record["searched"]),
             "zzqxzzqx",
         ),
-        "status": exact("status"),
-        "projectId": ident("projectId"),
-        "planId": ident("planId"),
-        "customerId": ident("customerId"),
         "orderId": ident("orderIds"),
     },
     "listOrders": {
-        "status": exact("status"),
         "code": code(),
-        "projectId": ident("projectId"),
-        "planId": ident("planId"),
-        "customerId": ident("customerId"),
         "document": document(lambda record: str(record["customer"]["document"])),
-        "paymentMethod": exact("paymentMethod"),
-        "subscriptionId": ident("subscriptionId"),
         "metadata": entry("metadata"),
         "search": buyer(),
     },
-    "listProjects": {"status": exact("status"), "visibility": exact("visibility"), "search": SEARCH},
-    "listProducts": {
-        "projectId": ident("projectId"),
-        "planId": ident("planIds"),
-        "type": exact("type"),
-        "status": exact("status"),
-        "search": SEARCH,
-    },
-    "listWebhooks": {"is_active": flag("is_active"), "projectId": ident("projectId"), "event": pattern("events")},
-    "listWebhookLogs": {"webhookId": ident("webhookId"), **LOGS},
-    "listLogsForWebhook": LOGS,
+    "listProjects": {"search": SEARCH},
+    "listProducts": {"planId": ident("planIds"), "search": SEARCH},
+    "listWebhooks": {"event": pattern("events")},
+    "listWebhookLogs": {"event_id": EVENT_ID},
+    "listLogsForWebhook": {"event_id": EVENT_ID},
 }
-"""By operation and query parameter. A parameter of the contract that is missing here fails the tests that say so."""
+"""By operation and query parameter: filters that are more than a member with the name of the parameter."""
+
+
+@cache
+def filter_of(operation: str, name: str) -> Filter:
+    """What a parameter keeps: by the table, or the records whose member of its name is equal."""
+    own = OWN.get(operation, {}).get(name)
+    if own is not None:
+        return own
+    contract = document_of_contract()
+    schema = contract.resolve(
+        next(each.schema for each in contract.operations[operation].parameters if each.name == name)
+    )
+    if schema["type"] == "boolean":
+        return flag(name)
+    return ident(name) if schema.get("format") == "uuid" else exact(name)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from .filters import FILTERS, Json, folded
+from .filters import Json, filter_of, folded
 
 Query = Mapping[str, str]
 SHAPING = frozenset(("page", "limit", "sort"))
@@ -52,7 +52,7 @@ def created(operation: str) -> str:
 def keeps(operation: str, record: Json, name: str, asked: str) -> bool:
     """Whether one parameter lets a record through."""
     if not is_range(name):
-        return FILTERS[operation][name].keeps(record, asked)
+        return filter_of(operation, name).keeps(record, asked)
     held = record[ranged(operation, name)]
     if held is None:
         return False

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from stub_server.domain.documents import cpf_with_check_digits
+from stub_server.domain.cpf import cpf_with_check_digits
 
 from . import model_clock as clock
 from . import model_periods as periods

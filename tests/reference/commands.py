@@ -10,6 +10,8 @@ from .contract import CONTROL
 from .writing import code, codes, line, page, table
 
 _COMMON = ("--server", "--sandbox", "--admin-key", "--control-key", "--json")
+_SECOND = "token"
+"""The command that the second page begins with."""
 _READ_MORE = {
     "--scenario": "../time.md#choose-the-data",
     "--overlay": "../overlays.md",
@@ -32,33 +34,56 @@ _READ_MORE = {
 
 
 def verbs() -> str:
-    """The page of the commands."""
+    """The page of the commands that start a sandbox and act in it."""
+    acting, others = _two_pages()
     shared = [option for option in _options(main.commands["pay"]) if option.opts[0] in _COMMON]
+    alone = [name for name, each in main.commands.items() if not each.hidden and _alone(each)]
     return page(
         "Commands",
-        """Every command of `stub-server`, as its `--help` prints it. Without a command,
-        `serve` runs. [Exit codes](../ci.md#exit-codes) are the same for all commands.""",
+        f"""The commands that start and keep sandboxes, and act in them, as their `--help` prints them. [More
+        commands](commands-more.md) are {codes(others)}. Without a command, `serve` runs. [Exit
+        codes](../ci.md#exit-codes) are the same for all commands.""",
         "## Options of commands that ask a server",
-        _table(shared, main.commands["pay"]),
-        *(text for name, each in main.commands.items() if not each.hidden for text in _verb(each, name)),
+        f"All but {codes(alone)} take them.",
+        _list(shared),
+        *(text for name, each in acting.items() for text in _verb(each, name)),
     )
+
+
+def more_verbs() -> str:
+    """The page of the other commands."""
+    return page(
+        "More commands",
+        """Tokens, requests, webhooks, and the comparison with a backend. [Commands](commands.md) has the others, and
+        the [options of most](commands.md#options-of-commands-that-ask-a-server).""",
+        *(text for name, each in _two_pages()[1].items() for text in _verb(each, name)),
+    )
+
+
+def _two_pages() -> list[dict[str, click.Command]]:
+    shown = {name: each for name, each in main.commands.items() if not each.hidden}
+    half = [*shown].index(_SECOND)
+    return [dict([*shown.items()][:half]), dict([*shown.items()][half:])]
+
+
+def _alone(command: click.Command) -> bool:
+    """Whether a command asks no sandbox."""
+    parts = command.commands.values() if isinstance(command, click.Group) else [command]
+    return not any({*_COMMON} <= {option.opts[0] for option in _options(each)} for each in parts)
 
 
 def _verb(command: click.Command, *path: str) -> Iterator[str]:
     name = " ".join(("stub-server", *path))
     context = click.Context(command, info_name=name)
-    options = _options(command)
-    has_common = {*_COMMON} <= {option.opts[0] for option in options}
-    own = [option for option in options if not (has_common and option.opts[0] in _COMMON)]
+    own = [option for option in _options(command) if _alone(command) or option.opts[0] not in _COMMON]
     yield f"## {name}"
-    yield code(" ".join((name, *command.collect_usage_pieces(context))))
-    yield "\n\n".join(map(line, (command.help or "").replace("\b\n", "").split("\n\n")))
     if command is serve:
-        yield "Its options are the [settings](settings.md)."
-    else:
-        yield _table(own, command)
-        if has_common:
-            yield "It also takes the [options of commands that ask a server](#options-of-commands-that-ask-a-server)."
+        yield f"{line(command.help or '')} Its options are the [settings](settings.md)."
+        return
+    if not isinstance(command, click.Group):
+        yield code(" ".join((name, *command.collect_usage_pieces(context))))
+    yield "\n\n".join(map(line, (command.help or "").replace("\b\n", "").split("\n\n")))
+    yield _list(own)
     for part, each in command.commands.items() if isinstance(command, click.Group) else ():
         yield from _verb(each, *path, part)
 
@@ -67,9 +92,13 @@ def _options(command: click.Command) -> list[click.Option]:
     return [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
 
 
-def _table(options: list[click.Option], command: click.Command) -> str:
-    rows = ((codes(option.opts), code(_value(option)), _default(option), option.help or "") for option in options)
-    return table(("Option", "Value", "Default", "What"), rows)
+def _list(options: list[click.Option]) -> str:
+    lines = []
+    for option in options:
+        default = f" Default: {_default(option)}." if _default(option) else ""
+        names = ", ".join(code(f"{name} {_value(option)}".strip()) for name in option.opts)
+        lines.append(f"- {names}: {option.help or ''}{default}")
+    return "\n".join(lines)
 
 
 def _value(option: click.Option) -> str:

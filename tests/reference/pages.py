@@ -11,14 +11,12 @@ def written() -> dict[str, str]:
     """The text of every page as the contract and the code have it now."""
     made = {
         "commands.md": commands.verbs(),
+        "commands-more.md": commands.more_verbs(),
         "settings.md": commands.settings(),
         "controls.md": operations.controls(),
         "operations.md": operations.api(),
         "errors.md": errors.refusals(),
         "events.md": contract.events(),
-        "scopes.md": contract.scopes(),
-        "magic-values.md": contract.magic_values(),
-        "fault-presets.md": contract.presets(),
         "pytest.md": kit.fixtures(),
     }
     return {name: f"{text.strip()}\n" for name, text in made.items()}

@@ -116,7 +116,7 @@ def test_a_recording_is_replayed_and_says_which_answers_differ(tmp_path: Path) -
     replayed = Replayed(written() / "recording", "--overlay", str(overlay(tmp_path, NICKNAME)))
     differing = replayed.told["differing"]
     assert (1, {"createCustomer", "listCustomers", "updateCustomer"}) == (replayed.code, {*differing})
-    assert says(replayed.told["diff"], '+    "nickname": null')
+    assert says(replayed.told["diffs"][0]["diff"], '+    "nickname": null')
     others = sum(map(len, differing.values())) + replayed.told["aside"]
     assert replayed.told["requests"] == replayed.told["same"] + others
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from stub_server.domain.documents import cpf_with_check_digits
+from stub_server.domain.cpf import cpf_with_check_digits
 
 Json = dict[str, Any]
 HELD = {"held": True, "wait_seconds": 0}  # sends what is held back, and waits for nothing

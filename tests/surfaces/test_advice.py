@@ -44,9 +44,10 @@ def key_of(live: Live, sandbox: str) -> dict[str, str]:
             "POST",
             f"/v2/orders/{UNKNOWN}/refund",
             None,
-            f"Did you mean POST {{}}/_sandbox/orders/{UNKNOWN}/refund? {{}}/openapi.json lists every path.",
+            f"Did you mean POST {{}}/_sandbox/orders/{UNKNOWN}/refund? {{}}/openapi.json lists every path, "
+            "and {}/llms.txt says how to begin.",
         ),
-        ("GET", "/docs/listOrder", None, "Did you mean {}/docs/listOrders? {}/ lists every operation."),
+        ("GET", "/docs/listOrder", None, "Did you mean {}/docs/listOrders? {}/llms.txt lists the pages."),
     ],
 )
 @pytest.mark.parametrize("chosen", ["prefix", "header", "key", "default"])

@@ -1,15 +1,21 @@
 """/openapi.json and /openapi.yaml: the contract as the server follows it, with a world's own records, and an ETag."""
 
+import gzip
 import json
 import re
 from typing import Any
+from urllib.parse import quote
 
+import orjson
 import pytest
+from openapi_spec_validator import validate
 
 from stub_server.console.examples import with_examples_of_parameters
+from stub_server.contract.document import Document
 
 from ..support.contract import document, parsed
 from ..support.live import Live
+from ..support.short import chosen
 from ..support.wire import Door, Header
 from .conftest import door_to
 
@@ -97,6 +103,56 @@ def test_an_etag_that_is_known_already_gets_304(door: Door, path: str) -> None:
         answer = door.ask("GET", path, headers=[("If-None-Match", known)])
         assert (304, b"", etag) == (answer.status, answer.body, answer.header("etag"))
     assert door.ask("GET", path, headers=[("If-None-Match", '"other"')]).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("/openapi.json", "openapi.yaml"), ("/_sandbox/openapi.json", "sandbox.yaml")]
+)
+def test_a_slice_is_a_valid_contract_of_its_operations_alone(door: Door, path: str, name: str) -> None:
+    """With what they refer to, and short; an answer of it is what the whole says."""
+    contract = document(name)
+    for ident in chosen(6, contract.operations):
+        operation = contract.operations[ident]
+        found = Document(door.ask("GET", f"{path}?operationId={ident}").json())
+        validate(found.raw)
+        assert [ident] == list(found.operations)
+        assert operation.responses.keys() == found.operations[ident].responses.keys()
+        assert len(orjson.dumps(found.raw)) < 45_000
+    for tag in [each["name"] for each in contract.raw["tags"]][:2]:
+        found = Document(door.ask("GET", f"{path}?tag={quote(tag)}").json())
+        validate(found.raw)
+        assert [o.id for o in contract.operations.values() if o.tag == tag] == list(found.operations)
+        assert [tag] == [each["name"] for each in found.raw["tags"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "near"),
+    [
+        ("operationId=createPixOrdr", "Did you mean createPixOrder?"),
+        ("tag=orders", "Did you mean Orders?"),
+        ("operationId=", "The contract has no operation ."),
+        ("operationId=listOrders&tag=Ordrs", "Did you mean Orders?"),
+    ],
+)
+def test_a_slice_of_nothing_is_refused_with_the_nearest(door: Door, query: str, near: str) -> None:
+    for path in ("/openapi.json", "/openapi.yaml"):
+        answer = door.ask("GET", f"{path}?{query}")
+        assert (404, "route_not_found") == (answer.status, answer.json()["code"])
+        assert near in answer.json()["message"]
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_a_contract_is_packed_for_those_who_ask(door: Door, path: str) -> None:
+    whole = door.ask("GET", path)
+    assert whole.header("content-encoding") is None
+    for accepted in ("gzip", "br, gzip;q=0.5"):
+        packed = door.ask("GET", path, headers=[("Accept-Encoding", accepted)])
+        assert "gzip" == packed.header("content-encoding")
+        assert whole.body == gzip.decompress(packed.body)
+        assert len(packed.body) * 5 < len(whole.body)
+        assert packed.header("etag") != whole.header("etag")
+    for accepted in ("identity", "gzip;q=0", "br"):
+        assert whole.body == door.ask("GET", path, headers=[("Accept-Encoding", accepted)]).body
 
 
 def test_what_is_served_is_a_valid_document_without_references_to_files(door: Door) -> None:

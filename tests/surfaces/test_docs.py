@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from stub_server.cli.command import main
-from stub_server.domain.orders import DEFAULT_FAILURE, FAILURES
+from stub_server.core.clock import SECOND
+from stub_server.domain.orders import DEFAULT_FAILURE, FAILURES, MAGIC
 
 from ..support.contract import document
 from ..support.live import Live
@@ -127,6 +128,26 @@ def test_the_page_of_payments_names_the_failures_of_each_method() -> None:
     assert DEFAULT_FAILURE == {method: codes[0] for method, codes in named.items()}
     for method, codes in named.items():
         assert {code for code, (_, methods) in FAILURES.items() if method in methods} == {*codes}
+
+
+def rows(page: str, heading: str) -> dict[str, str]:
+    """The table below a heading: what stands as code in the first column, and the second column."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE))
+
+
+def test_the_pages_list_magic_words_presets_and_scopes_as_they_are() -> None:
+    told = rows("payments.md", "Choose by e-mail address")
+    assert MAGIC.keys() == told.keys()
+    for word, outcome in MAGIC.items():
+        waits = [outcome.life or 0] if outcome.life is not None else [delay for _, delay in outcome.jobs]
+        seconds = [wait // SECOND for wait in waits if wait]
+        assert seconds == [int(each) for each in re.findall(r"(\d+) second", told[word])]
+        assert outcome.fails == ("failed" in told[word])
+    presets = document("sandbox.yaml").schema("FaultPreset")["x-presets"]
+    assert presets == rows("faults.md", "Presets and the shell")
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert {scope["name"] for scope in document().scopes} == {*re.findall(r"`(\w+:(?:read|write))`", page)}
 
 
 def test_the_overlay_of_the_docs_fits_the_contract(tmp_path: Path) -> None:

@@ -11,12 +11,13 @@ from ..support.make import Json
 
 pytestmark = pytest.mark.check
 
+BROWSER = {"Accept": "text/html"}
 LINK = re.compile(r'(?:href|src)="([^"]+)"')
 
 
 @pytest.fixture
 def front(live: Live) -> httpx2.Response:
-    response = httpx2.get(f"{live.url}/", verify=NO_TLS)
+    response = httpx2.get(f"{live.url}/", headers=BROWSER, verify=NO_TLS)
     assert response.status_code == 200
     return response
 
@@ -33,7 +34,7 @@ def test_every_link_of_it_answers(live: Live) -> None:
     base = f"{live.url}/s/front/"
     token = httpx2.get(f"{base}_sandbox/credentials", verify=NO_TLS).json()["jwt"]
     httpx2.get(f"{base}v2/orders", headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS).raise_for_status()
-    links = LINK.findall(httpx2.get(base, verify=NO_TLS).text)
+    links = LINK.findall(httpx2.get(base, headers=BROWSER, verify=NO_TLS).text)
     assert any(link.startswith("console/requests/req_") for link in links)
     assert not [link for link in links if link.startswith(("/", "http"))]
     for address in dict.fromkeys(link.partition("#")[0] for link in links):
@@ -46,7 +47,7 @@ def test_it_shows_the_last_requests_and_the_clock(live: Live, sandbox_name: str,
     for number in range(7):
         api.get("/v2/orders", params={"limit": number + 1})
         api.get(f"/v2/orders/<script>{number}")
-    html = httpx2.get(f"{live.url}/s/{sandbox_name}/", verify=NO_TLS).text
+    html = httpx2.get(f"{live.url}/s/{sandbox_name}/", headers=BROWSER, verify=NO_TLS).text
     assert 5 == html.count('href="console/requests/req_')
     assert ["6", "5"] == re.findall(r"orders/&lt;script&gt;([0-9])", html)[:2]
     assert "<script>6" not in html
@@ -69,7 +70,7 @@ def test_strangers_see_no_request_and_no_clock(serve: Serve, settings: Json, hea
     """Nor does a session: pages of other origins may read this page."""
     server = serve(**settings)
     httpx2.get(f"{server.url}/v2/orders", verify=NO_TLS)
-    html = httpx2.get(f"{server.url}/", headers=headers, verify=NO_TLS).text
+    html = httpx2.get(f"{server.url}/", headers=BROWSER | headers, verify=NO_TLS).text
     assert "console/requests/req_" not in html
     assert "data-stream" not in html
     assert '<section id="now"' not in html
@@ -82,14 +83,14 @@ def test_the_page_of_a_sandbox_stands_below_its_prefix_and_speaks_of_it(live: Li
     moved = httpx2.get(f"{live.url}/s/{name}?x=1", verify=NO_TLS)
     assert (307, "/s/front/?x=1", b"") == (moved.status_code, moved.headers["location"], moved.content)
     assert moved.headers["x-request-id"]
-    page = httpx2.get(f"{live.url}/s/{name}", follow_redirects=True, verify=NO_TLS)
+    page = httpx2.get(f"{live.url}/s/{name}", follow_redirects=True, headers=BROWSER, verify=NO_TLS)
     assert page.status_code == 200
     assert f"<code>{live.url}/s/front</code>" in page.text
-    assert f"<code>{live.url}</code>" in httpx2.get(f"{live.url}/", verify=NO_TLS).text
+    assert f"<code>{live.url}</code>" in httpx2.get(f"{live.url}/", headers=BROWSER, verify=NO_TLS).text
     assert httpx2.post(f"{live.url}/s/{name}", verify=NO_TLS).status_code == 307
     live.app.sandboxes.forget("front")
 
 
 def test_a_cookie_that_is_decoded_to_other_letters_is_no_defect(live: Live) -> None:
     cookie = f'stub_console_{live.port}="a.b.\\303\\251"'
-    assert 200 == httpx2.get(f"{live.url}/", headers={"Cookie": cookie}, verify=NO_TLS).status_code
+    assert 200 == httpx2.get(f"{live.url}/", headers=BROWSER | {"Cookie": cookie}, verify=NO_TLS).status_code

@@ -13,7 +13,9 @@ from ..support.live import NO_TLS, Live
 
 _LINK = re.compile(r'(?:href|src)="([^"]+)"')
 _RESULT = re.compile(r'<article>\s*<h2><a href="([^"]+)">')
-OPERATIONS = document().operations.keys() | document("sandbox.yaml").operations.keys()
+API, CONTROL = document(), document("sandbox.yaml")
+OPERATIONS = API.operations.keys() | CONTROL.operations.keys()
+NAMES = [*OPERATIONS, *API.schema("ErrorCode")["enum"], *API.events]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def test_every_link_of_every_page_answers_and_every_anchor_is_there(reader: http
         for link in map(unescape, _LINK.findall(texts[path])):
             address = urljoin(path, link)
             if address.startswith("/docs/"):
-                assert address.removeprefix("/docs/") in OPERATIONS, f"{address}, linked by {path}"
+                assert address.removeprefix("/docs/") in NAMES, f"{address}, linked by {path}"
             elif address.startswith("/"):
                 linked[address] = path
                 if (target := address.partition("#")[0]) not in texts:
@@ -66,24 +68,25 @@ def has_anchor(address: str, texts: dict[str, str]) -> bool:
         ("blocked by CORS", "/guide/api#call-it-from-a-browser-cors"),
         ("sort and filter a list", "/guide/api#read-a-list-page-sort-filter"),
         ("idempotency key", "/guide/api#repeat-a-request-safely-idempotency-key"),
+        ("find an order whose answer was lost", "/guide/retry#find-an-order-whose-answer-was-lost"),
         ("refund an order", "/guide/payments#fail-expire-or-refund-an-order"),
         ("card declined", "/guide/payments#make-a-card-or-a-payment-fail"),
         ("chargeback", "/guide/payments#dispute-a-payment"),
-        ("fail_immediately", "/guide/reference/magic-values"),
+        ("fail_immediately", "/guide/payments#choose-by-e-mail-address"),
         ("move the clock by a month", "/guide/time#move-the-clock"),
         ("undo the last request", "/guide/time#go-back"),
         ("empty scenario", "/guide/time#choose-the-data"),
         ("make a request fail with 503", "/guide/faults#one-request"),
-        ("flaky", "/guide/reference/fault-presets#flaky"),
+        ("flaky", "/guide/faults#presets-and-the-shell"),
         ("why was a request refused", "/guide/journal#why-was-a-request-refused"),
-        ("plan_sold_out", "/guide/reference/errors#plan_sold_out"),
+        ("plan_sold_out", "/docs/plan_sold_out"),
         ("verify the signature of a webhook", "/guide/webhooks#verify-a-signature"),
         ("webhook retries", "/guide/webhooks#retries-duplicates-and-order"),
         ("forward webhooks to localhost", "/guide/webhooks#forward-events-to-localhost"),
-        ("order.paid", "/guide/reference/events#orderpaid"),
-        ("orders:read", "/guide/reference/scopes#ordersread"),
+        ("order.paid", "/docs/order.paid"),
+        ("orders:read", "/guide/api#create-an-api-key-with-fewer-scopes"),
         ("createPixOrder", "/docs/createPixOrder"),
-        ("payOrder", "/guide/reference/controls#payorder"),
+        ("payOrder", "/docs/payOrder"),
         ("--store", "/guide/reference/settings#--store"),
         ("STUB_MAX_CONNECTIONS", "/guide/reference/settings#--max-connections"),
         ("stub-server fork", "/guide/reference/commands#stub-server-fork"),

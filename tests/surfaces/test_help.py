@@ -12,11 +12,12 @@ from stub_server.cli.offline_verbs import TOOLS
 
 SERVER = "--server --admin-key --json"
 SANDBOX = f"{SERVER} --sandbox --control-key"
-FILTERS = "--operation --method --path --status --code --caller --since --until --contains --control"
+FILTERS = "--operation --method --path --status --code --caller --since --until --contains --control --commands"
 TAKES = {
     "": "COMMAND --version",
     "assumptions": SANDBOX,
     "certify": f"URL --signing-key --event --effects --effects-command {SANDBOX}",
+    "backup": "DIR FILE",
     "check": "--overlay",
     "clock": "COMMAND",
     "clock advance": f"SPAN|ISO8601 {SANDBOX}",
@@ -27,7 +28,7 @@ TAKES = {
     "events list": f"--limit {SANDBOX}",
     "events raise": f"TYPE {SANDBOX}",
     "expire": f"ORDER {SANDBOX}",
-    "explain": f"ID|last {SANDBOX}",
+    "explain": f"ID|last --commands {SANDBOX}",
     "export": f"--output --history --no-secrets {SANDBOX}",
     "fail": f"ORDER --code {SANDBOX}",
     "faults": "COMMAND",
@@ -47,6 +48,7 @@ TAKES = {
     "orders show": f"ORDER {SANDBOX}",
     "pay": f"ORDER {SANDBOX}",
     "proxy": "URL --port --overlay --report --write-overlay --fail",
+    "mcp": "--server --sandbox --admin-key --control-key",
     "record": f"--output --no-secrets {SANDBOX}",
     "refund": f"ORDER --amount {SANDBOX}",
     "replay": "FILE --overlay --scenario --json",
@@ -54,7 +56,7 @@ TAKES = {
     "requests clear": SANDBOX,
     "requests har": f"--output {FILTERS} {SANDBOX}",
     "requests list": f"--limit {FILTERS} {SANDBOX}",
-    "requests show": f"ID|last {SANDBOX}",
+    "requests show": f"ID|last --commands {SANDBOX}",
     "requests verify": f"JSON|@FILE|- {SANDBOX}",
     "resolve": f"ORDER {{won|lost}} {SANDBOX}",
     "reset": f"--scenario --seed --now {SANDBOX}",
@@ -76,6 +78,7 @@ TAKES = {
     "sandboxes": "COMMAND",
     "sandboxes create": f"[NAME] --scenario --seed --now --ttl --control-key {SERVER}",
     "sandboxes delete": f"NAME --control-key {SERVER}",
+    "sandboxes invite": f"NAME --control-key {SERVER}",
     "sandboxes list": f"[GLOB] --control-key {SERVER}",
     "sandboxes rotate": f"NAME --keys --control-key {SERVER}",
 }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stub_server.server.layers.access import Hosts
+from stub_server.server.layers.hosts import Hosts
 
 from ..conftest import Serve
 from ..support.live import Live

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from stub_server.contract.document import Document
-from stub_server.server.layers import access
+from stub_server.server.layers import rate_limit
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
@@ -28,7 +28,7 @@ class Time:
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """A clock that stands still until it is moved."""
     made = Time()
-    monkeypatch.setattr(access, "monotonic", made)
+    monkeypatch.setattr(rate_limit, "monotonic", made)
     return made
 
 

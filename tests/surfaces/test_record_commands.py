@@ -1,6 +1,7 @@
 """`stub-server record` and `replay`: what they write and print, and how they exit."""
 
 import json
+import re
 from pathlib import Path
 
 import httpx2
@@ -10,7 +11,7 @@ from click.testing import CliRunner, Result
 from stub_server.cli.command import main
 from stub_server.settings import Settings
 
-from ..support.files import changed, lines
+from ..support.files import changed, lines, sealed
 from ..support.live import NO_TLS, Live, running
 from ..support.make import Maker
 from ..support.refusal import says
@@ -43,25 +44,33 @@ def test_what_was_recorded_is_replayed_without_a_server(
     said = run("replay", str(file))
     assert (0, True) == (said.exit_code, says(said.output, "ok: true", "requests: 2", "same: 2"))
     said = run("replay", "-", "--json", given=file.read_bytes())
-    expected = {"ok": True, "requests": 2, "same": 2, "aside": 0, "aside_by_reason": {}, "request": None, "diff": None}
-    assert expected | {"contract": None, "differing": {}} == json.loads(said.output)
+    expected = {"ok": True, "requests": 2, "same": 2, "aside": 0, "aside_by_reason": {}, "unsent": 0}
+    assert expected | {"contract": None, "differing": {}, "diffs": []} == json.loads(said.output)
 
 
-def test_the_first_difference_is_shown_as_a_diff(
+def test_all_differences_are_listed_and_the_first_shown_as_diffs(
     to: list[str], make_customer: Maker, api: httpx2.Client, tmp_path: Path
 ) -> None:
     make_customer()
+    for _ in range(6):
+        assert 404 == api.get("/nowhere").status_code
     file = tmp_path / "bug.stub"
     assert 0 == run("record", "-o", str(file), "--no-secrets", *to).exit_code
-    file.write_bytes(changed(file.read_bytes(), "request", lambda request: request.update(status=409)))
-    (ident,) = [body["id"] for kind, body in lines(file.read_bytes()) if kind == "request"]
+    recorded = lines(file.read_bytes())
+    requests = [body for kind, body in recorded if kind == "request"]
+    for request in requests:
+        request["status"] = 418
+    file.write_bytes(sealed(recorded))
+    idents = [request["id"] for request in requests]
     said = run("replay", str(file))
     assert 1 == said.exit_code
-    report, diff, *_ = said.output.split("\n\n")
-    assert report.startswith("ok: false\nrequests: 1\nsame: 0\n")
-    assert f"differing:\n  createCustomer:\n  - {ident}" in report
-    assert f"request:\n  id: {ident}\n" in report
-    assert ["--- recorded", "+++ replayed", "@@ -1,3 +1,3 @@", "-status 409", "+status 201"] == diff.splitlines()[:5]
+    report, diff, *others = said.output.split("\n\n")
+    assert report.startswith("ok: false\nrequests: 7\nsame: 0\n")
+    assert [f"- {ident}" for ident in idents] == re.findall("- req_[0-9a-f]+", report)
+    assert f"differing:\n  createCustomer:\n  - {idents[0]}\n  GET /nowhere:\n" in report
+    assert [f"POST /v2/customers ({idents[0]})", "--- recorded", "+++ replayed"] == diff.splitlines()[:3]
+    assert {"-status 418", "+status 201"} <= {*diff.splitlines()}
+    assert [f"GET /nowhere ({ident})" for ident in idents[1:5]] == [each.splitlines()[0] for each in others]
 
 
 @pytest.mark.promise("no-escape-in-replay")
@@ -73,10 +82,10 @@ def test_what_a_recording_says_cannot_move_the_cursor(to: list[str], make_custom
     sound, title = file.read_bytes(), "\x1b]0;mine\x07\x9b"
     file.write_bytes(changed(sound, "request", lambda request: request.update(path="/" + title, answer=title)))
     said = run("replay", str(file))
-    assert (1, True) == (said.exit_code, r"/\e]0;mine\a\x9B" in said.output), said.output
+    assert (1, True) == (said.exit_code, r"/\u001b]0;mine\u0007\u009b (req_" in said.output), said.output
     assert "-\\u001b]0;mine\\u0007\\u009b\n" in said.output
     as_json = run("replay", "--json", str(file))
-    assert f"-{title}" in json.loads(as_json.output)["diff"]
+    assert f"-{title}" in json.loads(as_json.output)["diffs"][0]["diff"]
     said.output_bytes += as_json.output_bytes
     spoilt = changed(sound, "request", lambda request: request.update({title: 1}))
     for bad in (spoilt, changed(sound, "header", lambda header: header.update(version=9, server=title))):

@@ -126,3 +126,27 @@ def test_what_does_not_hold_exits_1_with_the_nearest_misses(to: list[str], make_
     as_json = requests("verify", expected, "--json", *to)
     report = json.loads(as_json.stdout)
     assert (1, False, [ident]) == (as_json.exit_code, report["ok"], [miss["id"] for miss in report["nearest"]])
+
+
+def test_what_the_command_sent_is_counted_only_if_asked_for(to: list[str], api: httpx2.Client) -> None:
+    """Else a look at the orders would change what tests expect, and hide the application's own last request."""
+    own = api.get("/v2/plans").headers["x-request-id"]
+    refused = api.get(f"/v2/orders/{UNKNOWN}").headers["x-request-id"]
+    run = CliRunner()
+    assert 0 == run.invoke(main, ["orders", "list", *to]).exit_code
+    assert 1 == run.invoke(main, ["orders", "list", "--status", "nope", *to]).exit_code
+    assert 1 == run.invoke(main, ["pay", UNKNOWN, *to]).exit_code
+    assert [refused, own] == [row["id"] for row in asked("list", "--control", *to)["requests"]]
+    assert refused == asked("show", "last", *to)["request"]["id"]
+    assert refused in run.invoke(main, ["explain", "last", *to]).output
+    none = {"request": {"operationId": "listOrders"}, "times": {"exactly": 0}}
+    never_paid = {"request": {"operationId": "payOrder"}, "times": {"exactly": 0}}
+    assert [0, 0] == [requests("verify", json.dumps(each), *to).exit_code for each in (none, never_paid)]
+    counted = [requests("verify", json.dumps(each | {"commands": True}), *to) for each in (none, never_paid)]
+    assert [True, True] == [says(said.output, f"matched: {n}") for said, n in zip(counted, (2, 1), strict=True)]
+    listed = asked("list", "--control", "--commands", *to)["requests"]
+    by_command = [row["operationId"] for row in listed if row["by_command"]]
+    assert {"listOrders", "payOrder", "verifyRequests"} == {*by_command}
+    assert "listOrders" == asked("show", "last", "--commands", *to)["request"]["operationId"]
+    explained = run.invoke(main, ["explain", "last", "--commands", *to]).output
+    assert explained.startswith("GET /v2/orders was answered 422")

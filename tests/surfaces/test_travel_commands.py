@@ -21,10 +21,11 @@ def test_the_sandboxes_of_a_server_are_listed(
 ) -> None:
     make_customer()
     head, *lines = done("sandboxes", "list", *to[:2]).splitlines()
-    assert ["NAME", "STEP", "NOW", "RECORDS", "SCENARIO", "PARENT"] == head.split()
+    assert ["NAME", "LAST_USED_AT", "STEP", "NOW", "RECORDS", "SCENARIO", "PARENT"] == head.split()
     (line,) = [line for line in lines if line.split()[0] == sandbox_name]
     shown = api.get("/_sandbox/sandboxes/" + sandbox_name).json()["sandbox"]
-    assert [sandbox_name, "1", shown["now"], str(shown["records"]), "default", "-"] == line.split()
+    name, _, *others = line.split()
+    assert [sandbox_name, "1", shown["now"], str(shown["records"]), "default", "-"] == [name, *others]
     assert 2 == len(done("sandboxes", "list", sandbox_name, *to[:2]).splitlines())
     assert [sandbox_name] == [
         world["name"] for world in asked("sandboxes", "list", f"{sandbox_name}*", *to[:2])["sandboxes"]

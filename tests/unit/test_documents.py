@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from stub_server.core.problem import Conflict
 from stub_server.domain import documents
+from stub_server.domain.cpf import cpf_with_check_digits
 from stub_server.domain.customers import settled_types
 
 NINE = st.from_regex(r"[0-9]{9}", fullmatch=True).filter(lambda text: len(set(text)) > 1)
@@ -16,7 +17,7 @@ TWELVE = st.from_regex(r"[0-9A-Z]{12}", fullmatch=True).filter(lambda text: not 
     ("stem", "digits"), [("529982247", "25"), ("111444777", "35"), ("347126958", "46"), ("218447306", "54")]
 )
 def test_cpf_check_digits_follow_the_golden_vectors(stem: str, digits: str) -> None:
-    assert documents.cpf_with_check_digits(stem) == stem + digits
+    assert cpf_with_check_digits(stem) == stem + digits
     assert documents.kind(stem + digits) == "cpf"
 
 
@@ -34,7 +35,7 @@ def test_equal_digits_are_no_document_although_they_pass_modulo_eleven(digit: st
     assert documents.kind(digit * 11) is None
     assert documents.kind(digit * 14) is None
     with pytest.raises(ValueError, match="No valid CPF"):
-        documents.cpf_with_check_digits(digit * 9)
+        cpf_with_check_digits(digit * 9)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_the_formats_survive_any_string_and_agree_with_kind(text: str) -> None:
 
 @given(NINE)
 def test_every_made_cpf_is_one_and_no_other_check_digits_fit(nine: str) -> None:
-    cpf = documents.cpf_with_check_digits(nine)
+    cpf = cpf_with_check_digits(nine)
     assert [f"{nine}{end:02}" for end in range(100) if documents.kind(f"{nine}{end:02}")] == [cpf]
 
 

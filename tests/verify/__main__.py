@@ -4,7 +4,7 @@ Exit code 1 for a divergence of our own server, and for a mutant that was not fo
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from random import Random
@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import click
 import httpx2
-from rich.console import Console
-from rich.table import Column, Table
 
 from ..support.live import NO_TLS
 from .mutants import every, unseen
@@ -28,34 +26,29 @@ class Run(NamedTuple):
 
     name: str
     mutants: tuple[str, ...]
-    flags: tuple[str, ...]
     judge: Callable[[Outcome], list[str]]
+    flags: tuple[str, ...] = ()
     credential: str = "jwt"
     only: tuple[str, ...] = ()
 
 
-def of_ourselves(seeds: Sequence[int], kinds: Sequence[str]) -> Iterator[Run]:
-    """The server itself, slow and shuffled, with each credential."""
+def planned(seed: int, draw: int, *, everything: bool) -> Iterator[Run]:
+    """The server itself, slow and shuffled; then mutants of the contract: all of them also in pairs and in fours."""
     for scenario in ("default", "empty"):
-        for seed in seeds:
-            flags = ("--scenario", scenario, "--seed", str(seed), *LIKE_A_PROXY)
-            for kind in kinds:
-                yield Run(f"self {scenario} {seed} {kind}", (), flags, departed, kind)
-
-
-def of_mutants(seed: int, draw: int, *, everything: bool) -> Iterator[Run]:
-    """Mutants that follow from the contract, and twenty that are written by hand: alone, in pairs and in fours."""
-    names, hidden = [*every()], unseen()
-    drawn = [name for name in names if name not in hidden]
+        for own in SEEDS if everything else SEEDS[:1]:
+            flags = ("--scenario", scenario, "--seed", str(own), *LIKE_A_PROXY)
+            for kind in CREDENTIALS if everything else CREDENTIALS[:1]:
+                yield Run(f"self {scenario} {own} {kind}", (), departed, flags, kind)
+    hidden = unseen()
+    drawn = [name for name in every() if name not in hidden]
     Random(seed).shuffle(drawn)
     for name in drawn if everything else drawn[:draw]:
         only = tuple(every()[name].operations) if everything else ()  # a thousand runs of everything take a day
-        yield Run(name, (name,), (), _judge((name,), 1), only=only)
-    if everything:
-        for size, count in ((2, 20), (4, 5)):
-            for number in range(count):
-                group = tuple(drawn[size * number : size * (number + 1)])
-                yield Run(" + ".join(group), group, (), _judge(group, 2))
+        yield Run(name, (name,), _judge((name,), 1), only=only)
+    for size, number in ((2, 20), (4, 5)) if everything else ():
+        for start in range(0, size * number, size):
+            group = tuple(drawn[start : start + size])
+            yield Run(" + ".join(group), group, _judge(group, 2))
 
 
 def _judge(names: tuple[str, ...], beside: int) -> Callable[[Outcome], list[str]]:
@@ -69,47 +62,34 @@ def _judge(names: tuple[str, ...], beside: int) -> Callable[[Outcome], list[str]
 @click.option("--all", "everything", is_flag=True, help="Every mutant, pairs, groups of four, and every credential.")
 def main(words: tuple[str, ...], seed: int, draw: int, everything: bool) -> None:
     """Run all, or those in whose name one of WORDS is."""
-    console = Console(soft_wrap=True)
-    own = of_ourselves(SEEDS if everything else SEEDS[:1], CREDENTIALS if everything else CREDENTIALS[:1])
-    runs = [*own, *of_mutants(seed, draw, everything=everything)]
+    runs = [run for run in planned(seed, draw, everything=everything)]
     chosen = [run for run in runs if not words or any(word in run.name for word in words)]
-    table = Table("", Column("run", no_wrap=True), "s", "sent", "reached", "divergences")
-    failures = []
     servers: SimpleQueue[str] = SimpleQueue()
 
-    def made(run: Run) -> tuple[Outcome, list[str]]:
+    def made(run: Run) -> Outcome:
         if run.flags:
             with backend(*run.flags) as url:
-                outcome = verify(url, token=credentials(url)[run.credential])
-                return outcome, run.judge(outcome)
+                return verify(url, token=credentials(url)[run.credential])
         url = servers.get()
         try:
             httpx2.post(f"{url}/_mutants", json=[*run.mutants], timeout=60, verify=NO_TLS).raise_for_status()
-            outcome = verify(url, *(word for name in run.only for word in ("--only", name)))
-            return outcome, run.judge(outcome)
+            return verify(url, *(word for name in run.only for word in ("--only", name)))
         finally:
             servers.put(url)
 
+    failed = 0
     with backend() as first, backend() as second, ThreadPoolExecutor(AT_ONCE) as pool:
         servers.put(first)
         servers.put(second)
-        for run, (outcome, wrong) in zip(chosen, pool.map(made, chosen), strict=True):
-            failures += [f"{run.name}: {each}" for each in wrong]
-            console.print(f"{run.name}: {'missed' if wrong else 'as it must be'} ({outcome.seconds:.0f} s)")
-            table.add_row(
-                "✗" if wrong else "✓",
-                run.name,
-                f"{outcome.seconds:.0f}",
-                str(outcome.report.get("requests", "–")),
-                f"{outcome.report.get('coverage', 0.0):.1f} %",
-                "\n".join(map(shown, outcome.divergences)) or "–",
-                style="red" if wrong else None,
-            )
-    console.print(table)
-    console.print(f"{len(chosen) - len({failure.partition(':')[0] for failure in failures})} of {len(chosen)} runs.")
-    for failure in failures:
-        console.print(failure, markup=False, style="red")
-    sys.exit(bool(failures or not chosen))
+        for run, outcome in zip(chosen, pool.map(made, chosen), strict=True):
+            wrong = run.judge(outcome)
+            failed += bool(wrong)
+            coverage = outcome.report.get("coverage", 0.0)
+            print(f"{'✗' if wrong else '✓'} {run.name} ({outcome.seconds:.0f} s, {coverage:.1f} %)", flush=True)
+            for each in wrong or map(shown, outcome.divergences):
+                print(f"    {each}")
+    print(f"{len(chosen) - failed} of {len(chosen)} runs are as they must be.")
+    sys.exit(bool(failed or not chosen))
 
 
 if __name__ == "__main__":

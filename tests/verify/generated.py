@@ -9,7 +9,7 @@ from orjson import dumps
 
 from stub_server.contract.document import Document, Operation
 from stub_server.contract.source import Json
-from stub_server.domain.documents import cpf_with_check_digits
+from stub_server.domain.cpf import cpf_with_check_digits
 from stub_server.tools.verify.catalogue import Catalogue, Resource, at
 from stub_server.tools.verify.exchange import Answer, Request
 
@@ -399,14 +399,14 @@ def _narrows(operation: Operation, path: Path, bound: str, limit: Any) -> Callab
     return lambda: act
 
 
-def _queried(request: Request, name: str) -> Any:
+def _queried(request: Request, name: str, bound: str) -> Any:
     found = parse_qs(request.query).get(name, [""])[0]
-    return int(found) if found.isdecimal() else found
+    return int(found) if bound.endswith("imum") and found.isdecimal() else found
 
 
 def _mends_query(operation: Operation, name: str, bound: str, limit: Any) -> Callable[[], Act]:
     async def act(request: Request, ask: Ask) -> Answer:
-        if is_for(request, operation.method, operation.path) and _beyond(_queried(request, name), bound, limit):
+        if is_for(request, operation.method, operation.path) and _beyond(_queried(request, name, bound), bound, limit):
             return await ask(without_query(request, name))
         return await ask(request)
 
@@ -415,7 +415,7 @@ def _mends_query(operation: Operation, name: str, bound: str, limit: Any) -> Cal
 
 def _narrows_query(operation: Operation, name: str, bound: str, limit: Any) -> Callable[[], Act]:
     async def act(request: Request, ask: Ask) -> Answer:
-        if is_for(request, operation.method, operation.path) and _is_at(_queried(request, name), bound, limit):
+        if is_for(request, operation.method, operation.path) and _is_at(_queried(request, name, bound), bound, limit):
             return await ask(without_query(request, "limit", ("limit", "none")))
         return await ask(request)
 

@@ -1,11 +1,12 @@
 """A target whose every byte a test chooses, and a proxy in front of a target, in a thread of its own."""
 
-import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
+
+import uvicorn
 
 from stub_server.tools.verify.observed import Watching
 from stub_server.tools.verify.proxy import Proxy
@@ -61,30 +62,15 @@ def proxying(target: str) -> Iterator[Proxied]:
     """A proxy in front of a target until the block ends. Then `watching.report()` has everything."""
     lines: list[str] = []
     watching = Watching(document(), target, lines.append)
-    ports: list[int] = []
-    started = threading.Event()
-    loop = asyncio.new_event_loop()
-    ended = asyncio.Event()
-
-    async def own(path: str, query: str) -> tuple[int, bytes]:
-        return watching.own(path, query)
-
-    async def run() -> None:
-        proxy = Proxy(target, watching.passed, own)
-        ports.append(await proxy.start("127.0.0.1", 0))
-        started.set()
-        await ended.wait()
-        await proxy.stop()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
-    thread.start()
-    assert started.wait(10)
-    try:
-        yield Proxied(ports[0], watching, lines)
-    finally:
-        loop.call_soon_threadsafe(ended.set)
-        thread.join(10)
-        loop.close()
+    server = uvicorn.Server(Proxy(target, watching.passed, watching.own).config())
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        try:
+            yield Proxied(listening.getsockname()[1], watching, lines)
+        finally:
+            server.should_exit = True
+            thread.join(10)
 
 
 def connected(proxied: Proxied) -> socket.socket:

@@ -80,9 +80,7 @@ class Fronted(NamedTuple):
 FRONTED = {
     "drops every third request": Fronted(lambda n, *_: "pass" if n % 3 else "drop", {3}, "no answer"),
     "loses every seventh answer": Fronted(lambda n, *_: "pass" if n % 7 else "lose", {3}, "no answer"),
-    "limits every fifth request": Fronted(lambda n, *_: "pass" if n % 5 else "limit", {3}, "429", ("--only", "Plans")),
     "drops all after a while": Fronted(lambda n, *_: "pass" if n < 120 else "drop", {3}, "the connection broke off"),
-    "limits all": Fronted(lambda n, *_: "limit", {2}, "429"),
     "drops all": Fronted(lambda n, *_: "drop", {2}, "the connection broke off"),
 }
 
@@ -115,18 +113,6 @@ def test_an_operation_that_never_answers_departs(sandbox: str) -> None:
     assert "did not answer" in outcome.output or not outcome.report.get("left_behind", [])
 
 
-@pytest.mark.night
-def test_a_slow_target_is_left_as_it_was() -> None:
-    with backend("--scenario", "empty", "--delay", "2") as url:
-        before = left(url)
-        outcome = verify(url, "--budget", "15", "--only", "Plans")
-        after = left(url)
-    ended_in_time(outcome, {3}, 15)
-    assert "--budget" in outcome.output
-    assert [] == outcome.divergences
-    assert after.keys() <= {*before, *outcome.report.get("left_behind", [])}
-
-
 def answer(status: str, headers: str, body: bytes) -> Speak:
     """Says the same to every request."""
     head = f"HTTP/1.1 {status}\r\n{headers}Content-Length: {len(body)}\r\n\r\n".encode()
@@ -155,14 +141,6 @@ def endless(connection: socket.socket) -> None:
         connection.sendall(b"X-More: and more\r\n" * 100)
 
 
-def trickling(connection: socket.socket) -> None:
-    received(connection)
-    connection.sendall(b"HTTP/1.1 200 OK\r\n")
-    while True:
-        connection.sendall(b"X-More: and more\r\n")
-        time.sleep(0.5)
-
-
 def silent(connection: socket.socket) -> None:
     while connection.recv(65_536):
         pass
@@ -180,8 +158,6 @@ FOREIGN: dict[str, tuple[Speak, str]] = {
     "an hour of patience": (answer("429 Too Many", "Retry-After: 3600\r\n", b""), "3600 s"),
     "silence": (silent, "does not answer"),
     "endless headers": (endless, "not HTTP"),
-    "trickling headers": (trickling, "does not answer"),
-    "not HTTP": (once(b"220 mail.example.com ESMTP\r\n\r\n"), "not HTTP"),
     "an echo": (echoing, "not HTTP"),
     "a body cut short": (
         once(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"),
@@ -205,14 +181,6 @@ def test_what_is_no_api_is_not_compared(name: str) -> None:
     ended_in_time(outcome, {2})
     assert fact in outcome.output
     assert [] == outcome.report.get("divergences", [])
-
-
-def test_nobody_listens() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    outcome = verify(f"http://127.0.0.1:{port}", token=TOKEN)
-    ended_in_time(outcome, {2}, 0)
-    assert "no connection" in outcome.output
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.night)])

@@ -10,9 +10,8 @@ from stub_server.tools.verify.findings import RANKS, Finding
 from stub_server.tools.verify.showing import Showing
 
 from ..support.contract import document
-from ..support.estate import Estate
-from ..support.requests import OPERATIONS, UNKNOWN, ask
-from .exchanges import HEADERS, example, exchange, exchange_of
+from ..support.requests import UNKNOWN
+from .exchanges import HEADERS, example, exchange
 
 LAST = ["suspendProject", "activateProject", "deleteProduct", "deleteWebhook", "deleteApiKey", "archiveProject"]
 CUSTOMERS, CUSTOMER = "/v2/customers", "/v2/customers/7"
@@ -32,40 +31,6 @@ def kinds(findings: list[Finding]) -> list[tuple[str, str]]:
     return [(each.kind, each.pointer) for each in findings]
 
 
-def test_no_success_of_the_sandbox_departs(shop: Estate, conformity: Conformity) -> None:
-    prefix = f"/s/{shop.sandbox}"
-    ordinary = [name for name in OPERATIONS if name not in LAST and OPERATIONS[name].method != "DELETE"]
-    for name in (*ordinary, *LAST):
-        seen = exchange_of(ask(shop.api, OPERATIONS[name], shop.ids), prefix)
-        assert name == getattr(conformity.operation_of(seen.request.method, seen.request.path), "id", None)
-        assert [] == found(conformity, seen), name
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_no_refusal_of_the_sandbox_departs(home: Estate, conformity: Conformity, operation: str) -> None:
-    view, prefix = OPERATIONS[operation], f"/s/{home.sandbox}"
-    nobody = {"Authorization": "Bearer nobody"}
-    assert [] == found(conformity, exchange_of(ask(home.api, view, home.ids, headers=nobody), prefix))
-    other = next(scope for scope in ("plans:read", "customers:read") if scope not in view.scopes)
-    with home.with_scopes(other) as poor:
-        assert [] == found(conformity, exchange_of(ask(poor, view, home.ids), prefix))
-    if "{" in view.path:
-        assert [] == found(conformity, exchange_of(ask(home.api, view, {}), prefix))
-    if view.body is not None:
-        for wrong in (
-            {"content": b"{"},
-            {"json": {"nonsense": 1}},
-            {"content": b"x", "headers": {"Content-Type": "text/plain"}},
-        ):
-            assert [] == found(conformity, exchange_of(ask(home.api, view, home.ids, **wrong), prefix))
-
-
-def test_answers_of_the_server_itself_do_not_depart(conformity: Conformity) -> None:
-    limited = example("NotFound") | {"code": "rate_limited", "status": 429}
-    assert [] == found(conformity, exchange("GET", CUSTOMERS, 429, limited))
-    assert [] == found(conformity, exchange("GET", "/elsewhere", 404, b"<html>"))
-
-
 def test_head_has_the_headers_of_get_and_no_body(conformity: Conformity) -> None:
     assert [] == found(conformity, exchange("HEAD", CUSTOMERS, 200, b""))
     assert ["missing-header"] == [each.kind for each in found(conformity, exchange("HEAD", CUSTOMERS, 200, b"", {}))]
@@ -79,10 +44,7 @@ ERROR = "#/components/schemas/Error"
 DEPARTURES: dict[str, tuple[Exchange, list[tuple[str, str]]]] = {
     "no answer": (exchange("GET", CUSTOMERS, 0, b""), [("transport", "#/paths/~1v2~1customers/get")]),
     "a defect": (exchange("GET", CUSTOMERS, 500, b"<html>"), [("server-error", "#/paths/~1v2~1customers/get")]),
-    "a defect elsewhere": (exchange("GET", "/elsewhere", 503, b""), [("server-error", "#/paths")]),
     "an unknown path": (exchange("GET", "/v2/coupons", 200, {}), [("undocumented-operation", "#/paths")]),
-    "an unknown path that is refused": (exchange("GET", "/v2/coupons", 404, {}), []),
-    "a path of another service": (exchange("GET", "/assets/app.js", 200, {}), []),
     "no such route": (
         exchange("GET", CUSTOMER, 404, {"detail": "Not Found"}),
         [("missing-operation", "#/paths/~1v2~1customers~1{customerId}/get")],
@@ -91,23 +53,12 @@ DEPARTURES: dict[str, tuple[Exchange, list[tuple[str, str]]]] = {
         exchange("GET", CUSTOMERS, 404, example("NotFound") | {"code": "route_not_found"}),
         [("missing-operation", "#/paths/~1v2~1customers/get")],
     ),
-    "no such method": (
-        exchange("POST", CUSTOMERS, 405, b""), [("missing-operation", "#/paths/~1v2~1customers/post")]
-    ),
-    "not built": (exchange("POST", CUSTOMERS, 501, b""), [("missing-operation", "#/paths/~1v2~1customers/post")]),
     "another success": (
         exchange("GET", CUSTOMERS, 202, {}), [("undocumented-status", "#/paths/~1v2~1customers/get/responses")]
-    ),
-    "a redirect": (
-        exchange("GET", CUSTOMERS, 302, b""), [("undocumented-status", "#/paths/~1v2~1customers/get/responses")]
     ),
     "another code": (
         exchange("GET", CUSTOMER, 404, example("NotFound") | {"code": "customer_gone"}),
         [("error-code", "#/components/responses/NotFound/x-codes")],
-    ),
-    "a refusal without code": (
-        exchange("GET", CUSTOMER, 403, without(example("InsufficientScope"), "code")),
-        [("schema", f"{ERROR}/properties/code")],
     ),
     "another shape of refusals": (
         exchange("GET", CUSTOMERS, 422, {"detail": []}),
@@ -117,14 +68,6 @@ DEPARTURES: dict[str, tuple[Exchange, list[tuple[str, str]]]] = {
         exchange("GET", CUSTOMERS, 200, b"<p>", HEADERS | {"Content-Type": "text/html; charset=utf-8"}),
         [("schema", "#/paths/~1v2~1customers/get/responses/200/content")],
     ),
-    "broken JSON": (
-        exchange("GET", CUSTOMERS, 200, b'{"error": fal'),
-        [("schema", "#/paths/~1v2~1customers/get/responses/200/content")],
-    ),
-    "no body": (
-        exchange("GET", CUSTOMERS, 200, b""), [("schema", "#/paths/~1v2~1customers/get/responses/200/content")]
-    ),
-    "another type": (exchange("GET", CUSTOMERS, 200, []), [("schema", "#/components/schemas/CustomerPage")]),
     "deep": (
         exchange("GET", CUSTOMERS, 200, b"[" * 900 + b"]" * 900), [("schema", "#/components/schemas/CustomerPage")]
     ),
@@ -156,28 +99,14 @@ def test_members_of_records_are_found_once_each_whatever_else_is_wrong(conformit
     seen = found(conformity, exchange("GET", CUSTOMERS, 200, page))
     records = "#/components/schemas/Customer/properties"
     assert kinds(seen) == [
-        ("schema", f"{records}/email"),
         ("schema", f"{records}/name"),
         ("schema", f"{records}/createdAt"),
+        ("schema", f"{records}/email"),
         ("undocumented-field", f"{records}/nickname"),
         ("undocumented-field", "#/components/schemas/Pagination/properties/next"),
     ]
     assert sorted(seen, key=lambda each: RANKS[each.kind]) == seen
     assert "customers[].nickname" in seen[3].title
-
-
-def test_causes_have_no_values(conformity: Conformity) -> None:
-    """So that findings of one cause are one divergence, in each run."""
-
-    def causes(value: Any, key: str) -> list[tuple[str, str, str]]:
-        page = example("CustomerPage")
-        page["customers"][0] |= {"name": value, "metadata": {key: value}}
-        return [
-            (each.pointer, each.cause, each.title) for each in found(conformity, exchange("GET", CUSTOMERS, 200, page))
-        ]
-
-    assert causes(12, "a") == causes(13, "b")
-    assert len(causes(12, "a")) == 2
 
 
 def test_secrets_are_shown_to_nobody(conformity: Conformity) -> None:

@@ -18,7 +18,7 @@ from stub_server.settings import Settings
 from stub_server.tools.verify.exchange import Answer, Request
 
 from ..support.live import serving
-from .backend import Act, Ask, Backend, is_for, json_of, rewritten, with_json
+from .backend import Act, Ask, Backend, is_for
 from .mutants import every
 from .runs import backend, shown, verify
 
@@ -68,45 +68,9 @@ def test_a_second_run_with_the_written_overlay_is_silent(names: tuple[str, ...],
         assert second.report["divergences"] == [], second.output
 
 
-async def no_id_of_requests(request: Request, ask: Ask) -> Answer:
-    """No answer has an X-Request-Id."""
-    answer = await ask(request)
-    return answer._replace(headers=tuple(pair for pair in answer.headers if pair[0] != "x-request-id"))
-
-
-async def no_unlisted(request: Request, ask: Ask) -> Answer:
-    """A project cannot be made unlisted."""
-    if is_for(request, "POST", "/v2/projects") and "unlisted" in str(json_of(request)):
-        return await ask(with_json(request, json_of(request) | {"visibility": "nothing"}))
-    return await ask(request)
-
-
 async def no_update(request: Request, ask: Ask) -> Answer:
     """Customers cannot be changed, which the source document shows."""
     return await ask(request._replace(path="/v2/nowhere") if is_for(request, "PUT", "/v2/customers/{id}") else request)
-
-
-async def another_name(request: Request, ask: Ask) -> Answer:
-    """A customer has documentType in place of document_type."""
-    answer = await ask(request)
-    is_about = request.path.startswith("/v2/customers") and answer.status < 300
-    return (
-        rewritten(answer, lambda it: {"documentType" if n == "document_type" else n: v for n, v in it.items()})
-        if is_about
-        else answer
-    )
-
-
-@pytest.mark.night
-def test_a_header_that_is_missing_everywhere_and_a_value_that_is_refused_are_corrected(tmp_path: Path) -> None:
-    file = tmp_path / "corrections.yaml"
-    operations = only("createProject", "getApiInfo", "listAvailableScopes")
-    with serve(no_id_of_requests, no_unlisted) as url:
-        first = verify(url, *operations, "--write-overlay", str(file))
-        assert [] == [shown(each) for each in first.divergences if each["overlay"] is None], first.output
-        assert any("unlisted" in target for target in actions_of(file))
-        second = verify(url, *operations, "--overlay", str(file))
-        assert second.report["divergences"] == [], second.output
 
 
 @pytest.mark.night
@@ -122,13 +86,3 @@ def test_what_the_source_document_shows_is_commented_out_with_its_line(tmp_path:
         assert "openapi/paths/customers.yaml:" in text
         again = verify(url, *only("updateCustomer"), "--overlay", str(file))
         assert [shown(divergence)] == [shown(each) for each in again.divergences], again.output
-
-
-@pytest.mark.night
-def test_what_no_overlay_corrects_is_listed_and_not_written(tmp_path: Path) -> None:
-    file = tmp_path / "corrections.yaml"
-    with serve(another_name) as url:
-        outcome = verify(url, *only("getCustomer"), "--write-overlay", str(file))
-    assert {None} == {each["overlay"] for each in outcome.divergences}
-    assert [] == actions_of(file)
-    assert "document_type" in file.read_text(encoding="utf-8")

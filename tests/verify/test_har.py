@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from stub_server.cli.verify import verify
-from stub_server.tools.verify.har import LARGEST, BadHar, Recording, archive, read
-from stub_server.tools.verify.outcome import of_recorded
+from stub_server.tools.verify.har import BadHar, Recording, archive, read
 from stub_server.tools.verify.showing import Showing
 
 from ..support.contract import document
@@ -71,17 +70,6 @@ def test_what_cannot_be_judged_is_left_out_and_counted(tmp_path: Path) -> None:
     }
 
 
-def test_recorded_traffic_is_judged(tmp_path: Path) -> None:
-    page = orjson.dumps(example("CustomerPage") | {"extra": 1}).decode()
-    file = written(tmp_path, entry(text=page), entry(text=page), entry(f"{BASE}/logo.svg", text="<svg>"))
-    report = of_recorded(file, BASE, (), ()).report
-    assert ("har", 2, 1) == (report.mode, report.requests, report.exit)
-    assert [("undocumented-field", ["listCustomers"], 2)] == [
-        (each.kind, each.operations, each.count) for each in report.divergences
-    ]
-    assert ["listCustomers"] == [*report.rows]
-
-
 def test_a_written_overlay_closes_what_recorded_traffic_shows(tmp_path: Path) -> None:
     """Proved by the traffic itself. What the source document shows is commented out, so another run finds it again."""
     page = example("CustomerPage")
@@ -111,17 +99,6 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, data: bytes) -> No
         read(file)
 
 
-def test_a_file_that_is_too_large_or_not_there_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "seen.har"
-    with file.open("wb") as large:
-        large.truncate(LARGEST + 1)
-    with pytest.raises(BadHar, match="64 MB"):
-        read(file)
-    for other in (tmp_path / "none.har", tmp_path):
-        with pytest.raises(BadHar):
-            read(other)
-
-
 def test_a_recording_has_no_secret_and_is_read_again(tmp_path: Path) -> None:
     recording = Recording(f"{BASE}/v2", Showing(document()))
 
@@ -135,13 +112,3 @@ def test_a_recording_has_no_secret_and_is_read_again(tmp_path: Path) -> None:
     assert [200, 201] == [each.answer.status for each in found.exchanges]
     assert {"without the body of the response": 1} == found.left_out  # too large to look for secrets in
     assert 0 == recording.left_out
-
-
-def test_a_recording_that_is_full_says_how_many_it_lacks(tmp_path: Path) -> None:
-    recording = Recording(BASE, Showing(document()))
-    large = exchange("GET", "/v2/customers", 200, {"items": ["\u2028" * 50_000]})
-    while not recording.left_out:
-        recording.add(large)
-    file = tmp_path / "run.har"
-    file.write_bytes(recording.archive())
-    assert len(read(file).exchanges) * 150_000 < LARGEST

@@ -15,7 +15,6 @@ from stub_server.cli.serving import with_port
 from stub_server.server.connection import Limits
 from stub_server.tools.verify.findings import CLASSES
 
-from ..support import make
 from ..support.contract import document
 from ..support.live import FROZEN, NO_TLS, serving
 from .backend import Backend
@@ -48,16 +47,6 @@ def test_each_mutant_says_how_it_must_be_found() -> None:
         13 == len(promises) == len({name.partition(" ")[0] for name in mutants if " " in name and name not in hidden})
     )
     assert all(hidden.values())
-
-
-def test_what_is_not_stored_is_lost_or_stays_as_it_was_and_all_else_is_stored() -> None:
-    with serve("drops createCustomer metadata", "keeps updateCustomer phones") as api:
-        made = make.make_customer(api, metadata={"a": "1"}, phones={"mobile_phone": PHONE})
-        assert ({}, PHONE) == (made["metadata"], made["phones"]["mobile_phone"])
-        changes = {"metadata": {"b": "2"}, "phones": {"mobile_phone": PHONE | {"number": "912345678"}}}
-        api.put(f"/v2/customers/{made['id']}", json=changes).raise_for_status()
-        read = api.get(f"/v2/customers/{made['id']}").json()["customer"]
-        assert ({"b": "2"}, PHONE) == (read["metadata"], read["phones"]["mobile_phone"])
 
 
 PHONE = {"country_code": "55", "area_code": "11", "number": "987654321"}

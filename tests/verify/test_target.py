@@ -1,7 +1,6 @@
 """The backend over HTTP: it is waited for, no redirect is followed, and three requests without an answer end a run."""
 
 import asyncio
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from stub_server.tools.verify.exchange import Answer, Exchange, Request
-from stub_server.tools.verify.target import AT_ONCE, LONGEST, Away, Target
+from stub_server.tools.verify.target import AT_ONCE, Target
 
 Act = Callable[[BaseHTTPRequestHandler], None]
 GET = Request("GET", "/v2/things", "a=1")
@@ -74,34 +73,6 @@ def test_path_query_and_headers_are_sent_and_the_exchange_is_told() -> None:
     assert [Exchange(GET, answer)] == told
 
 
-def test_a_busy_target_is_asked_again_when_it_says() -> None:
-    times = list[float]()
-
-    def act(handler: BaseHTTPRequestHandler) -> None:
-        times.append(time.monotonic())
-        if len(times) == 1:
-            say(handler, 429, Retry_After="1")
-        else:
-            say(handler, 200)
-
-    with answering(act) as url:
-        (answer,) = sent(url, GET)
-    assert 200 == answer.status
-    assert times[1] - times[0] >= 0.95
-
-
-def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
-    seen = list[str]()
-
-    def act(handler: BaseHTTPRequestHandler) -> None:
-        seen.append(handler.path)
-        say(handler, 302, Location="/elsewhere")
-
-    with answering(act) as url:
-        assert 302 == sent(url, GET)[0].status
-    assert ["/v2/things?a=1"] == seen
-
-
 def test_at_most_four_requests_are_under_way() -> None:
     lock, under_way, most = threading.Lock(), 0, 0
 
@@ -120,32 +91,6 @@ def test_at_most_four_requests_are_under_way() -> None:
     assert {200} == {answer.status for answer in answers}
     assert all(answer.seconds >= 0.05 for answer in answers)
     assert AT_ONCE == most
-
-
-def test_an_answer_that_is_too_large_is_none() -> None:
-    def act(handler: BaseHTTPRequestHandler) -> None:
-        say(handler, 200, b"x" * (LONGEST + 1_000_000) if "things" in handler.path else b"{}")
-
-    with answering(act) as url:
-        (answer,) = sent(url, GET)
-    assert 0 == answer.status
-    assert b"larger than 8 MB" in answer.body
-
-
-def test_a_dropped_connection_is_no_answer_and_a_target_without_answers_ends_the_run() -> None:
-    is_away = False
-
-    def act(handler: BaseHTTPRequestHandler) -> None:
-        if is_away or "things" in handler.path:
-            handler.connection.shutdown(socket.SHUT_RDWR)
-        else:
-            say(handler, 404)
-
-    with answering(act) as url:
-        assert [0, 0] == [answer.status for answer in sent(url, GET, GET)]
-        is_away = True
-        with pytest.raises(Away):
-            sent(url, GET)
 
 
 def test_a_proxy_of_the_environment_is_used_unless_another_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

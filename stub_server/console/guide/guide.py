@@ -5,16 +5,17 @@ Nothing is read before the first page is asked for; then every page is rendered,
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from posixpath import dirname, join, normpath
 from threading import Lock
 from typing import NamedTuple
+from unicodedata import combining, normalize
 
-from ...contract.document import Document
-from .markdown import Section, links, parsed, rendered, sections
+from ...core.text import nearest
+from .markdown import Section, links, parsed, relinked, rendered, sections
 
 _INDEX = "docs/README.md"
 _BESIDE = {
@@ -37,7 +38,18 @@ _ASKING = re.compile(
 _ENDING = re.compile(r"(?<!\W)(\Ws)?\W*$")  # what a word of a question ends with: `'s`, marks
 _PICTURES = "docs/pictures/"
 _MOST = 20  # results
-_WORDS = 24  # words of an excerpt
+_PORTUGUESE = {
+    "pedido": "order", "pedidos": "orders", "pagar": "pay", "pago": "paid", "pagamento": "payment",
+    "cobranca": "charge", "assinatura": "subscription", "assinaturas": "subscriptions", "cliente": "customer",
+    "clientes": "customers", "plano": "plan", "planos": "plans", "projeto": "project", "produto": "product",
+    "chave": "key", "chaves": "keys", "evento": "event", "eventos": "events", "erro": "error", "erros": "errors",
+    "reembolso": "refund", "estorno": "refund", "estornar": "refund", "disputa": "dispute", "contestacao": "dispute",
+    "relogio": "clock", "tempo": "time", "cartao": "card", "falha": "fail", "falhar": "fail", "vencido": "past_due",
+    "vencer": "expire", "expirar": "expire", "cancelar": "cancel", "renovar": "renew", "renovacao": "renewal",
+    "desfazer": "undo", "voltar": "rewind", "entrega": "delivery", "assinar": "sign", "limite": "limit",
+    "repetir": "retry", "buscar": "find", "criar": "create", "escopo": "scope", "senha": "token",
+}  # fmt: skip
+"""Words of questions in Portuguese, without accents, as the guide says them."""
 # Marks around the words that were found: no text has them.
 _FROM, _TO = "\1", "\2"
 
@@ -51,8 +63,17 @@ class Page(NamedTuple):
     sections: list[Section]
 
 
+class Entry(NamedTuple):
+    """A page beside the guide, `/docs/NAME`, that a search finds and names lead to."""
+
+    name: str
+    kind: str
+    text: str
+
+
 class Result(NamedTuple):
-    """A section that a search has found; `path` is that of the server, `excerpt` is HTML."""
+    """A section that a search has found; `path` is that of the server. The words that were found stand between marks,
+    which `marked` and `unmarked` turn into HTML and text."""
 
     path: str
     page: str
@@ -61,10 +82,10 @@ class Result(NamedTuple):
 
 
 class Guide:
-    def __init__(self, root: Path, document: Document, control: Document) -> None:
-        """`root` contains `docs/`. The ids of operations lead to their pages, and a search finds those of the API."""
-        self._root, self._document, self._lock = root, document, Lock()
-        self._ids = document.operations.keys() | control.operations.keys()
+    def __init__(self, root: Path, entries: Sequence[Entry]) -> None:
+        """`root` contains `docs/`. The names of `entries` lead to their pages."""
+        self._root, self._entries, self._lock = root, entries, Lock()
+        self._names = {entry.name for entry in entries}
 
     @property
     def pictures(self) -> Path:
@@ -77,15 +98,35 @@ class Guide:
     @cached_property
     def contents(self) -> list[tuple[str, list[Page]]]:
         """The pages as the index lists them: those to which a heading is the first to link as a whole."""
+        return [(heading, [self.pages[address] for address in listed]) for heading, listed in self._listed]
+
+    @cached_property
+    def about(self) -> dict[str, str]:
+        """What the index says of each page that it lists."""
+        return {address: text for _, listed in self._listed for address, text in listed.items()}
+
+    @cached_property
+    def _listed(self) -> list[tuple[str, dict[str, str]]]:
         found, met = [], {""}
-        for heading, targets in links(parsed(self._text(_INDEX))):
-            names = (normpath(join("docs", target)) for target in targets)
-            addresses = [self._addresses[name] for name in names if name in self._addresses]
-            fresh = [address for address in dict.fromkeys(addresses) if address not in met]
-            met.update(fresh)
+        for heading, rows in links(parsed(self._source(_INDEX))):
+            fresh: dict[str, str] = {}
+            for text, target in rows:
+                address = self._addresses.get(normpath(join("docs", target)))
+                if address is not None and address not in met:
+                    fresh[address] = text
+                    met.add(address)
             if fresh:
-                found.append((heading, [self.pages[address] for address in fresh]))
+                found.append((heading, fresh))
         return found
+
+    def text(self, address: str, prefix: str) -> str:
+        """A page as Markdown; its links lead to pages in Markdown below `prefix`."""
+        name = next(name for name, each in self._addresses.items() if each == address)
+        return relinked(self._source(name), partial(self._link, name, f"{prefix}/", ending=".md"))
+
+    def nearest(self, address: str) -> str | None:
+        """The page whose address is most similar, or None."""
+        return nearest(address, [each for each in self._addresses.values() if each])
 
     @cached_property
     def _addresses(self) -> dict[str, str]:
@@ -94,19 +135,19 @@ class Guide:
         names = (path.relative_to(folder).as_posix() for path in files)
         return {f"docs/{name}": "" if name == "README.md" else name.removesuffix(".md") for name in names} | _BESIDE
 
-    def _text(self, name: str) -> str:
+    def _source(self, name: str) -> str:
         text = (self._root / name).read_text(encoding="utf-8")
         return text if name.endswith(".md") else f"# {name.rpartition('/')[2]}\n\n```yaml\n{text}\n```\n"
 
     def _page(self, name: str) -> Page:
-        address, tokens = self._addresses[name], parsed(self._text(name))
+        address, tokens = self._addresses[name], parsed(self._source(name))
         up = "../" * (address.count("/") + 1 if address else 0)
         parts = sections(tokens)
-        html = rendered(tokens, partial(self._link, name, up), lambda ident: self._operation(ident, up))
+        html = rendered(tokens, partial(self._link, name, up), lambda ident: self.operation(ident, f"{up}docs/"))
         return Page(address, parts[0].heading, html, parts)
 
-    def _link(self, name: str, up: str, target: str) -> str | None:
-        """The address of what a file links to, None for a file that is no page."""
+    def _link(self, name: str, up: str, target: str, ending: str = "") -> str | None:
+        """The address of what a file links to, None for a file that is no page. A page's own has this ending."""
         if target.startswith(("https://", "http://", "#")):
             return target
         path, mark, place = target.partition("#")
@@ -114,29 +155,29 @@ class Guide:
         if found.startswith(_PICTURES):
             return f"{up}guide/{found.removeprefix('docs/')}"
         address = self._addresses.get(found)
-        return None if address is None else f"{up}guide{address and '/'}{address}{mark}{place}"
+        return None if address is None else f"{up}guide{address and '/'}{address}{ending}{mark}{place}"
 
-    def _operation(self, ident: str, up: str) -> str | None:
-        """The address of the page of an operation, None for other words."""
-        return f"{up}docs/{ident}" if ident in self._ids else None
+    def operation(self, name: str, below: str = "") -> str | None:
+        """The address of the page of an operation, error code or event, None for other words."""
+        return f"{below}{name}" if name in self._names else None
 
     # -- search
 
-    def search(self, query: str) -> list[Result]:
+    def search(self, query: str, most: int = _MOST, words_shown: int = 24) -> list[Result]:
         """The sections that have a word of the query, best first: the one that it names, then those about it.
 
         Case, accents, endings and words of questions do not count. A word that no section has may be the beginning of
-        one.
+        one. Of each section so many words are shown, at most 64.
         """
-        every = [_ENDING.sub("", word) for word in query.split()]
+        every = [_in_english(_ENDING.sub("", word)) for word in query.split()]
         words = [word for word in every if not _ASKING(word)] or every
         with self._lock:
             rows = self._index.execute(
                 "SELECT path, page, heading, snippet(sections, 3, ?, ?, '…', ?) FROM sections WHERE sections MATCH ?"
                 " ORDER BY heading COLLATE NOCASE IN (?, ?) DESC, bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
-                (_FROM, _TO, _WORDS, " OR ".join(map(self._term, words)), query, " ".join(words), _MOST),
+                (_FROM, _TO, words_shown, " OR ".join(map(self._term, words)), query, " ".join(words), most),
             ).fetchall()
-        return [Result(path, page, heading, _marked(excerpt)) for path, page, heading, excerpt in rows]
+        return [Result(*row) for row in rows]
 
     def _term(self, word: str) -> str:
         """A word as FTS5 asks for it."""
@@ -160,10 +201,20 @@ class Guide:
             for part in filter(lambda part: part.text, page.sections):
                 path = f"/guide{address and '/'}{address}" + (f"#{part.anchor}" if part.level > 1 else "")
                 yield path, page.title, part.heading, part.text, factor
-        for each in self._document.operations.values():
-            text = f"{each.method} {each.path} {each.raw.get('description', '')}"
-            yield f"/docs/{each.id}", f"Operation: {each.raw.get('summary', '')}", each.id, text, 1.0
+        for entry in self._entries:
+            yield f"/docs/{entry.name}", entry.kind, entry.name, entry.text, 1.0
 
 
-def _marked(excerpt: str) -> str:
+def marked(excerpt: str) -> str:
+    """An excerpt as HTML."""
     return escape(excerpt).replace(_FROM, "<mark>").replace(_TO, "</mark>")
+
+
+def unmarked(excerpt: str) -> str:
+    """An excerpt as text."""
+    return excerpt.replace(_FROM, "").replace(_TO, "")
+
+
+def _in_english(word: str) -> str:
+    plain = "".join(each for each in normalize("NFD", word.lower()) if not combining(each))
+    return _PORTUGUESE.get(plain, word)

@@ -10,6 +10,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
+_PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n+", re.MULTILINE)
+_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 _LEVELS = ("h1", "h2", "h3")
 """The headings that begin a section."""
 
@@ -61,16 +63,30 @@ def sections(tokens: list[Token]) -> list[Section]:
     return found
 
 
-def links(tokens: list[Token]) -> list[tuple[str, list[str]]]:
-    """The targets of a file's links below each heading of the second level."""
-    found: list[tuple[str, list[str]]] = []
+def links(tokens: list[Token]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The links of a file below each heading of the second level: the text before each, such as the cell of a table
+    to its left, and its target."""
+    found: list[tuple[str, list[tuple[str, str]]]] = []
+    label = ""
     for before, token in pairwise(tokens):
         if before.type == "heading_open" and before.tag == "h2":
             found.append((plain(token), []))
-        elif found:
-            hrefs = (child.attrGet("href") for child in token.children or () if child.type == "link_open")
-            found[-1][1].extend(map(str, hrefs))
+            label = ""
+        elif found and token.type == "inline":
+            hrefs = [str(child.attrGet("href")) for child in token.children or () if child.type == "link_open"]
+            found[-1][1].extend((label, href) for href in hrefs)
+            label = plain(token)
     return found
+
+
+def relinked(source: str, link: Callable[[str], str | None]) -> str:
+    """A file as Markdown, whose links lead where `link` says; without those that lead nowhere, and without pictures."""
+
+    def replaced(match: re.Match[str]) -> str:
+        address = link(match[2])
+        return match[1] if address is None else f"[{match[1]}]({address})"
+
+    return _LINK.sub(replaced, _PICTURE.sub("", source))
 
 
 def plain(token: Token) -> str:

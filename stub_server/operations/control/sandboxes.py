@@ -1,5 +1,6 @@
 """The sandboxes of this server: list, create, show, fork and delete them."""
 
+import asyncio
 from functools import partial
 
 from ...core.record import Body
@@ -9,6 +10,8 @@ from ...server.sandboxes.entry import Entry
 from ...server.views import MOST_SHOWN, checked_beginning, shown, shown_key, summary_of
 from ...server.work import Work
 
+SOON = 1.0  # seconds in which a sandbox is answered itself, and not where to ask for it
+
 
 async def list_sandboxes(work: Work, query: Body) -> Reply:
     found = await work.server.sandboxes.listed(query.get("name", "*"))
@@ -17,19 +20,29 @@ async def list_sandboxes(work: Work, query: Body) -> Reply:
 
 async def create_sandbox(work: Work, body: Body | None) -> Reply:
     asked = body or {}
-    scenario, now = checked_beginning(work, asked)
-    entry = await work.server.sandboxes.create(
-        asked.get("name"),
-        scenario,
-        asked.get("seed"),
-        now=now,
-        ttl=asked.get("ttl_seconds"),
-        settings=asked.get("settings"),
-    )
-    return _made(work, entry)
+    sandboxes, (scenario, now) = work.server.sandboxes, checked_beginning(work, asked)
+    wanted = asked.get("name")
+    beginning: Body = {
+        "scenario": scenario,
+        "seed": asked.get("seed"),
+        "now": now,
+        "ttl": asked.get("ttl_seconds"),
+        "settings": asked.get("settings"),
+    }
+    # Another server of the same store would know nothing of a sandbox that is being created.
+    if sandboxes.persistence.is_shared or not _prefers_to_ask(work):
+        return _made(work, await sandboxes.create(wanted, **beginning))
+    name, creation = await sandboxes.create_beside(wanted, **beginning)
+    await asyncio.wait((creation,), timeout=SOON)
+    if creation.done():
+        return _made(work, creation.result())
+    return _being_made(work, name, sandboxes.factory.progress(name))
 
 
 def get_sandbox(work: Work, name: str) -> Reply:
+    progress = work.server.sandboxes.creation(name)
+    if progress is not None:
+        return _being_made(work, name.lower(), progress)
     return reply.value({"sandbox": shown(work, work.server.sandboxes.entry(name))})
 
 
@@ -57,6 +70,19 @@ async def rotate_sandbox(work: Work, name: str, body: Body | None) -> Reply:
             "keys_deleted": deletes,
         }
     )
+
+
+def _prefers_to_ask(work: Work) -> bool:
+    """Whether the client prefers to ask for a result that takes a while (RFC 7240)."""
+    preferences = work.request.headers.get(b"prefer", b"").lower().split(b",")
+    return b"respond-async" in [preference.strip() for preference in preferences]
+
+
+def _being_made(work: Work, name: str, progress: float) -> Reply:
+    answer = reply.value({"creation": {"name": name, "progress": round(progress, 3)}}, 202)
+    where = f"{work.prefix}/_sandbox/sandboxes/{name}"
+    answer.headers = (b"location", where.encode()), (b"retry-after", b"1")
+    return answer
 
 
 def _made(work: Work, entry: Entry) -> Reply:

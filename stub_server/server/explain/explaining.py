@@ -15,6 +15,7 @@ from ...engine.journal import Trace
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.tables.memory import Merchant
 from ..curl import command
+from ..journal.entries import body_of
 from ..layers.inside import Question
 from ..request import CONTROL
 from ..server import READY_FOR, Server
@@ -176,12 +177,29 @@ def _shown(server: Server, sandbox: Sandbox, trace: Trace, s: Situation, kind: s
     has_key = server.admin_key is not None
     commands = []
     for call in (*s.before, s.question):
-        text = command(call.method, call.path, call.query, call.headers, call.body, base, has_admin_key=has_key)
+        text = command(
+            call.method, call.path, call.query, call.headers, call.body, base_url=base, has_admin_key=has_key
+        )
         if text is None:
             return None
         commands.append(text)
     changes = [*_first_changes(trace, kind, base), *s.changes.values()]
-    return {"changes": sorted(changes, key=lambda change: change["where"] != BEFORE), "curl": " &&\n".join(commands)}
+    return {
+        "changes": sorted(changes, key=lambda change: change["where"] != BEFORE),
+        "calls": [_call(call) for call in (*s.before, s.question)],
+        "curl": " &&\n".join(commands),
+    }
+
+
+def _call(question: Question) -> Body:
+    """A call as a program sends it, without its credential."""
+    return {
+        "method": question.method,
+        "path": question.path,
+        "query": question.query,
+        "headers": {name: value for name, value in question.headers.items() if name != "authorization"},
+        "body": body_of(question.body),
+    }
 
 
 def _first_changes(trace: Trace, kind: str, base: str) -> list[Body]:

@@ -16,7 +16,8 @@ from ...contract.schema import Schemas, Validator
 from ...contract.source import Json
 from ...core.problem import Detail
 from ...core.text import nearest
-from ...domain.documents import cnpj_with_check_digits, cpf_with_check_digits, normalise
+from ...domain.cpf import cpf_with_check_digits
+from ...domain.documents import cnpj_with_check_digits, normalise
 
 ABSENT = object()
 """No value, as JSON's null is one."""

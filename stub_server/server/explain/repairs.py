@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from ...contract.document import JSON, Document, Lifecycle, Operation
 from ...contract.source import Json
 from ...core.problem import Detail
-from ...domain.documents import cpf_with_check_digits
+from ...domain.cpf import cpf_with_check_digits
 from ...domain.lifecycle import path as way
 from ...domain.orders import items_cents
 from ..layers.validation import cast_of

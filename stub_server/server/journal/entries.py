@@ -39,6 +39,7 @@ def row(trace: Trace) -> Body:
         "caller": None if caller is None else caller | {"admitted": trace.reached != "auth"},
         "step": trace.after,
         "simulated": trace.simulated,
+        "by_command": trace.by_command,
     }
 
 
@@ -108,7 +109,9 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
             headers[name] = value
     query = trace.query.decode("latin-1")
     has_key = server.admin_key is not None
-    return command(trace.method, plain(trace.path), query, headers, trace.body or b"", base_url, has_admin_key=has_key)
+    return command(
+        trace.method, plain(trace.path), query, headers, trace.body or b"", base_url=base_url, has_admin_key=has_key
+    )
 
 
 def caller_of(trace: Trace, *members: str) -> Body | None:
@@ -138,6 +141,7 @@ def _admits(query: Body, trace: Trace) -> bool:
         all(query.get(name, value) == value for name, value in equal.items())
         and ("status" not in query or has_status(query["status"], trace.status))
         and (query.get("control", False) or not trace.path.startswith(CONTROL))
+        and (query.get("commands", False) or not trace.by_command)
         and ("path" not in query or glob(query["path"], trace.path))
         and ("caller" not in query or query["caller"] in names)
         and ("contains" not in query or _contains(trace, query["contains"].encode()))

@@ -48,6 +48,7 @@ class Expectation:
         self._request, self._response = dict(self._asked), body.get("response", {})
         if "method" in self._request:
             self._request["method"] = self._request["method"].upper()
+        self._counts_commands: bool = body.get("commands", False)
         self._times: Mapping[str, int] = body.get("times", {"at_least": 1})
         self._since = end_of_range(body, "since")
         named = [base for base, document in documents.items() if self._names_one(document.operations)]
@@ -62,6 +63,8 @@ class Expectation:
             if self._since is not None and trace.at < self._since:
                 continue
             if trace.path.startswith(CONTROL) and not self._looks_at_control:
+                continue
+            if trace.by_command and not self._counts_commands:
                 continue
             found = list(self._target(trace))
             weight = _AWAY * len(found)
@@ -125,10 +128,10 @@ class Expectation:
         for base, document in self._documents.items():
             known += [(base + operation.path, operation) for operation in document.operations.values()]
             codes += document.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())
-        if "path" in request:
-            known = [(path, operation) for path, operation in known if _may_be(request["path"], path)]
-            if not known:
-                yield "unknown_path"
+        path = request.get("path", "*")
+        known = [each for each in known if path == "*" or _may_be(path, each[0])]
+        if not known:
+            yield "unknown_path"
         if "method" in request and known:
             methods = {"OPTIONS", *(operation.method for _, operation in known)}  # every path answers that one
             if "GET" in methods:
@@ -137,12 +140,13 @@ class Expectation:
                 yield "unknown_method"
         if code is not None and not any(glob(code, known) for known in codes):
             yield "unknown_code"
-        names: list[str] = []
-        for body in (request.get("body"), self._response.get("body")):
-            if isinstance(body, dict):
-                names += body
-        if any(name.startswith(_PATHS) for name in names):
+        if _names_path(request.get("body")) or _names_path(self._response.get("body")):
             yield "path_as_name"
+
+
+def _names_path(body: Any) -> bool:
+    """Whether a body has a member that was intended as a path."""
+    return isinstance(body, dict) and any(name.startswith(_PATHS) for name in body)
 
 
 def _check_size(body: Body) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 import orjson
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from ...core.problem import Refusal
 from ...engine.journal import Trace
 from ...engine.sandbox import DEFAULT
 from ..connection import Connection
 from ..reply import Reply, Streamed
+from .way import TRACE
 
 log = logging.getLogger("stub_server")
 
@@ -22,6 +23,8 @@ Passage: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 CONNECTION = "stub_server.connection"
 """Where the state in a scope has its Connection; a scope without a socket has none."""
 JSON = (b"content-type", b"application/json")
+UNBUFFERED = (b"x-accel-buffering", b"no")
+"""Tells nginx, and proxies that follow it, to send each piece on at once."""
 PATIENCE = 5.0  # seconds that a reader may take none of what is sent
 _DEFECT = "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
 
@@ -178,7 +181,12 @@ class Forwarded(Answer):
         self._passage = passage
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._passage(scope, receive, send)
+        async def pass_on(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                scope[TRACE].status = message["status"]
+            await send(message)
+
+        await self._passage(scope, receive, pass_on)
 
 
 class Stream(Answer):
@@ -191,7 +199,7 @@ class Stream(Answer):
     __slots__ = ("_chunks",)
 
     def __init__(self, reply: Streamed) -> None:
-        super().__init__(reply.status, [*reply.headers, (b"content-type", reply.media)])
+        super().__init__(reply.status, [*reply.headers, (b"content-type", reply.media), UNBUFFERED])
         self._chunks = reply.chunks
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -21,6 +21,7 @@ from .fault_injection import Injection
 from .hops import HOP, Hops, Word
 from .keeping import Keeping
 from .selection import ABOUT_THE_SERVER
+from .time_travel import AS_OF
 from .way import FAULTS, INTERNAL, LIMITS, PERMITTED, REQUEST, TARGET, TRACE, begin
 
 _BEFORE_THE_BODY = ("route", "auth")
@@ -48,14 +49,7 @@ class RequestContext:
         scope = {**scope, REQUEST: request_of(scope, forwarded_for)}  # an idle connection keeps its own last scope
         answer: Answer | None = None
         try:
-            try:
-                answer = await self.app(scope, receive, send)
-                if scope[TARGET].pending is not None:  # the request has not used the sandbox
-                    scope[TARGET].undo(scope[TRACE])
-            except Exception as error:
-                answer = await self._refusal(error, scope, receive)
-            if FAULTS in scope:
-                answer = self._damaged(answer, scope)
+            answer = await self._answer(scope, receive, send)
             try:
                 await self._send(answer, scope, receive, send)
             except HungUp:
@@ -70,6 +64,16 @@ class RequestContext:
             await hang_up(scope, receive, unsent=True)
         finally:
             self._end(scope, answer)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Answer:
+        """What the layers answer or refuse, and what fault rules make of it."""
+        try:
+            answer = await self.app(scope, receive, send)
+            if scope[TARGET].pending is not None:  # the request has not used the sandbox
+                scope[TARGET].undo(scope[TRACE])
+        except Exception as error:
+            answer = await self._refusal(error, scope, receive)
+        return self._damaged(answer, scope) if FAULTS in scope else answer
 
     async def _refusal(self, error: Exception, scope: Scope, receive: Receive) -> Answer:
         """The answer of a refusal, or of a defect."""
@@ -130,7 +134,9 @@ class RequestContext:
         headers.append((b"x-request-id", trace.id.encode()))
         if not answer.is_preflight:
             if target.is_chosen:
-                headers.append((b"x-sandbox-now", iso(target.sandbox.clock.now).encode()))
+                is_at_once = AS_OF not in request.headers and not target.path.startswith(CONTROL)
+                now = trace.at if is_at_once else target.sandbox.clock.now
+                headers.append((b"x-sandbox-now", iso(now).encode()))
             headers.append(VARY)
             if LIMITS in scope:
                 headers += scope[LIMITS]

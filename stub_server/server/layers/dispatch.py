@@ -9,6 +9,7 @@ from starlette.types import Receive, Scope, Send
 from ...contract.schema import ContractViolation
 from ...core.problem import Conflict, NotBuilt, Unavailable
 from ...domain.lifecycle import duplicate
+from ...engine.journal import Trace
 from ...engine.tables.memory import Store
 from ...engine.tables.tables import UniqueViolation
 from ..reply import Streamed
@@ -77,7 +78,10 @@ class Dispatch:
     ) -> Awaitable[Answer]:
         endpoint: Endpoint = scope[ENDPOINT]
         arguments: Arguments = scope[ARGUMENTS]
-        work = Work(self._server, request, target, scope[TRACE], store, caller, arguments.upload)
+        trace: Trace = scope[TRACE]
+        if AS_OF not in request.headers:  # others were served while its body arrived
+            trace.at, trace.before = target.sandbox.clock.now, target.sandbox.log.number
+        work = Work(self._server, request, target, trace, store=store, caller=caller, upload=arguments.upload)
         if HEADER in request.headers and endpoint.operation.takes_key:
             return self._once(work, endpoint, arguments, request.headers[HEADER])
         return self._perform(work, endpoint, arguments)

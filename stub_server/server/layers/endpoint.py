@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from connexion.operations import AbstractOperation
 
-from ...contract.document import JSON, Document, Operation
+from ...contract.document import JSON, Document, Operation, Response
 from ...contract.schema import ContractViolation, Schemas
 from ..reply import Reply
 from ..resolver import not_built
@@ -96,13 +96,18 @@ class Endpoint:
             if media.partition(";")[0] not in response.media:
                 raise ContractViolation(f"{ident} answered {media}, which the contract does not list")
             return
-        sent = {name for name, _ in reply.headers} | {b"x-request-id"}
-        for name, header in response.headers.items():
-            if header.get("required") and name.lower().encode() not in sent:
-                raise ContractViolation(f"{ident} answered without {name}")
+        _check_headers(ident, response, reply)
         body = orjson.loads(b"".join(reply.parts))
         validator = self._validators[reply.status]
         if not validator.is_valid(body):
             raise ContractViolation(f"{ident} {reply.status}{validator.reason(body)}")
         if reply.shape is not None and self._keeps_figures:
             self._proved.add((reply.status, reply.shape))
+
+
+def _check_headers(ident: str, response: Response, reply: Reply) -> None:
+    """Raises ContractViolation where a required header is missing."""
+    sent = {name for name, _ in reply.headers} | {b"x-request-id"}
+    for name, header in response.headers.items():
+        if header.get("required") and name.lower().encode() not in sent:
+            raise ContractViolation(f"{ident} answered without {name}")

@@ -113,12 +113,7 @@ def relay(work: Work, app: ASGIApp, question: Question) -> Forwarded:
     """The answer to a request, sent as it comes, as that of the page which makes it."""
 
     async def passage(scope: Scope, receive: Receive, send: Send) -> None:
-        async def pass_on(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                work.trace.status = message["status"]
-            await send(message)
-
         asked = scope_of(work.prefix, question, work.request.client)
-        await app({**asked, "state": scope.get("state", {})}, receive, pass_on)
+        await app({**asked, "state": scope.get("state", {})}, receive, send)
 
     return Forwarded(passage)

@@ -4,16 +4,36 @@ from functools import lru_cache
 
 from ...contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
 from ...engine.journal import Trace, head_of
-from ..request import CONTROL, Request
+from ..request import COMMAND, CONTROL, Request
 from ..server import Server
 from ..target import Target
-from .access import MOST_HEADERS, inbox_at
 from .answers import Answer
+from .hosts import MOST_HEADERS, inbox_at
 
 _WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
 OVERHEAD, EACH = 1_000, 80  # bytes of a request besides its messages, and of an id
+_COMMAND = COMMAND.encode()
 _CACHED = 64  # of the newest requests, that are remembered
 _READING = ("GET", "HEAD", "OPTIONS")
+
+
+def _changes_nothing(request: Request, target: Target) -> bool:
+    """Whether a request to the control surface only reads, or is a message to an inbox, which has it."""
+    return request.method in _READING or inbox_at(request.method, target.path) is not None
+
+
+def _size_of(trace: Trace, answer: Answer | None) -> int:
+    """The bytes of a trace, roughly."""
+    size = OVERHEAD + 4 * len(trace.path)
+    if trace.parts is not None and answer is not None:
+        size += len(trace.received_head) + len(answer.body)
+        if trace.simulated is not None:  # with headers of a rule, which clients choose
+            size += len(head_of(answer.headers))
+    if trace.body is not None:
+        size += len(trace.body)
+    if trace.after is not None:
+        size += EACH * (len(trace.events) + len(trace.deliveries))
+    return size
 
 
 class Keeping:
@@ -25,40 +45,44 @@ class Keeping:
 
     def keep(self, request: Request, target: Target, trace: Trace, answer: Answer | None) -> None:
         """Take the secrets out of a trace, and write it to the journal; it has the answer's parts already."""
-        is_control = target.path.startswith(CONTROL)
-        is_suspect = False
-        if is_control or trace.operation is None or trace.query or trace.warnings or not 200 <= trace.status < 300:
-            # The path alone of an operation that succeeded names records, and nothing else.
-            is_suspect = self._secrets.suspects_line("\n".join((trace.path, *trace.warnings)), trace.query)
-        if is_suspect:
-            self._redact_line(trace)
-        if is_control:
+        if target.path.startswith(CONTROL):
             trace.is_control = True
-            if request.method in _READING or inbox_at(request.method, target.path) is not None:
-                return
-        if not trace.is_kept:
+        has_secrets = self._line_has_secrets(trace)
+        if has_secrets:
+            self._redact_line(trace)
+        if not trace.is_kept or (trace.is_control and _changes_nothing(request, target)):
             return
+        trace.by_command = request.headers.get(b"user-agent") == _COMMAND
         if target.prefix:
             trace.is_prefixed = True
-        size = OVERHEAD + 4 * len(trace.path)
-        if not target.sandbox.journal.keeps_bodies:
+        if target.sandbox.journal.keeps_bodies:
+            has_secrets = self._take_messages(request, trace, answer) or has_secrets
+            if has_secrets or trace.operation in self._secrets.operations:
+                self._redact_messages(trace)
+        else:
             trace.body = trace.parts = None
-        elif answer is not None:
-            trace.received_head, has_suspects = self._head_of(tuple(request.sent))
-            is_suspect = is_suspect or has_suspects
-            trace.sent = answer.headers
-            size += len(trace.received_head) + len(answer.body)
-            if trace.simulated is not None:  # with headers of a rule, which clients choose
-                size += len(head_of(answer.headers))
-        if trace.body is not None:
-            size += len(trace.body)
-            is_suspect = self._check_body(request, trace, trace.body) or is_suspect
-        if is_suspect or trace.operation in self._secrets.operations:
-            self._redact_messages(trace)
-        if trace.after is not None:
-            size += EACH * (len(trace.events) + len(trace.deliveries))
-        trace.size = size
+        trace.size = _size_of(trace, answer)
         target.sandbox.journal.append(trace)
+
+    def _line_has_secrets(self, trace: Trace) -> bool:
+        """Whether the request line or a warning may have secrets.
+
+        The path alone of an operation that succeeded names records, and nothing else.
+        """
+        is_plain = trace.operation is not None and not trace.query and not trace.warnings
+        if is_plain and 200 <= trace.status < 300 and not trace.is_control:
+            return False
+        return self._secrets.suspects_line("\n".join((trace.path, *trace.warnings)), trace.query)
+
+    def _take_messages(self, request: Request, trace: Trace, answer: Answer | None) -> bool:
+        """Keep headers and body of a request, and headers of its answer; whether they may have secrets."""
+        has_secrets = False
+        if answer is not None:
+            trace.received_head, has_secrets = self._head_of(tuple(request.sent))
+            trace.sent = answer.headers
+        if trace.body is None:
+            return has_secrets
+        return self._check_body(request, trace, trace.body) or has_secrets
 
     def _read_head(self, sent: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes, bool]:
         """What is kept of the headers of a request, and whether they may have secrets.

@@ -9,6 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...core.clock import wall_ms
 from ...core.problem import NotFound, Refusal
+from ...core.text import nearest
 from ...engine.deliveries import INBOX
 from ...webhooks.inbox import is_name
 from ..journal.entries import joined
@@ -16,8 +17,10 @@ from ..request import Request
 from ..server import Server
 from ..target import Target
 from ..work import Work
-from .access import CONSOLE, inbox_at
+from .access import AGENTS, CONSOLE
 from .answers import Answer, Headers, Layer, not_allowed, options
+from .hosts import inbox_at
+from .routing import DOCS
 from .way import REQUEST, TARGET, TRACE
 
 _BODILESS = (204, 205, 304)
@@ -34,23 +37,49 @@ class Pages:
     """Answers paths that are not in the contract. The journal stores none of these requests."""
 
     def __init__(
-        self, app: Layer, server: Server, pages: Mapping[str, Page], console: Page, most: Callable[[Work], int]
+        self,
+        app: Layer,
+        server: Server,
+        pages: Mapping[str, Page],
+        console: Page,
+        most: Callable[[Work], int],
+        agents: Page,
     ) -> None:
-        """`console` answers pages that are not listed, below `CONSOLE` POST too. `most` is how many bytes are read."""
+        """`console` answers pages that are not listed, below `CONSOLE` POST too. `most` is how many bytes are read.
+
+        `agents` answers their tools.
+        """
         self.app, self._server, self._pages, self._console, self._most = app, server, pages, console, most
+        self._agents = agents
+        self._names = [
+            path.removeprefix(f"{DOCS}/") for path in pages if path.startswith(f"{DOCS}/") and path[-3:] != ".md"
+        ]
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         path: str = scope[TARGET].path
         page = self._pages.get(path)
         if page is not None:
             return _show(page, self._work(scope), ALLOW)
+        if path == AGENTS:
+            scope[TRACE].is_kept = False
+            return self._agents(self._work(scope))
         if path.startswith(_BELOW):
             if not path.startswith(INBOX):
                 return self._show_console(scope, receive)
             name = inbox_at(scope["method"], path)
             if name is not None:
                 return self._take_delivery(name, scope, receive)
+        if path.startswith(f"{DOCS}/"):
+            raise self._no_page(path.removeprefix(f"{DOCS}/"))
         return self.app(scope, receive, send)
+
+    def _no_page(self, name: str) -> NotFound:
+        """404 for what is no operation, error code or event, with the nearest name."""
+        guess = nearest(name.removesuffix(".md"), self._names)
+        rest = "/llms.txt lists the pages."
+        advice = f"Did you mean {DOCS}/{guess}? {rest}" if guess else rest
+        message = f"No operation, error code or event is called {name[:200]}."
+        return NotFound(message, advice=advice, code="route_not_found")
 
     def _work(self, scope: Scope, body: bytes = b"") -> Work:
         return Work(self._server, scope[REQUEST], scope[TARGET], scope[TRACE], upload=body)

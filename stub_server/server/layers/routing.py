@@ -23,7 +23,7 @@ from .answers import Answer, Layer, not_allowed, options
 from .endpoint import Endpoint
 from .way import CALLER, ENDPOINT, REQUEST, TARGET, TOKEN, TRACE, VALUES
 
-DOCS = "/docs"  # the page of each operation is below this path, named by its id
+DOCS = "/docs"  # the page of each operation, error code and event is below this path, by its name
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
 _DEEPEST = 8
 _LONGEST = 300  # characters of a path for which a similar one is looked for
@@ -70,7 +70,6 @@ class Routing(SpecMiddleware):
         self._root = _Node()
         self._static: dict[str, _Node] = {}
         self._below: dict[str, _Node] = {}  # of paths whose last segment alone is templated, by what comes before it
-        self._ids: list[str] = []
 
     def add_api(self, specification: Specification, **options: Any) -> None:
         _API(specification, tree=self, **options)
@@ -83,7 +82,6 @@ class Routing(SpecMiddleware):
                 node = node.template
             else:
                 node = node.literals.setdefault(segment, _Node())
-        self._ids.append(endpoint.operation.id)
         node.methods[method] = endpoint
         if method == "GET":
             node.methods["HEAD"] = endpoint
@@ -118,17 +116,11 @@ class Routing(SpecMiddleware):
 
     def _no_route(self, method: str, path: str) -> NotFound:
         """404 for an unknown path, with the nearest known one."""
-        page = path.removeprefix(f"{DOCS}/")
-        if page != path:
-            name = nearest(page, self._ids)
-            message, rest = f"There is no operation {page[:200]}.", "/ lists every operation."
-            guess = name and f"{DOCS}/{name}"
-        else:
-            below = CONTROL if path.startswith(CONTROL) else ""
-            message = f"There is no path {path[:200]}."
-            near, rest = self.nearest(method, path), f"{below}/openapi.json lists every path."
-            guess = near and f"{near[0]} {quote(near[1], safe='/{}')}"
-        return NotFound(message, advice=f"Did you mean {guess}? {rest}" if guess else rest, code="route_not_found")
+        below = CONTROL if path.startswith(CONTROL) else ""
+        near = self.nearest(method, path)
+        guess = f"Did you mean {near[0]} {quote(near[1], safe='/{}')}? " if near else ""
+        advice = f"{guess}{below}/openapi.json lists every path, and /llms.txt says how to begin."
+        return NotFound(f"There is no path {path[:200]}.", advice=advice, code="route_not_found")
 
     def nearest(self, method: str, path: str) -> tuple[str, str] | None:
         """The method and path that are most similar to those of a request without an operation."""

@@ -14,9 +14,10 @@ from ..request import ADMIN_KEY, CONTROL, Request
 from ..sandboxes.entry import folded
 from ..server import Server
 from ..target import Target
-from .access import OPEN_CONTROL, Hosts, check_control, is_from_elsewhere
+from .access import check_control, is_from_elsewhere
 from .answers import Answer, Layer
 from .hops import NotThere
+from .hosts import OPEN_CONTROL, Hosts
 from .way import HOLDER, REQUEST, TARGET, TOKEN, TRACE, Holder, begin
 
 ABOUT_THE_SERVER = frozenset(f"{CONTROL}/{name}" for name in ("health", "metrics", "ready"))
@@ -67,7 +68,8 @@ class SandboxSelection:
         request: Request = scope[REQUEST]
         path = request.path if rest is None else rest
         if path.startswith(_OTHERS):  # the server that has this sandbox answers, whichever one the request names
-            return self._open(name, rest, scope, receive, send, path[len(_OTHERS) :].partition("/")[0])
+            other = path[len(_OTHERS) :].partition("/")[0]
+            return self._open(name, rest, scope, receive, send, other=other)
         sandbox = self._sandboxes.choose(name or DEFAULT)
         if sandbox is None or (name is None and b"authorization" in request.headers):
             if rest is not None or name not in (None, DEFAULT) or not (path in _LOCAL or path in self._pages):
@@ -76,7 +78,7 @@ class SandboxSelection:
         return self._go_on(self._target(sandbox, request, rest), scope, receive, send)
 
     async def _open(
-        self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send, other: str = ""
+        self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send, *, other: str = ""
     ) -> Answer:
         request: Request = scope[REQUEST]
         residence = self._residence

@@ -315,6 +315,24 @@ def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> J
     node = resolve(node)
     if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
         return {}
+    below = partial(_relied_on, resolve=resolve, depth=depth + 1)
+    kept = _relied_on_itself(node)
+    if isinstance(node.get("properties"), dict):
+        kept["properties"] = {name: below(member) for name, member in node["properties"].items()}
+        for name in stored:
+            kept["properties"].get(name, {}).pop("enum", None)
+        _bound(kept["properties"], node["properties"], resolve)
+    for name in ("items", "additionalProperties"):
+        if isinstance(node.get(name), dict):
+            kept[name] = below(node[name])
+    for name in ("allOf", "anyOf", "oneOf"):
+        if name in node:
+            kept[name] = [below(member) for member in node[name]]
+    return kept
+
+
+def _relied_on_itself(node: Json) -> dict[str, Json]:
+    """What a handler relies on in a value, without its members."""
     kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
     if node.get("format") in READ:
         kept["format"] = node["format"]
@@ -322,22 +340,14 @@ def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> J
     source = str(node.get(SOURCE, "event_types"))
     if source != "event_types" and ":" not in source:
         kept.pop("enum", None)
-    properties = node.get("properties")
-    if isinstance(properties, dict):
-        kept["properties"] = {name: _relied_on(member, resolve, depth + 1) for name, member in properties.items()}
-        for name in stored:
-            kept["properties"].get(name, {}).pop("enum", None)
-        for name in _MOST.keys() & properties.keys():
-            number = resolve(properties[name])
-            bounds = {"minimum": number.get("minimum"), "maximum": max(_MOST[name], number.get("maximum", inf))}
-            kept["properties"][name] |= bounds
-    for name in ("items", "additionalProperties"):
-        if isinstance(node.get(name), dict):
-            kept[name] = _relied_on(node[name], resolve, depth + 1)
-    for name in ("allOf", "anyOf", "oneOf"):
-        if name in node:
-            kept[name] = [_relied_on(member, resolve, depth + 1) for member in node[name]]
     return kept
+
+
+def _bound(kept: dict[str, Json], members: Json, resolve: Callable[[Json], Json]) -> None:
+    """Bound the members that are numbers of which a handler can process so much."""
+    for name in _MOST.keys() & kept.keys():
+        number = resolve(members[name])
+        kept[name] |= {"minimum": number.get("minimum"), "maximum": max(_MOST[name], number.get("maximum", inf))}
 
 
 def _in(operation: Operation, place: str) -> list[Any]:

@@ -61,6 +61,26 @@ _PATTERNS = {
     "^[A-Z]{2}$": "is not two capital letters, such as BR or SP.",
 }
 
+_BOUNDS = {
+    "minimum": "is less than the minimum of",
+    "maximum": "is greater than the maximum of",
+    "exclusiveMinimum": "must be greater than",
+    "exclusiveMaximum": "must be less than",
+}
+_COUNTED = {
+    "minLength": ("is shorter than", "character"),
+    "maxLength": ("is longer than", "character"),
+    "minItems": ("has less than", "item"),
+    "maxItems": ("has more than", "item"),
+    "maxProperties": ("has more than", "field"),
+}
+_SENTENCES = {
+    "required": "This field is required.",
+    "minProperties": "Send at least one field.",
+    "uniqueItems": "{} has the same item twice.",
+    "not": "The contract does not allow these fields together. Leave one of them out.",
+}
+
 SchemaAt = Callable[[Sequence[str | int]], Mapping[str, Any]]
 """Returns the contract's schema at a place of the request, empty where it has none."""
 
@@ -155,8 +175,6 @@ def _message(error: Any, schema: Mapping[str, Any]) -> str:
     """What is wrong with a value, and what to send, in a sentence. `schema` is the contract's at its place."""
     kind, value = error.kind, shown(error.instance)
     match kind.name:
-        case "required":
-            return "This field is required."
         case "type":
             return f"{value} has the wrong type: send {_types(_names(error), error.instance)}."
         case "format":
@@ -165,33 +183,14 @@ def _message(error: Any, schema: Mapping[str, Any]) -> str:
             return f"{value} {_form(error, schema)}"
         case "enum":
             return f"{value} is not one of {_options(error.instance, list(kind.options))}"
-        case "minimum":
-            return f"{value} is less than the minimum of {kind.limit}."
-        case "maximum":
-            return f"{value} is greater than the maximum of {kind.limit}."
-        case "exclusiveMinimum":
-            return f"{value} must be greater than {kind.limit}."
-        case "exclusiveMaximum":
-            return f"{value} must be less than {kind.limit}."
-        case "minLength":
-            return f"{value} is shorter than {counted(kind.limit, 'character')}."
-        case "maxLength":
-            return f"{value} is longer than {counted(kind.limit, 'character')}."
-        case "minItems":
-            return f"{value} has less than {counted(kind.limit, 'item')}."
-        case "maxItems":
-            return f"{value} has more than {counted(kind.limit, 'item')}."
-        case "minProperties":
-            return "Send at least one field."
-        case "maxProperties":
-            return f"{value} has more than {counted(kind.limit, 'field')}."
-        case "multipleOf":
-            return f"{value} is not a multiple of {kind.multiple_of}."
-        case "uniqueItems":
-            return f"{value} has the same item twice."
-        case "not":
-            return "The contract does not allow these fields together. Leave one of them out."
-    return f"{value} does not satisfy {kind.name} of the contract."
+    if kind.name in _COUNTED:
+        comparison, noun = _COUNTED[kind.name]
+        return f"{value} {comparison} {counted(kind.limit, noun)}."
+    if kind.name == "multipleOf":
+        return f"{value} is not a multiple of {kind.multiple_of}."
+    if kind.name in _BOUNDS:
+        return f"{value} {_BOUNDS[kind.name]} {kind.limit}."
+    return _SENTENCES.get(kind.name, "{} does not satisfy {} of the contract.").format(value, kind.name)
 
 
 def shown(value: Any) -> str:

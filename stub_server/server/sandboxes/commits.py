@@ -1,7 +1,8 @@
 """Stores steps: each is committed before an answer or a delivery shows it, or its sandbox is opened anew without it.
 
 One commit is in flight at a time. What is recorded meanwhile is the next one. An answer waits for the steps of its own
-sandbox alone.
+sandbox alone. A commit adds steps and changes the row of each sandbox, if that still has the newest step and the holder
+that this process knows. If it fails, its sandboxes are unloaded, and opened again with what the store has.
 """
 
 from __future__ import annotations

@@ -44,6 +44,7 @@ class SandboxFactory:
         self.contract: str = rules.converter.contract["digest"]
         # Apart: a snapshot is refused where there is no room, and never dropped for what others do.
         self._budget, self._for_snapshots = Budget(), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
+        self._filling: dict[str, tuple[Sandbox, int]] = {}  # with the instants (ms) at which they are filled
 
     def belongings(self) -> tuple[Inbox, Snapshots]:
         """An empty inbox and no snapshots, for a new sandbox."""
@@ -127,12 +128,25 @@ class SandboxFactory:
         try:
             sandbox = self.empty(name, generation, scenario, seed, now)
             if not self.seeding.copy(sandbox, self.secret):  # else one like it is kept: that takes no time
+                self._filling[name] = sandbox, sandbox.clock.now
                 await self.worker.beside(lambda: self.seeding.fill(sandbox, self.secret))
             return self._own(sandbox)
         except UnusableInput as error:
             log.warning("sandbox %s was not made: %s", name, error)
             message = "The scenario cannot be used any more. The log of the server says why."
             raise NotFound(message, code="scenario_not_found") from None
+        finally:
+            self._filling.pop(name, None)
+
+    def progress(self, name: str) -> float:
+        """How much of the past of a sandbox that `begin` makes has been lived, from 0 to 1."""
+        if name not in self._filling:
+            return 1.0
+        sandbox, end = self._filling[name]
+        since = sandbox.seeding_since
+        if since == 0:  # others are filled before it
+            return 0.0
+        return min(1.0, (sandbox.clock.now - since) / (end - since))
 
     def _own(self, sandbox: Sandbox) -> Sandbox:
         """A sandbox that has just been filled, with seeded keys of its own."""

@@ -1,11 +1,12 @@
 """The sandboxes of one server: made by name or by request, forked, reset, and put in place of each other."""
 
+import asyncio
 import hmac
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ...core.clock import SECOND, iso, wall_ms
 from ...core.problem import Conflict, NotFound, Refusal, gone
@@ -30,7 +31,7 @@ from .making import SandboxFactory
 from .persistence import Persistence
 from .residence import Residence
 
-MOST = 1_000
+MOST, MOST_CREATIONS = 1_000, 64
 T = TypeVar("T")
 
 
@@ -44,6 +45,7 @@ class Sandboxes:
         """
         self._on_due, self.persistence, self.keyring = on_due, persistence, Keyring()
         self._entries: dict[str, Entry] = {}
+        self._creations: dict[str, asyncio.Task[Entry]] = {}  # those that are under way, and failed ones
         self.default: Sandbox  # the sandbox that is there from the start
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
         self._turns = count(1)  # how often sandboxes were used
@@ -265,9 +267,9 @@ class Sandboxes:
     async def create(
         self,
         name: str | None,
+        *,
         scenario: str | None = None,
         seed: int | None = None,
-        *,
         now: int | None = None,
         ttl: int | None = None,
         settings: Body | None = None,
@@ -282,6 +284,38 @@ class Sandboxes:
         _begin_with(sandbox, sandbox.settings, settings)
         sandbox.first_clock = None if now is None else (now, True)
         return await self._admit(sandbox, None, ttl)
+
+    async def create_beside(self, name: str | None, **beginning: Any) -> tuple[str, asyncio.Task[Entry]]:
+        """Begin to `create` a sandbox, which goes on when the request has been answered. Raises Conflict."""
+        name = await self._new_name(name, "sandbox")
+        under_way = [each for each, task in self._creations.items() if not task.done()]
+        if name in under_way:
+            raise duplicate_name(name)
+        if len(under_way) >= MOST_CREATIONS:
+            message = f"{MOST_CREATIONS} sandboxes are being created, the maximum. Create this one when one is ready."
+            raise Conflict.at("name", message, "too_many_sandboxes")
+        if len(self._creations) >= 2 * MOST_CREATIONS:  # nobody has asked for what became of the others
+            self._creations = {each: self._creations[each] for each in under_way}
+        task = self._creations[name] = asyncio.create_task(self.create(name, **beginning))
+        return name, task
+
+    def creation(self, name: str) -> float | None:
+        """How much is done of a sandbox that is being created, from 0 to 1; None for any other.
+
+        Raises, once, why it was not created.
+        """
+        name = folded(name)
+        task = self._creations.get(name)
+        if task is None:
+            return None
+        if not task.done():
+            return self.factory.progress(name)
+        del self._creations[name]
+        try:
+            task.result()
+        except Refusal as error:
+            raise _none(name, error) from None
+        return None
 
     async def fork(
         self, parent: str, name: str | None, step: int | None, ttl: int | None, *, deliver: bool = False

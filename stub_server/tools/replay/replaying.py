@@ -16,7 +16,6 @@ from ...data.scenario import known_scenarios
 from ...engine.journal import Trace
 from ...engine.sandbox import DEFAULT, SILENT, Sandbox
 from ...server.explain.rehearsal import silent
-from ...server.journal.recordable import line
 from ...server.layers.access import opens
 from ...server.layers.inside import Question, ask
 from ...settings import Settings
@@ -27,7 +26,7 @@ from ...storage.lines import Reader
 from ...storage.package import RECORDING, BadFile, damaged, unpack
 from .differences import difference
 from .inputs import Callers, Diverged, RecordedSteps, RequestIds, Timepiece
-from .recorded import is_sent, name_of, reasons, seen
+from .recorded import is_sent, reasons, seen
 
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
@@ -36,20 +35,19 @@ _SECRET = b"replay"
 
 
 class Outcome(NamedTuple):
-    """How a replay ended: the first request whose answer differs, with the diff, if there is one.
+    """How a replay ended: the requests whose answers differ, each with its diff.
 
     `compared` answers were the same; `skipped` are the ids of requests that were not sent, or not compared, by reason.
-    `differing` are the ids of those whose answers differ, by their operations. `contract` is that of the recording,
-    where it is another one than this server's.
+    `unsent` is how many were left when the state had come to differ from the recorded one. `contract` is that of the
+    recording, where it is another one than this server's.
     """
 
     requests: int
     compared: int
     skipped: Mapping[str, Sequence[str]]
-    request: Body | None = None
-    diff: str = ""
-    contract: Body | None = None
-    differing: Mapping[str, Sequence[str]] = {}
+    differing: Sequence[tuple[Trace, str]]
+    unsent: int
+    contract: Body | None
 
 
 def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: Path | None) -> Settings:
@@ -139,9 +137,9 @@ class Session:
         held = self._held_before
         sandbox.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
         await sandboxes.put_in_place(sandbox)
-        compared, skipped, differing = 0, defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
-        first: tuple[Body | None, str] = (None, "")
-        for request in self._requests:
+        compared, unsent, skipped = 0, 0, defaultdict[str, list[str]](list)
+        differing: list[tuple[Trace, str]] = []
+        for number, request in enumerate(self._requests, 1):
             reason, diff = self._skipped.get(request.id), ""
             reason = reason or self._steps.reason(request)
             try:
@@ -150,17 +148,17 @@ class Session:
                 else:
                     self._pass_over(request)
             except Diverged as error:
-                first = first if first[0] else (line(request), f"--- recorded\n+++ replayed\n{error}")
+                differing.append((request, f"--- recorded\n+++ replayed\n{error}"))
+                unsent = len(self._requests) - number
                 break
             if reason is not None:
                 skipped[reason].append(request.id)
             elif diff:
-                first = first if first[0] else (line(request), diff)
-                differing[name_of(request)].append(request.id)
+                differing.append((request, diff))
             else:
                 compared += 1
         contract = self._contract if self._fitting.is_other else None
-        return Outcome(len(self._requests), compared, skipped, *first, contract, differing)
+        return Outcome(len(self._requests), compared, skipped, differing, unsent, contract)
 
     def _pass_over(self, request: Trace) -> None:
         """Take what a request did without sending it, and note it: a later rewind may name it. Raises Diverged."""

@@ -159,13 +159,6 @@ class Place(NamedTuple):
     schema: Json
 
 
-class Unnamed(NamedTuple):
-    """A member that no schema of its place names, in an object that allows no others."""
-
-    path: str
-    value: Any
-
-
 def below(pointer: str, *steps: str | int) -> str:
     """The pointer to what is below another one."""
     return "/".join((pointer, *map(escaped, steps)))
@@ -246,25 +239,6 @@ class Places:
                 break
             places = inner
         return list(places), text
-
-    def named_only(self, value: Any, places: Sequence[Place], unnamed: dict[str, Unnamed], path: str = "") -> Any:
-        """The value without the members that its schemas do not allow. `unnamed` gets the first of each pointer."""
-        if isinstance(value, list):
-            inner = self.step(places, 0)
-            return [self.named_only(item, inner, unnamed, f"{path}[]") for item in value] if inner else value
-        if not isinstance(value, dict) or not places:
-            return value
-        objects = [place for place in places if place.schema.get("type") == "object" or "properties" in place.schema]
-        is_closed = bool(objects) and all(place.schema.get("additionalProperties") is False for place in objects)
-        kept = {}
-        for name, member in value.items():
-            inner = self.step(places, name)
-            where = _joined(path, name, places)
-            if inner or not is_closed:
-                kept[name] = self.named_only(member, inner, unnamed, where)
-            else:
-                unnamed.setdefault(below(objects[0].inner, "properties", name), Unnamed(where, member))
-        return kept
 
 
 def _joined(path: str, key: str | int, places: Sequence[Place]) -> str:

@@ -1,5 +1,6 @@
 """What a probe found, the divergences that are merged from findings, and the report."""
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -46,6 +47,9 @@ BESIDE = frozenset(("undocumented-field", "missing-header"))
 """Classes that a probe may find in addition to another one."""
 GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")
 """The groups of probes, which are the columns of a report."""
+
+
+_MOST_NAMES = 5
 
 
 class Shown(NamedTuple):
@@ -168,6 +172,30 @@ class Report:
     left_behind: list[str] = field(default_factory=list)
     hidden: int = 0
     tag: str = ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names, and how many more there are."""
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def rows_of(
+    operations: Iterable[str], groups: Mapping[str, Collection[str]], divergences: Iterable[Divergence], unseen: str
+) -> dict[str, dict[str, str]]:
+    """By operationId, the state of each group. `groups` are those that were judged; `unseen` is the state of others."""
+    diverging = {case for divergence in divergences for case in divergence.cases}
+    rows: dict[str, dict[str, str]] = {}
+    for name in operations:
+        states = {}
+        for group in GROUPS:
+            states[group] = "none" if group in ("persists", "filters", "transitions") else unseen
+            if group in groups.get(name, ()):
+                states[group] = "ok"
+            if (name, group) in diverging:
+                states[group] = "diverges"
+        rows[name] = states
+    return rows
 
 
 def contract_of(document: Document) -> str:

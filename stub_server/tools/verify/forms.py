@@ -1,8 +1,7 @@
 """The forms of a report: text and HTML for people; JSON, JUnit's XML, SARIF 2.1.0 and the overlay for programs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -10,13 +9,12 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import yaml
 from jinja2 import Environment, PackageLoader
 
-from ...core.text import json_text, printable, printable_lines
+from ...core.text import json_text, printable
 from ...version import __version__
-from .findings import CLASSES, COSTLY, GROUPS, RANKS, Divergence, Report, Said
+from .findings import CLASSES, COSTLY, GROUPS, RANKS, Divergence, Report, Said, listed
 from .showing import cut
 
 _LONGEST = 240  # characters of an answer that are shown
-_MOST_NAMES = 5
 _MARKS = {"ok": "✓", "diverges": "✗", "unreached": "\N{EN DASH}", "none": ""}
 _LEGEND = f"{_MARKS['ok']} as the contract says, {_MARKS['diverges']} diverges, {_MARKS['unreached']} out of reach"
 _EXITS = {
@@ -48,28 +46,25 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"{report.target} compared with {report.contract}"
     if report.divergences:
         yield ""
-        yield from _classes(report)
+        counts = Counter(each.kind for each in report.divergences)
+        yield from (f"{count:>4}  {kind.ljust(20)}  {CLASSES[kind]}" for kind, count in counts.items())
     for number, divergence in enumerate(report.divergences, 1):
-        yield ""
-        yield from _numbered(number, divergence)
+        first, *rest = _told(divergence)
+        yield from ("", f"{number}. {first}", *(f"   {line}" for line in rest))
     yield ""
     yield from _matrix(report)
-    if reasons := _unreached(report):
-        yield ""
-        yield "Out of reach, in documented statuses:"
-        yield from (f"  {count:>4}  {reason}" for reason, count in reasons.items())
+    if report.unreached:
+        yield from ("", "Out of reach, in documented statuses:")
+        reasons = Counter(each.reason or "no request was answered so" for each in report.unreached)
+        yield from (f"{count:>6}  {reason}" for reason, count in reasons.most_common())
     if report.left_behind:
+        lists = Counter(path.rpartition("/")[0] for path in report.left_behind)
+        counted = ", ".join(f"{count:,} of {path}" for path, count in lists.items())
         yield ""
-        yield f"Left behind in the backend: {_left_behind(report)}"
+        yield f"Left behind in the backend: {counted}."
+        yield f"Their names and e-mail addresses begin with {report.tag}; the JSON report has their paths."
     yield ""
     yield _summary(report)
-
-
-def _classes(report: Report) -> Iterator[str]:
-    """How many divergences there are of each class, and what it means."""
-    counts = Counter(each.kind for each in report.divergences)
-    width = max(map(len, counts))
-    yield from (f"{count:>4}  {kind.ljust(width)}  {CLASSES[kind]}" for kind, count in counts.items())
 
 
 def _matrix(report: Report) -> Iterator[str]:
@@ -81,35 +76,21 @@ def _matrix(report: Report) -> Iterator[str]:
     yield _LEGEND
 
 
-def _numbered(number: int, divergence: Divergence) -> Iterator[str]:
-    yield f"{number}. {divergence.kind}: {divergence.title} ({_operations_of(divergence)})"
-    yield from f"   {_request_of(divergence)}".split("\n")
+def _told(divergence: Divergence) -> Iterator[str]:
+    """A divergence: what differs and where, the request, both answers, the line of the contract, and what to do."""
+    line, request = divergence.line, divergence.request
+    yield f"{divergence.kind}: {divergence.title} ({_operations_of(divergence)})"
+    yield from (request.curl or f"{request.method} {request.path}").split("\n")
     answered, expected = (cut(_said(said), _LONGEST) for said in (divergence.target, divergence.expected))
-    yield f"   answered {answered}; expected {expected}"
-    yield f"   {_line(divergence)}"
-    yield f"   {_advice(divergence)}"
+    yield f"answered {answered}; expected {expected}"
+    yield f"{line.file}:{line.number} ({divergence.basis}): {line.text}"
+    yield _advice(divergence)
 
 
 def html(report: Report) -> str:
-    """The report as HTML, for light and dark screens."""
-    environment = Environment(
-        loader=PackageLoader(__package__), autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_visible
-    )
-    texts = (_advice, _left_behind, _operations_of, _request_of, _summary, _unreached)
-    return environment.get_template("report.html").render(
-        {each.__name__.removeprefix("_"): each for each in texts},
-        report=report,
-        classes=CLASSES,
-        groups=GROUPS,
-        marks=_MARKS,
-        legend=_LEGEND,
-        action=partial(json_text, indent=2),
-    )
-
-
-def _visible(value: Any) -> Any:
-    """Text without characters that hide or reorder others."""
-    return printable_lines(value) if isinstance(value, str) else value
+    """The text report as one page without other files, for light and dark screens."""
+    environment = Environment(loader=PackageLoader(__package__), autoescape=True)
+    return environment.get_template("report.html").render(target=printable(report.target), text=text(report))
 
 
 # -- texts of several forms
@@ -134,19 +115,7 @@ def _advice(divergence: Divergence) -> str:
 
 def _operations_of(divergence: Divergence) -> str:
     """The operations of a divergence and how often it was found: `createOrder, getOrder; 4 probes`."""
-    return f"{_listed(divergence.operations) or 'no operation'}; {_counted(divergence.count, 'probe')}"
-
-
-def _request_of(divergence: Divergence) -> str:
-    """The request as a command, of several lines if its body has several; without one if no shell can send it."""
-    request = divergence.request
-    return request.curl or f"{request.method} {request.path}"
-
-
-def _line(divergence: Divergence) -> str:
-    """The line of the contract, and what it is based on."""
-    line = divergence.line
-    return f"{line.file}:{line.number} ({divergence.basis}): {line.text}"
+    return f"{listed(divergence.operations) or 'no operation'}; {_counted(divergence.count, 'probe')}"
 
 
 def _said(answer: Said) -> str:
@@ -167,23 +136,6 @@ def _summary(report: Report) -> str:
     )
 
 
-def _unreached(report: Report) -> dict[str, int]:
-    """How many documented statuses were not reached, by reason."""
-    return dict(Counter(each.reason or "no request was answered so" for each in report.unreached).most_common())
-
-
-def _left_behind(report: Report) -> str:
-    """How many records were left behind, by list, and how to find them."""
-    lists = Counter(path.rpartition("/")[0] for path in report.left_behind)
-    counts = ", ".join(f"{count:,} of {path}" for path, count in lists.items())
-    return f"{counts}. Their names and e-mail addresses begin with {report.tag}; the JSON report has their paths."
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
 def _counted(number: int, name: str) -> str:
     return f"{number} {name}{'s'[: number != 1]}"
 
@@ -193,44 +145,21 @@ def _counted(number: int, name: str) -> str:
 
 def json(report: Report) -> str:
     """The report as a JSON object; docs/verify.md has its shape."""
-    return json_text(
-        {
-            "target": report.target,
-            "contract": report.contract,
-            "mode": report.mode,
-            "seed": report.seed,
-            "seconds": report.seconds,
-            "requests": report.requests,
-            "exit": report.exit,
-            "coverage": report.coverage,
-            "operations": [{"operationId": operation, **row} for operation, row in report.rows.items()],
-            "unreached": [
-                {"operationId": each.operation, "status": each.status, "reason": each.reason}
-                for each in report.unreached
-            ],
-            "divergences": list(map(_divergence, report.divergences)),
-            "tag": report.tag,
-            "left_behind": report.left_behind,
-        },
-        indent=2,
-    )
+    names = ("target", "contract", "mode", "seed", "seconds", "requests", "exit", "coverage", "tag", "left_behind")
+    shown: dict[str, Any] = {name: getattr(report, name) for name in names}
+    shown["operations"] = [{"operationId": operation, **row} for operation, row in report.rows.items()]
+    shown["unreached"] = [
+        {"operationId": each.operation, "status": each.status, "reason": each.reason} for each in report.unreached
+    ]
+    shown["divergences"] = [_divergence(each) for each in report.divergences]
+    return json_text(shown, indent=2)
 
 
 def _divergence(divergence: Divergence) -> dict[str, Any]:
-    return {
-        "fingerprint": divergence.fingerprint,
-        "class": divergence.kind,
-        "operationId": divergence.operation,
-        "operations": divergence.operations,
-        "title": divergence.title,
-        "basis": divergence.basis,
-        "pointer": divergence.pointer,
-        "count": divergence.count,
-        "request": divergence.request._asdict(),
-        "target": divergence.target._asdict(),
-        "expected": divergence.expected._asdict(),
-        "overlay": divergence.overlay,
-    }
+    names = ("fingerprint", "operations", "title", "basis", "pointer", "count", "overlay")
+    shown: dict[str, Any] = {name: getattr(divergence, name) for name in names}
+    shown |= {name: getattr(divergence, name)._asdict() for name in ("request", "target", "expected")}
+    return {**shown, "class": divergence.kind, "operationId": divergence.operation}
 
 
 def junit(report: Report) -> str:
@@ -240,57 +169,30 @@ def junit(report: Report) -> str:
         for case in divergence.cases:
             found[case].append(divergence)
     states = {(operation, group): state for operation, row in report.rows.items() for group, state in row.items()}
-    suite = Element("testsuite", name="stub-server verify", time=f"{report.seconds:.3f}")
+    suite = Element("testsuite", name="stub-server verify", time=f"{report.seconds:.3f}", errors="0")
     properties = SubElement(suite, "properties")
     for name in ("target", "contract", "mode", "seed", "coverage"):
         SubElement(properties, "property", name=name, value=printable(str(getattr(report, name))))
-    for operation, group in dict.fromkeys([*states, *found]):
-        element = SubElement(suite, "testcase", classname=operation or _SERVER, name=group)
-        _end(element, states.get((operation, group), "diverges"), found.get((operation, group), []))
+    for case in dict.fromkeys([*states, *found]):
+        element = SubElement(suite, "testcase", classname=case[0] or _SERVER, name=case[1])
+        if case in found:
+            first, *others = found[case]
+            more = f" (and {len(others)} more)" if others else ""
+            failure = SubElement(element, "failure", type=first.kind, message=printable(first.title + more))
+            failure.text = "\n\n".join("\n".join(map(printable, _told(each))) for each in found[case])
+        elif states[case] in _SKIPPED:
+            SubElement(element, "skipped", message=_SKIPPED[states[case]])
     for name, count in (("tests", "testcase"), ("failures", "testcase/failure"), ("skipped", "testcase/skipped")):
         suite.set(name, str(len(suite.findall(count))))
-    suite.set("errors", "0")
     suites = Element("testsuites")
     suites.append(suite)
     indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode")
 
 
-def _end(case: Element, state: str, divergences: list[Divergence]) -> None:
-    """Add the result of a case; one that passed has none."""
-    if divergences:
-        first, *others = divergences
-        more = f" (and {len(others)} more)" if others else ""
-        failure = SubElement(case, "failure", type=first.kind, message=printable(first.title + more))
-        failure.text = "\n\n".join(_failure(each) for each in divergences)
-    elif state in _SKIPPED:
-        SubElement(case, "skipped", message=_SKIPPED[state])
-
-
-def _failure(divergence: Divergence) -> str:
-    parts = (
-        f"{divergence.kind}: {divergence.title} ({_operations_of(divergence)})",
-        *_request_of(divergence).split("\n"),
-        f"answered {_said(divergence.target)}",
-        f"expected {_said(divergence.expected)}",
-        _line(divergence),
-        _advice(divergence),
-    )
-    return "\n".join(map(printable, parts))
-
-
 def sarif(report: Report) -> str:
     """The report as a SARIF log: errors depart from what is documented, warnings from what is assumed."""
-    rules = [
-        {
-            "id": name,
-            "shortDescription": {"text": name.replace("-", " ").capitalize()},
-            "fullDescription": {"text": meaning},
-            "help": {"text": meaning},
-            "defaultConfiguration": {"level": "warning"},
-        }
-        for name, meaning in CLASSES.items()
-    ]
+    rules = [{"id": name, "shortDescription": {"text": meaning}} for name, meaning in CLASSES.items()]
     run = {
         "tool": {"driver": {"name": "stub-server verify", "version": __version__, "rules": rules}},
         "invocations": [{"executionSuccessful": report.exit in (0, 1), "exitCode": report.exit}],
@@ -309,23 +211,12 @@ def _result(divergence: Divergence) -> dict[str, Any]:
         "ruleId": divergence.kind,
         "ruleIndex": RANKS[divergence.kind],
         "level": _LEVELS[divergence.basis],
-        "message": {"text": _plain(f"{divergence.title} ({_operations_of(divergence)}). {_advice(divergence)}")},
-        "locations": [
-            {
-                "physicalLocation": place,
-                "logicalLocations": [{"name": name, "kind": "function"} for name in divergence.operations],
-            }
-        ],
+        "message": {"text": _plain("\n".join(_told(divergence)))},
+        "locations": [{"physicalLocation": place}],
         # GitHub matches alerts of several runs only by this name.
         "partialFingerprints": {"primaryLocationLineHash": divergence.fingerprint},
         "occurrenceCount": divergence.count,
-        "properties": {
-            "basis": divergence.basis,
-            "pointer": divergence.pointer,
-            "request": _request_of(divergence),
-            "answered": _said(divergence.target),
-            "expected": _said(divergence.expected),
-        },
+        "properties": {"basis": divergence.basis, "pointer": divergence.pointer, "operations": divergence.operations},
     }
 
 
@@ -340,35 +231,29 @@ def overlay(report: Report) -> str:
 
 
 def _overlay_lines(report: Report) -> Iterator[str]:
-    head = {"overlay": "1.0.0", "info": {"title": f"Corrections for {report.target}", "version": "1.0.0"}}
-    yield _yaml(head)
+    yield _yaml({"overlay": "1.0.0", "info": {"title": f"Corrections for {report.target}", "version": "1.0.0"}})
     yield "actions:"
     if not any(each.overlay is not None and each.basis == "assumed" for each in report.divergences):
         yield "  - { target: $.info, update: {} }  # an overlay needs an action, and this one changes nothing"
     written: list[object] = []
     for divergence in report.divergences:
-        if divergence.overlay is not None:
-            # An action may close several divergences; what it removes cannot be removed again.
-            actions = [action for action in divergence.overlay["actions"] if action not in written]
-            yield from _actions(divergence, actions)
-            written += actions if divergence.basis == "assumed" else []
+        if divergence.overlay is None:
+            continue
+        # An action may close several divergences; what it removes cannot be removed again.
+        actions = [action for action in divergence.overlay["actions"] if action not in written]
+        yield _comment(f"{divergence.kind}: {divergence.title}")
+        margin = "  "
+        if divergence.basis == "assumed":
+            written += actions
+        else:
+            line, margin = divergence.line, "  # "
+            why = "Commented out, since the source document shows otherwise"
+            yield _comment(f"{why}: {line.file}:{line.number}: {line.text}")
+        yield from (margin + line for line in _yaml(actions).splitlines() if actions)
     others = [each for each in report.divergences if each.overlay is None]
     if others:
         yield "  # No overlay corrects these:"
         yield from (_comment(f"- {each.kind}: {each.title}") for each in others)
-
-
-def _actions(divergence: Divergence, actions: list[object]) -> Iterator[str]:
-    yield _comment(f"{divergence.kind}: {divergence.title}")
-    margin = "  "
-    if divergence.basis == "documented":
-        line = divergence.line
-        yield _comment(
-            f"Commented out, since the source document shows otherwise: {line.file}:{line.number}: {line.text}"
-        )
-        margin = "  # "
-    if actions:
-        yield from (margin + line for line in _yaml(actions).splitlines())
 
 
 def _yaml(value: object) -> str:

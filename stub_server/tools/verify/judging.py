@@ -20,8 +20,6 @@ from .target import Rights, Target
 
 _SEVERAL = frozenset(("schema", "value"))
 """Classes of which an answer may have several findings, each with its own cause."""
-_SURE = frozenset(("lifecycle", "idempotency", "figures", "paging", "filter"))
-"""Suspicions of a probe that a value confirms, unless the same value has departed before."""
 
 
 @dataclass(slots=True)
@@ -35,7 +33,7 @@ class Run:
     - `constants` are values that the twins share and that follow from nothing: theirs and the target's, by place.
     - `unanswered` operations may have changed something without an answer.
     - `needs` has, by operationId, the creating operations of the records that a request needs.
-    - `measured` has the target's limits, by pointer and keyword.
+    - `measured` has the target's limits, by the pointer of the contract's.
     - `strange` are ids of records that the target made although the contract refuses it: that finding is enough.
     """
 
@@ -60,9 +58,10 @@ class Run:
     unanswered: list[Operation] = field(default_factory=list)
     strange: set[str] = field(default_factory=set)
     needs: dict[str, list[str]] = field(default_factory=dict)
-    measured: dict[tuple[str, str], Any] = field(default_factory=dict)
+    measured: dict[str, Any] = field(default_factory=dict)
     conformity: Conformity = field(init=False)
     defaults: Mapping[str, set[Any]] = field(init=False)
+    states: set[Steps] = field(init=False)
     unique: frozenset[str | None] = field(init=False)
     """Codes that refuse a second record with a value that must be unique."""
 
@@ -70,6 +69,7 @@ class Run:
         document = self.catalogue.document
         self.conformity = Conformity(document, self.showing)
         self.defaults = _defaults(document)
+        self.states = {(lifecycle.field,) for lifecycle in document.lifecycles.values()}
         self.unique = frozenset(key.code for keys in document.unique.values() for key in keys)
 
     def answered(self, probe: Probe, status: int) -> None:
@@ -90,29 +90,28 @@ class Judge:
     def __init__(self, run: Run, roles: Roles) -> None:
         self.comparing = Comparing(roles, run.constants, run.defaults, run.clock)
         self._run = run
-        # Values that differ, with the class, the operation and the pointer that were reported.
-        self._departed: dict[tuple[str, str], tuple[str, Operation | None, str]] = {}
 
     def findings(self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], moment: Moment) -> list[Finding]:
         """In what the target departs from both twins: findings of one class, and those of `BESIDE`."""
-        operation = probe.operation
-        found = self._run.conformity.findings(self._without_strange(exchange, operation), operation, probe.group)
+        found = self._run.conformity.findings(self._without_strange(probe, exchange), probe.operation, probe.group)
         own = self._status(probe, exchange, twins[0])
         found += self._values(probe, exchange, twins, moment) if own is None else [own]
         found.sort(key=lambda finding: RANKS[finding.kind])
         main = [finding for finding in found if finding.kind not in BESIDE]
-        main = [each for each in main if each.kind == main[0].kind] if main and main[0].kind in _SEVERAL else main[:1]
-        return [*main, *(finding for finding in found if finding.kind in BESIDE)]
+        beside = [finding for finding in found if finding.kind in BESIDE]
+        if main and main[0].kind in _SEVERAL:
+            return [*(finding for finding in main if finding.kind == main[0].kind), *beside]
+        return main[:1] + beside
 
     def findings_alone(self, probe: Probe, exchange: Exchange) -> list[Finding]:
         """In what the target departs, without a twin: by the contract, and by the order that was asked for."""
         status = exchange.answer.status
         found = self._run.conformity.findings(exchange, probe.operation, probe.group)
         if not found and status < 300 and probe.suspect == "sort":
-            found = [*self._sorted(probe, exchange)]
+            return [*self._sorted(probe, exchange)]
         if not found and 300 <= status < 500:
             title = f"{probe.learns}: answered {status}, expected 200."
-            found = [self._finding("stricter", probe, exchange, Said(200, "an answer"), "refused", title)]
+            return [self._finding("stricter", probe, exchange, Said(200, "an answer"), "refused", title)]
         return found
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
@@ -124,40 +123,44 @@ class Judge:
 
     def _status(self, probe: Probe, exchange: Exchange, twin: Answer) -> Finding | None:
         target = exchange.answer
+        statuses = f"{target.status} for {twin.status}"
         if target.status == 0 or target.status >= 500:
             return None  # the contract allows neither
-        codes = code_of(target.json()), code_of(twin.json())
         if probe.operation is None:
-            is_no = target.status in (404, 405)
-            return (
-                None
-                if is_no
-                else self._unlike("undocumented-operation", probe, exchange, twin, f"{probe.learns} is answered")
-            )
-        if target.status == twin.status:
-            if target.status < 400 or codes[0] == codes[1]:
+            if target.status in (404, 405):
                 return None
-            code = "without a code" if codes[0] is None else f"with the code {self._run.showing.name(codes[0])}"
-            title, cause = f"{probe.learns}: {target.status} {code}.", f"code {codes[0]} for {codes[1]}"
-            return self._finding("error-code", probe, exchange, self._run.showing.said(twin), cause, title)
+            return self._unlike("undocumented-operation", probe, exchange, twin, f"{probe.learns} is answered")
+        if target.status == twin.status:
+            return self._code(probe, exchange, twin) if target.status >= 400 else None
         if target.is_success and twin.is_success:
-            return self._unlike("wrong-status", probe, exchange, twin, f"{target.status} for {twin.status}")
+            return self._unlike("wrong-status", probe, exchange, twin, statuses)
+        if not target.is_success and not twin.is_success:
+            kind = probe.suspect if probe.suspect in ("auth", "scope") else "wrong-status"
+            return self._unlike(kind, probe, exchange, twin, statuses)
         cause = probe.learns.rpartition(": ")[2]  # what is refused or accepted in a body or a parameter
         if twin.is_success:
             kind = {401: "auth", 403: "scope"}.get(target.status) or probe.suspect or "stricter"
             return self._unlike(kind, probe, exchange, twin, cause)
-        if target.is_success:
-            kind = {401: "auth", 403: "scope"}.get(twin.status, "") or probe.suspect or self._laxer(codes[1])
-            cause = str(codes[1]) if kind == "laxer" and twin.status == 409 else cause  # a rule between several members
-            return self._unlike(kind, probe, exchange, twin, cause)
-        kind = probe.suspect if probe.suspect in ("auth", "scope") else "wrong-status"
-        return self._unlike(kind, probe, exchange, twin, f"{target.status} for {twin.status}")
+        code = str(code_of(twin.json()))
+        kind = {401: "auth", 403: "scope"}.get(twin.status) or probe.suspect or self._laxer(code)
+        if kind == "laxer" and twin.status == 409:
+            cause = code  # a rule between several members
+        return self._unlike(kind, probe, exchange, twin, cause)
 
-    def _laxer(self, code: str | None) -> str:
+    def _code(self, probe: Probe, exchange: Exchange, twin: Answer) -> Finding | None:
+        code, expected = code_of(exchange.answer.json()), code_of(twin.json())
+        if code == expected:
+            return None
+        named = "without a code" if code is None else f"with the code {self._run.showing.name(code)}"
+        title = f"{probe.learns}: {exchange.answer.status} {named}."
+        said = self._run.showing.said(twin)
+        return self._finding("error-code", probe, exchange, said, f"code {code} for {expected}", title)
+
+    def _laxer(self, code: str) -> str:
         """The class of a success in place of a refusal with a code."""
-        if code is not None and code in self._run.unique:
+        if code in self._run.unique:
             return "uniqueness"
-        return {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}.get(code or "", "laxer")
+        return {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}.get(code, "laxer")
 
     # -- the values
 
@@ -170,15 +173,15 @@ class Judge:
         steps = self._run.catalogue.entries_at(probe.operation)
         if steps is None and not _is_own(probe):
             return
+        theirs, ours = (len(at(body, steps) or ()) if steps else 0 for body in bodies[:2])
         if probe.suspect == "paging":  # which records are on a page depends on the order of those of one instant
-            theirs, ours = (at(body, steps or ()) for body in bodies[:2])
-            if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) != len(ours):
-                difference = Difference(steps or (), f"{len(ours)} entries", f"{len(theirs)} entries", "list")
-                yield self._differs(probe, exchange, difference)
+            if theirs != ours:
+                expected = Said(exchange.answer.status, f"{ours} entries")
+                title = f"{probe.learns}: {theirs} entries, not {ours}."
+                yield self._finding("paging", probe, exchange, expected, "entries", title)
             return
         differences = [*self.comparing.differences(*bodies, moment, None if probe.narrowed else steps)]
-        sizes = [len(at(body, steps) or ()) for body in bodies[:2]] if steps else []
-        if steps and sizes[0] != sizes[1] and probe.suspect != "filter":  # totals follow from that
+        if steps and theirs != ours and probe.suspect != "filter":  # totals follow from that
             differences = [each for each in differences if each.at[: len(steps)] == steps]
         strange = [each for each in differences if each.kind == "filter"]
         for difference in strange or differences:  # what else differs follows from strange records
@@ -187,57 +190,52 @@ class Judge:
             yield from self._sorted(probe, exchange)
 
     def _differs(self, probe: Probe, exchange: Exchange, difference: Difference) -> Finding:
-        operation = probe.operation
+        operation, kind = probe.operation, difference.kind
         assert operation is not None
-        member, kind = ".".join(difference.at) or "the body", difference.kind
+        member = ".".join(difference.at) or "the body"
         got, wanted = str(difference.got), str(difference.expected)
-        if kind in ("list", "filter", "not-deleted"):
-            title = f"{probe.learns}: {member} has {got}."
-        elif kind == "reference":
+        if kind not in ("list", "filter", "not-deleted"):
             got = self._run.showing.value(difference.got)
-            title = f"{probe.learns}: {member} is not {wanted}."
-        else:
-            got, wanted = (self._run.showing.value(value) for value in (difference.got, difference.expected))
-            title = f"{probe.learns}: {member} is {got}, not {wanted}."
-        known = member.rpartition(".")[2], got
+            wanted = wanted if kind == "reference" else self._run.showing.value(difference.expected)
+        title = f"{probe.learns}: {member} has {got}, not {wanted}."
+        about, pointer = probe.about, probe.pointer
         if kind == "filter" and probe.narrowed:  # the list is not narrowed to the journey's records
             name = next(iter(probe.query))
             number = next(n for n, parameter in enumerate(operation.parameters) if parameter.name == name)
-            pointer = pointer_of(operation, "parameters", number)
-            probe = replace(probe, about=None, learns=f"filtered by {name}", pointer=pointer)
-            title = f"{probe.learns}: {member} has {got}."
+            about, pointer = None, pointer_of(operation, "parameters", number)
+            title = f"filtered by {name}: {member} has {got}."
         elif kind == "not-deleted":
-            gone_by = self.comparing.deleted[got.rpartition(" ")[2]]
-            probe = replace(probe, about=gone_by, pointer=pointer_of(gone_by))
-        elif known in self._departed:
-            kind, about, pointer = self._departed[known]
-            probe = replace(probe, about=about, pointer=pointer)
-        elif kind == "not-persisted" and probe.suspect not in ("lifecycle", "idempotency"):
-            name = next(step for step in difference.at if step in self.comparing.writers)
-            writer = self.comparing.writers[name]
-            probe = replace(probe, about=writer, pointer=below(body_of(writer), "properties", name))
-            self._departed[known] = kind, writer, probe.pointer
-        elif kind in ("value", "reference", "not-persisted") and probe.suspect not in _SURE:
-            kind = "value" if kind == "not-persisted" else kind
-            probe = replace(
-                probe, about=None, pointer=self._member_at(operation, exchange.answer.status, difference.at)
-            )
-            self._departed[known] = kind, None, probe.pointer
-        elif kind != "filter" and probe.suspect:
+            about = self.comparing.deleted[got.rpartition(" ")[2]]
+            pointer = pointer_of(about)
+        elif self._is_confirmed(probe.suspect, difference):
             kind = probe.suspect
-        elif kind == "list":
-            kind = "value"
+        elif kind == "not-persisted":
+            name = next(step for step in difference.at if step in self.comparing.writers)
+            about = self.comparing.writers[name]
+            pointer = below(body_of(about), "properties", name)
+        else:
+            kind = "value" if kind == "list" else kind
+            about, pointer = None, self._member_at(operation, exchange.answer.status, difference.at)
+        probe = replace(probe, about=about, pointer=pointer)
         expected = Said(exchange.answer.status, f"{member}: {wanted}")
         return self._finding(kind, probe, exchange, expected, member, title, got=f"{member}: {got}")
 
+    def _is_confirmed(self, suspect: str, difference: Difference) -> bool:
+        """Whether a value is what the probe has suspected, and not one that departs elsewhere too."""
+        match suspect:
+            case "lifecycle":
+                return difference.at[-1:] in self._run.states
+            case "figures":
+                return isinstance(difference.expected, (int, float))
+            case "idempotency":
+                return difference.kind == "reference"
+        return bool(suspect) and difference.kind == "list"
+
     def _member_at(self, operation: Operation, status: int, steps: Steps) -> str:
         """The pointer to the schema of a member of an answer."""
-        where = pointer_of(operation, "responses", status, "content", JSON, "schema")
-        response = operation.responses.get(status)
-        if response is None or JSON not in response.media:
-            return pointer_of(operation, "responses")
         places = Places(self._run.catalogue.document)
-        found = places.of(where, response.media[JSON])
+        where = pointer_of(operation, "responses", status, "content", JSON, "schema")
+        found = places.of(where, operation.responses[status].media.get(JSON, {}))
         for step in steps:
             while any(place.schema.get("type") == "array" for place in found):
                 found = places.step(found, 0)
@@ -289,9 +287,9 @@ class Judge:
             expected,
         )
 
-    def _without_strange(self, exchange: Exchange, operation: Operation | None) -> Exchange:
+    def _without_strange(self, probe: Probe, exchange: Exchange) -> Exchange:
         """The exchange, with no strange records in a list."""
-        steps = None if operation is None else self._run.catalogue.entries_at(operation)
+        steps = None if probe.operation is None else self._run.catalogue.entries_at(probe.operation)
         body = exchange.answer.json() if steps and self._run.strange else None
         entries = at(body, steps or ())
         if not isinstance(entries, list):

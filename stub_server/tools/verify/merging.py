@@ -10,7 +10,7 @@ from ...contract.document import JSON, Document
 from ...contract.source import Json, unescaped
 from ...core.text import counted
 from .catalogue import below, located
-from .findings import SEVERITY, Divergence, Finding
+from .findings import SEVERITY, Divergence, Finding, listed
 
 EVERYWHERE = "everywhere"
 _FEWEST = 3  # operations in which a class can be everywhere: a run of one operation has no everywhere
@@ -35,7 +35,6 @@ _OF_ROUTES = (404, 409, 422)  # statuses that show an operation, except a 404 li
 _UNSURE = frozenset((_MISSING, "transport", "server-error", "auth", "scope"))
 _VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
 _PARAMETER = re.compile(r"#/paths/[^/]+/[^/]+/parameters/([0-9]+)").match
-_MOST_NAMES = 5
 
 
 def merged(
@@ -160,18 +159,13 @@ def _title(findings: list[Finding], document: Document) -> str:
     if shown.kind == "filter":
         names = dict.fromkeys(filter(None, (_parameter(finding, document) for finding in findings)))
         if len(names) > 1:
-            return f"{shown.operation} ignores {_listed([*names])}"
+            return f"{shown.operation} ignores {listed([*names])}"
     if shown.kind == "not-persisted":
         names = dict.fromkeys(unescaped(pointer)[-1] for pointer in places if "/properties/" in pointer)
         if len(names) > 1:
-            return f"{shown.operation} does not store {_listed([*names])}"
+            return f"{shown.operation} does not store {listed([*names])}"
     others = len(places) - 1
     return _phrase(shown.title) + (f" (and {counted(others, 'other place')})" if others else "")
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _divergence(shown: Finding, findings: list[Finding], document: Document, title: str, cause: str) -> Divergence:

@@ -13,7 +13,7 @@ from ...contract import bundle
 from ...contract.document import Document, Operation, Response
 from ...contract.source import read_text
 from ...core.problem import UnusableInput
-from .findings import CLASSES, GROUPS, Divergence, Report, Unreached, contract_of
+from .findings import CLASSES, Report, Unreached, contract_of, rows_of
 from .forms import FORMS, overlay
 from .har import read
 from .judging import Run
@@ -76,7 +76,7 @@ def of_recorded(
 
 
 def known(path: Path) -> set[str]:
-    """The fingerprints in a JSON report. Raises UnusableInput for another file, ContractError for one that is no text."""
+    """The fingerprints in a JSON report. Raises UnusableInput for any other file."""
     try:
         found = {divergence["fingerprint"] for divergence in orjson.loads(read_text(path, str(path)))["divergences"]}
     except (KeyError, TypeError, ValueError):
@@ -137,7 +137,7 @@ def of_run(run: Run, options: Options, known: Collection[str], least: float) -> 
         requests=run.target.requests,
         exit=_CONFORMS,
         coverage=_coverage(run, document, unreached),
-        rows=_rows(run, divergences),
+        rows=rows_of(run.chosen, run.groups, divergences, unseen="unreached"),
         unreached=unreached,
         divergences=divergences,
         left_behind=run.cleanup.left_behind,
@@ -184,19 +184,6 @@ def _notes(run: Run, options: Options) -> Iterator[str]:
         yield f"The backend may have {unknown:,} more records of this run: it did not answer their creation."
     if run.cleanup.is_cut_short:
         yield f"Cleaning up was cut short: search the backend for records whose names begin with {run.cleanup.tag}."
-
-
-def _rows(run: Run, divergences: list[Divergence]) -> dict[str, dict[str, str]]:
-    diverging = {case for divergence in divergences for case in divergence.cases}
-
-    def state(operation: str, group: str) -> str:
-        if (operation, group) in diverging:
-            return "diverges"
-        if group in run.groups.get(operation, ()):
-            return "ok"
-        return "none" if group in ("persists", "filters", "transitions") else "unreached"
-
-    return {operation: {group: state(operation, group) for group in GROUPS} for operation in run.chosen}
 
 
 def _unreached(run: Run, document: Document, options: Options) -> Iterator[Unreached]:

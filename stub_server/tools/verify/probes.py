@@ -51,7 +51,7 @@ class Probe:
     credential: str = GIVEN
     suspect: str = ""
     makes: str = ""
-    keeps: bool = True
+    keeps: bool = False
     narrowed: bool = False
     about: Operation | None = None
     is_checked: bool = True
@@ -68,10 +68,9 @@ class Flaw(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """The target's own limit, in place of that of a keyword at a pointer of the contract."""
+    """The target's own limit, in place of the one at a pointer of the contract."""
 
     pointer: str
-    keyword: str
     limit: Any
 
 
@@ -89,6 +88,11 @@ class Seen(NamedTuple):
     def is_alike(self) -> bool:
         """Whether both accepted, or both refused."""
         return self.target.is_success is self.twin.is_success
+
+    @property
+    def both_accept(self) -> bool:
+        """Whether both accepted."""
+        return self.target.is_success and self.twin.is_success
 
 
 Asked = Probe | Flaw | Measured
@@ -216,16 +220,20 @@ class Builder:
             if not parameter.endswith("Id") and member in self.document.schema(resource.schema)["properties"]:
                 yield resource
 
+    def properties(self, operation: Operation) -> Mapping[str, Json]:
+        """The schemas of the members of a body, by their names."""
+        properties: Mapping[str, Json] = (self.catalogue.body(operation) or {}).get("properties", {})
+        return properties
+
     def harmless(self, operation: Operation, body: Any) -> Any:
         """The body with a webhook that reaches nobody and, if it is active, hears only the run's own project."""
-        schema = self.catalogue.body(operation) or {}
-        if not isinstance(body, dict) or not {"is_active", "url", "projectId"} <= schema.get("properties", {}).keys():
+        if not isinstance(body, dict) or not {"is_active", "url", "projectId"} <= self.properties(operation).keys():
             return body
         url = body.get("url")
         if isinstance(url, str) and "://" in url and not url.startswith(NOWHERE):
             body = {**body, "url": self.fresh.value("url")}
         if body.get("projectId", "") is None:
-            return {**body, "is_active": False} if body.get("is_active") is not False else body
+            return {**body, "is_active": False}
         if operation.method == "POST" or body.get("is_active") is True:
             return {"projectId": "{the project}", **body}
         return body
@@ -241,22 +249,20 @@ class Builder:
         return [self.fresh.example(each) for each in self._shown(operation)[1:]]
 
     def _shown(self, operation: Operation) -> list[Any]:
-        schema = self.catalogue.body(operation) or {}
         shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
-        return [self._with_roles(schema, each) for each in shown]
+        return [self.harmless(operation, self._with_roles("", each)) for each in shown]
 
     def plain(self, operation: Operation) -> Any:
         """A small body whose record others can refer to: active, and with all values of its lists of options."""
-        schema = self.catalogue.body(operation) or {}
-        body = self.body(operation)
-        properties = {name: self.document.resolve(s) for name, s in schema.get("properties", {}).items()}
-        small = {name: value for name, value in body.items() if name in schema.get("required", ())}
-        for name, node in properties.items():
-            items = self.document.resolve(node.get("items", {}))
+        body, properties = self.body(operation), self.properties(operation)
+        small = self.variants.smallest(operation.body or {}, body)
+        for name, inner in properties.items():
+            node = self.document.resolve(inner)
+            options = self.document.resolve(node.get("items", {})).get("enum")
             if name in self.catalogue.resources:
                 small[name] = placeholder(role_of(name))
-            elif node.get("type") == "array" and "enum" in items and name not in small:
-                small[name] = items["enum"]
+            elif options and name not in small:
+                small[name] = options
             elif "active" in node.get("enum", ()):
                 small[name] = "active"
             elif name == "is_active":
@@ -274,7 +280,7 @@ class Builder:
         """Create a record that plays the resource's role from then on."""
         operation = resource.creates[0]
         body = {**self.plain(operation), **changes}
-        yield self.probe(operation, SETUP, f"make {resource.role}", body=body, makes=resource.role)
+        yield self.probe(operation, SETUP, f"make {resource.role}", body=body, makes=resource.role, keeps=True)
         self.present[resource.role] = body
 
     def delete(self, resource: Resource, role: str) -> Journey:
@@ -282,7 +288,7 @@ class Builder:
         if resource.delete is not None:
             self.present.pop(role, None)
             path = self.path(resource.delete, **{resource.key: placeholder(role)})
-            yield self.probe(resource.delete, SETUP, f"delete {role}", path=path, keeps=False)
+            yield self.probe(resource.delete, SETUP, f"delete {role}", path=path)
 
     def prepare(self, operation: Operation) -> Journey:
         """Make the records that an operation needs, as far as they are not there."""
@@ -292,28 +298,23 @@ class Builder:
         test = self.document.operations.get("sendTestWebhook")
         if "{logId}" in operation.path and test is not None and self.may(test):
             yield from self.prepare(test)
-            yield self.probe(test, SETUP, "send a test", body={}, makes="the log")
+            yield self.probe(test, SETUP, "send a test", body={}, makes="the log", keeps=True)
 
-    def _with_roles(self, schema: Json, value: Any) -> Any:
-        """A body with roles in place of ids; a webhook is inactive and hears the run's own project."""
-        if not isinstance(value, Mapping):
-            return value
-        made = {name: self._role(name, inner) for name, inner in value.items()}
-        properties = schema.get("properties", {})
-        if "is_active" in properties and "url" in properties:
-            made["is_active"] = False
-            made["projectId"] = "{the project}"
-        return made
-
-    def _role(self, name: str, value: Any) -> Any:
+    def _with_roles(self, name: str, value: Any) -> Any:
+        """A value of a member with roles in place of ids."""
         resources = self.catalogue.resources
         if name in resources:
             return placeholder(role_of(name))
         if name.removesuffix("s") in resources and isinstance(value, list):
             return [placeholder(role_of(name.removesuffix("s")))]
         if isinstance(value, Mapping):
-            return {inner: self._role(inner, other) for inner, other in value.items()}
+            return {inner: self._with_roles(inner, other) for inner, other in value.items()}
         return value
+
+
+def without_role(body: Any, role: str) -> Any:
+    """A body with an unknown id in place of a role."""
+    return with_leaves(body, lambda leaf: UNKNOWN_ID if leaf == placeholder(role) else leaf)
 
 
 class Chain(NamedTuple):

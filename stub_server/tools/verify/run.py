@@ -20,9 +20,10 @@ from .catalogue import Catalogue, Resource, at
 from .cleanup import Cleanup
 from .exchange import Exchange, Request, base_of, bearer
 from .findings import CLASSES
-from .journeys.accepting import accepts, refuses_all, strangers
-from .journeys.reading import lists, others
-from .journeys.records import depends, finds, finds_logs, moves, remembers, unique
+from .journeys.accepting import accepts
+from .journeys.listing import finds, finds_logs, reads
+from .journeys.records import depends, moves, remembers, unique
+from .journeys.refusing import refuses_all, strangers
 from .judging import Run
 from .probes import Builder, Chain, Journey
 from .showing import Showing
@@ -197,7 +198,7 @@ class Runner:
             for operation in operations:
                 if operation.method == "GET":
                     own = self._builder(f"reads {operation.id}", rights)
-                    yield Chain(own, [others(own, operation), lists(own, resources.get(operation.id), operation)])
+                    yield Chain(own, [reads(own, resources.get(operation.id), operation)])
             return
         tags: dict[str, list[Operation]] = {}
         for operation in operations:

@@ -81,7 +81,7 @@ class Showing:
             if name.lower() not in _NOT_REPEATED and value.isprintable()
         }
         address = self._base_url + path
-        curl = command(redacted.method, "", query, headers, body, address, has_admin_key=False)
+        curl = command(redacted.method, "", query, headers, body, base_url=address, has_admin_key=False)
         # A shell inserts the value only between double quotes.
         curl = None if curl is None else curl.replace(f"'Authorization: {_TOKEN}'", f'"Authorization: {_TOKEN}"', 1)
         return Shown(redacted.method, path, (curl or "") + rest)

@@ -1,6 +1,6 @@
 """Values for requests: new ones that no record has, and those at each limit of a schema and just beyond it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
@@ -9,7 +9,8 @@ from ...contract.document import Document
 from ...contract.formats import Formats
 from ...contract.schema import Schemas
 from ...contract.source import Json
-from ...domain.documents import cnpj_with_check_digits, cpf_with_check_digits, normalise
+from ...domain.cpf import cpf_with_check_digits
+from ...domain.documents import cnpj_with_check_digits, normalise
 from ...server.explain.mending import Mender, samples
 from .catalogue import Places, Steps, at, below, with_leaves
 
@@ -17,42 +18,27 @@ NOWHERE = "https://verify.invalid/"
 _LETTERS = ascii_lowercase + digits
 GONE = object()
 """In place of the value of a member that is left out."""
-_UNKNOWN = "verify_unknown"
-_OTHER = {
-    "string": 12345,
-    "integer": "many",
-    "number": "many",
-    "boolean": "perhaps",
-    "array": "none",
-    "object": "none",
-}
+_OTHER = {"string": 12345, "integer": "many", "number": "many", "boolean": "perhaps", "array": "none", "object": "none"}
 """A value of another type, by type."""
-_KEYWORDS = {
-    "minimum": "minimum",
-    "maximum": "maximum",
-    "multiple": "multipleOf",
-    "not listed": "enum",
-    "pattern": "pattern",
-    "not a valid": "format",
-    "duplicate": "uniqueItems",
-}
-"""Keywords of schemas by words of what a value tries."""
 _TEXTS = ("SP", "RJ", "BR", "PT", "21", "11", "351", "55", "912345678", "987654321", "20040002", "01310100")
 """Texts that patterns of addresses and telephones accept, two of each kind."""
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
 _DEEPEST = 3
 _UNIQUE = ("name", "sku", "url")
+_BOUND = ("type", "document_type")
+"""Members of which a rule accepts a value only beside a document of that kind."""
 _CNPJ = 14  # characters
 
 
 class Variant(NamedTuple):
-    """A value, what it tries, and the pointer to the rule. `place` is that of the member that was changed."""
+    """A value of the member at a place, what it tries, the pointer to the rule, and whether the schema accepts it."""
 
     value: Any
     tries: str
     pointer: str
-    place: Steps = ()
+    place: Steps
+    is_accepted: bool
 
 
 class Fresh:
@@ -64,39 +50,31 @@ class Fresh:
         self.tag = f"verify-{run}-{self.text(6)}"
         """Names of the journeys' records begin with it, so that lists can be filtered by it."""
 
-    def text(self, length: int) -> str:
+    def text(self, length: int, letters: str = _LETTERS) -> str:
         """Letters and digits."""
-        return "".join(self._random.choices(_LETTERS, k=length))
-
-    def number(self, most: int) -> int:
-        """A number from 1."""
-        return self._random.randint(1, most)
-
-    def name(self, most: int = 120) -> str:
-        """A name that begins with the tag, if it fits."""
-        text_ = f"{self.tag}-{self.text(6)}"
-        return text_ if len(text_) <= most else self.text(most)
+        return "".join(self._random.choices(letters, k=length))
 
     def document(self, like: str = "") -> str:
         """A valid CPF, or a CNPJ in place of another one."""
         if len(normalise(like)) == _CNPJ:
-            return cnpj_with_check_digits("".join(self._random.choices(digits, k=12)))
-        return cpf_with_check_digits("".join(self._random.choices(digits, k=9)))
+            return cnpj_with_check_digits(self.text(12, digits))
+        return cpf_with_check_digits(self.text(9, digits))
 
     def value(self, member: str) -> str | None:
         """A new value for a member that must be unique, or must reach nobody; None for other members."""
+        name = f"{self.tag}-{self.text(6)}"
         match member:
             case "document":
                 return self.document()
             case "email":
-                return f"{self.tag}-{self.text(6)}@example.com"
+                return f"{name}@example.com"
             case "name" | "sku":
-                return self.name(64)
+                return name
             case "url":
-                return f"{NOWHERE}{self.tag}-{self.text(6)}"
+                return NOWHERE + name
         return None
 
-    def renewed(self, value: Any, kept: frozenset[Steps] = frozenset(), at: Steps = ()) -> Any:
+    def renewed(self, value: Any, kept: Iterable[Steps] = (), at: Steps = ()) -> Any:
         """The body with new values in such members, except at the places `kept`.
 
         A part of the body, such as the customer of an order, is always the same: it need not be created often.
@@ -111,20 +89,26 @@ class Fresh:
                 own = self._of_parts.setdefault(place, own)
             renewed[member] = self.renewed(inner, kept, place) if own is None else own
         if "document" in renewed and (*at, "document") not in kept:
-            follows = {(*at, name) for name in ("document_type", "type")} - kept
-            renewed = {name: inner for name, inner in renewed.items() if (*at, name) not in follows}
+            for name in _BOUND:
+                if (*at, name) not in kept:
+                    renewed.pop(name, None)
         return renewed
 
-    def redrawn(self, part: Variant) -> Variant:
-        """The part with a new text of the same length, if a second record may not have it."""
+    def with_parts(self, base: Any, parts: Iterable[Variant]) -> Any:
+        """A new body with the values of variants, of which a second record may have each."""
+        drawn = [part._replace(value=self._redrawn(part)) for part in parts]
+        return self.renewed(applied(base, drawn), [part.place for part in drawn])
+
+    def _redrawn(self, part: Variant) -> Any:
+        """The value, or a new text of its length."""
         if part.place[-1] not in _UNIQUE or not isinstance(part.value, str):
-            return part
+            return part.value
         size = min(len(part.value), 12)
-        return part._replace(value=part.value[: len(part.value) - size] + self.text(size))
+        return part.value[: len(part.value) - size] + self.text(size)
 
     def example(self, value: Any) -> Any:
         """An example of the contract as a new record, whose document is of the same kind."""
-        kinds = {name: value[name] for name in ("type", "document_type") if name in value}
+        kinds = {name: value[name] for name in _BOUND if name in value}
         if "document" in value:
             kinds["document"] = self.document(value["document"])
             if len(kinds["document"]) == _CNPJ:
@@ -132,13 +116,12 @@ class Fresh:
         return self.renewed(value) | kinds
 
 
-class Leaf(NamedTuple):
-    """A member of a body, or of an object in it: its place, its schema, and whether its object must have it."""
+class _Try(NamedTuple):
+    """A value, what it tries, and the keyword of the schema that decides about it."""
 
-    place: Steps
-    node: Json
-    pointer: str
-    is_required: bool
+    value: Any
+    tries: str
+    keyword: str = ""
 
 
 class Variants:
@@ -158,232 +141,201 @@ class Variants:
         required = self._document.resolve(schema).get("required", ())
         return {name: base[name] for name in required if name in base}
 
-    def fullest(self, schema: Json, base: Any) -> Any:
+    def fullest(self, schema: Json, base: Any, fresh: Fresh) -> Any:
         """A body with all members that go together."""
         full = dict(base)
-        for name, inner in self._document.resolve(schema).get("properties", {}).items():
-            value = None if name in full else self.sample(self._document.resolve(inner))
+        for name, node in self._document.resolve(schema).get("properties", {}).items():
+            value = None if name in full else self.another(node, name, None, fresh)
             if value is not None and self.accepts(schema, {**full, name: value}):
                 full[name] = value
         return full
 
-    def groups(self, schema: Json, pointer: str, base: Any, fresh: Fresh) -> list[list[Variant]]:
-        """Values that a schema accepts, as few bodies as have each of them: those of a group go together in one."""
-        columns = [
-            [Variant(value, f"{'.'.join(leaf.place)}: {tries}", leaf.pointer, leaf.place) for value, tries in accepted]
-            for leaf in self.leaves(schema, pointer)
-            if leaf.place[-1] != "document"  # each one makes a customer that stays behind
-            if (accepted := [(v, tries) for v, is_accepted, tries in self._values(leaf, base, fresh) if is_accepted])
-        ]
-        groups: list[list[Variant]] = []
-        for number in range(max(map(len, columns), default=0)):
-            group: list[Variant] = []
-            for part in [column[number] for column in columns if number < len(column)]:
-                if not _is_bound(part, number) and self._fits(schema, base, [*group, part]):
-                    group.append(part)
-                elif self._fits(schema, base, [part]):
-                    groups.append([part])
-            groups.append(group)
-        return [group for group in groups if group]
+    # -- a body at each limit and just beyond it
 
-    def _fits(self, schema: Json, base: Any, parts: Sequence[Variant]) -> bool:
-        body = applied(base, parts)
-        return body is not None and self.accepts(schema, body)
-
-    def refused(self, schema: Json, pointer: str, base: Any, fresh: Fresh) -> Iterator[Variant]:
-        """Bodies that a schema refuses, each for one reason."""
+    def of_body(self, schema: Json, pointer: str, base: Any, fresh: Fresh) -> Iterator[Variant]:
+        """Values of each member of a body, and of the objects in it."""
         where, root = self._places.followed(pointer, schema)
         if root.get("additionalProperties") is False:
-            yield Variant({**base, _UNKNOWN: 1}, "a member that is not known", where)
-        for leaf in self.leaves(schema, pointer):
-            for value, is_accepted, tries in self._values(leaf, base, fresh):
-                changed = None if is_accepted else replaced_at(base, leaf.place, value)
-                if changed is not None and not self.accepts(schema, changed):
-                    yield Variant(changed, f"{'.'.join(leaf.place)}: {tries}", leaf.pointer, leaf.place)
+            yield Variant(1, "a member that is not known", where, ("verify_unknown",), is_accepted=False)
+        for place, inner, node, is_required in self._leaves(root, where, ()):
+            tries = self._tries(node, at(base, place), fresh)
+            for value, what, keyword in [_Try(GONE, "left out"), *tries] if is_required else tries:
+                changed = replaced_at(base, place, value)
+                if changed is not None:
+                    rule = below(inner, keyword) if keyword in node else inner
+                    is_accepted = self.accepts(schema, changed)
+                    yield Variant(value, f"{'.'.join(place)}: {what}", rule, place, is_accepted)
 
-    def of_parameter(self, schema: Json, pointer: str, name: str, fresh: Fresh) -> Iterator[tuple[Variant, bool]]:
-        """Values of one parameter, and whether the schema accepts each."""
+    def groups(self, schema: Json, base: Any, accepted: Iterable[Variant]) -> list[list[Variant]]:
+        """As few bodies as have each of the values: those of a group go together in one."""
+        groups: list[list[Variant]] = []
+        for part in accepted:
+            is_bound = part.place[-1] in _BOUND and any(each.place == part.place for group in groups for each in group)
+            fitting = (group for group in groups if not is_bound and self._go_together(schema, base, [*group, part]))
+            group = next(fitting, None)
+            if group is None:
+                groups.append([part])
+            else:
+                group.append(part)
+        return groups
+
+    def _go_together(self, schema: Json, base: Any, parts: list[Variant]) -> bool:
+        if parts[-1].place in [part.place for part in parts[:-1]]:
+            return False
+        body = applied(base, parts)
+        return all(at(body, part.place) == part.value for part in parts) and self.accepts(schema, body)
+
+    def of_parameter(self, schema: Json, pointer: str, name: str, fresh: Fresh) -> Iterator[Variant]:
+        """Values of one parameter."""
         where, node = self._places.followed(pointer, schema)
-        for value, is_accepted, tries in self._values(Leaf((), node, where, False), None, fresh):
-            if value is None or value is GONE or isinstance(value, (list, dict)):
-                continue
-            if node.get("type") == "string" and not isinstance(value, str):
-                continue  # a parameter is text
-            if self.accepts(schema, value) is is_accepted:
-                yield Variant(value, f"{name}: {tries}", where, (name,)), is_accepted
+        for value, what, keyword in self._tries(node, None, fresh):
+            is_text = node.get("type") != "string" or isinstance(value, str)
+            if is_text and value is not None and not isinstance(value, (list, dict)):
+                rule = below(where, keyword) if keyword in node else where
+                yield Variant(value, f"{name}: {what}", rule, (name,), self.accepts(schema, value))
+
+    def _leaves(self, root: Json, pointer: str, above: Steps) -> Iterator[tuple[Steps, str, Json, bool]]:
+        """Place, pointer and schema of each member, and whether its object must have it."""
+        for name, inner in root.get("properties", {}).items():
+            where, node = self._places.followed(below(pointer, "properties", name), inner)
+            yield (*above, name), where, node, name in root.get("required", ())
+            if node.get("type") == "object" and len(above) < _DEEPEST:
+                yield from self._leaves(node, where, (*above, name))
+
+    def _tries(self, node: Json, usual: Any, fresh: Fresh) -> Iterator[_Try]:
+        kind = node.get("type")
+        if kind is not None:
+            yield _Try(None, "null")
+            yield _Try(_OTHER[kind], f"another type than {kind}")
+        options = self._options(node)
+        yield from (_Try(option, f"the value {option}", "enum") for option in options)
+        if options:
+            yield _Try("verify-unknown", "a value that is not listed", "enum")
+        elif kind == "boolean":
+            yield _Try(True, "true")
+            yield _Try(False, "false")
+        elif kind == "string":
+            yield from self._texts(node, fresh)
+        elif kind in ("integer", "number"):
+            yield from self._numbers(node)
+        elif kind == "array":
+            yield from self._lists(node, usual)
+        elif isinstance(node.get("additionalProperties"), dict):
+            yield _Try({}, "no entries")
+
+    def _options(self, node: Json) -> list[Any]:
+        parts = [node, *map(self._document.resolve, node.get("oneOf", ()))]
+        return [option for part in parts for option in part.get("enum", ()) if option is not None]
+
+    def _texts(self, node: Json, fresh: Fresh) -> Iterator[_Try]:
+        least, most = node.get("minLength", 0), node.get("maxLength")
+        if least:
+            yield _Try(fresh.text(least), f"{least} characters", "minLength")
+            yield _Try(fresh.text(least - 1), f"{least - 1} characters", "minLength")
+        if most is not None and most <= _LONGEST:
+            yield _Try(_long(node, most, fresh), f"{most} characters", "maxLength")
+            yield _Try(_long(node, most + 1, fresh), f"{most + 1} characters", "maxLength")
+        if "format" in node:
+            yield _Try("verify", f"not a valid {node['format']}", "format")
+        if "pattern" in node:
+            yield _Try("\0", "text that the pattern excludes", "pattern")
+            yield _Try("verify verify", "text that the pattern excludes", "pattern")
+
+    def _numbers(self, node: Json) -> Iterator[_Try]:
+        step = node.get("multipleOf", 1)
+        for name, word, sign in (("minimum", "below", -1), ("maximum", "above", 1)):
+            if name in node:
+                yield _Try(node[name], f"the {name}, {node[name]}", name)
+                yield _Try(round(node[name] + sign * step, 6), f"{word} the {name}", name)
+        if step < 1:
+            yield _Try(round(node.get("minimum", 0) + 1 + step / 2, 6), f"not a multiple of {step}", "multipleOf")
+
+    def _lists(self, node: Json, usual: Any) -> Iterator[_Try]:
+        options = self._options(self._document.resolve(node.get("items", {})))
+        several, most = options or usual or [], node.get("maxItems", 0)
+        yield _Try([], "no entries", "minItems")
+        if options:
+            yield _Try(options[: most or 20], "all values")
+            yield _Try(["verify-unknown"], "a value that is not listed")
+        if several and node.get("uniqueItems"):
+            yield _Try(several[:1] * 2, "a duplicate entry", "uniqueItems")
+        elif several and 0 < most <= 200:
+            yield _Try(several[:1] * most, f"{most} entries", "maxItems")
+            yield _Try(several[:1] * (most + 1), f"{most + 1} entries", "maxItems")
+
+    def sized(self, node: Json, size: Any, like: Any, fresh: Fresh) -> Any:
+        """A value of a size, or None where the schema does not accept it. A list has entries such as `like` has."""
+        value = size
+        if isinstance(like, str):
+            value = fresh.text(size)
+        elif isinstance(like, list):
+            value = (like * size)[:size]
+        return value if self.accepts(node, value) else None
+
+    # -- another value
 
     def another(self, node: Json, name: str, old: Any, fresh: Fresh) -> Any:
-        """A value of a member that differs from `old` wherever it can; None if there is none."""
+        """A value that a schema accepts and that differs from `old` wherever it can; None if there is none."""
         node = self._document.resolve(node)
-        candidates = [value for value in self._others(node, name, old, fresh) if value not in (old, None)]
-        return next((value for value in candidates if self.accepts(node, value)), None)
+        for value in self._others(node, name, old, fresh):
+            if value not in (old, None) and self.accepts(node, value):
+                return value
+        return None
 
     def _others(self, node: Json, name: str, old: Any, fresh: Fresh) -> Iterator[Any]:
-        kind, own = node.get("type"), fresh.value(name)
+        kind, form, own = node.get("type"), node.get("format"), fresh.value(name)
+        if form == "uuid":  # it would be the id of a record
+            return
         if own is not None and kind == "string":
             yield own
         yield from self._options(node)
         if kind == "boolean":
-            yield from (not old, True)
+            yield not old
         elif kind in ("integer", "number"):
-            step = node.get("multipleOf", 1)
-            usual = old if isinstance(old, (int, float)) else node.get("minimum", 0)
-            yield from (usual + max(step, 1), usual - max(step, 1))
+            step = max(node.get("multipleOf", 1), 1)
+            usual = node.get("minimum", 0) if old is None else old
+            yield from (usual + step, usual - step)
         elif kind == "array":
             yield from self._other_lists(node, name, old, fresh)
         elif kind == "object":
-            yield self._other_object(node, old if isinstance(old, Mapping) else {}, fresh)
-        elif node.get("format") == "uri":
-            yield f"{NOWHERE}{fresh.text(12)}"
-        elif node.get("format") == "date-time":
-            yield f"{int(self._now[:4]) + fresh.number(9)}-06-01T00:00:00.000Z"
+            yield self._other_object(node, old or {}, fresh)
+        elif form == "uri":
+            yield NOWHERE + fresh.text(12)
+        elif form == "date-time":
+            yield from (f"{int(self._now[:4]) + years}-06-01T00:00:00.000Z" for years in (1, 2))
         elif kind == "string":
             yield from (fresh.text(12), *_TEXTS)
+        yield from samples(node, self._now)
 
     def _other_lists(self, node: Json, name: str, old: Any, fresh: Fresh) -> Iterator[Any]:
         items = self._document.resolve(node.get("items", {}))
-        if options := [*self._options(items)]:
-            held = old if isinstance(old, list) else []
-            yield [option for option in options if option not in held][:2]
-            yield options[:1]
-            yield options[1:2]
-        if items.get("format") == "uuid":
-            yield []
-            return
+        options = self._options(items)
+        yield [option for option in options if option not in (old or ())][:2]
+        yield options[:1]
         inner = self.another(items, name, None, fresh)
         if inner is not None:
             yield [inner]
-        yield [self.sample(items)]
         yield []
 
     def _other_object(self, node: Json, old: Mapping[str, Any], fresh: Fresh) -> Any:
         if not node.get("properties"):
             return {f"verify_{fresh.text(4)}": fresh.text(8)}
-        made = dict(old) or self.sample(node) or {}
+        made = dict(old)
         for name, inner in node["properties"].items():
-            for value in self._others(self._document.resolve(inner), name, made.get(name), fresh):
-                if value not in (made.get(name), None) and self.accepts(node, {**made, name: value}):
-                    made[name] = value
-                    break
+            value = self.another(inner, name, made.get(name), fresh)
+            if value is not None and self.accepts(self._document.resolve(inner), value):
+                made[name] = value
         return made
 
-    def leaves(self, schema: Json, pointer: str) -> Iterator[Leaf]:
-        """The members of a body and of the objects in it."""
-        where, root = self._places.followed(pointer, schema)
-        yield from self._leaves(root, where, ())
 
-    def _leaves(self, root: Json, pointer: str, above: Steps) -> Iterator[Leaf]:
-        for name, inner in root.get("properties", {}).items():
-            where, node = self._places.followed(below(pointer, "properties", name), inner)
-            yield Leaf((*above, name), node, where, name in root.get("required", ()))
-            if node.get("type") == "object" and len(above) < _DEEPEST:
-                yield from self._leaves(node, where, (*above, name))
-
-    def _values(self, leaf: Leaf, base: Any, fresh: Fresh) -> Iterator[tuple[Any, bool, str]]:
-        """Values of one member: (value, whether it is accepted, what that tries)."""
-        node = leaf.node
-        kind = node.get("type")
-        if leaf.is_required:
-            yield GONE, False, "left out"
-        if node.get("nullable"):
-            yield None, True, "null"
-        elif kind is not None:
-            yield None, False, "null"
-        if kind in _OTHER:
-            yield _OTHER[kind], False, f"another type than {kind}"
-        options = [*self._options(node)]
-        yield from ((option, True, f"the value {option}") for option in options)
-        if options:
-            yield "verify-unknown", False, "a value that is not listed"
-        if kind == "boolean":
-            yield True, True, "true"
-            yield False, True, "false"
-        elif kind == "string" and "enum" not in node:
-            yield from self._texts(node, fresh)
-        elif kind in ("integer", "number"):
-            yield from self._numbers(node)
-        elif kind == "array":
-            yield from self._lists(node, at(base, leaf.place))
-        elif isinstance(node.get("additionalProperties"), dict):
-            yield {}, True, "no entries"
-            yield {"": "verify"}, True, "an entry without a name"
-
-    def _options(self, node: Json) -> Iterator[Any]:
-        for part in (node, *map(self._document.resolve, node.get("oneOf", ()))):
-            yield from (option for option in part.get("enum", ()) if option is not None)
-
-    def _texts(self, node: Json, fresh: Fresh) -> Iterator[tuple[Any, bool, str]]:
-        least, most = node.get("minLength", 0), node.get("maxLength")
-        is_plain = "format" not in node
-        if is_plain and least:
-            yield fresh.text(least), True, f"{least} characters"
-        if least:
-            yield fresh.text(least)[1:], False, f"{least - 1} characters"
-        if most is not None and most <= _LONGEST:
-            yield self._long(node, most, fresh), True, f"{most} characters"
-            yield self._long(node, most + 1, fresh), False, f"{most + 1} characters"
-        if not is_plain:
-            yield "verify", False, f"not a valid {node['format']}"
-        if "pattern" in node:
-            yield "\0", False, "text that the pattern excludes"
-            yield "verify verify", False, "text that the pattern excludes"
-
-    def _long(self, node: Json, length: int, fresh: Fresh) -> str:
-        if node.get("format") == "uri":
-            return (NOWHERE + fresh.text(length))[:length]
-        if node.get("format") == "email":
-            host = "@" + ".".join(fresh.text(50) for _ in range(length // 60)) + ".example.com"
-            return fresh.text(length - len(host)) + host if length > len(host) else fresh.text(length)
-        return fresh.text(length)
-
-    def _numbers(self, node: Json) -> Iterator[tuple[Any, bool, str]]:
-        step = node.get("multipleOf", 1)
-        for name, sign in (("minimum", -1), ("maximum", 1)):
-            if name in node:
-                limit = node[name]
-                yield limit, True, f"the {name}, {limit}"
-                yield round(limit + sign * step, 6), False, f"{'below' if sign < 0 else 'above'} the {name}"
-        if step < 1:
-            yield round(node.get("minimum", 0) + 1 + step / 2, 6), False, f"not a multiple of {step}"
-
-    def _lists(self, node: Json, value: Any) -> Iterator[tuple[Any, bool, str]]:
-        items = self._document.resolve(node.get("items", {}))
-        options = items.get("enum", [])
-        several = [*options] or (value if isinstance(value, list) else [])
-        least, most = node.get("minItems", 0), node.get("maxItems")
-        yield [], not least, "no entries"
-        if options:
-            yield options[: most or 20], True, "all values"
-            yield ["verify-unknown"], False, "a value that is not listed"
-        if node.get("uniqueItems") and several:
-            yield [several[0], several[0]], False, "a duplicate entry"
-        if most is not None and several and not node.get("uniqueItems") and most <= 200:
-            yield [several[0]] * most, True, f"{most} entries"
-            yield [several[0]] * (most + 1), False, f"{most + 1} entries"
-
-    def sized(self, node: Json, size: Any, like: Any, fresh: Fresh) -> Any:
-        """A value of a size that a schema accepts, or None. A list has entries such as `like` has."""
-        value = size
-        if node.get("type") == "string":
-            value = fresh.text(size)
-        elif node.get("type") == "array":
-            items = [*self._options(self._document.resolve(node.get("items", {})))]
-            value = items[:size] if items else (like or [])[:1] * size
-        return value if self.accepts(node, value) else None
-
-    def sample(self, node: Json) -> Any:
-        """A value that a schema accepts, or None. Ids of records are left out."""
-        if node.get("format") == "uuid":
-            return None
-        if node.get("type") == "object":
-            made = {name: self.sample(self._document.resolve(s)) for name, s in node.get("properties", {}).items()}
-            value: Any = {name: inner for name, inner in made.items() if inner is not None}
-            return value if self.accepts(node, value) else None
-        if node.get("type") == "array":
-            inner = self.sample(self._document.resolve(node.get("items", {})))
-            return [] if inner is None else [inner]
-        nodes = [node, *(self._document.resolve(part) for part in node.get("oneOf", ()))]
-        return next((v for n in nodes for v in samples(n, self._now) if v is not None and self.accepts(n, v)), None)
+def _long(node: Json, length: int, fresh: Fresh) -> str:
+    """A text of a length, as its format has it."""
+    if node.get("format") == "uri":
+        return (NOWHERE + fresh.text(length))[:length]
+    if node.get("format") == "email":
+        host = "@" + ".".join(fresh.text(50) for _ in range(length // 60)) + ".example.com"
+        return fresh.text(length - len(host)) + host
+    return fresh.text(length)
 
 
 def _named(value: Any) -> Any:
@@ -391,32 +343,7 @@ def _named(value: Any) -> Any:
     return _SOME_ID if isinstance(value, str) and value.startswith("{the ") else value
 
 
-def _is_bound(part: Variant, number: int) -> bool:
-    """Whether a rule may refuse a value together with others: a document is of one kind and type."""
-    name = part.place[-1]
-    return part.value == {"": "verify"} or (name in ("type", "document_type") and number > 0)
-
-
-def keyword_of(tries: str, node: Json) -> str:
-    """The keyword of a schema at whose limit, or beyond it, a value is; empty where there is none."""
-    tries = tries.rpartition(": ")[2]
-    size = next(iter(tries.split()), "")
-    for ending, least, most in (("characters", "minLength", "maxLength"), ("entries", "minItems", "maxItems")):
-        if tries.endswith(ending):
-            found = most if size.isdecimal() and int(size) >= node.get(most, int(size) + 1) else least
-            return found if found in node else ""
-    for text, keyword in _KEYWORDS.items():
-        if text in tries and keyword in node:
-            return keyword
-    return ""
-
-
-def size_of(value: Any) -> Any:
-    """The length of a text or list, and any other value itself."""
-    return len(value) if isinstance(value, (str, list)) else value
-
-
-def applied(base: Any, parts: Sequence[Variant]) -> Any:
+def applied(base: Any, parts: Iterable[Variant]) -> Any:
     """A body with the values of several parts; None where one of them has no place."""
     body = base
     for part in parts:

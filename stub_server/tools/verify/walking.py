@@ -78,7 +78,7 @@ class Walk:
             except StopIteration:
                 return True
             if isinstance(probe, Measured):
-                self._run.measured[probe.pointer, probe.keyword] = probe.limit
+                self._run.measured[probe.pointer] = probe.limit
                 continue
             if isinstance(probe, Flaw):
                 assert last is not None

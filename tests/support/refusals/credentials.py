@@ -67,15 +67,12 @@ CREDENTIALS = [
     Row(
         "missing_credentials",
         401,
-        "Send `Authorization: Bearer …` with a token or key of `GET /_sandbox/credentials`.",
         lambda shop, operation: with_token(shop, operation, None),
         at="createCustomer",
     ),
     Row(
         "invalid_token",
         401,
-        "Get a new token from `GET /_sandbox/credentials` of the same sandbox. After a restart with another seed or "
-        "secret the old ones are invalid.",
         lambda shop, operation: with_token(shop, operation, "eyJhbGciOiJIUzI1NiJ9.e30."),
         at="createCustomer",
         is_modelled=True,
@@ -83,14 +80,12 @@ CREDENTIALS = [
     Row(
         "token_expired",
         401,
-        "Get a new token from `GET /_sandbox/credentials`.",
         late,
         at="createCustomer",
     ),
     Row(
         "api_key_inactive",
         401,
-        "Set `is_active` of the key to true, or use another key.",
         inactive,
         at="createCustomer",
         is_modelled=True,
@@ -98,7 +93,6 @@ CREDENTIALS = [
     Row(
         "api_key_expired",
         401,
-        "Use a key whose `expires_at` has not passed.",
         expired,
         at="createCustomer",
         is_modelled=True,
@@ -106,14 +100,11 @@ CREDENTIALS = [
     Row(
         "api_key_expired",
         409,
-        "Send a later `expires_at` with the request that activates the key.",
         activated,
     ),
     Row(
         "insufficient_scope",
         403,
-        "`details` names the scope. Create a key with it, or use the token of `GET /_sandbox/credentials`, which has "
-        "all.",
         one_scope_short,
         at="createPixOrder",
         is_modelled=True,
@@ -121,7 +112,6 @@ CREDENTIALS = [
     Row(
         "jwt_required",
         403,
-        "Send the `jwt` of `GET /_sandbox/credentials` instead of an API key.",
         with_key,
         at="listApiKeys",
         is_modelled=True,
@@ -129,20 +119,17 @@ CREDENTIALS = [
     Row(
         "scope_escalation",
         403,
-        "Give the key only scopes that your own credential has.",
         escalating,
         at="createApiKey",
     ),
     Row(
         "ip_not_allowed",
         403,
-        "Call from an address of the key's `allowed_ips`, or add yours.",
         lambda shop, operation: with_key(shop, operation, allowed_ips=[ELSEWHERE, "2001:db8::/32"]),
     ),
     Row(
         "project_not_allowed",
         403,
-        "Use a project of the key's `allowed_projects`, or a key without that list.",
         of_another_project,
         at="getProject",
         is_modelled=True,
@@ -150,22 +137,18 @@ CREDENTIALS = [
     Row(
         "host_not_allowed",
         403,
-        "Call the server as `localhost` or `127.0.0.1`, or start it with `--allow-host`.",
         send("GET", "/v2/plans", headers={"Host": "shop.example.com"}),
         is_anywhere=True,
     ),
     Row(
         "delivery_not_allowed",
         403,
-        "Give a webhook the address of your application or of an inbox, not one of the API.",
         send("GET", "/v2/plans", headers={"webhook-id": "evt_1"}),
         is_anywhere=True,
     ),
     Row(
         "admin_key_required",
         403,
-        "Send `X-Sandbox-Admin-Key`, or the sandbox's key as `X-Sandbox-Control-Key`. A server that other machines can "
-        "reach needs `--admin-key`.",
         control=lambda shop: shop.control.post("/reset", headers={"Origin": "https://elsewhere.example"}),
     ),
 ]

@@ -24,14 +24,10 @@ class Row:
 
     code: str
     status: int
-    do: str
-    """What to do about it: one or two sentences of the page of the errors."""
     provoke: Callable[[Estate, Operation], Answer] | None = None
     """Have an operation of the API refuse."""
     control: Callable[[Estate], Answer] | None = None
     """Have a control refuse."""
-    means: str = ""
-    """What it means, where the contract has no rule of it."""
     at: str = ""
     """The operation that the contract's example is of, where not every operation's refusal is like it."""
     another: tuple[str, ...] | str = ()
@@ -62,16 +58,16 @@ class Row:
         return [example for example in contract.examples(response) if example.get("code") == self.code]
 
     @property
-    def kind(self) -> str | None:
-        """The kind of refusal that its explanation names; None where the contract has no rule of it."""
+    def kind(self) -> str:
+        """The kind of refusal that its explanation names."""
         if self.status == 401:
             return "auth"
-        return _EXPLAINED.get(self.code, {}).get("kind")
+        return str(_EXPLAINED[self.code]["kind"])
 
     @property
     def has_nearest(self) -> bool:
         """Whether an explanation looks for the nearest request that succeeds."""
-        return self.kind is not None and bool(_EXPLAINED[self.code].get("has_nearest", True))
+        return bool(_EXPLAINED[self.code].get("has_nearest", True))
 
 
 def create(shop: Estate, operation: Operation, **changes: Any) -> Answer:

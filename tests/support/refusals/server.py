@@ -30,48 +30,41 @@ SERVER = [
     Row(
         "request_timeout",
         408,
-        "Send the whole request without a pause.",
         simulated("request_timeout"),
         is_anywhere=True,
     ),
     Row(
         "uri_too_long",
         414,
-        "Shorten the query.",
         send("GET", "/v2/plans?" + "&".join(["a=1"] * 1_001)),
         is_anywhere=True,
     ),
     Row(
         "headers_too_large",
         431,
-        "Remove headers, such as old cookies.",
         send("GET", "/v2/plans", headers={f"X-{number}": "1" for number in range(101)}),
         is_anywhere=True,
     ),
     Row(
         "rate_limited",
         429,
-        "Wait for the seconds of `Retry-After`, then send the same again.",
         simulated("rate_limited"),
         is_anywhere=True,
     ),
     Row(
         "too_many_connections",
         503,
-        "Reuse connections; wait for `Retry-After`. `--max-connections` sets the maximum.",
         simulated("too_many_connections"),
     ),
     Row(
         "simulated_fault",
         503,
-        "Remove the `Prefer` or `X-Sandbox-Simulate` header, or the fault rule that `X-Sandbox-Simulated` names.",
         failing,
         is_anywhere=True,
     ),
     Row(
         "not_implemented",
         501,
-        "Use an operation of the contract. An operation that an overlay added has no code.",
         in_gzip,
         is_anywhere=True,
     ),
@@ -79,16 +72,13 @@ SERVER = [
     Row(
         "sandbox_unavailable",
         503,
-        "Reset the sandbox. If the message says that it was replaced meanwhile, send the request again.",
         is_anywhere=True,
     ),
     Row(
         "store_unavailable",
         503,
-        "Wait a second and send the request again. If it stays, the disk of the store is full, its database is away, "
-        "or the server that has the sandbox is.",
         is_anywhere=True,
     ),
-    Row("server_stopping", 503, "Send the request to another server, or to this one after its restart."),
-    Row("internal_error", 500, "Read the cause in the server's log and report the defect."),
+    Row("server_stopping", 503),
+    Row("internal_error", 500),
 ]

@@ -1,0 +1,38 @@
+"""The verb `mcp`: the tools for coding agents over standard input and output."""
+
+import asyncio
+from contextlib import ExitStack
+
+import click
+
+from ..contract.secrets import KEY_HEADERS
+from ..tools.mcp import missing
+from .options import Unusable, url, verb
+
+
+@verb()
+@click.option("--server", "address", type=url, metavar="URL", envvar="STUB_SERVER",
+              help="The running server. Without it one is started, and ends with the command.")  # fmt: skip
+@click.option("--sandbox", metavar="NAME", help="Work in this sandbox. Without it the first tool call makes one.")
+@click.option("--admin-key", metavar="KEY", help="The server's admin key, if it has one.")
+@click.option("--control-key", metavar="KEY", help="The key of --sandbox, instead of the admin key.")
+def mcp(address: str | None, sandbox: str | None, admin_key: str | None, control_key: str | None) -> None:
+    """Serve tools for coding agents on standard input and output.
+
+    The tools are those of /_sandbox/mcp on every server, by the Model Context Protocol, for editors that start a
+    command. `stub-server init agents` writes their settings.
+    """
+    if control_key is not None and sandbox is None:
+        raise click.UsageError("--control-key is the key of one sandbox: give --sandbox too.")
+    try:
+        from ..tools.mcp.stdio import serve
+    except ImportError as error:
+        raise Unusable(missing(error)) from None
+    given = zip(KEY_HEADERS, (admin_key if control_key is None else None, control_key), strict=True)
+    keys = {name: key for name, key in given if key is not None}
+    with ExitStack() as stack:
+        if address is None:
+            from ..testing.server import running
+
+            address = stack.enter_context(running()).url
+        asyncio.run(serve(address, keys, sandbox))

@@ -1,0 +1,164 @@
+"""What programs read: `/llms.txt`, the guide in one file, the index as JSON, and answers by what `Accept` names."""
+
+from collections.abc import Callable
+from typing import Any
+
+from flask import Blueprint, Response, jsonify, make_response, render_template, request
+
+from ..server.layers.routing import DOCS
+from ..server.request import CONTROL
+from .client import ASKED
+from .guide.guide import Page
+from .shell import contracts
+
+HTML, MARKDOWN, JSON = "text/html", "text/markdown", "application/json"
+_EXAMPLE = "http://127.0.0.1:4600"
+"""The server's address in the files of the guide."""
+_FIXED = ("reference/", "deploy/")
+"""Pages where that address is not the server's own: a default, or an example of the contract."""
+_FULL = 60_000  # bytes of the guide in one file
+_NOT_IN_FULL = ("about", "reference/", "security", "changelog", "architecture", "deploy/")
+_NOT_LISTED = (
+    "about", "changelog", "architecture", "deploy/", "verify-workflow", "upgrade", "performance",
+    *(f"reference/{name}" for name in ("operations", "controls", "errors", "events")),
+)  # fmt: skip
+"""Pages that the list leaves out: it names them already, or no program that calls the API needs them."""
+_LONGEST = 90  # characters that the list says of a page
+
+programs = Blueprint("programs", __name__)
+
+
+def front_wanted() -> str:
+    """The form of the front page: HTML for browsers, which name it, and Markdown for programs that name nothing."""
+    named = {name for name, quality in request.accept_mimetypes if quality}
+    return wanted("/") if named & {HTML, MARKDOWN, JSON} else MARKDOWN
+
+
+def wanted(path: str) -> str:
+    """The form in which a page is asked for: HTML, unless its address or `Accept` names another one."""
+    if path.endswith(".md"):
+        return MARKDOWN
+    accepted = request.accept_mimetypes
+    named = {name: quality for name, quality in accepted if quality}
+    for kind in (MARKDOWN, JSON):
+        if kind in named and named[kind] >= named.get(HTML, 0):
+            return kind
+    return HTML
+
+
+def markdown(text: str, status: int = 200) -> Response:
+    """A page as Markdown."""
+    answer = make_response(text, status)
+    answer.headers["Content-Type"] = f"{MARKDOWN}; charset=utf-8"
+    return answer
+
+
+def lost(message: str, near: str | None) -> Response:
+    """404 for a program, with the page that it may have meant."""
+    prefix = request.script_root
+    guess = f" Did you mean {prefix}{near}?" if near else ""
+    text = f"{message}{guess} {prefix}/llms.txt lists the pages."
+    if wanted(request.path) == MARKDOWN:
+        return markdown(f"{text}\n", 404)
+    answer = jsonify({"error": True, "message": text, "code": "route_not_found", "status": 404, "details": []})
+    answer.status_code = 404
+    return answer
+
+
+def addressed(text: str, address: str, escape: Callable[[str], Any] = str) -> str:
+    """A page of the guide whose commands call this server, and this sandbox."""
+    if address.startswith(_FIXED):
+        return text
+    server = contracts().url
+    text = text.replace(f"{_EXAMPLE}/s/", str(escape(f"{server}/s/")))
+    return text.replace(_EXAMPLE, str(escape(server + request.script_root)))
+
+
+@programs.get("/llms.txt")
+def llms() -> Response:
+    """Where a program that knows only the address begins."""
+    return _plain(_llms())
+
+
+@programs.get("/llms-full.txt")
+def whole_guide() -> Response:
+    """The pages of tasks in one file, in the order of the index, as far as they fit; the others are named."""
+    guide, parts, size, left = contracts().guide, list[str](), 0, list[str]()
+    for _, pages in guide.contents:
+        for page in pages:
+            if page.address.startswith(_NOT_IN_FULL):
+                continue
+            text = addressed(guide.text(page.address, request.script_root), page.address)
+            if size + len(text.encode()) > _FULL - 1_000:
+                left.append(f"- {request.script_root}/guide/{page.address}.md")
+                continue
+            parts.append(text)
+            size += len(text.encode()) + 1
+    if left:
+        parts.append("\n".join(("# Pages that are not in this file", "", *left, "")))
+    return _plain("\n".join(parts))
+
+
+@programs.get("/guide.md")
+def guide_index() -> Response:
+    """The index of the guide as Markdown."""
+    return markdown(addressed(contracts().guide.text("", request.script_root), ""))
+
+
+def index() -> Response:
+    """What there is, for programs that ask the front page."""
+    known, prefix = contracts(), request.script_root
+    url = known.url + prefix
+    pages = [
+        {"title": page.title, "about": known.guide.about[page.address], "address": f"{url}/guide/{page.address}.md"}
+        for _, listed in known.guide.contents
+        for page in listed
+    ]
+    return jsonify(
+        {
+            "name": known.api.raw["info"]["title"],
+            "version": known.version,
+            "sandbox": request.environ[ASKED],
+            "base_url": url,
+            "begin": f"{url}/llms.txt",
+            "credentials": f"{url}{CONTROL}/credentials",
+            "contract": f"{url}/openapi.json",
+            "controls": f"{url}{CONTROL}/openapi.json",
+            "page_of_a_name": f"{url}{DOCS}/{{operationId, error code or event}}.md",
+            "search": f"{url}/guide?q={{words}}",
+            "guide": pages,
+        }
+    )
+
+
+def front_text() -> Response:
+    """The front page as Markdown."""
+    return markdown(_llms())
+
+
+def _plain(text: str) -> Response:
+    answer = make_response(text)
+    answer.headers["Content-Type"] = "text/plain; charset=utf-8"
+    return answer
+
+
+def _llms() -> str:
+    known, guide = contracts(), contracts().guide
+    contents = [
+        (heading, [(page, _about(page)) for page in pages if not page.address.startswith(_NOT_LISTED)])
+        for heading, pages in guide.contents
+    ]
+    return render_template(
+        "llms.txt",
+        server=known.url,
+        url=known.url + request.script_root,
+        operations=len(known.api.operations),
+        controls=len(known.control.operations),
+        events=len(known.api.events),
+        contents=contents,
+    )
+
+
+def _about(page: Page) -> str:
+    text = contracts().guide.about[page.address]
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rpartition(' ')[0]} …"

@@ -1,0 +1,117 @@
+"""A part of a contract that is a contract itself: one operation, or those of a tag, with what they refer to."""
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs
+
+from ..contract.source import METHODS, Json
+from ..core.problem import NotFound
+from ..core.text import nearest
+
+_DATA = frozenset(("example", "examples", "value", "default", "enum"))
+"""Members whose value is no part of the contract's form."""
+_KEPT = frozenset(("x-scopes", "x-emits", "x-codes"))
+"""Extensions that callers read. The others are for the server and for overlays, and may be longer than the rest."""
+
+
+_PART = "A part of the contract. Without a query, this address answers the whole, which says what operations share."
+
+
+class Slice(NamedTuple):
+    """What a query asks for: an operation, or the operations of a tag."""
+
+    operation: str | None
+    tag: str | None
+
+    @classmethod
+    def of(cls, query: bytes) -> "Slice | None":
+        """The slice that a query names, None for the whole contract."""
+        asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
+        if not {"operationId", "tag"} & asked.keys():
+            return None
+        return cls(asked.get("operationId", [None])[-1], asked.get("tag", [None])[-1])
+
+    def check(self, data: Json) -> None:
+        """Raises NotFound for a name that the contract does not have."""
+        operations = [raw for _, _, raw in _operations(data)]
+        ids, tags = [raw["operationId"] for raw in operations], sorted({raw["tags"][0] for raw in operations})
+        for kind, name, known in (("operation", self.operation, ids), ("tag", self.tag, tags)):
+            if name is not None and name not in known:
+                near = nearest(name, known)
+                advice = f"Did you mean {near}?" if near else "/llms.txt says how to find one."
+                raise NotFound(f"The contract has no {kind} {name[:200]}.", advice=advice, code="route_not_found")
+
+    def cut(self, data: Json) -> Json:
+        """The part of a contract that this names."""
+        paths: Json = {}
+        for path, method, raw in _operations(data):
+            if raw["operationId"] == self.operation or raw["tags"][0] == self.tag:
+                shared = {key: value for key, value in data["paths"][path].items() if key not in METHODS}
+                paths.setdefault(path, shared)[method] = raw
+        ids = {raw["operationId"] for _, _, raw in _operations({"paths": paths})}
+        paths = _plain(paths, ids)
+        tags = {raw["tags"][0] for _, _, raw in _operations({"paths": paths})}
+        head = {key: value for key, value in data.items() if key in ("openapi", "info", "servers", "security")}
+        head["info"] = data["info"] | {"description": _PART}
+        return {
+            **_plain(head, ids),
+            "tags": [tag for tag in data.get("tags", ()) if tag["name"] in tags],
+            "paths": paths,
+            "components": _components(data, paths, ids),
+        }
+
+
+def _operations(data: Json) -> Iterator[tuple[str, str, Json]]:
+    for path, item in data["paths"].items():
+        for method in METHODS:
+            if method in item:
+                yield path, method, item[method]
+
+
+def _components(data: Json, paths: Json, ids: Collection[str]) -> Json:
+    """What paths refer to, and what that refers to."""
+    found: Json = {"securitySchemes": _plain(data["components"].get("securitySchemes", {}), ids)}
+    waiting, met = [*_references(paths)], set[str]()
+    while waiting:
+        reference = waiting.pop()
+        if reference in met:
+            continue
+        met.add(reference)
+        kind, name = reference.removeprefix("#/components/").split("/")[:2]
+        part = _plain(data["components"][kind][name], ids)
+        found.setdefault(kind, {})[name] = part
+        waiting += _references(part)
+    return {
+        kind: {name: found[kind][name] for name in parts if name in found[kind]}
+        for kind, parts in data["components"].items()
+        if kind in found
+    }
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, str) and node.startswith("#/components/"):
+        yield node
+    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _references(value)
+
+
+def _leads(link: Any, ids: Collection[str]) -> bool:
+    """Whether a link leads to an operation of the slice. A schema's member that is called `links` has no links."""
+    return not isinstance(link, dict) or link.get("operationId") in (None, *ids)
+
+
+def _plain(node: Any, ids: Collection[str]) -> Any:
+    """A part without extensions, and without links to operations that are left out."""
+    if isinstance(node, list):
+        return [_plain(value, ids) for value in node]
+    if not isinstance(node, dict):
+        return node
+    found = {}
+    for key, value in node.items():
+        if key in _DATA:
+            found[key] = value
+        elif key == "links":
+            found[key] = {name: link for name, link in value.items() if _leads(link, ids)}
+        elif not key.startswith("x-") or key in _KEPT:
+            found[key] = _plain(value, ids)
+    return found

@@ -1,0 +1,137 @@
+"""HostPolicy: by which host names the server is called, and what no proxy before it may read in another way.
+
+With DNS rebinding, a foreign page whose host name resolves to this machine is same-origin with the server. Only the
+Host header, which holds the foreign name, shows it.
+"""
+
+from collections.abc import Awaitable, Iterable, Mapping
+from functools import lru_cache
+
+from starlette.types import Receive, Scope, Send
+
+from ...core.problem import BadRequest, Forbidden, NotBuilt, Refusal
+from ...core.text import host_name, is_local
+from ...engine.deliveries import INBOX
+from ..request import ADMIN_KEY, CONTROL, Request
+from ..server import Server
+from .answers import Answer, Layer, Pairs
+from .way import REQUEST
+from .wrong_keys import count_wrong_key
+
+# Headers that decide what happens. Of two, this server and a proxy before it might each believe another one.
+_ONCE = frozenset(
+    (
+        b"host", b"origin", b"authorization", b"content-type", b"transfer-encoding", b"idempotency-key",
+        b"sec-fetch-site", b"webhook-id",
+    )
+)  # fmt: skip
+OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/ready", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
+"""Paths of the control surface that anyone may request, by any name of the host."""
+DELIVERY = b"webhook-id"
+_FOREIGN_HOST = "The Host header names another machine. Call the server by localhost or 127.0.0.1."
+MOST_HEADERS = 100
+MOST_QUERY_MEMBERS = 1_000
+"""Bounds of a request that are checked before anything reads its headers and query one by one."""
+
+
+class Hosts:
+    """The hosts that a server accepts: those of this machine and those that the user names."""
+
+    def __init__(self, named: Iterable[str], *, loopback: bool) -> None:
+        """`named` are as in a Host header. Off loopback every host is accepted: there the credential decides."""
+        self._named = {host_name(text) for text in named} - {None}
+        self._everyone = not loopback
+
+    def admits(self, header: bytes | None) -> bool:
+        """Whether a request with this Host header is accepted. Browsers always send the header."""
+        return self._everyone or is_local_host(header) or host_name(_text(header)) in self._named
+
+
+def _coding(headers: Mapping[bytes, bytes]) -> bytes:
+    return headers[b"transfer-encoding"].strip().lower()
+
+
+def _repeated(sent: Pairs) -> str | None:
+    """The header that was sent more than once and must not be."""
+    met = set[bytes]()
+    for name, _ in sent:
+        if name in met:
+            return name.decode("latin-1").title()
+        if name in _ONCE or name.startswith(b"x-sandbox"):
+            met.add(name)
+    return None
+
+
+class HostPolicy:
+    """Refuses requests of pages of other hosts, of too many parts, that proxies may read otherwise, and deliveries.
+
+    It counts wrong admin keys before anybody else looks at one, since paths that need none may answer them otherwise.
+    """
+
+    def __init__(self, app: Layer, server: Server, hosts: Hosts) -> None:
+        self.app, self._server, self._hosts = app, server, hosts
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
+        request: Request = scope[REQUEST]
+        _check_size(request)
+        _check_head(request, scope["http_version"])
+        prefix, path = "", request.path
+        if path.startswith("/s/"):
+            end = path.find("/", 3)
+            prefix, path = path[:end], path[end:]
+        if request.headers.get(b"upgrade", b"").lower() == b"websocket":
+            stream = f"GET {prefix}{CONTROL}/stream sends events as they happen."
+            raise BadRequest(f"WebSockets are not supported. Send a plain HTTP request. {stream}")
+        given = request.headers.get(ADMIN_KEY)
+        if given is not None and self._server.admin_key is not None and not self._server.knows_admin(given):
+            count_wrong_key(self._server, request)
+        if not self._hosts.admits(request.headers.get(b"host")) and path not in OPEN_CONTROL:
+            raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
+        # A webhook's delivery could change something here, or cause more deliveries.
+        if DELIVERY in request.headers and inbox_at(request.method, path) is None:
+            message = f"Webhook deliveries to this server are for inboxes only: /s/SANDBOX{CONTROL}/inbox/NAME."
+            raise Forbidden(message, code="delivery_not_allowed")
+        return self.app(scope, receive, send)
+
+
+def _check_size(request: Request) -> None:
+    """Raises a 431 for too many headers, and a 414 for too many members of the query."""
+    if len(request.sent) > MOST_HEADERS:
+        message = f"The request has more than {MOST_HEADERS} headers, the most that is read."
+        raise Refusal(message, status=431, code="headers_too_large")
+    if request.query.count(b"&") >= MOST_QUERY_MEMBERS:
+        message = f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read."
+        raise Refusal(message, status=414, code="uri_too_long")
+
+
+def _check_head(request: Request, version: str) -> None:
+    """Raises BadRequest without a Host or for a header that is there twice, NotBuilt for an unknown transfer coding."""
+    headers = request.headers
+    if version == "1.1" and b"host" not in headers:
+        raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
+    if b"transfer-encoding" in headers and _coding(headers) not in (b"", b"chunked"):
+        raise NotBuilt("Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked.")
+    if len(headers) == len(request.sent):
+        return
+    repeated = _repeated(request.sent)
+    if repeated is not None:
+        raise BadRequest(f"The request has more than one {repeated} header. Send one.")
+
+
+def inbox_at(method: str, path: str) -> str | None:
+    """The name of the inbox that a request posts to; None for every other request. `path` has no prefix."""
+    if method != "POST" or not path.startswith(INBOX):
+        return None
+    name = path[len(INBOX) :]
+    return name if name and "/" not in name else None
+
+
+@lru_cache(maxsize=64)
+def is_local_host(host: bytes | None) -> bool:
+    """Whether a Host header names this machine. Another name that resolves to it does not."""
+    return host is None or is_local(host_name(_text(host)))
+
+
+def _text(header: bytes | None) -> str:
+    return (header or b"").decode("latin-1").strip()

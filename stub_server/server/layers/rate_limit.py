@@ -1,0 +1,59 @@
+"""RateLimit: how many requests a caller may send, with `--rate-limit`."""
+
+from collections.abc import Awaitable
+from hashlib import blake2b
+from math import ceil
+from time import monotonic
+
+from starlette.types import Receive, Scope, Send
+
+from ...core.problem import Limited
+from ...core.text import counted
+from ..request import CONTROL, Request
+from ..target import Target
+from .answers import Answer, Headers, Layer
+from .way import LIMITS, REQUEST, TARGET
+
+MOST_CALLERS = 10_000  # whose requests are counted
+
+
+class RateLimit:
+    """A caller is a credential, or an address without one, in one sandbox. The control surface has no limit."""
+
+    def __init__(self, app: Layer, rule: tuple[int, int]) -> None:
+        """`rule` is a number of requests and of seconds: a window begins with a caller's first request."""
+        most, seconds = rule
+        self.app, self.most, self.seconds = app, most, seconds
+        self._policy = f'"default";q={most};w={seconds}'
+        self._windows: dict[bytes, tuple[float, int]] = {}  # when a window ends, and the requests in it
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        request: Request = scope[REQUEST]
+        target: Target = scope[TARGET]
+        if not target.path.startswith(CONTROL) and not request.is_internal:
+            scope[LIMITS] = self.take(target.sandbox.name, request.headers.get(b"authorization"), request.peer)
+        return self.app(scope, receive, send)
+
+    def take(self, sandbox: str, authorization: bytes | None, peer: str | None) -> Headers:
+        """Count a request and return the RateLimit headers. Raises Limited, with these and Retry-After."""
+        now = monotonic()
+        # Neither the case of the scheme nor blanks after it make another caller.
+        credential = (authorization or b"").partition(b" ")[2].strip() or str(peer).encode()
+        caller = blake2b(credential, digest_size=16, key=sandbox.encode()[:64]).digest()
+        ends, used = self._windows.pop(caller, (0.0, 0))
+        if ends <= now:
+            ends, used = now + self.seconds, 0
+        is_over = used >= self.most
+        used += not is_over
+        self._windows[caller] = ends, used  # moved to the end: the caller that has been idle longest is first
+        if len(self._windows) > MOST_CALLERS:
+            del self._windows[next(iter(self._windows))]
+        left, seconds = self.most - used, ceil(ends - now)
+        headers = {"RateLimit-Policy": self._policy, "RateLimit": f'"default";r={left};t={seconds}'}
+        if is_over:
+            message = (
+                f"More than {counted(self.most, 'request')} in {counted(self.seconds, 'second')}: "
+                f"wait {counted(seconds, 'second')}."
+            )
+            raise Limited(message, headers={**headers, "Retry-After": str(seconds)})
+        return [(name.lower().encode(), value.encode()) for name, value in headers.items()]

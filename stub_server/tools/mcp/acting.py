@@ -1,0 +1,142 @@
+"""The tools that are controls: what payers, banks, time and receivers do, what was done, and going back."""
+
+import re
+from typing import Any
+
+import orjson
+
+from ...server.layers.inside import Reply
+from .calling import answered
+from .docs import read_docs
+from .session import Json, Refused, Session, Wrong, segment
+from .texts import Result, body_lines, facts_of, refusal
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_DEFAULTS = {"order": "last", "subscription": "last", "request": "last"}
+_PATIENCE = 8.0  # seconds that deliveries on their way are waited for
+_CHECK = """It is an inbox: webhooks {action: wait} reads it. start shows its signing key.
+A receiver checks the signature so (KEY is the signing key, body the bytes as they came):
+signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+digest = hmac.new(base64.b64decode(KEY.removeprefix("whsec_")), signed, hashlib.sha256).digest()
+is_signed = "v1," + base64.b64encode(digest).decode() in headers["webhook-signature"].split()"""
+
+
+async def act(session: Session, call: str, following: str, own: Json) -> Result:
+    """Make a call such as `POST /orders/{order}/pay`: an argument that the path names replaces its placeholder.
+
+    A GET has the other arguments in its query, another call in its body, but for those that stand after its `?`.
+    """
+    method, _, path = call.partition(" ")
+    path, _, in_query = path.partition("?")
+    await session.prefix()
+    for name in _PLACEHOLDER.findall(path):
+        value = session.sandbox if name == "sandbox" else own.pop(name, _DEFAULTS.get(name))
+        if value is None:
+            raise Wrong(f"Give `{name}` too: {call} needs it.")
+        path = path.replace(f"{{{name}}}", await _ident(session, name, value))
+    asked = {name: own.pop(name) for name in [*own] if method == "GET" or name == in_query}
+    return await answered(session, await session.ask(method, path, own or None, **asked), following)
+
+
+async def _ident(session: Session, name: str, given: str) -> str:
+    """A segment of the path: of `last` the id of the newest record, of a code that of its record. Raises Wrong."""
+    if name == "request" and given == "last":
+        return await _last_request(session)
+    if name not in _DEFAULTS or (given != "last" and "-" in given):
+        return segment(given)
+    records = (await session.get(f"/v2/{name}s", search=None if given == "last" else given))[f"{name}s"]
+    for each in records:
+        if given in ("last", each["code"]):
+            return str(each["id"])
+    raise Wrong(f"There is no {name} {given[:40]}. call_api {{operation: list{name.title()}s}} lists them.")
+
+
+async def _last_request(session: Session, status: str | None = None) -> str:
+    for each in (await session.get("/requests", limit=1, status=status))["requests"]:
+        return str(each["id"])
+    raise Wrong("There is no such request yet. call_api makes one, and so does your program.")
+
+
+# -- what takes more than one call
+
+
+async def open_inbox(session: Session, inbox: str = "agent", event_type: str = "*") -> Result:
+    """Make a webhook whose receiver is an inbox of the sandbox. Raises Refused."""
+    base = (await session.credentials())["base_url"].partition("/s/")[0]
+    url = f"{base}/s/{session.sandbox}/_sandbox/inbox/{segment(inbox)}"
+    answer = await session.ask("POST", "/v2/webhooks", {"url": url, "events": [event_type]})
+    made = await answered(session, answer, "call_api and orders raise events, webhooks {action: wait} reads them")
+    made.lines.append(_CHECK)
+    return made
+
+
+async def messages(session: Session, inbox: str = "agent", message: int | None = None, **own: Any) -> Result:
+    """The newest messages of an inbox, and the whole of the newest, or of the one that is asked for."""
+    path = f"/inbox/{segment(inbox)}"
+    found = await session.get(path, **own)
+    lines = body_lines(found)
+    if found["messages"]:
+        number = found["messages"][0]["number"] if message is None else message
+        lines += body_lines((await session.get(f"{path}/{number}"))["message"])
+    following = "webhooks {action: inbox} makes an inbox, webhooks {action: deliveries} shows what was sent"
+    return Result(lines, facts_of(found), following)
+
+
+async def wait(session: Session, **own: Any) -> Result:
+    """Wait for deliveries that are on their way, then read the inbox."""
+    await session.ask("POST", "/webhooks/drain", {"wait_seconds": _PATIENCE})
+    return await messages(session, **own)
+
+
+async def presets(session: Session) -> Result:
+    """The predefined fault rules."""
+    return await read_docs(session, "/guide/reference/fault-presets")
+
+
+async def undo(session: Session) -> Result:
+    """Go back to before the newest step of a request or a control."""
+    for each in (await session.get("/steps", limit=100))["steps"]:
+        if each["cause"]["kind"] in ("request", "control"):
+            answer = await session.ask("POST", "/rewind", {"to_step": each["step"] - 1})
+            result = await answered(session, answer, "history {action: undo} takes that back too")
+            result.lines.insert(0, f"{each['cause']['operation']} is undone.")
+            return result
+    raise Wrong("Nothing was changed yet.")
+
+
+async def export(session: Session) -> Result:
+    """How to write the sandbox to a file."""
+    await session.prefix()
+    return Result([f"stub-server export --sandbox {session.sandbox} --server URL writes it to a file."], {}, "history")
+
+
+async def list_requests(session: Session, query: Json | None = None) -> Result:
+    """The newest requests, the refused ones first."""
+    found = await session.get("/requests", **{"limit": 50, **(query or {})})
+    found["requests"].sort(key=lambda each: (each["status"] or 500) < 400)
+    return Result(body_lines(found), facts_of(found), "requests {action: explain, request: ID}")
+
+
+async def explain(session: Session, request: str = "last") -> Result:
+    """Why a request was refused, and the call that works."""
+    ident = await _last_request(session, "4xx") if request == "last" else segment(request)
+    found = (await session.get(f"/requests/{ident}"))["request"]
+    if found["explanation"] is None:
+        raise Wrong(f"{ident} was accepted. requests {{action: list}} has the refused ones first.")
+    answer = Reply(found["status"], {"x-request-id": ident}, orjson.dumps(found["response"]["body"]))
+    shown = refusal(answer, found["explanation"])
+    return Result([f"{found['method']} {found['path']}", *shown.lines], shown.facts, shown.next)
+
+
+async def verify(session: Session, expect: Json | None = None) -> Result:
+    """Whether the requests are as expected, with the nearest miss. Raises Refused."""
+    if not expect:
+        raise Wrong('Give `expect`, such as {"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}.')
+    try:
+        found = (await session.ask("POST", "/requests/verify", expect)).json
+    except Refused as error:
+        found = error.answer.json or {}
+        if "ok" not in found:
+            raise
+    lines = ["Yes." if found["ok"] else "No.", *body_lines(found | {"nearest": found["nearest"][:1]})]
+    return Result(lines, facts_of(found), "requests {action: list}")

@@ -1,0 +1,143 @@
+"""The tools `start` and `call_api`: what to call the API with, and calls of it."""
+
+import json
+import re
+from typing import Any
+from urllib.parse import parse_qsl
+
+from ...server.layers.inside import Reply
+from .session import Json, Refused, Session, Wrong, path_of_api, segment
+from .texts import Result, body_lines, facts_of, opened, refusal
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_LISTED = 10  # events
+_KEYS = ("private_key", "signing_key")
+
+
+async def start(session: Session, sandbox: str | None = None, **beginning: Any) -> Result:
+    """Show the sandbox of this session; another one, or a new one, if the arguments name or describe it."""
+    if beginning or session.sandbox is None or sandbox not in (None, session.sandbox):
+        await session.enter(sandbox, **beginning)
+    found = await session.credentials()
+    clock = await session.get("/clock")
+    has = []
+    for name in ("projects", "plans", "customers", "orders", "subscriptions"):
+        has.append(f"{opened(await session.get(f'/v2/{name}', limit=1))['pagination']['total']:,} {name}")
+    ids = {name: ident for name, ident in found["sample"].items() if ident}
+    order = await _order(session, ids)
+    lines = [
+        f"Sandbox {found['sandbox']} of the merchant {found['merchant']['name']}: {', '.join(has)}.",
+        f"Its clock shows {clock['now']}. Base URL: {found['base_url']}",
+        f"Authorization: Bearer {found['jwt']}",
+        f"Ids to use: {', '.join(f'{name} {ident}' for name, ident in ids.items())}",
+        *session.secrets,
+        f"Try:\n1. call_api {json.dumps(order, ensure_ascii=False)}",
+        "2. orders {action: pay}\n3. webhooks {action: inbox}, another order, webhooks {action: wait}",
+    ]
+    facts = {"sandbox": found["sandbox"], "base_url": found["base_url"], "token": found["jwt"], "ids": ids}
+    return Result(lines, facts, "call_api, search_docs, webhooks", has_secrets=True)
+
+
+async def _order(session: Session, ids: Json) -> Json:
+    """The arguments of an order that works, if a plan is sold."""
+    if "planId" not in ids:
+        return {"operation": "listPlans"}
+    plan = (await session.get(f"/v2/plans/{ids['planId']}"))["plan"]
+    body = {
+        "projectId": plan["projectId"],
+        "planId": plan["id"],
+        "totalAmount": plan["amount"],
+        "items": [{"description": plan["name"], "quantity": 1, "amount": plan["amount"]}],
+        "customer": {"name": "Ana Lima", "email": "ana.lima@example.com", "document": "52998224725"},
+    }
+    return {"operation": "createPixOrder", "body": body}
+
+
+async def call_api(
+    session: Session, operation: str = "", path: str = "", params: Json | None = None, full: bool = False, **parts: Any
+) -> Result:
+    """Send a request to the API as the seeded merchant, or as somebody else."""
+    method = str(parts.get("method", "GET")).upper()
+    if operation:
+        method, path = await _place(session, operation, params or {})
+    path, _, query = path.partition("?")
+    answer = await session.api(
+        method,
+        path_of_api(path),
+        query={**dict(parse_qsl(query)), **parts.get("query", {})},
+        body=parts.get("body"),
+        headers={name.lower(): str(value) for name, value in parts.get("headers", {}).items()},
+        bearer=await _bearer(session, parts.get("as")),
+    )
+    following = "orders {action: pay}, call_api, history {action: undo}"
+    return await answered(session, answer, following, full=full)
+
+
+async def answered(session: Session, answer: Reply, following: str, *, full: bool = False) -> Result:
+    """What the API or a control answered, and what that changed. Raises Refused."""
+    if answer.is_refused:
+        raise Refused(answer)
+    lines = [f"{answer.status}, request {answer.request_id}", *await what_happened(session, answer)]
+    if "x-sandbox-warnings" in answer.headers:
+        lines.append(f"Warnings: {answer.headers['x-sandbox-warnings']}")
+    found = await _completed(session, answer.json or {})
+    lines += [json.dumps(found, indent=1, ensure_ascii=False)] if full else body_lines(found)
+    _keep_keys(session, found)
+    return Result(lines, {"http_status": answer.status, **facts_of(found)}, following, may_be_long=full)
+
+
+async def _completed(session: Session, found: Json) -> Json:
+    """An order of a control with its subscription, and of jobs of the clock those that raised events."""
+    if "allowed" in found and found["subscriptionId"]:
+        (subscription,) = (await session.get("/v2/subscriptions", id=found["subscriptionId"]))["subscriptions"]
+        return found | {"subscription": subscription}
+    if "fired" in found:
+        return found | {"fired": [job for job in found["fired"] if job["events"]]}
+    return found
+
+
+async def _place(session: Session, name: str, params: Json) -> tuple[str, str]:
+    """The method and path of an operation, with its ids. Raises Wrong, and Refused for an unknown one."""
+    contract = (await session.page("/openapi.json", "application/json", operationId=name)).json
+    ((path, item),) = contract["paths"].items()
+    (method,) = (method for method, operation in item.items() if "operationId" in operation)
+    for each in _PLACEHOLDER.findall(path):
+        if each not in params:
+            raise Wrong(f"{name} is {method.upper()} {path}: give params, such as {{{each}: ID}}.")
+        path = path.replace(f"{{{each}}}", segment(str(params[each])))
+    return method.upper(), path
+
+
+async def _bearer(session: Session, who: str | None) -> str | None:
+    """The credential of `as`: None for the ready token, empty for none."""
+    if who is None or who == "none":
+        return who and ""
+    if who == "key":
+        return str((await session.credentials())["private_key"])
+    return str((await session.ask("POST", "/tokens", {"scopes": who.replace(",", " ").split()})).json["token"])
+
+
+def _keep_keys(session: Session, body: Json) -> None:
+    """Remember new keys, which `start` shows."""
+    for record in body.values():
+        for name in _KEYS:
+            if isinstance(record, dict) and name in record:
+                session.secrets.append(f"{name} of {record['id']}: {record[name]}")
+
+
+async def what_happened(session: Session, answer: Reply) -> list[str]:
+    """The events that the steps of a request raised."""
+    events, deliveries = list[str](), 0
+    for step in reversed((await session.get("/steps", cause=answer.request_id))["steps"]):
+        events += [event["type"] for event in step["events"]]
+        deliveries += sum(change["resource"] == "webhook_logs" for change in step["changes"])
+    return [f"Events: {', '.join(events[:_LISTED])}; deliveries to webhooks: {deliveries}."] if events else []
+
+
+async def refused(session: Session, answer: Reply) -> Result:
+    """A refusal with the explanation that the journal has of it."""
+    path = f"/_sandbox/requests/{answer.request_id}"
+    if session.sandbox is None:
+        return refusal(answer, None)
+    found = await session.send("GET", path, prefix=await session.prefix())
+    return refusal(answer, None if found.is_refused else found.json["request"]["explanation"])

@@ -1,0 +1,54 @@
+"""Tools that read the documentation, over the pages that the server has for programs: `search_docs` and `read_docs`."""
+
+import re
+from contextlib import suppress
+
+from .session import Refused, Session, Wrong
+from .texts import Result
+
+_LONGEST = 5_000  # bytes of a page that are shown unless all of it is asked for
+
+
+async def search_docs(session: Session, query: str, limit: int = 5) -> Result:
+    """The sections of the guide, and pages of operations, error codes and events, that a query is about."""
+    found = (await session.page("/guide", "application/json", q=query, limit=limit)).json["results"]
+    if not found:
+        return Result(["Nothing was found. Try other words, in English or Portuguese."], {}, "read_docs {page: README}")
+    lines = []
+    for each in found:
+        lines += [f"{each['address']}: {each['heading']} ({each['page']})", f"  {each['text']}"]
+    pages = [each["address"] for each in found]
+    return Result(lines, {"pages": pages}, f"read_docs {{page: {pages[0]}}}", may_be_long=limit > 5)
+
+
+async def read_docs(session: Session, page: str, full: bool = False) -> Result:
+    """A page as Markdown: of an operation, a control, an error code or an event by its name, or of the guide."""
+    name, _, section = page.partition("#")
+    name = name.removesuffix(".md")
+    for place in [name] if name.startswith("/") else [f"/docs/{name}", f"/guide/{name}"]:
+        with suppress(Refused):
+            answer = await session.page(f"{place}.md", "text/markdown")
+            return _shown(answer.body.decode(), name, section, full=full)
+    raise Wrong(
+        f"There is no page {page[:60]}. search_docs finds one; so does the name of an operation, code or event."
+    )
+
+
+def _shown(text: str, name: str, section: str, *, full: bool) -> Result:
+    """The page from a section on, cut before one where it is long."""
+    sections = {_anchor(part): part for part in re.split(r"^(?=#+ )", text, flags=re.MULTILINE) if part}
+    names = list(sections)
+    begin = names.index(section) if section in names else 0
+    shown, following = "", "call_api, search_docs"
+    for anchor in names[begin:]:
+        if shown and not full and len((shown + sections[anchor]).encode()) > _LONGEST:
+            following = f"read_docs {{page: {name}#{anchor}}}"
+            break
+        shown += sections[anchor]
+    return Result([shown.rstrip()], {}, following, may_be_long=full)
+
+
+def _anchor(part: str) -> str:
+    """The fragment of a section's heading, as the guide makes it."""
+    heading = part.partition("\n")[0].lstrip("# ").lower()
+    return re.sub(r"[^\w -]", "", heading).replace(" ", "-")

@@ -1,0 +1,96 @@
+"""`/_sandbox/mcp`: Streamable HTTP on every server. Tools ask the server itself, through every layer."""
+
+import asyncio
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import orjson
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ...contract.secrets import KEY_HEADERS
+from ...core.problem import BadRequest
+from ...server.layers import inside
+from ...server.layers.access import with_bearer_key
+from ...server.layers.answers import Answer, Forwarded, not_allowed
+from ...server.layers.inside import Question, Reply
+from ...server.request import CONTROL_KEY, LARGEST_BODY
+from ...server.work import Work
+from .protocol import Context, server_of
+from .session import Session
+
+MOST_SESSIONS = 64
+IDLE = 30 * 60.0  # seconds after which a session ends that nobody uses
+_REMEMBERED = 1_000  # sessions, of which few are open
+_VERSION = b"mcp-protocol-version"
+_OPENED = "stub_server.agent"  # in the scope of a request: the session that it opens if it is the first
+
+
+class Endpoint:
+    """One per server. It begins with the first request, in the loop of the server, and ends with that."""
+
+    def __init__(self, app: Callable[[], ASGIApp]) -> None:
+        """`app` returns the whole stack."""
+        self._app = app
+        self._sessions: dict[str, Session] = {}
+        self._manager = StreamableHTTPSessionManager(
+            server_of(self._session),
+            json_response=True,
+            session_idle_timeout=IDLE,
+            max_sessions=MOST_SESSIONS,
+            max_request_body_size=LARGEST_BODY,
+        )
+        self._has_begun = asyncio.Event()
+        self._running = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        async with self._manager.run():
+            self._has_begun.set()
+            await asyncio.Event().wait()
+
+    async def answer(self, work: Work) -> Answer:
+        """What the protocol answers. Raises a 405 for GET: nothing is sent that was not asked for; and BadRequest."""
+        request = work.request
+        if request.method not in ("POST", "DELETE"):
+            raise not_allowed(request.method, "POST, DELETE")
+        version = request.headers.get(_VERSION, b"").decode("latin-1")
+        if version and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            # A sandbox of one's own hangs on a session, which newer versions do not have.
+            raise BadRequest(f"Use a version of the protocol with sessions: {', '.join(HANDSHAKE_PROTOCOL_VERSIONS)}.")
+        await self._has_begun.wait()
+        opened = self._open(work)
+        # A session answers those alone who have the key, and name the sandbox, that it was opened with.
+        owner = sha256(orjson.dumps((opened.sandbox, opened.keys))).hexdigest()
+        user = AuthenticatedUser(AccessToken(token=owner, client_id=owner, scopes=[]))
+
+        async def passage(scope: Scope, receive: Receive, send: Send) -> None:
+            await self._manager.handle_request({**scope, "user": user, _OPENED: opened}, receive, send)
+
+        return Forwarded(passage)
+
+    def _open(self, work: Work) -> Session:
+        """A session in the sandbox that a request names, or whose key it has; else in none yet."""
+        client, headers = work.request.client, with_bearer_key(work.server, work.request.headers)
+        host = headers.get(b"host", b"").decode("latin-1")
+        keys = {name: headers[name.encode()].decode("latin-1") for name in KEY_HEADERS if name.encode() in headers}
+
+        async def ask(question: Question) -> Reply:
+            sent = {**question.headers, "host": host, "content-length": str(len(question.body))}
+            return await inside.ask(self._app(), "", question._replace(headers=sent), client)
+
+        is_named = bool(work.prefix) or b"x-sandbox" in headers or CONTROL_KEY in headers
+        return Session(ask, keys, work.sandbox.name if is_named else None)
+
+    def _session(self, context: Context) -> Session:
+        """The session of a request. The one that was used longest ago is forgotten."""
+        request: Any = context.request
+        ident = request.headers["mcp-session-id"]
+        found: Session = self._sessions.pop(ident, request.scope[_OPENED])
+        self._sessions[ident] = found
+        if len(self._sessions) > _REMEMBERED:
+            del self._sessions[next(iter(self._sessions))]
+        return found

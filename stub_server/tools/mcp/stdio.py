@@ -1,0 +1,41 @@
+"""The tools over standard input and output, for editors that start a command: they ask a server over HTTP."""
+
+import ssl
+from collections.abc import Mapping
+from urllib.parse import quote, urlsplit
+
+import httpx2
+from mcp.server.stdio import stdio_server
+
+from ...core.text import SAFE_IN_PATHS
+from ...server.layers.inside import Question, Reply
+from .protocol import server_of
+from .session import Ask, Session
+
+_PATIENCE = 60.0  # seconds: a certification takes up to half of them
+
+
+async def serve(url: str, keys: Mapping[str, str], sandbox: str | None) -> None:
+    """Serve one client until it closes standard input. `keys` are headers that open the controls."""
+    is_plain = urlsplit(url).scheme == "http"
+    # Reading the machine's certificate authorities takes a quarter of a second.
+    verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
+    async with httpx2.AsyncClient(timeout=_PATIENCE, verify=verify, trust_env=not is_plain) as client:
+        session = Session(_asking(client, url.rstrip("/")), keys, sandbox)
+        server = server_of(lambda context: session)
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+
+def _asking(client: httpx2.AsyncClient, url: str) -> Ask:
+    async def ask(question: Question) -> Reply:
+        method, path, query, headers, body, _ = question
+        address = url + quote(path, safe=SAFE_IN_PATHS) + (f"?{query}" if query else "")
+        try:
+            response = await client.request(method, address, content=body, headers=dict(headers))
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            text = f"no server answers at {url} ({error}). Start one with stub-server."
+            return Reply(0, {}, text.encode())
+        return Reply(response.status_code, response.headers, response.content)
+
+    return ask

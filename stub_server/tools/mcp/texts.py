@@ -1,0 +1,155 @@
+"""What tools answer: short texts with the names that the API uses, and what may come next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+
+from ...contract.secrets import Secrets
+from ...server.layers.inside import Reply
+from .session import Json
+
+LISTED = 5  # entries of a list that are shown
+_VIOLATIONS = 12
+_LARGEST = 5_600  # bytes of a result: about 1,400 tokens
+_LARGEST_CALLS = 2_000  # bytes of the calls that a refusal shows ready to send
+_LONGEST, _LONGEST_LINE, _LONGEST_TEXT = 90, 280, 900  # characters of a nested value, a nested record, a text
+_FACTS = frozenset(
+    ("id", "code", "status", "request_id", "subscriptionId", "now", "step", "ok", "passed", "number", "event_type",
+     "verified")
+)  # fmt: skip
+"""Members that a program goes on with."""
+_without_secrets = Secrets().text
+
+
+@dataclass
+class Result:
+    """A result: lines for reading, facts for a program, and one line that names the tools that may come next."""
+
+    lines: list[str]
+    facts: Json = field(default_factory=dict)
+    next: str = ""
+    is_error: bool = False
+    may_be_long: bool = False
+    has_secrets: bool = False
+
+    @property
+    def text(self) -> str:
+        """The whole text; one that is too long is cut, and secrets are shown to those alone who asked for them."""
+        text = "\n".join(self.lines)
+        if not self.has_secrets:
+            text = _hidden(text)
+        room = _LARGEST - len(orjson.dumps(self.shown_facts)) - len(self.next.encode())
+        if not self.may_be_long and len(text.encode()) > room:
+            text = text.encode()[:room].decode("utf-8", "ignore") + " … cut here"
+        return f"{text}\nNext: {self.next}" if self.next else text
+
+    @property
+    def shown_facts(self) -> Json:
+        return self.facts if self.has_secrets else orjson.loads(_hidden(orjson.dumps(self.facts).decode()))
+
+
+def _hidden(text: str) -> str:
+    """A text without this server's tokens, keys and links of payers, which are known by their form."""
+    return _without_secrets(text.encode("utf-8", "replace").decode("latin-1")).encode("latin-1").decode()
+
+
+def body_lines(body: Any, most: int = LISTED) -> list[str]:
+    """An answer by the names of the API: plain members together, then records and lists, of which `most` are shown."""
+    if not isinstance(body, dict):
+        return [] if body is None else [_line(body)]
+    body = opened(body)
+    plain, others = list[str](), list[str]()
+    for name, value in body.items():
+        if value is None or name in ("error", "pagination"):
+            continue
+        if isinstance(value, str) and len(value) > _LONGEST:
+            others.append(f"{name}: {_cut(value, _LONGEST_TEXT)}")
+        elif not isinstance(value, (dict, list)):
+            plain.append(f"{name}: {_flow(value)}")
+        elif isinstance(value, dict) and "id" in value and "id" not in body:
+            others += [f"{name}:", *(f"  {line}" for line in body_lines(value))]
+        elif isinstance(value, list) and "id" not in body and any(isinstance(each, dict) for each in value):
+            total = body.get("pagination", {}).get("total", len(value))
+            others += [
+                f"{name}, {min(most, len(value))} of {total:,}:",
+                *(f"- {_line(each)}" for each in value[:most]),
+            ]
+        elif value:
+            others.append(f"{name}: {_line(value)}")
+    return [" · ".join(plain), *others] if plain else others
+
+
+def opened(body: Json) -> Json:
+    """A body whose list is inside `data`, as those that have it beside the message."""
+    data = body.get("data")
+    if isinstance(data, dict) and "pagination" in data:
+        return {"message": body["message"], **data}
+    return body
+
+
+def _line(value: Any) -> str:
+    """A nested value in one line."""
+    return _cut(_flow(value), _LONGEST_LINE)
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ", ".join(f"{name}: {_flow(each)}" for name, each in value.items() if each not in (None, {}, []))
+            + "}"
+        )
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    return _cut(text, _LONGEST)
+
+
+def _cut(text: str, most: int) -> str:
+    """A text in one line, of at most so many characters."""
+    text = " ".join(text[: 2 * most].split())
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def facts_of(value: Any, *, is_inside: bool = False) -> Any:
+    """The ids and states of what an answer has: its own, those of the records in it, and of the first of its lists."""
+    if isinstance(value, list):
+        return [found for each in value[:LISTED] if (found := facts_of(each, is_inside=True))]
+    if not isinstance(value, dict):
+        return value
+    found = {}
+    for name, each in opened(value).items():
+        if name in _FACTS or (not is_inside and isinstance(each, (dict, list))):
+            found[name] = facts_of(each, is_inside=True)
+    return {name: each for name, each in found.items() if each not in (None, {}, [])}
+
+
+# -- refusals
+
+
+def refusal(answer: Reply, explanation: Json | None) -> Result:
+    """A refusal with its reason, and with the calls that work."""
+    said = answer.json or {"message": answer.body.decode("utf-8", "replace")}
+    found = explanation or {"nearest": None}
+    lines = [*body_lines(said, _VIOLATIONS), *body_lines({name: found.get(name) for name in ("rule", "state")})]
+    nearest, facts = found["nearest"], facts_of(said | {"details": None})
+    if nearest is None:
+        return Result(lines, facts, f"read_docs {{page: {said.get('code')}}}", is_error=True)
+    calls = [_arguments(call) for call in nearest["calls"]]
+    lines.append("This works now; it was tried on a copy of the sandbox:")
+    if len(orjson.dumps(calls)) <= _LARGEST_CALLS:
+        lines += [f"call_api {orjson.dumps(call).decode()}" for call in calls]
+        facts["retry"] = {"tool": "call_api", "arguments": calls[-1]}
+    else:
+        lines += [f"- {each['where']}: {_line(each['to'])}" for each in nearest["changes"]]
+    return Result(lines, facts, "call_api as shown", is_error=True)
+
+
+def _arguments(call: Mapping[str, Any]) -> Json:
+    """A call as the arguments of call_api."""
+    headers = {name: value for name, value in call["headers"].items() if name != "content-type"}
+    parts = {"query": dict(parse_qsl(call["query"])), "body": call["body"], "headers": headers}
+    return {"method": call["method"], "path": call["path"], **{name: part for name, part in parts.items() if part}}

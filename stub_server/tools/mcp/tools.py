@@ -1,0 +1,108 @@
+"""The twelve tools, which `fixtures/agents.yaml` describes, and the call of one."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+from ...contract.source import read
+from ...core.shipped import data_dir
+from ...core.text import nearest
+from .acting import act, explain, export, list_requests, messages, open_inbox, presets, undo, verify, wait
+from .calling import call_api, refused, start
+from .docs import read_docs, search_docs
+from .session import Json, Refused, Session, Wrong
+from .texts import Result
+
+Work: TypeAlias = Callable[..., Awaitable[Result]]
+WORKS: Mapping[str, Work] = {
+    work.__name__: work
+    for work in (
+        start, search_docs, read_docs, call_api, open_inbox, messages, wait, presets, undo, export,
+        list_requests, explain, verify,
+    )
+}  # fmt: skip
+"""The functions of tools and of actions by name; other actions are one call."""
+INSTRUCTIONS = (
+    "A sandbox of a Brazilian membership-commerce API: nothing here is real. Begin with start; place orders with "
+    "call_api, pay them with orders, move time with clock. A refusal says which call works. history undoes."
+)
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+}
+_LONGEST_TEXT = 20_000  # characters of an argument that is a text
+log = logging.getLogger("stub_server")
+
+
+@cache
+def tools() -> Mapping[str, Json]:
+    """The tools by name, as the file has them."""
+    found: Mapping[str, Json] = read(data_dir("fixtures") / "agents.yaml")
+    return found
+
+
+def schema_of(tool: Json) -> Json:
+    """The JSON schema of a tool's arguments."""
+    properties, required = tool["properties"], tool.get("required", [])
+    if "actions" in tool:
+        properties = {"action": {"type": "string", "enum": list(tool["actions"])}, **properties}
+        required = ["action", *required]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Result:
+    """What a tool answers. A wrong call, and a refusal of the server, are results that say what to do."""
+    try:
+        tool = tools().get(name)
+        if tool is None:
+            raise Wrong(f"There is no tool {name[:40]}. The tools are {', '.join(tools())}.")
+        given = {each: value for each, value in arguments.items() if value is not None}
+        _check(name, schema_of(tool), given)
+        if "actions" not in tool:
+            return await WORKS[name](session, **given)
+        action = tool["actions"][given.pop("action")]
+        if isinstance(action, dict):
+            given |= action["with"]
+            action = action["call"]
+        if action in WORKS:
+            return await WORKS[action](session, **given)
+        return await act(session, action, tool["next"], given)
+    except Refused as error:
+        return await refused(session, error.answer)
+    except Wrong as error:
+        return Result([str(error)], is_error=True)
+    except Exception:
+        log.exception("defect in the tool %s", name)
+        return Result([f"{name} failed by a defect of its own, which is in the server's log."], is_error=True)
+
+
+def _check(tool: str, schema: Json, given: Json) -> None:
+    """Raises Wrong for arguments that a tool does not have, lacks, or that are of another type."""
+    known = schema["properties"]
+    for name, value in given.items():
+        if name not in known:
+            raise Wrong(f"{tool} has no argument {name[:40]!r}.{_guess(name, known)} It has {', '.join(known)}.")
+        _check_value(f"`{name}` of {tool}", known[name], value)
+    for name in schema["required"]:
+        if name not in given:
+            raise Wrong(f"{tool} needs `{name}`: {', '.join(known[name].get('enum', ['a text']))}.")
+
+
+def _check_value(what: str, schema: Json, value: Any) -> None:
+    kind = schema["type"]
+    if not isinstance(value, _TYPES[kind]) or isinstance(value, bool) != (kind == "boolean"):
+        raise Wrong(f"{what} must be of the type {kind}, and not {value!r:.40}.")
+    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+        raise Wrong(f"{what} has {len(value):,} characters. Send at most {_LONGEST_TEXT:,}.")
+    words = schema.get("enum", [value])
+    if value not in words:
+        raise Wrong(f"{what} is none of its values.{_guess(str(value), words)} They are {', '.join(words)}.")
+
+
+def _guess(word: str, known: Any) -> str:
+    found = nearest(word, list(known))
+    return f" Did you mean {found}?" if found else ""

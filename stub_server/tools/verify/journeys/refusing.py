@@ -1,0 +1,109 @@
+"""What every operation refuses: credentials, ids, and paths and methods that the contract does not have."""
+
+from collections.abc import Generator, Sequence
+
+from ....contract.document import Operation
+from ..catalogue import pointer_of
+from ..probes import (
+    NONE,
+    SETUP,
+    UNKNOWN_ID,
+    WRONG,
+    Asked,
+    Builder,
+    Journey,
+    Probe,
+    Seen,
+    encoded,
+    roles_in,
+    without_role,
+)
+
+
+def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Journey:
+    """Credentials and ids that are refused. `keys` are roles of API keys by the scope that each lacks."""
+    names = [parameter.name for parameter in operation.parameters if parameter.place == "path"]
+    unknown = dict.fromkeys(names, UNKNOWN_ID)
+    body = builder.body(operation)
+    for role in set(roles_in(body)):
+        body = without_role(body, role)
+
+    def probe(learns: str, *steps: str | int, **more: object) -> Probe:
+        more = {"path": builder.path(operation, **unknown), "body": body, **more}
+        return builder.probe(operation, "rejects", learns, pointer_of(operation, *steps), **more)
+
+    if operation.scheme is not None:
+        yield probe("no credential", "security", credential=NONE, suspect="auth")
+        yield probe("an invalid credential", "security", credential=WRONG, suspect="auth")
+    if not builder.may(operation):
+        return
+    if operation.scheme == "jwt" and keys:
+        yield probe("an API key", "security", credential=next(iter(keys.values())), suspect="auth")
+    for number, scope in enumerate(operation.raw.get("x-scopes", ())):
+        if scope in keys:
+            yield probe(f"a key without {scope}", "x-scopes", number, credential=keys[scope], suspect="scope")
+    if body is not None and not names:  # asked even where what it needs cannot be made
+        yield probe("a list in place of an object", "requestBody", "content", body=b"[]")
+    if names:
+        yield probe("an id that does not exist")
+    for name in names:
+        if name.endswith("Id"):
+            path = builder.path(operation, **{**unknown, name: encoded("verify-no-id")})
+            yield probe("a malformed id", path=path)
+
+
+def refuses_all(builder: Builder, operations: Sequence[Operation], *, makes_keys: bool) -> Journey:
+    """Credentials and ids that operations refuse, with API keys that lack a scope each if they can be made."""
+    keys = (yield from _keys(builder)) if makes_keys else {}
+    for operation in operations:
+        yield from refuses(builder, operation, keys)
+
+
+def strangers(builder: Builder) -> Journey:
+    """Paths and methods that the contract does not have."""
+    yield Probe(None, "GET", "/v2/verify-unknown", "rejects", "an unknown path", "#/paths")
+    methods: dict[str, set[str]] = {}
+    for operation in builder.document.operations.values():
+        methods.setdefault(operation.path, set()).add(operation.method)
+    for operation in builder.document.operations.values():
+        names = {parameter.name: UNKNOWN_ID for parameter in operation.parameters if parameter.place == "path"}
+        free = [method for method in ("PATCH", "DELETE", "PUT") if method not in methods[operation.path]]
+        if free and names:
+            methods[operation.path].update(free)  # one is enough
+            path, pointer = builder.path(operation, **names), pointer_of(operation)
+            yield Probe(None, free[0], path, "rejects", "an unknown method", pointer)
+
+
+def _keys(builder: Builder) -> Generator[Asked, Seen, dict[str, str]]:
+    """Make API keys that lack one scope each; returns their roles by that scope."""
+    operations = builder.document.operations.values()
+    create = next((o for o in operations if o.method == "POST" and "scopes" in builder.properties(o)), None)
+    if create is None or not builder.may(create):
+        return {}
+    assignable = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
+    used = {scope for operation in operations for scope in operation.scopes}
+    roles: dict[str, str] = {}
+    for scope in [scope for scope in assignable if scope in used]:
+        role = f"the key {len(roles) + 1}"
+        body = {"name": builder.fresh.value("name"), "scopes": [other for other in assignable if other != scope]}
+        seen = yield builder.probe(create, SETUP, f"a key without {scope}", body=body, makes=role)
+        if not seen.both_accept:
+            return roles
+        roles[scope] = f"{role} secret"
+        if len(roles) == 1 and not (yield from _opens(builder, create, roles[scope], scope)):
+            return {}
+    return roles
+
+
+def _opens(builder: Builder, create: Operation, key: str, lacking: str) -> Generator[Asked, Seen, bool]:
+    """Whether a new key is accepted at all. If not, a refusal says nothing about the scope that it lacks."""
+    for operation in builder.document.operations.values():
+        is_plain = operation.method == "GET" and operation.scheme != "jwt" and "{" not in operation.path
+        if is_plain and operation.scopes and lacking not in operation.scopes:
+            learns, where = "a new private key as the credential", pointer_of(operation, "security")
+            seen = yield builder.probe(
+                operation, "accepts", learns, where, credential=key, suspect="auth", about=create
+            )
+            if seen.target.status not in (404, 405):
+                return seen.target.status != 401
+    return True

@@ -1,0 +1,184 @@
+"""What tools do not do: wrong calls, other people's sandboxes, callers without a key, servers without the package."""
+
+import sys
+from typing import Any
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+from mcp import Client
+
+from stub_server.cli.command import main
+
+from ..conftest import Serve
+from ..support.live import NO_TLS, Live
+from .agent import Agent, facts_of, over_http, over_stdio, shown_call, text_of
+
+KEY = "5f2a0c1e9b7d"
+_NOBODY = "00000000-0000-4000-8000-000000000000"
+_HOSTILE = ("x" * 100_000, "\x00" * 1_000, "../../_sandbox/reset", "‮\ud7ff💥" * 2_000, "{{7*7}}", "' OR 1=1 --")
+WRONG: list[tuple[str, dict[str, Any]]] = [
+    ("search_docs", {}),
+    ("search_docs", {"query": 5}),
+    ("search_docs", {"query": "a", "limit": "many"}),
+    ("read_docs", {}),
+    ("read_docs", {"page": "createPixOrdr"}),
+    ("read_docs", {"page": "/../../etc/passwd"}),
+    ("call_api", {}),
+    ("call_api", {"operation": "createPixOrdr"}),
+    ("call_api", {"operation": "getOrder"}),
+    ("call_api", {"operation": "getOrder", "params": {"orderId": _NOBODY}}),
+    ("call_api", {"operation": "getOrder", "params": {"orderId": "../pay"}}),
+    ("call_api", {"operation": "createPixOrder", "body": "{}"}),
+    ("call_api", {"operation": "createPixOrder", "body": {"a": "b" * 100_000}}),
+    ("call_api", {"path": "orders"}),
+    ("call_api", {"path": "/_sandbox/reset", "method": "POST"}),
+    ("call_api", {"path": "/s/default/v2/orders"}),
+    ("call_api", {"path": "/v2/../../default/_sandbox/reset", "method": "POST"}),
+    ("call_api", {"path": "/v2/%2e%2e/%2e%2e/default/_sandbox/reset", "method": "POST"}),
+    ("call_api", {"path": "/v2/orders", "method": "BREW"}),
+    ("call_api", {"operation": "listOrders", "as": "orders:reed"}),
+    ("call_api", {"operation": "listOrders", "as": "none"}),
+    ("call_api", {"operation": "listOrders", "headers": {"Prefer": "code=503"}}),
+    ("orders", {}),
+    ("orders", {"action": "pai"}),
+    ("orders", {"action": "pay", "ordre": "last"}),
+    ("orders", {"action": "pay", "order": _NOBODY}),
+    ("orders", {"action": "resolve"}),
+    ("orders", {"action": "pay", "amount": "all"}),
+    ("subscriptions", {"action": "renew", "subscription": "NOTHING"}),
+    ("clock", {"action": "advance"}),
+    ("clock", {"action": "advance", "months": True}),
+    ("clock", {"action": "set", "to": "yesterday"}),
+    ("customers", {"action": "add"}),
+    ("customers", {"action": "behaviour", "payment": "fails"}),
+    ("webhooks", {"action": "redeliver"}),
+    ("webhooks", {"action": "certify", "url": "file:///etc/passwd"}),
+    ("faults", {"action": "add", "preset": "flakey"}),
+    ("history", {"action": "restore", "name": "nothing"}),
+    ("requests", {"action": "show", "request": "req_nothing"}),
+    ("requests", {"action": "verify"}),
+    ("start", {"sandbox": "not a name"}),
+    ("start", {"scenario": "nothing"}),
+    ("fly", {}),
+    *(("orders", {"action": "pay", "order": text}) for text in _HOSTILE),
+    *(("start", {"sandbox": text}) for text in _HOSTILE[:3]),
+]
+
+
+@pytest.mark.promise("agents-stay-in-their-sandbox")
+def test_a_wrong_call_is_told_what_to_do_and_ends_no_session(live: Live) -> None:
+    async def work(agent: Agent) -> None:
+        await agent("start")
+        for tool, arguments in WRONG:
+            result = await agent(tool, **arguments)
+            assert result.is_error, (tool, arguments, text_of(result))
+            assert len(text_of(result)) > 20
+            assert "defect" not in text_of(result), (tool, arguments)
+        assert "Base URL" in text_of(await agent("start"))
+
+    before = _orders_of_default(live)
+    over_http(live.url, work)
+    assert before == _orders_of_default(live)
+
+
+def _orders_of_default(live: Live) -> Any:
+    answer = httpx2.get(f"{live.url}/_sandbox/steps", verify=NO_TLS).json()
+    return answer["pagination"]["total"]
+
+
+@pytest.mark.promise("agents-stay-in-their-sandbox")
+def test_two_sessions_at_once_do_not_see_each_other(live: Live) -> None:
+    async def outer(one: Agent) -> None:
+        placed = await one("call_api", **shown_call(await one("start")))
+
+        async def inner(other: Agent) -> None:
+            seen = await other("call_api", operation="getOrder", params={"orderId": facts_of(placed)["id"]})
+            assert facts_of(seen)["code"] == "not_found"
+            shown = text_of(await other("requests", action="list"))
+            assert "/v2/orders/pix" not in shown
+
+        async with Client(f"{live.url}/_sandbox/mcp") as session:
+            await inner(Agent(session))
+
+    over_http(live.url, outer)
+
+
+def _initialize(version: str = "2025-11-25") -> dict[str, Any]:
+    client = {"name": "test", "version": "1"}
+    parameters = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+    return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters}
+
+
+_LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "start", "arguments": {}}}
+_JSON = {"Accept": "application/json, text/event-stream"}
+
+
+def _post(url: str, body: Any, **headers: str) -> httpx2.Response:
+    sent = {**_JSON, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return httpx2.post(url, json=body, headers=sent, verify=NO_TLS)
+
+
+@pytest.mark.promise("agents-need-key")
+def test_the_endpoint_is_closed_as_the_controls_are(serve: Serve) -> None:
+    live = serve(admin_key=KEY)
+    url = f"{live.url}/_sandbox/mcp"
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"X_Sandbox_Control_Key": "wrong"}):
+        refused = _post(url, _initialize(), **headers)
+        assert (403, "admin_key_required") == (refused.status_code, refused.json()["code"])
+    opened = _post(url, _initialize(), Authorization=f"Bearer {KEY}")
+    session = {"Mcp_Session_Id": opened.headers["mcp-session-id"], "Mcp_Protocol_Version": "2025-11-25"}
+    assert 403 == _post(url, _LIST, **session).status_code
+    assert 200 == _post(url, _LIST, Authorization=f"Bearer {KEY}", **session).status_code
+    made = httpx2.post(
+        f"{live.url}/_sandbox/sandboxes", json={"name": "other"}, headers={"X-Sandbox-Admin-Key": KEY}, verify=NO_TLS
+    )
+    control_key = made.json()["sandbox"]["credentials"]["control_key"]
+    of_other = _post(f"{live.url}/s/other/_sandbox/mcp", _LIST, Authorization=f"Bearer {control_key}", **session)
+    assert 404 == of_other.status_code, "a session belongs to the key that opened it"
+
+    async def work(agent: Agent) -> None:
+        assert "Sandbox other of" in text_of(await agent("start"))
+        assert "admin_key_required" in text_of(await agent("start", sandbox="another"))
+        assert "Sandbox other of" in text_of(await agent("start"))
+
+    over_http(f"{live.url}/s/other", work, {"Authorization": f"Bearer {control_key}"})
+
+
+def test_a_page_of_elsewhere_and_another_version_are_refused(live: Live) -> None:
+    url = f"{live.url}/_sandbox/mcp"
+    assert 403 == _post(url, _initialize(), Origin="https://evil.example").status_code
+    assert 405 == httpx2.get(url, headers=_JSON, verify=NO_TLS).status_code
+    newer = _post(url, _initialize(), Mcp_Protocol_Version="2026-07-28")
+    assert (400, True) == (newer.status_code, "2025-11-25" in newer.json()["message"])
+
+
+@pytest.mark.promise("agent-sessions")
+def test_the_number_of_sessions_is_limited(serve: Serve) -> None:
+    url = f"{serve(seed=64).url}/_sandbox/mcp"
+    with httpx2.Client(headers=_JSON, verify=NO_TLS) as client:
+        opened = [client.post(url, json=_initialize()) for _ in range(65)]
+        assert [200] * 64 + [503] == [answer.status_code for answer in opened]
+        ended = client.delete(url, headers={"Mcp-Session-Id": opened[0].headers["mcp-session-id"]})
+        assert (200, 200) == (ended.status_code, client.post(url, json=_initialize()).status_code)
+
+
+def test_without_the_package_endpoint_and_verb_say_how_to_install_it(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [*sys.modules]:
+        if name.partition(".")[0] == "mcp" or name.startswith("stub_server.tools.mcp."):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    answer = _post(f"{serve(seed=52).url}/_sandbox/mcp", _initialize())
+    assert (501, True) == (answer.status_code, "pip install 'membership-sandbox[mcp]'" in answer.json()["message"])
+    done = CliRunner().invoke(main, ["mcp", "--server", "http://127.0.0.1:9"])
+    assert (2, True) == (done.exit_code, "pip install 'membership-sandbox[mcp]'" in done.output)
+
+
+@pytest.mark.check
+def test_an_unreachable_server_is_named() -> None:
+    async def work(agent: Agent) -> None:
+        assert "no server answers at http://127.0.0.1:9" in text_of(await agent("start"))
+
+    over_stdio(work, "--server", "http://127.0.0.1:9")

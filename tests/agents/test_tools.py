@@ -1,0 +1,188 @@
+"""What an agent gets done with the tools, in how many calls, and what it has to read for that."""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from stub_server.app import contracts, data_dir
+from stub_server.tools.mcp.tools import WORKS, tools
+
+from ..support.live import NO_TLS, Live
+from .agent import Agent, facts_of, over_http, over_stdio, shown_call, text_of
+
+_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+|sk_(?:sandbox|control|pay)_\w+|whsec_[\w+/=]{8}")
+Work = Callable[[Agent], Awaitable[None]]
+
+
+async def sell(agent: Agent) -> None:
+    """From nothing to a paid order with its subscription, and on to a renewal that is declined."""
+    begun = await agent("start")
+    placed = await agent("call_api", **shown_call(begun))
+    paid = await agent("orders", action="pay")
+    assert "subscription.created" in text_of(paid)
+    assert facts_of(paid)["subscription"]["status"] == "trialing"
+    assert (3, True) == (agent.calls, agent.bytes <= 24_000)
+    assert {"id": facts_of(placed)["id"], "code": facts_of(placed)["code"], "status": "paid"} == facts_of(paid)["order"]
+
+    customer = re.findall(r"customerId: (\S+)", text_of(paid))[0]
+    await agent("customers", action="behaviour", customer=customer, payment="fails")
+    later = await agent("clock", action="advance", months=2, about=customer)
+    assert "order.payment_failed" in text_of(later)
+
+    refused = await agent("call_api", operation="createPixOrder", body={"customer": {"name": "Rui"}})
+    assert (True, True) == (refused.is_error, not (await agent.retry(refused)).is_error)
+
+
+async def receive(agent: Agent) -> None:
+    """The webhook of an order is read from an inbox, and its signature is right by the code that is shown."""
+    made = await agent("webhooks", action="inbox", event_type="order.created")
+    shown = text_of(await agent("start"))
+    await agent("call_api", **shown_call(await agent("start")))
+    read = await agent("webhooks", action="wait")
+    assert "order.created" in text_of(read)
+    assert facts_of(read)["messages"][0]["verified"] is True
+    number = facts_of(read)["messages"][0]["number"]
+    found = await agent("call_api", operation="listWebhooks", full=True)
+    url = json.loads(text_of(found).partition("\n")[2].rpartition("\nNext:")[0])["webhooks"][0]["url"]
+    assert url in text_of(made)
+    assert (number, "whsec_" in shown, "whsec_" in text_of(made)) == (1, True, True)
+    assert _TOKEN.search(text_of(made)) is None
+
+
+@pytest.mark.parametrize("work", [sell, receive])
+def test_what_an_agent_does_over_http(live: Live, work: Work) -> None:
+    over_http(live.url, work)
+
+
+@pytest.mark.check
+def test_the_same_over_stdio_with_a_server_of_its_own() -> None:
+    over_stdio(sell)
+
+
+def test_the_code_that_is_shown_accepts_what_arrives_and_nothing_else(live: Live) -> None:
+    async def work(agent: Agent) -> tuple[str, str, dict[str, Any]]:
+        made = await agent("webhooks", action="inbox", event_type="order.*")
+        begun = await agent("start")
+        await agent("call_api", **shown_call(begun))
+        await agent("webhooks", action="wait")
+        return text_of(made), text_of(begun), facts_of(begun)
+
+    made, begun, facts = over_http(live.url, work)
+    code = made[made.index("signed = ") : made.index("\nNext")]
+    key = re.findall(r"whsec_\S+", begun)[0]
+    control = f"{facts['base_url']}/_sandbox/inbox/agent"
+    message = httpx2.get(f"{control}/1", verify=NO_TLS).json()["message"]
+    for body, is_right in ((message["body"].encode(), True), (b"{}", False)):
+        names = {"headers": message["headers"], "body": body, "KEY": key, "hmac": hmac, "base64": base64}
+        exec(code, names | {"hashlib": hashlib}, names)  # noqa: S102 - the text of our own tool
+        assert is_right is names["is_signed"]
+
+
+def test_the_list_of_tools_is_short(live: Live) -> None:
+    async def work(agent: Agent) -> None:
+        listed = (await agent.client.list_tools()).tools
+        size = sum(len(tool.model_dump_json(by_alias=True, exclude_none=True).encode()) for tool in listed)
+        assert (12, True) == (len(listed), size <= 12_000)
+
+    over_http(live.url, work)
+
+
+def test_every_action_is_there() -> None:
+    """A control or an operation of the contracts, or a function; and a persona of the contract."""
+    found = contracts(())
+    known = {
+        (operation.method, re.sub(r"\{\w+\}", "{}", operation.path))
+        for document in (found.document, found.control)
+        for operation in document.operations.values()
+    }
+    for name, tool in tools().items():
+        for action in tool.get("actions", {name: name}).values():
+            call = action["call"] if isinstance(action, dict) else action
+            method, _, path = call.partition(" ")
+            assert call in WORKS or (method, re.sub(r"\{\w+\}", "{}", path.partition("?")[0])) in known, action
+    assert found.control.schema("PersonaName")["enum"] == tools()["customers"]["properties"]["persona"]["enum"]
+
+
+PERSONAS = tools()["customers"]["properties"]["persona"]["enum"]
+
+
+@pytest.mark.promise("agents-see-no-key")
+def test_no_result_is_long_and_none_but_that_of_start_has_a_token(live: Live) -> None:
+    """Every tool, on the newest records of every persona."""
+
+    async def work(agent: Agent) -> None:
+        results = []
+        for persona in PERSONAS:
+            results.append(await agent("customers", action="add", persona=persona))
+            assert not results[-1].is_error, text_of(results[-1])
+            results.append(await agent("orders", action="show"))
+        loyal = facts_of(results[2 * PERSONAS.index("loyal_member")])["subscriptions"][0]["id"]
+        for call in CALLS:
+            own = {"subscription": loyal} if call["tool"] == "subscriptions" else {}
+            results.append(await agent(**call, **own))
+            assert not results[-1].is_error, text_of(results[-1])
+        for result in results:
+            assert _TOKEN.search(result.model_dump_json()) is None, text_of(result)
+            assert "\nNext: " in text_of(result)
+
+    over_http(live.url, work)
+
+
+CALLS: list[dict[str, Any]] = [
+    {"tool": "search_docs", "query": "reembolso de um pedido"},
+    {"tool": "read_docs", "page": "createPixOrder"},
+    {"tool": "read_docs", "page": "order_not_payable"},
+    {"tool": "read_docs", "page": "order.paid"},
+    {"tool": "read_docs", "page": "webhooks#redeliver"},
+    *({"tool": "call_api", "operation": f"list{name}"} for name in ("Orders", "Customers", "Plans", "Projects")),
+    {"tool": "call_api", "operation": "listSubscriptions", "as": "subscriptions:read"},
+    {"tool": "call_api", "path": "/v2/webhooks?limit=2", "as": "key"},
+    {"tool": "call_api", "operation": "createApiKey", "body": {"name": "Loja", "scopes": ["orders:read"]}},
+    {"tool": "webhooks", "action": "inbox"},
+    {"tool": "orders", "action": "expire"},
+    {"tool": "subscriptions", "action": "renew"},
+    {"tool": "subscriptions", "action": "cancel", "at_period_end": True},
+    {"tool": "subscriptions", "action": "resume"},
+    {"tool": "clock", "action": "freeze"},
+    {"tool": "clock", "action": "advance", "months": 2},
+    {"tool": "clock", "action": "show"},
+    {"tool": "clock", "action": "run"},
+    {"tool": "webhooks", "action": "wait"},
+    {"tool": "webhooks", "action": "deliveries"},
+    {"tool": "faults", "action": "presets"},
+    {"tool": "faults", "action": "add", "preset": "slow_network", "when": {"times": 1}},
+    {"tool": "faults", "action": "list"},
+    {"tool": "faults", "action": "clear"},
+    {"tool": "history", "action": "steps"},
+    {"tool": "history", "action": "snapshot", "name": "before"},
+    {"tool": "history", "action": "restore", "name": "before"},
+    {"tool": "history", "action": "undo"},
+    {"tool": "history", "action": "fork"},
+    {"tool": "history", "action": "export"},
+    {"tool": "requests", "action": "list"},
+    {"tool": "requests", "action": "show"},
+    {"tool": "requests", "action": "verify", "expect": {"request": {"operationId": "createApiKey"}}},
+    {"tool": "history", "action": "reset"},
+]
+
+
+def test_what_init_writes_names_tools_that_are_there() -> None:
+    folder = data_dir("fixtures") / "init" / "agents"
+    page = (folder / "AGENTS.md").read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 40
+    for name, action in re.findall(r"`(\w+) \{action: (\w+)", page):
+        assert action in tools()[name]["actions"]
+    for file, servers in (
+        (".mcp.json", "mcpServers"),
+        (".cursor/mcp.json", "mcpServers"),
+        (".vscode/mcp.json", "servers"),
+    ):
+        url = json.loads((folder / file).read_text(encoding="utf-8"))[servers]["sandbox"]["url"]
+        assert url.endswith("/_sandbox/mcp")

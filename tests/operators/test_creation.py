@@ -1,0 +1,81 @@
+"""Creating a large sandbox: with `Prefer: respond-async` it is asked for until it is ready, and others are served."""
+
+import time
+from collections.abc import Iterator
+from itertools import count
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+
+from stub_server.cli.command import main
+from stub_server.operations.control import sandboxes
+
+from ..conftest import Serve
+from ..support.live import NO_TLS, Live
+from ..support.make import created
+from ..support.refusal import refused
+
+pytestmark = pytest.mark.check
+ASYNC = {"Prefer": "wait=5, respond-async"}
+seeds = count(7001)  # a sandbox like another one takes no time
+
+
+@pytest.fixture(scope="module")
+def server(serve: Serve) -> Live:
+    return serve(scenario="empty", seed=89)
+
+
+@pytest.fixture
+def client(server: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx2.Client]:
+    """A client of a server that says where to ask at once, and not after a second."""
+    monkeypatch.setattr(sandboxes, "SOON", 0.0)
+    with httpx2.Client(base_url=server.url, timeout=60, verify=NO_TLS) as client:
+        yield client
+
+
+def test_a_sandbox_is_asked_for_until_it_is_ready(client: httpx2.Client) -> None:
+    body = {"name": "Large", "scenario": "default", "seed": next(seeds)}
+    answer = client.post("/_sandbox/sandboxes", json=body, headers=ASYNC)
+    assert (202, "/_sandbox/sandboxes/large") == (answer.status_code, answer.headers["Location"])
+    assert "large" == answer.json()["creation"]["name"]
+    seen = []
+    while answer.status_code == 202:
+        assert int(answer.headers["Retry-After"]) >= 1
+        seen.append(answer.json()["creation"]["progress"])
+        refused(client.post("/_sandbox/sandboxes", json=body, headers=ASYNC), 409, "duplicate_sandbox")
+        assert 200 == client.get("/_sandbox/clock").status_code
+        answer = client.get("/_sandbox/sandboxes/LARGE")
+    assert 200 == answer.status_code, answer.text
+    assert seen == sorted(seen)
+    assert len(seen) > 1
+    sandbox = answer.json()["sandbox"]
+    assert sandbox["records"] > 1000
+    token = {"Authorization": f"Bearer {sandbox['credentials']['jwt']}"}
+    assert client.get("/s/large/v2/customers", headers=token).json()["customers"]
+    assert 204 == client.delete("/_sandbox/sandboxes/large").status_code
+    refused(client.get("/_sandbox/sandboxes/large"), 404, "sandbox_not_found")
+
+
+def test_without_the_preference_it_is_answered_when_it_is_ready(client: httpx2.Client) -> None:
+    body = {"name": "whole", "scenario": "default", "seed": next(seeds)}
+    assert "whole" == created(client.post("/_sandbox/sandboxes", json=body))["sandbox"]["name"]
+
+
+def test_what_keeps_it_from_being_created_is_said_to_who_asks_once(client: httpx2.Client) -> None:
+    body = {"name": "taken", "scenario": "default", "seed": next(seeds)}
+    assert 202 == client.post("/_sandbox/sandboxes", json=body, headers=ASYNC).status_code
+    created(client.post("/_sandbox/sandboxes", json={"name": "taken", "scenario": "empty"}))
+    answer = client.get("/_sandbox/sandboxes/taken")
+    while answer.status_code == 202:
+        time.sleep(0.05)
+        answer = client.get("/_sandbox/sandboxes/taken")
+    assert "There is a sandbox taken already." in refused(answer, 404, "sandbox_not_found")["message"]
+    assert 200 == client.get("/_sandbox/sandboxes/taken").status_code
+
+
+def test_the_verb_waits_for_it(client: httpx2.Client, server: Live) -> None:
+    flags = ["--server", server.url, "--scenario", "default", "--seed", str(next(seeds))]
+    said = CliRunner().invoke(main, ["sandboxes", "create", "slow", *flags])
+    assert 0 == said.exit_code, said.output
+    assert said.output.startswith("slow is created.\n  address   ")
