@@ -50,6 +50,7 @@ def _paths(control: httpx2.Client, api: httpx2.Client, sample: dict[str, str]) -
     assert refused.status_code == 422, refused.text
     pending = api.post("/v2/orders/pix", json=order).raise_for_status().json()
     return {
+        "overview": "/",
         "request": f"/console/requests/{refused.headers['x-request-id']}",
         "record": f"/console/data/orders/{placed['id']}",
         "pay": f"/pay/{pending['id']}",

@@ -24,7 +24,8 @@ class DefaultCommand(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `serve` before flags that belong to it."""
-        if not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
+        is_flag = not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version"))
+        if is_flag and not ctx.resilient_parsing:  # completion is about the verbs
             args = ["serve", *args]
         with _ending(ctx):
             return super().parse_args(ctx, args)

@@ -17,7 +17,17 @@ from ..core.text import counted
 from ..engine.sandbox import DEFAULT
 from ..storage.package import MEDIA
 from .asking import asking, downloading, group, listing, show_list
-from .options import EXISTING_OR_STDIN, Number, given, json_argument, read_file, url, verb, with_options  # fmt: skip
+from .options import (
+    EXISTING_OR_STDIN,
+    SETTINGS,
+    Number,
+    given,
+    json_argument,
+    read_file,
+    url,
+    verb,
+    with_options,
+)  # fmt: skip
 from .running_server import Away, Refused, Target, asks_sandbox, asks_server
 
 _UNITS = {"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
@@ -26,7 +36,7 @@ _PAUSE = 0.2  # seconds between two questions of `wait`
 _LONGEST_CREATION = 600.0  # seconds
 _YEAR = 31_536_000  # seconds
 
-_ORDER = click.argument("order")
+_ORDER = click.argument("order", metavar="ID|CODE|last")
 _NAME = click.argument("name")
 _SANDBOX = click.argument("sandbox", metavar="NAME")
 _NEWEST = click.option("--limit", type=Number(1), default=20, help="Maximum number of entries, the newest first.")
@@ -62,6 +72,11 @@ def list_orders(target: Target, limit: int, status: str | None) -> None:
 
 def _span(text: str) -> dict[str, Any]:
     """How far the clock is to go, as the control surface takes it: a span, or else an instant."""
+    if text.startswith("--"):
+        raise click.NoSuchOption(text)
+    if text.startswith("-"):
+        back = "`stub-server rewind --to ISO8601` restores an earlier state, with its time"
+        raise click.BadParameter(f"The clock only goes forward. {back}.")
     parts = _PART.findall(text)
     if parts and "".join(number + unit for number, unit in parts) == text:
         return {_UNITS[unit]: int(number) for number, unit in parts}
@@ -70,7 +85,7 @@ def _span(text: str) -> dict[str, Any]:
     return {"to": text}
 
 
-@verb("advance")
+@click.command("advance", context_settings=SETTINGS | {"ignore_unknown_options": True})  # -3d is refused as a span
 @click.argument("span", type=_span, metavar="SPAN|ISO8601")
 @asks_sandbox
 def advance(target: Target, span: dict[str, Any]) -> None:
@@ -78,6 +93,16 @@ def advance(target: Target, span: dict[str, Any]) -> None:
     answer = target.control("POST", "/clock/advance", json=span)
     text = f"The clock shows {answer['now']}. {counted(sum(answer['counts'].values()), 'job')} ran on the way."
     target.show(answer, text if answer["complete"] else f"{text} Deliveries are still on their way.")
+
+
+@verb("set")
+@click.argument("state", metavar="ISO8601|frozen|running")
+@asks_sandbox
+def set_clock(target: Target, state: str) -> None:
+    """Move the clock forward to a date-time, stop it (frozen), or let it run again (running)."""
+    is_instant = state not in ("frozen", "running")
+    answer = target.control("PATCH", "/clock", json={"to": state} if is_instant else {"frozen": state == "frozen"})
+    target.show(answer, f"The clock shows {answer['now']} and is {'frozen' if answer['frozen'] else 'running'}.")
 
 
 # -- faults
@@ -263,7 +288,7 @@ VERBS = (
         ),
     ),
     group(
-        "clock", "Show and advance the clock of a sandbox.", advance,
+        "clock", "Show, advance and set the clock of a sandbox.", advance, set_clock,
         asking("show", "GET /clock", "Show the clock of a sandbox."),
     ),
     group(

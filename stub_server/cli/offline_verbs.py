@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ..core.text import printable
-from .options import Unusable, UserPath, of_overlays, verb
+from .options import Unusable, UserPath, json_option, of_overlays, show, verb
 
 TOOLS: Mapping[str, Sequence[str]] = {
     "agents": ["agents"],
@@ -28,7 +28,8 @@ TOOLS: Mapping[str, Sequence[str]] = {
 @click.command()
 @click.argument("tool", metavar="TOOL", type=click.Choice(sorted(TOOLS)))
 @click.argument("folder", type=UserPath(file_okay=False), default=Path("."))
-def init(tool: str, folder: Path) -> None:
+@json_option
+def init(tool: str, folder: Path, as_json: bool) -> None:
     """Write first tests, settings or a workflow for TOOL to FOLDER.
 
     \b
@@ -56,17 +57,17 @@ def init(tool: str, folder: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:  # follows no link that somebody puts there meanwhile
                 file.write(files[target])
-            click.echo(target)
-        if not new:
-            click.echo("Every file is there already.")
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None
+    written = [str(target) for target in new]
+    show({"written": written}, "\n".join(written) or "Every file is there already.", as_json=as_json)
 
 
 @verb()
 @click.argument("folder", metavar="DIR", type=UserPath(file_okay=False))
 @click.argument("file", type=UserPath(dir_okay=False))
-def backup(folder: Path, file: Path) -> None:
+@json_option
+def backup(folder: Path, file: Path, as_json: bool) -> None:
     """Copy the store in DIR to a new FILE, while a server uses it.
 
     The copy has all sandboxes as they are at one moment, with their keys. To restore it, copy it to a new directory as
@@ -75,12 +76,14 @@ def backup(folder: Path, file: Path) -> None:
     from ..storage.sqlite import back_up
 
     size = back_up(folder, file)
-    click.echo(f"{printable(str(file))} is a copy of the store in {printable(str(folder))}: {size:,} bytes.")
+    text = f"{file} is a copy of the store in {folder}: {size:,} bytes."
+    show({"file": str(file), "bytes": size}, text, as_json=as_json)
 
 
 @verb()
 @of_overlays
-def check(overlays: tuple[Path, ...]) -> None:
+@json_option
+def check(overlays: tuple[Path, ...], as_json: bool) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0.
 
     Exit code 1 for every fault of the contract: no server starts with it. An example that does not fit its schema is a
@@ -108,8 +111,12 @@ def check(overlays: tuple[Path, ...]) -> None:
             except ScenarioError as error:  # a fault of the data, not of the contract
                 click.echo(f"Warning: the scenario default does not start: {printable(str(error))}", err=True)
     except ContractError as error:
-        for fault in str(error).split("\n"):
+        faults = str(error).split("\n")
+        for fault in faults:
             click.echo(f"Error: {printable(fault)}", err=True)
+        if as_json:
+            show({"ok": False, "faults": faults}, "", as_json=True)
         sys.exit(1)
     api, controls = len(document.operations), len(control.operations)
-    click.echo(f"The contract is valid OpenAPI 3.0: {api} operations, and {controls} of the control surface.")
+    text = f"The contract is valid OpenAPI 3.0: {api} operations, and {controls} of the control surface."
+    show({"ok": True, "operations": api, "controls": controls}, text, as_json=as_json)

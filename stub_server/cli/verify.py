@@ -233,9 +233,14 @@ def _serve(target: str, port: int, watching: Watching) -> None:
         why = error.strerror or str(error)
         raise Unusable(f"cannot listen on {_HOST}:{port}: {why}. --port 0 picks a free one.") from None
     address = f"http://{_HOST}:{listening.getsockname()[1]}"
+    server = uvicorn.Server(Proxy(target, watching.passed, watching.own).config())
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)  # before uvicorn takes them, and when it raises again what has ended it
     click.echo(
         f"{address} passes requests on to {printable(target)}. {address}{OWN}exchanges lists them. Ctrl-C reports."
     )
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)  # uvicorn raises the signal again that has ended it
-    uvicorn.Server(Proxy(target, watching.passed, watching.own).config()).run([listening])
+    server.run([listening])

@@ -1,6 +1,5 @@
 """The clock: what is due, on a line of time, and moving forward to it."""
 
-import re
 from collections import Counter
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -9,9 +8,11 @@ from flask import Response, g, render_template, request
 
 from ..core.clock import DAY, HOUR, MINUTE, iso, parse_iso
 from ..server.request import CONTROL
-from .filters import clock_time
+from .actions import act
+from .addresses import DONE
+from .filters import clock_time, from_zone, in_zone
 from .forms import given
-from .shell import DONE, act, pages
+from .site import pages
 
 _LISTED = 25
 _WAIT = 5  # seconds that a page waits for deliveries on the way
@@ -23,9 +24,6 @@ _SPANS = (
     MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
     DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY, 365 * DAY,
 )  # fmt: skip
-_MINUTE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}").fullmatch
-_SECOND = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,3})?").fullmatch
-"""An instant as browsers send the field of a form: with minutes, with seconds."""
 
 
 class Dot(NamedTuple):
@@ -60,7 +58,7 @@ def clock() -> str:
         ticks=_ticks(start, end),
         moved=jobs,
         delivered=deliveries,
-        tomorrow=iso(start + DAY)[:16],
+        tomorrow=in_zone(iso(start + DAY))[:16],
         **found,
     )
 
@@ -71,7 +69,7 @@ def advance_clock() -> Response:
     body = given(numbers=_UNITS)
     until = request.form.get("until", "").strip()
     if until:
-        body["to"] = f"{until}:00Z" if _MINUTE(until) else f"{until}Z" if _SECOND(until) else until
+        body["to"] = from_zone(until)
     return act("POST", f"{CONTROL}/clock/advance", {**body, "wait_seconds": _WAIT})
 
 

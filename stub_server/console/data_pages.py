@@ -10,11 +10,14 @@ from flask import Response, abort, g, render_template, request
 from ..contract.document import Document, Lifecycle, Operation
 from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
+from .actions import act, change, show_done
+from .addresses import here, with_query
 from .charts import Chart, Row, Timeline, columns, of_subscription
 from .client import Refused
-from .filters import Change, changes, pretty, words, written_json
-from .forms import fields, query
-from .shell import act, contracts, here, load_head, pages, show_done
+from .filters import Change, changes, from_zone, pretty, read_json, words, written_json
+from .forms import Field, field, fields, given, query
+from .shell import load_head
+from .site import contracts, pages
 
 _LISTED, _VERSIONS = 25, 20
 _DAYS, _DAY = 30, 86_400_000  # days in the chart, and milliseconds of one
@@ -58,17 +61,19 @@ _NAMED = ("name", "code", "event_type", "url", "public_key")
 """Members by which a record is called."""
 _REFERENCES = {each.parameter: name for name, each in RESOURCES.items()} | {"lastOrderId": "orders"}
 _CERTIFIES = "Sandbox certificates"
+_ADDS = "addPersona"
+_ONLY_IF = {"resumeSubscription": "cancel_at_period_end"}
+"""Operations that no move of the contract allows, and the member that must be true."""
+_PLAIN = ("string", "number", "integer", "boolean")
 
 
 class Action(NamedTuple):
-    """What a click does with a record. `reason` says why not now; `value` is that of the body's one member."""
+    """What a click does with a record, by the members of `body`; with `fields` also what a form does."""
 
     operation: Operation
-    is_control: bool
     label: str
-    reason: str | None
-    member: str | None = None
-    value: str | None = None
+    body: dict[str, str]
+    fields: list[Field]
 
 
 class Version(NamedTuple):
@@ -85,22 +90,22 @@ class Version(NamedTuple):
 def data() -> str:
     """The kinds of records, with their counts."""
     found = []
-    for name, resource in _kinds().items():
-        rows, pagination = _listed(g.client.get(_listing(resource).path, {"limit": 1}))
+    for name, resource in kinds().items():
+        rows, pagination = listed_in(g.client.get(listing_of(resource).path, {"limit": 1}))
         found.append({"name": name, "total": pagination["total"], "newest": rows[0] if rows else None})
     return render_template("console/data.html", resources=found, chart=_orders_by_day())
 
 
 def _orders_by_day() -> Chart | None:
     """How many orders were placed on each of the last days, and how many of them are paid."""
-    if "orders" not in _kinds():
+    if "orders" not in kinds():
         return None
-    path = _listing(RESOURCES["orders"]).path
+    path = listing_of(RESOURCES["orders"]).path
     today, rows = parse_iso(g.clock["now"]) // _DAY, []
     for day in range(today - _DAYS + 1, today + 1):
         within = {"created_since": iso(day * _DAY), "created_until": iso((day + 1) * _DAY), "limit": 1}
         every, paid = (
-            _listed(g.client.get(path, within | further, is_hidden=True))[1]["total"]
+            listed_in(g.client.get(path, within | further, is_hidden=True))[1]["total"]
             for further in ({}, {"status": "paid"})
         )
         rows.append(Row(iso(day * _DAY)[:10], (paid, every - paid)))
@@ -112,11 +117,12 @@ def records(name: str) -> str:
     """A list with the filters of the contract."""
     resource = _resource(name)
     api = contracts().api
-    listing = _listing(resource)
-    filters = fields(api, listing, first=("search", "status", "name", "email", "code", "sort"))
+    listing = listing_of(resource)
+    filters = fields(api, listing, first=("search", "status", "name", "email", "code"), without=("sort",))
+    sort = request.args.get("sort", "")
     problem, rows, pagination = None, list[Any](), {"total": 0, "total_pages": 0}
     try:
-        rows, pagination = _listed(g.client.get(listing.path, query(filters, limit=_LISTED)))
+        rows, pagination = listed_in(g.client.get(listing.path, query(filters, limit=_LISTED, sort=sort)))
     except Refused as refused:
         if refused.status != 422:
             raise
@@ -125,14 +131,46 @@ def records(name: str) -> str:
         "console/records.html",
         name=name,
         resource=resource,
-        columns=[(words(each.split(".")[0]), "number" if each in _COUNTS else "") for each in resource.columns],
+        columns=[_head(listing, each, sort) for each in resource.columns],
+        personas=contracts().personas if name == "customers" and _ADDS in contracts().control.operations else {},
         filters=filters,
         problem=problem,
         rows=[(row, [_member(row, column) for column in resource.columns]) for row in rows],
         pagination=pagination,
-        is_filtered=any(field.value for field in filters),
+        is_filtered=any(each.value for each in filters),
         creators=_creators(resource),
     )
+
+
+def _head(listing: Operation, column: str, sort: str) -> tuple[str, str, str | None, str]:
+    """The head of a column: title, class, the address that sorts by it, and an arrow where the list is so sorted."""
+    title, kind = words(column.split(".")[0]), "number" if column in _COUNTS else ""
+    schemas = [each.schema for each in listing.parameters if each.name == "sort"]
+    schema = contracts().api.resolve(schemas[0]) if schemas else {}
+    if column not in schema.get("enum", ()):
+        return title, kind, None, ""
+    now = sort or schema.get("default", "")
+    arrow = {column: "↑", f"-{column}": "↓"}.get(now, "")
+    return title, kind, with_query(sort=column if now == f"-{column}" else f"-{column}", page=None), arrow
+
+
+@pages.post("/data/customers/persona")
+def add_persona() -> Response:
+    """Add a customer who has lived a life up to now."""
+    reply = change("POST", f"{CONTROL}/personas", {"persona": request.form.get("persona", "")})
+    made = None if reply.is_refused else f"/console/data/customers/{reply.json['customer']['id']}"
+    return show_done(reply, made or "/console/data/customers")
+
+
+@pages.post("/data/customers/<ident>/behaviour")
+def set_behaviour(ident: str) -> Response:
+    """Set what a customer does with orders."""
+    body = {"payment": request.form.get("payment") or None} | given(numbers=("times",))
+    return act("PATCH", f"{_behaviour_of(ident)}", body, to=f"/console/data/customers/{ident}")
+
+
+def _behaviour_of(ident: str) -> str:
+    return f"{CONTROL}/customers/{quote(ident, safe='')}/behaviour"
 
 
 @pages.get("/data/<name>/new/<ident>")
@@ -163,13 +201,13 @@ def create_record(name: str, ident: str) -> Response | tuple[str, int]:
 def act_on_record(name: str, ident: str) -> Response:
     """Do one of the things that the record's page offers."""
     resource = _resource(name)
-    asked, value = request.form.get("operation"), request.form.get("value")
-    found = next((each for each in _actions(resource) if each.operation.id == asked and each.value == value), None)
+    asked = request.form.get("operation")
+    found = next((each.operation for each in _actions(resource) if each.operation.id == asked), None)
     if found is None:
         abort(404)
-    body = None if found.member is None else {found.member: found.value}
-    path = (CONTROL if found.is_control else "") + _filled(found.operation, resource, ident)
-    return act(found.operation.method, path, body, to=f"/console/data/{name}/{ident}")
+    is_control = found.id in contracts().control.operations
+    path = (CONTROL if is_control else "") + _filled(found, resource, ident)
+    return act(found.method, path, _sent(found) or None, to=f"/console/data/{name}/{ident}")
 
 
 @pages.post("/data/<name>/<ident>/edit")
@@ -215,7 +253,7 @@ def one_record(name: str, ident: str, text: str | None = None, problem: str | No
         name=name,
         ident=ident,
         pay_query=dict(parse_qsl(urlsplit(inspected["pay_url"]).query)) if inspected else {},
-        title=_title(body, ident),
+        title=title_of(body, ident),
         body=body,
         state=_state(resource, body),
         is_gone=is_gone,
@@ -225,9 +263,11 @@ def one_record(name: str, ident: str, text: str | None = None, problem: str | No
         further=_further(resource, ident),
         history=history,
         versions=[Version(*pair) for pair in zip(versions, differences, strict=True)],
-        actions=[] if is_gone else list(_actions(resource, _state(resource, body), inspected)),
+        actions=[] if is_gone else list(_actions(resource, body, inspected)),
+        behaviour=g.client.find(_behaviour_of(ident)) if name == "customers" and not is_gone else None,
+        said={each["cause"]["id"]: _said(each["cause"]) for each in versions if _is_silent(each, versions)},
         events=g.client.get(f"{CONTROL}/events", {"resource_id": ident, "limit": 10})["events"],
-        timers=[(each, _has_effect(each, inspected)) for each in timers],
+        timers=timers,
         timeline=_timeline(body, timers) if name == "subscriptions" else None,
         updater=updater,
         text=_editable(updater, body) if text is None else text,
@@ -242,9 +282,9 @@ def one_record(name: str, ident: str, text: str | None = None, problem: str | No
 def _timeline(body: dict[str, Any], timers: list[dict[str, Any]]) -> Timeline | None:
     """The line of time of a subscription, with its newest orders; none for one of another merchant."""
     orders: list[Any] = []
-    if body and "orders" in _kinds():
+    if body and "orders" in kinds():
         query = {"subscriptionId": body["id"], "limit": _ORDERS}
-        orders = _listed(g.client.get(_listing(RESOURCES["orders"]).path, query))[0]
+        orders = listed_in(g.client.get(listing_of(RESOURCES["orders"]).path, query))[0]
     return of_subscription(body, orders, timers, g.clock["now"])
 
 
@@ -265,27 +305,36 @@ def _relations(body: dict[str, Any]) -> list[tuple[str, str, str]]:
 def _names(relations: list[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
     """What the records that one names are called, by their ids; of those that the merchant sees."""
     for kind, ident in dict.fromkeys((kind, ident) for _, kind, ident in relations[:_NAMES]):
-        getter = _item(RESOURCES[kind], "GET") if kind in _kinds() else None
+        getter = _item(RESOURCES[kind], "GET") if kind in kinds() else None
         found = g.client.find(_filled(getter, RESOURCES[kind], ident), is_hidden=True) if getter else None
         if found:
-            yield ident, _title(_record(found) or {}, ident)
+            yield ident, title_of(_record(found) or {}, ident)
 
 
-def _has_effect(timer: dict[str, Any], inspected: dict[str, Any] | None) -> bool:
-    """Whether a job would do something, were it due now: that of an order, if its move is allowed."""
-    return inspected is None or timer["job"].removeprefix("order.") in inspected["allowed"]
+def _is_silent(version: dict[str, Any], versions: list[dict[str, Any]]) -> bool:
+    """Whether a control has changed what the API does not show: the version looks as the one before."""
+    at = versions.index(version)
+    is_same = at + 1 < len(versions) and not changes(versions[at + 1]["body"], version["body"])
+    return is_same and version["change"] == "updated" and version["cause"]["kind"] == "control"
+
+
+def _said(cause: dict[str, Any]) -> str:
+    """What a control was told, as far as the journal has it."""
+    kept = g.client.find(f"{CONTROL}/requests/{quote(cause['id'], safe='')}", is_hidden=True)
+    body = kept["request"]["request"]["body"] if kept else None
+    return ", ".join(f"{words(name)}: {value}" for name, value in body.items()) if isinstance(body, dict) else ""
 
 
 def _further(resource: Resource, ident: str) -> list[tuple[str, str]]:
     """The lists that have a filter for this kind of record: kind and address."""
     return [
         (name, here(f"/console/data/{name}", {resource.parameter: ident}))
-        for name, each in _kinds().items()
-        if any(one.name == resource.parameter and one.place == "query" for one in _listing(each).parameters)
+        for name, each in kinds().items()
+        if any(one.name == resource.parameter and one.place == "query" for one in listing_of(each).parameters)
     ]
 
 
-def _title(body: dict[str, Any], ident: str) -> str:
+def title_of(body: dict[str, Any], ident: str) -> str:
     return str(next((body[name] for name in _NAMED if body.get(name)), ident))
 
 
@@ -300,19 +349,19 @@ def _state(resource: Resource, body: dict[str, Any]) -> str | None:
 # -- the contract
 
 
-def _kinds() -> dict[str, Resource]:
+def kinds() -> dict[str, Resource]:
     """The kinds that the served contract lists: an overlay may have taken one away."""
     known = contracts().api.operations
     return {name: resource for name, resource in RESOURCES.items() if resource.listing in known}
 
 
 def _resource(name: str) -> Resource:
-    if name not in _kinds():
+    if name not in kinds():
         abort(404)
     return RESOURCES[name]
 
 
-def _listing(resource: Resource) -> Operation:
+def listing_of(resource: Resource) -> Operation:
     return contracts().api.operations[resource.listing]
 
 
@@ -322,14 +371,14 @@ def _lifecycle(resource: Resource) -> Lifecycle | None:
 
 def _item(resource: Resource, method: str) -> Operation | None:
     """The operation of a method on the path of one record."""
-    path = f"{_listing(resource).path}/{{{resource.parameter}}}"
+    path = f"{listing_of(resource).path}/{{{resource.parameter}}}"
     every = contracts().api.operations.values()
     return next((each for each in every if each.method == method and each.path == path), None)
 
 
 def _creators(resource: Resource) -> list[Operation]:
     """The operations that create a record, the documented ones first."""
-    path = _listing(resource).path
+    path = listing_of(resource).path
     found = [
         each
         for each in contracts().api.operations.values()
@@ -353,28 +402,32 @@ def _editable(operation: Operation | None, body: dict[str, Any]) -> str:
     return pretty({name: body[name] for name in known if body.get(name) is not None})
 
 
-def _actions(resource: Resource, state: str | None = None, inspected: dict[str, Any] | None = None) -> Iterator[Action]:
-    """What can be done with a record in a state, and what cannot. `inspected` is what the control of orders says."""
+def _actions(
+    resource: Resource, body: dict[str, Any] | None = None, inspected: dict[str, Any] | None = None
+) -> Iterator[Action]:
+    """What can be done with a record as it is; without one, what can be done with any.
+
+    `inspected` is what the control of orders says.
+    """
     known = contracts()
     for document in (known.control, known.api):
         for operation in document.operations.values():
             if not _is_about(operation, resource):
                 continue
-            label = _label(operation, resource)
-            reason = None if state is None else _reason(resource, operation, state, inspected)
-            is_control = document is known.control
-            if not operation.body_required:
-                yield Action(operation, is_control, label, reason)
+            if body is not None and not _is_allowed(resource, operation, body, inspected):
                 continue
-            member, values = _options_of(document, operation)
-            for value in values:
-                yield Action(operation, is_control, f"{label}: {value}", reason, member, value)
+            label = _label(operation, resource)
+            inputs = _inputs(document, operation)
+            if not operation.body_required:
+                yield Action(operation, label, {}, inputs)
+            for value in inputs[0].options if operation.body_required and inputs else ():
+                yield Action(operation, f"{label}: {value}", {inputs[0].name: value}, [])
 
 
 def _is_about(operation: Operation, resource: Resource) -> bool:
-    """Whether an operation does something to one record of a kind, by its id alone, that is no update by JSON."""
+    """Whether an operation does something to one record of a kind, by its id alone, that has no form of its own."""
     places = [each.name for each in operation.parameters if each.place == "path"]
-    is_update = operation.method == "PUT" or operation.id.startswith("update")
+    is_update = operation.method == "PUT" or operation.id.startswith(("update", "set"))
     return (
         operation.method not in ("GET", "HEAD")
         and places == [resource.parameter]
@@ -383,36 +436,43 @@ def _is_about(operation: Operation, resource: Resource) -> bool:
     )
 
 
-def _reason(resource: Resource, operation: Operation, state: str, inspected: dict[str, Any] | None) -> str | None:
-    """Why an operation is not allowed now, by the moves of the contract; None where it is, or where no move says."""
+def _is_allowed(
+    resource: Resource, operation: Operation, body: dict[str, Any], inspected: dict[str, Any] | None
+) -> bool:
+    """Whether an operation is possible now, by the moves of the contract and what the control of orders says."""
+    condition = _ONLY_IF.get(operation.id)
+    if condition is not None and not body.get(condition):
+        return False
     lifecycle = _lifecycle(resource)
     moves = [] if lifecycle is None else [move for move in lifecycle.moves if operation.id in move.by]
     control = _label(operation, resource).lower().replace(" ", "_")
     own = [move for move in moves if move.control == control]  # others are what it brings about beside
-    states = dict.fromkeys(move.from_ for move in own or moves)
-    if states and state not in states:
-        return f"Possible when it is {' or '.join(states)}; it is {state}."
-    if own and inspected is not None and control not in inspected["allowed"]:
-        return "No longer possible."
-    return None
+    states = {move.from_ for move in own or moves}
+    if states and _state(resource, body) not in states:
+        return False
+    return not own or inspected is None or control in inspected["allowed"]
+
+
+def _inputs(document: Document, operation: Operation) -> list[Field]:
+    """The fields of a form for a body: its members that are plain values."""
+    members = document.resolve(operation.body or {}).get("properties", {})
+    schemas = {name: document.resolve(member) for name, member in members.items()}
+    return [field(name, schema) for name, schema in schemas.items() if schema.get("type") in _PLAIN]
+
+
+def _sent(operation: Operation) -> dict[str, Any]:
+    """What of a form was filled in, as members of the body of an operation."""
+    known = contracts()
+    document = known.control if operation.id in known.control.operations else known.api
+    texts = {each.name: request.form.get(each.name, "").strip() for each in _inputs(document, operation)}
+    kinds = {each.name: each.kind for each in _inputs(document, operation)}
+    read = {"number": read_json, "check": read_json, "instant": from_zone}
+    return {name: read.get(kinds[name], str)(text) for name, text in texts.items() if text}
 
 
 def _label(operation: Operation, resource: Resource) -> str:
     """`payOrder` -> `Pay`."""
     return words(operation.id.replace(resource.schema.removesuffix("LogEntry"), ""))
-
-
-def _options_of(document: Document, operation: Operation) -> tuple[str | None, list[str]]:
-    """The one member that a body must have and its values, where it is a choice."""
-    schema = document.resolve(operation.body or {})
-    required = schema.get("required", [])
-    if len(required) != 1:
-        return None, []
-    member = document.resolve(schema["properties"][required[0]])
-    values = member.get("enum") or [
-        value for part in member.get("oneOf", ()) for value in document.resolve(part).get("enum", ())
-    ]
-    return required[0], [value for value in values if isinstance(value, str)]
 
 
 def _filled(operation: Operation, resource: Resource, ident: str) -> str:
@@ -422,7 +482,7 @@ def _filled(operation: Operation, resource: Resource, ident: str) -> str:
 # -- bodies of the API, which has three shapes
 
 
-def _listed(body: Any) -> tuple[list[Any], dict[str, Any]]:
+def listed_in(body: Any) -> tuple[list[Any], dict[str, Any]]:
     """The records of a list, and its pagination."""
     part = body["data"] if "pagination" not in body else body
     return next(value for value in part.values() if isinstance(value, list)), part["pagination"]

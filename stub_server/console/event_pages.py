@@ -5,9 +5,11 @@ from typing import Any
 from flask import Response, abort, g, render_template, request
 
 from ..server.request import CONTROL
+from .actions import change, go, show_done
+from .addresses import here
 from .filters import read_json
 from .forms import fields, given, listed
-from .shell import change, contracts, go, here, pages, show_done
+from .site import contracts, pages
 
 _LISTED = 25
 _STEPS, _MOST_PAGES = 100, 3  # how many steps are looked through for the causes of a list

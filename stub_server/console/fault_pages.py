@@ -1,4 +1,4 @@
-"""Fault rules: which there are and what they did, ready ones by a click, and a form made of the contract's schemas."""
+"""Fault rules: which there are and what they did, ready ones by a click, and a form by what somebody wants to see."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -9,10 +9,11 @@ from flask import Response, g, render_template, request
 
 from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
+from .actions import act, change, show_done
 from .client import Refused
 from .filters import plain, read_json, words, written_json
-from .forms import Field
-from .shell import act, change, contracts, load_head, pages, show_done
+from .shell import load_head
+from .site import contracts, pages
 
 _HERE = "/console/faults"
 _LISTED = 100  # rules, the most that a sandbox has
@@ -22,11 +23,31 @@ _EXAMPLE = {
     "when": {"probability": 0.2},
     "then": {"status": 503, "headers": {"Retry-After": "2"}},
 }
-_PARTS = {"match": "Which requests or deliveries", "when": "How often", "then": "What happens"}
+_INTENTS = {
+    "slow": "Requests are slow",
+    "fails": "Requests fail",
+    "lost": "The change is made, the answer is lost",
+    "late": "Webhooks arrive late",
+    "twice": "Webhooks arrive twice",
+    "forged": "Webhooks are signed with a wrong key",
+    "dropped": "Webhooks are lost, and retried",
+}
+"""What a rule of the form is for."""
+_WEBHOOKS: dict[str, dict[str, Any]] = {
+    "twice": {"webhook_duplicate": True},
+    "forged": {"webhook_bad_signature": True},
+    "dropped": {"webhook_drop": True},
+}
+_WAITS = {"slow": {"min": 800, "max": 3_000}, "late": 5_000}
+"""Milliseconds, unless the form says how many."""
+_COUNTED = 20  # rules of which it is said how many requests they would have met
 
 
 class Rule(NamedTuple):
-    """A rule in words; `left` says how long it goes on, `is_over` that it does not."""
+    """A rule in words; `left` says how long it goes on, `is_over` that it does not.
+
+    `matches` is how many requests of the journal it applies to, None where that cannot be told.
+    """
 
     raw: dict[str, Any]
     match: list[str]
@@ -34,6 +55,7 @@ class Rule(NamedTuple):
     then: list[str]
     left: list[str]
     is_over: bool
+    matches: int | None
 
 
 @pages.get("/faults")
@@ -94,10 +116,12 @@ def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
     preset = contracts().control.raw["components"]["schemas"]["FaultPreset"]
     return render_template(
         "console/faults.html",
-        rules=[_rule(each) for each in found],
+        rules=[_rule(each, place) for place, each in enumerate(found)],
         presets=preset["x-presets"],
         names=preset["enum"],
-        parts_of={title: list(_inputs(name)) for name, title in _PARTS.items()},
+        intents=_INTENTS,
+        operations=list(contracts().api.operations),
+        events=sorted(contracts().api.events),
         sent=sent,
         problem=problem,
         example=orjson.dumps(_EXAMPLE, option=orjson.OPT_INDENT_2).decode(),
@@ -107,43 +131,44 @@ def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
 # -- the form
 
 
-def _schemas(part: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The members of a part of a rule that a form can have."""
-    control = contracts().control
-    schema = control.raw["components"]["schemas"][f"Fault{part.title()}"]
-    for name, member in schema["properties"].items():
-        resolved = control.resolve(member)
-        if resolved.get("type") in ("string", "integer", "number", "boolean"):
-            yield name, resolved
-
-
-def _inputs(part: str) -> Iterator[Field]:
-    for name, schema in _schemas(part):
-        kind = {"boolean": "check", "string": "text"}.get(schema["type"], "number")
-        options = [str(option) for option in schema.get("enum", ())]
-        yield Field(f"{part}.{name}", words(name), kind, options, schema.get("description", ""))
-        if name == "code":
-            for end in ("min", "max"):
-                yield Field(f"then.delay_ms.{end}", f"Wait ms, {end}", "number", [], "Milliseconds of real time.")
-
-
 def _asked() -> dict[str, Any]:
-    """The rule of the form, as far as it is filled in. What is no number goes as text, for the control to refuse."""
-    body: dict[str, Any] = {name: request.form[name] for name in ("name", "preset") if request.form.get(name)}
-    for part in _PARTS:
-        found = {}
-        for name, schema in _schemas(part):
-            text = request.form.get(f"{part}.{name}", "").strip()
-            if text:
-                found[name] = text if schema["type"] == "string" else _value(text)
-        if found:
-            body[part] = found
-    ends = {end: request.form.get(f"then.delay_ms.{end}", "").strip() for end in ("min", "max")}
-    if any(ends.values()):
-        least, most = ends["min"] or ends["max"], ends["max"] or ends["min"]
-        delay = _value(least) if least == most else {"min": _value(least), "max": _value(most)}
-        body.setdefault("then", {})["delay_ms"] = delay
-    return body
+    """The rule of the form. What is no number where one is needed goes as text, for the control to refuse."""
+    intent = request.form.get("intent", "")
+    sent = {name: text.strip() for name, text in request.form.items()}
+    is_of_webhooks = intent in _WEBHOOKS or intent == "late"
+    match = {name: sent[name] for name in ("event" if is_of_webhooks else "operationId",) if sent.get(name)}
+    if is_of_webhooks and not match:
+        match = {"event": "*"}
+    body = {"match": match, "when": _often(sent), "then": _consequence(intent, sent)}
+    named = {"name": sent["name"]} if sent.get("name") else {}
+    return named | {part: content for part, content in body.items() if content}
+
+
+def _often(sent: Mapping[str, str]) -> dict[str, Any]:
+    """How often the rule of the form acts: a share in percent, and how many times."""
+    share, times = sent.get("share"), sent.get("times")
+    found: dict[str, Any] = {}
+    if share:
+        number = _value(share)
+        found["probability"] = number / 100 if isinstance(number, int | float) else number
+    if times:
+        found["times"] = _value(times)
+    return found
+
+
+def _consequence(intent: str, sent: Mapping[str, str]) -> dict[str, Any]:
+    """What the rule of the form does."""
+    if intent in _WEBHOOKS:
+        return _WEBHOOKS[intent]
+    if intent == "lost":
+        return {"drop_connection": "after"}
+    if intent in _WAITS:
+        ends = [_value(sent[name]) for name in ("least", "most") if sent.get(name)]
+        if not ends:
+            return {"delay_ms": _WAITS[intent]}
+        return {"delay_ms": {"min": ends[0], "max": ends[-1]}}
+    coded = {"code": sent["code"]} if sent.get("code") else {}
+    return {"status": _value(sent.get("status") or "503")} | coded
 
 
 def _value(text: str) -> Any:
@@ -154,7 +179,7 @@ def _value(text: str) -> Any:
 # -- rules in words
 
 
-def _rule(raw: dict[str, Any]) -> Rule:
+def _rule(raw: dict[str, Any], place: int) -> Rule:
     when, left, is_over = raw["when"], list[str](), False
     if "times" in when:
         more = when["times"] - raw["hits"]
@@ -165,7 +190,23 @@ def _rule(raw: dict[str, Any]) -> Rule:
         away = parse_iso(ends) - parse_iso(g.clock["now"])
         left.append(ends if away > 0 else "its time is over")
         is_over = is_over or away <= 0
-    return Rule(raw, list(_match(raw["match"])), list(_when(when)), list(_then(raw["then"])), left, is_over)
+    return Rule(
+        raw=raw,
+        match=list(_match(raw["match"])),
+        when=list(_when(when)),
+        then=list(_then(raw["then"])),
+        left=left,
+        is_over=is_over,
+        matches=_count(raw["match"]) if place < _COUNTED else None,
+    )
+
+
+def _count(match: dict[str, Any]) -> int | None:
+    """How many requests of the journal a rule about operation, method and path applies to."""
+    if match.keys() - {"operationId", "method", "path"}:
+        return None
+    found = g.client.get(f"{CONTROL}/requests", {**match, "limit": 1}, is_hidden=True)
+    return int(found["pagination"]["total"])
 
 
 def _match(match: dict[str, Any]) -> Iterator[str]:

@@ -10,11 +10,13 @@ import orjson
 from flask import g
 from markupsafe import Markup, escape
 
-from ..core.clock import parse_iso
+from ..core.clock import iso, parse_iso
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _UNITS = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z").fullmatch
+_FIELD = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?").fullmatch
+"""An instant as browsers send the field of a form: with minutes, with seconds."""
 _ID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(req|evt|msg|flt)_[0-9A-Za-z]+"
 ).fullmatch
@@ -34,6 +36,8 @@ _TOKEN = re.compile(
 
 
 _STAMPS = ("updatedAt", "updated_at")
+ZONES = {"brasilia": ("Brasília", -3 * 3_600_000), "utc": ("UTC", 0)}
+"""The zones in which a visitor may read times: name, and milliseconds from UTC. Brasília has no summer time."""
 
 
 class Line(NamedTuple):
@@ -77,11 +81,39 @@ def money(value: Any) -> str:
     return f"R$\u00a0{whole}"
 
 
+def in_zone(text: str) -> str:
+    """An instant as clocks of the visitor's zone show it, `2026-11-20T11:32:05.123`."""
+    _, offset = ZONES[g.get("zone", "brasilia")]
+    return iso(parse_iso(text) + offset).removesuffix("Z")
+
+
+def in_field(text: str) -> str:
+    """An instant as a field of a form has it, in the visitor's zone; other texts as they are."""
+    return in_zone(text)[:19] if _is_instant(text) else text
+
+
+def from_zone(text: str) -> str:
+    """An instant in UTC of what a field of a form has, which is in the visitor's zone; other texts as they are."""
+    if not _FIELD(text):
+        return text
+    whole = text if text.count(":") == 2 else f"{text}:00"
+    try:
+        return iso(parse_iso(f"{whole}Z") - ZONES[g.get("zone", "brasilia")][1])
+    except ValueError:
+        return f"{whole}Z"
+
+
 def clock_time(text: str | None) -> str:
-    """An instant without its distance: `20 Nov 2026, 14:32:05`."""
+    """An instant without its distance: `20 Nov 2026, 11:32:05`."""
     if not text or not _is_instant(text):
         return text or NOTHING
-    return f"{int(text[8:10])} {_MONTHS[int(text[5:7]) - 1]} {text[:4]}, {text[11:19]}"
+    local = in_zone(text)
+    return f"{int(local[8:10])} {_MONTHS[int(local[5:7]) - 1]} {local[:4]}, {local[11:19]}"
+
+
+def time_of_day(text: str) -> str:
+    """The time alone: `11:32:05`."""
+    return in_zone(text)[11:19]
 
 
 def distance(text: str | None) -> str:
@@ -158,6 +190,11 @@ def words(name: str) -> str:
     """`totalAmount` -> `Total amount`, `next_billing_at` -> `Next billing at`."""
     found = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
     return _SHORTHAND.sub(lambda match: match[0].upper(), found[:1].upper() + found[1:])
+
+
+def upper_first(text: str) -> str:
+    """A text with a capital at its beginning."""
+    return text[:1].upper() + text[1:]
 
 
 def singular(kind: str) -> str:
@@ -289,5 +326,6 @@ FILTERS = {
     each.__name__: each
     for each in (
         money, clock_time, distance, when, ago, short, duration, value, cut, plain, read_json, lines, words, singular,
+        in_zone, in_field, time_of_day, upper_first,
     )
 }  # fmt: skip

@@ -1,30 +1,106 @@
-"""The finder: any id leads to its page, an e-mail address to its customer, any other text to requests with it."""
+"""The finder: an id leads to its page, other texts to records, operations, pages of the guide and requests."""
 
 import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from flask import Response, g, request
+from flask import Response, g, render_template, request
 
+from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
-from .shell import contracts, go, here, pages
+from .actions import go
+from .addresses import here
+from .client import Refused
+from .data_pages import kinds, listed_in, listing_of, title_of
+from .filters import singular
+from .site import contracts, pages
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
-_LONGEST = 200
+_LONGEST, _MOST = 200, 5
+_NAMED_BY = (
+    ("orders", "code"), ("subscriptions", "code"), ("customers", "document"), ("customers", "email"),
+    ("customers", "name"), ("customers", "search"), ("plans", "name"), ("projects", "name"), ("products", "name"),
+)  # fmt: skip
+"""The filters of lists that find a record by what people call it."""
+
+
+class Found(NamedTuple):
+    """What has a text: the kind of thing, its name and its address."""
+
+    kind: str
+    name: str
+    address: str
 
 
 @pages.get("/find")
-def find() -> Response:
-    """Lead to what an id names."""
+def find() -> Response | str:
+    """Lead to what a text names; where that is several, show them."""
     text = request.args.get("q", "").strip()[:_LONGEST]
     if not text:
         return go(here("/console/requests"))
+    address = _page_of_id(text)
+    if address is not None:
+        return go(here(address))
+    found = [*_records(text), *_operations(text), *_guide(text)]
+    if not found:
+        return go(here("/console/requests", {"contains": text}))
+    if len(found) == 1:
+        return go(here(found[0].address))
+    return render_template("console/find.html", text=text, found=found)
+
+
+def _page_of_id(text: str) -> str | None:
+    """The page of the thing with this id, None for other texts."""
     if re.fullmatch(r"req_[0-9a-f]{1,36}", text):
-        return go(here(f"/console/requests/{text}"))
+        return f"/console/requests/{text}"
     if re.fullmatch(r"evt_[0-9A-Za-z]{1,40}", text):
-        return go(here(f"/console/events/{text}"))
+        return f"/console/events/{text}"
+    known = contracts()
+    exact = {ident.lower(): ident for ident in (*known.control.operations, *known.api.operations)}
+    if text.lower() in exact:
+        return f"{DOCS}/{exact[text.lower()]}"
     if _UUID(text.lower()):
-        for resource in contracts().control.raw["components"]["schemas"]["StepResource"]["enum"]:
+        for resource in known.control.schema("StepResource")["enum"]:
             if g.client.find(f"{CONTROL}/records/{resource}/{text.lower()}/history", {"limit": 1}) is not None:
-                return go(here(f"/console/data/{resource}/{text.lower()}"))
-    if "@" in text[1:-1] and len(text.split()) == 1:
-        return go(here("/console/data/customers", {"email": text}))
-    return go(here("/console/requests", {"contains": text}))
+                return f"/console/data/{resource}/{text.lower()}"
+    return None
+
+
+def _records(text: str) -> Iterator[Found]:
+    """The records that are called so."""
+    met = set[str]()
+    for kind, member in _NAMED_BY:
+        for record in _called(kind, member, text):
+            if record["id"] not in met:
+                met.add(record["id"])
+                yield Found(singular(kind), title_of(record, record["id"]), f"/console/data/{kind}/{record['id']}")
+
+
+def _called(kind: str, member: str, text: str) -> list[Any]:
+    resource = kinds().get(kind)
+    if resource is None:
+        return []
+    listing = listing_of(resource)
+    if member not in {each.name for each in listing.parameters}:
+        return []
+    try:
+        return listed_in(g.client.get(listing.path, {member: text, "limit": _MOST}, is_hidden=True))[0]
+    except Refused:  # a text that the filter does not take
+        return []
+
+
+def _operations(text: str) -> Iterator[Found]:
+    """The operations with every word in their name or path."""
+    words, known = text.lower().split(), contracts()
+    for base, document in (("", known.api), (CONTROL, known.control)):
+        for each in document.operations.values():
+            summary = each.raw.get("summary", "")
+            where = f"{each.id} {each.method} {base}{each.path} {summary}".lower()
+            if all(word in where for word in words):
+                yield Found("operation", summary or each.id, f"{DOCS}/{each.id}")
+
+
+def _guide(text: str) -> list[Found]:
+    """What the guide says about it."""
+    results = contracts().guide.search(text, _MOST, some=False)
+    return [Found("guide", each.heading, each.path) for each in results if each.path.startswith("/guide")]

@@ -8,14 +8,14 @@ from flask import g, request
 
 from ..contract.document import Document, Operation
 from .client import Refused
-from .filters import words
+from .filters import from_zone, in_field, words
 
 _PAGING = frozenset(("page", "limit"))
 _WHOLE = re.compile(r"[0-9]{1,19}").fullmatch
 
 
 class Field(NamedTuple):
-    """One field. `kind` is `check`, `text` or `number`; with `options` it is a choice."""
+    """One field. `kind` is `check`, `text`, `number` or `instant`; with `options` it is a choice."""
 
     name: str
     label: str
@@ -23,7 +23,6 @@ class Field(NamedTuple):
     options: list[str]
     help: str
     value: str = ""
-    hint: str = ""
 
 
 def fields(
@@ -35,23 +34,28 @@ def fields(
     for parameter in operation.parameters:
         if parameter.place != "query" or parameter.name in _PAGING or parameter.name in without:
             continue
-        schema = document.resolve(parameter.schema)
-        options = [str(option) for option in schema.get("enum", ())]
-        kind = "check" if schema.get("type") == "boolean" and schema.get("default") is False else "text"
-        if schema.get("type") == "boolean" and kind == "text":
-            options = ["true", "false"]
-        value = request.args.get(parameter.name, "")
         help_ = described[parameter.name].get("description", "")
-        hint = g.clock["now"] if schema.get("format") == "date-time" else ""
-        found.append(Field(parameter.name, words(parameter.name), kind, options, help_, value, hint))
-    return sorted(found, key=lambda field: first.index(field.name) if field.name in first else len(first))
+        value = request.args.get(parameter.name, "")
+        found.append(field(parameter.name, document.resolve(parameter.schema), help_, value))
+    return sorted(found, key=lambda each: first.index(each.name) if each.name in first else len(first))
+
+
+def field(name: str, schema: dict[str, Any], help_: str = "", value: str = "") -> Field:
+    """The field of one value."""
+    options = [str(option) for option in schema.get("enum", ())]
+    kind = {"integer": "number", "number": "number"}.get(schema.get("type", ""), "text")
+    if schema.get("format") == "date-time":
+        kind, value = "instant", in_field(value)
+    elif schema.get("type") == "boolean":
+        kind, options = ("check", []) if schema.get("default") is False else ("text", ["true", "false"])
+    return Field(name, words(name), kind, options, help_ or schema.get("description", ""), value)
 
 
 def listed(path: str, filters: list[Field], limit: int, **nothing: Any) -> dict[str, Any]:
     """What a template shows of a list with its filters. A filter that is refused is its `problem`, beside `nothing`."""
     shown: dict[str, Any] = {
         "filters": filters,
-        "is_filtered": any(field.value for field in filters),
+        "is_filtered": any(each.value for each in filters),
         "problem": None,
         "pagination": {"total": 0, "total_pages": 0},
     }
@@ -67,7 +71,8 @@ def listed(path: str, filters: list[Field], limit: int, **nothing: Any) -> dict[
 def query(fields: list[Field], **further: Any) -> dict[str, Any]:
     """The query that a page asks with: its filters and the page."""
     page = request.args.get("page", "")
-    return {field.name: field.value for field in fields} | {"page": page} | further
+    asked = {each.name: from_zone(each.value) for each in fields}
+    return asked | {"page": page} | further
 
 
 def given(*texts: str, numbers: Sequence[str] = ()) -> dict[str, Any]:

@@ -1,23 +1,21 @@
-"""The pages of the guide, and its search, for people and for programs. They need no session and show no records."""
+"""The pages of the guide, and its search, for people and for programs. They show nothing of a sandbox but its clock."""
 
-from flask import Blueprint, Response, jsonify, render_template, request, send_from_directory
+from flask import Response, abort, jsonify, render_template, request, send_from_directory
 from markupsafe import Markup, escape
 
 from .guide.guide import Page, marked, unmarked
 from .pages import GUIDE
 from .programs import HTML, JSON, addressed, lost, markdown, wanted
-from .shell import contracts
+from .site import beside, contracts
 
 _LONGEST = 200  # characters of a query
 _FOUND = 5  # sections that a search answers to a program, unless it asks for more
 _WORDS = 64  # words of each: five lines
 
-guide = Blueprint("guide", __name__, url_prefix=GUIDE)
 
-
-@guide.get("", defaults={"address": ""})
-@guide.get("/<path:address>")
-def show(address: str) -> Response | tuple[str, int]:
+@beside.get(GUIDE, defaults={"address": ""})
+@beside.get(f"{GUIDE}/<path:address>")
+def show(address: str) -> Response | str:
     """A page, or on the index what a search finds."""
     known, kind = contracts().guide, wanted(address)
     address = address if address in known.pages else address.removesuffix(".md")
@@ -30,19 +28,20 @@ def show(address: str) -> Response | tuple[str, int]:
         return _found(query)
     if kind != HTML:
         return markdown(addressed(known.text(address, request.script_root), address))
-    return guide_page(page, query), 404 if page is None else 200
+    if page is None:
+        abort(404)
+    return guide_page(page, query)
 
 
-def guide_page(page: Page | None, query: str = "") -> str:
+def guide_page(page: Page, query: str = "") -> str:
     """A page in the frame of the guide, whose commands call this server and this sandbox."""
     known = contracts().guide
     return render_template(
         "guide.html",
         page=page,
-        html=None if page is None else Markup(addressed(page.html, page.address, escape)),  # noqa: S704 - our own files
+        html=Markup(addressed(page.html, page.address, escape)),  # noqa: S704 - our own files
         query=query,
         results=[(each, Markup(marked(each.excerpt))) for each in known.search(query)] if query else [],  # noqa: S704
-        contents=known.contents,
     )
 
 
@@ -64,7 +63,7 @@ def _found(query: str) -> Response:
     return jsonify({"query": query, "results": results})
 
 
-@guide.get("/pictures/<name>")
+@beside.get(f"{GUIDE}/pictures/<name>")
 def picture(name: str) -> Response:
     """A picture of a page."""
     return send_from_directory(contracts().guide.pictures, name, mimetype="image/webp")

@@ -5,8 +5,10 @@ from urllib.parse import quote, unquote, urlsplit
 from flask import Response, g, render_template, request
 
 from ..server.request import CONTROL
+from .actions import act, go, plain_text
+from .addresses import here
 from .forms import fields, given, listed
-from .shell import act, contracts, go, here, pages, plain_text
+from .site import contracts, pages
 
 _LISTED = 25
 _INBOX = f"{CONTROL}/inbox"

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
+from gzip import compress
+from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakValueDictionary
@@ -33,14 +35,18 @@ from .sessions import ADMIN_KEY, CONTROL_KEY, Sessions, Visitor
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-_USUAL = (DOCS, f"{DOCS}/", "/swagger", "/redoc")
-"""Where documentation is looked for that the front page has here."""
+_USUAL = (f"{DOCS}/", "/swagger", "/redoc")
+"""Where documentation is looked for that `/docs` has here."""
 _THREADS = 4  # views at a time, and as many actions of each sandbox, which may wait: others are served all the same
 _RELAYED = {f"/console/{name}": f"{CONTROL}/{name}" for name in ("stream", "requests.har", "export")}
 """What is sent as the control sends it, to those who have a session."""
 IMPORT = "/console/sandboxes/import"
 LARGEST_FILE = 64 * 1024 * 1024  # bytes; the command reads larger ones
 GUIDE = "/guide"
+_FILES = (GUIDE, "/static/")
+_OF_FILES = (b"etag", b"cache-control", b"content-length", b"last-modified", b"vary", b"date", b"expires")
+"""Headers that these have anew."""
+_WORTH_IT = 1_024  # bytes that are compressed
 PAY = "/pay/"
 """What the addresses of the pages of payers begin with."""
 MOVES = ("pay", "expire", "fail")
@@ -105,10 +111,11 @@ class Console:
             with work.server.waiting.take(work.sandbox.name):
                 is_action, name = request.method == "POST", work.sandbox.name
                 threads = self._acting.setdefault(name, Threads()) if is_action else self._showing
-                return await threads.run(partial(copy_context().run, _answer, self._app, environ))
+                answer = await threads.run(partial(copy_context().run, _answer, self._app, environ))
         finally:
             for each in asked:
                 each.cancel()
+        return _as_file(answer, work) if target.path.startswith(_FILES) else answer
 
     def most(self, work: Work) -> int:
         """How many bytes of a form are read; those of a file of those alone whom the control surface lets in."""
@@ -165,6 +172,22 @@ def _answer(app: WSGIApplication, environ: Any) -> Answer:
     return Answer(int(status[:3]), encoded, body)
 
 
+def _as_file(answer: Answer, work: Work) -> Answer:
+    """A page that shows no key, or a file: 304 where the browser has it, compressed where it asks for that."""
+    asked, body = work.request.headers, answer.body
+    kept = [(name, value) for name, value in answer.headers if name not in _OF_FILES]
+    etag = b'"%b"' % sha256(body).hexdigest()[:32].encode()
+    kept += [(b"etag", etag), (b"cache-control", b"no-cache"), (b"vary", b"Accept-Encoding, Cookie")]
+    if answer.status != 200:
+        return answer
+    if etag in asked.get(b"if-none-match", b""):
+        return Answer(304, kept)
+    if b"gzip" in asked.get(b"accept-encoding", b"") and len(body) > _WORTH_IT:
+        body = compress(body, 6, mtime=0)
+        kept.append((b"content-encoding", b"gzip"))
+    return Answer(200, [*kept, (b"content-length", b"%d" % len(body))], body)
+
+
 def _to(path: str) -> Page:
     """Leads to another page of the sandbox."""
 
@@ -175,10 +198,11 @@ def _to(path: str) -> Page:
 
 
 def console_pages(console: Console, names: Iterable[str], files: Iterable[str]) -> dict[str, Page]:
-    """The front page, the page of each operation, error code and event by its name, and what they load."""
+    """The pages beside those of the guide and the console: of each operation, error code and event by its name."""
     paths = [
         "/",
         "/favicon.ico",
+        DOCS,
         GUIDE,
         f"{GUIDE}.md",
         "/llms.txt",
@@ -188,4 +212,4 @@ def console_pages(console: Console, names: Iterable[str], files: Iterable[str]) 
     ]
     pages: dict[str, Page] = dict.fromkeys(paths, console.answer)
     moved = dict.fromkeys(("/console", "/console/"), _to("/console/requests"))
-    return pages | dict.fromkeys(_USUAL, _to("/")) | moved | {f"{GUIDE}/": _to(GUIDE)}
+    return pages | dict.fromkeys(_USUAL, _to(DOCS)) | moved | {f"{GUIDE}/": _to(GUIDE)}

@@ -17,12 +17,15 @@ from werkzeug.exceptions import HTTPException, NotFound
 
 from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
+from .actions import go
+from .addresses import here, split
 from .client import ASK, Client, Refused
-from .filters import clock_time
+from .filters import ZONES
 from .pages import MOVES, PAY
-from .shell import check_form, contracts, go, here, split
+from .shell import check_form
+from .site import contracts
 
-_IN_BRASILIA = -3 * 3_600_000  # ms; there is no daylight saving time
+_IN_BRASILIA = ZONES["brasilia"][1]
 _LONG = 2 * 86_400  # seconds that are shown as days
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE).fullmatch
 
@@ -39,8 +42,19 @@ class Left(NamedTuple):
 
 @payers.before_request
 def begin() -> None:
-    """Give the views a client without a key."""
+    """Give the views a client without a key, and the texts of the payer's language."""
     g.client = Client(request.environ[ASK], request.headers.get("Host", ""), {})
+    known = contracts().payer_texts
+    read = [language.partition("-")[0].lower() for language in request.accept_languages.values()]
+    wanted = [request.args.get("lang", ""), *read, *known]
+    g.texts = next(known[each] for each in wanted if each in known)
+
+
+@payers.context_processor
+def shown_in_all() -> dict[str, Any]:
+    """What the templates of payers use."""
+    others = {name: each["name"] for name, each in contracts().payer_texts.items() if each is not g.texts}
+    return {"say": g.texts, "others": others}
 
 
 @payers.after_request
@@ -66,7 +80,7 @@ def move(ident: str, move: str) -> Response:
     reply = g.client.change("POST", path, {"late": True} if is_late else None)
     if reply.is_refused:
         refused = Refused(reply)
-        return make_response(_page(_order(ident), refused.message), refused.status)
+        return make_response(_page(_order(ident), g.texts["moved"]), refused.status)
     return go(_address(ident))
 
 
@@ -93,7 +107,7 @@ def failed(error: HTTPException) -> Response:
 
 def _key() -> dict[str, str]:
     """The query of the addresses of this order."""
-    return {"k": request.args.get("k", "")}
+    return {name: request.args.get(name, "") for name in ("k", "lang")}
 
 
 def _address(ident: str) -> str:
@@ -157,12 +171,13 @@ def _duration(seconds: int) -> str:
     """A duration as on a clock, whole days apart where there are several."""
     days, rest = divmod(seconds, 86_400) if seconds > _LONG else (0, seconds)
     clock = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
-    return f"{days} days {clock}" if days else clock
+    return str(g.texts["days"]).format(days=days, clock=clock) if days else clock
 
 
 def _in_brasilia(text: str) -> str:
     """An instant as clocks in Brasília show it, to the minute."""
-    return clock_time(iso(parse_iso(text) + _IN_BRASILIA))[:-3]
+    local = iso(parse_iso(text) + _IN_BRASILIA)
+    return f"{int(local[8:10])} {g.texts['months'][int(local[5:7]) - 1]} {local[:4]}, {local[11:16]}"
 
 
 def _grouped(line: str) -> str:

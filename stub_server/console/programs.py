@@ -9,7 +9,7 @@ from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
 from .client import ASKED
 from .guide.guide import Page
-from .shell import contracts
+from .site import contracts
 
 HTML, MARKDOWN, JSON = "text/html", "text/markdown", "application/json"
 _EXAMPLE = "http://127.0.0.1:4600"
@@ -17,7 +17,10 @@ _EXAMPLE = "http://127.0.0.1:4600"
 _FIXED = ("reference/", "deploy/")
 """Pages where that address is not the server's own: a default, or an example of the contract."""
 _FULL = 60_000  # bytes of the guide in one file
-_NOT_IN_FULL = ("about", "reference/", "security", "changelog", "architecture", "deploy/")
+_FIRST = ("quickstart", "api", "payments", "time", "retry", "webhooks", "faults", "journal")
+_NOT_IN_FULL = (
+    "about", "console", "scenarios", "reference/", "security", "performance", "changelog", "architecture", "deploy/",
+)  # fmt: skip
 _NOT_LISTED = (
     "about", "changelog", "architecture", "deploy/", "verify-workflow", "upgrade", "performance",
     *(f"reference/{name}" for name in ("operations", "controls", "errors", "events")),
@@ -82,18 +85,17 @@ def llms() -> Response:
 
 @programs.get("/llms-full.txt")
 def whole_guide() -> Response:
-    """The pages of tasks in one file, in the order of the index, as far as they fit; the others are named."""
+    """The pages of tasks in one file as far as they fit, first those about calls; the others are named."""
     guide, parts, size, left = contracts().guide, list[str](), 0, list[str]()
-    for _, pages in guide.contents:
-        for page in pages:
-            if page.address.startswith(_NOT_IN_FULL):
-                continue
-            text = addressed(guide.text(page.address, request.script_root), page.address)
-            if size + len(text.encode()) > _FULL - 1_000:
-                left.append(f"- {request.script_root}/guide/{page.address}.md")
-                continue
-            parts.append(text)
-            size += len(text.encode()) + 1
+    listed = [page.address for _, pages in guide.contents for page in pages]
+    tasks = [address for address in listed if not address.startswith(_NOT_IN_FULL)]
+    for address in sorted(tasks, key=lambda address: address not in _FIRST):
+        text = addressed(guide.text(address, request.script_root), address)
+        if size + len(text.encode()) > _FULL - 1_000:
+            left.append(f"- {request.script_root}/guide/{address}.md")
+            continue
+        parts.append(text)
+        size += len(text.encode()) + 1
     if left:
         parts.append("\n".join(("# Pages that are not in this file", "", *left, "")))
     return _plain("\n".join(parts))

@@ -12,14 +12,18 @@ from flask import Response, g, render_template, request
 from ..core.clock import iso, parse_iso
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
+from .actions import act, go, plain_text, show_done
+from .addresses import here
 from .charts import Chart, Row, columns
-from .filters import Change, changes, in_one_line, read_json
+from .filters import Change, changes, in_one_line, read_json, time_of_day
 from .forms import Field, fields, listed, query
 from .sessions import ADMIN_KEY
-from .shell import act, contracts, go, here, pages, plain_text, show_done
+from .site import contracts, pages
 
 _LISTED = 50
 _COUNTED, _COLUMNS = 100, 40  # requests in the chart, and its columns
+_FIRST = ("status", "operationId", "path", "contains", "warned")
+"""The filters that are in sight."""
 _KINDS = ("accepted", "refused", "failed")
 _SHOWN = 8  # records and deliveries of a request that are shown whole
 _ID = re.compile(r"req_[0-9a-f]{1,40}").fullmatch
@@ -54,7 +58,9 @@ class Touched(NamedTuple):
 def requests() -> str:
     """The journal, newest first."""
     control = contracts().control
-    filters = fields(control, control.operations["listRequests"], first=("status", "operationId", "path", "contains"))
+    filters = fields(
+        control, control.operations["listRequests"], first=("status", "operationId", "path", "contains", "warned")
+    )
     found = listed(f"{CONTROL}/requests", filters, _LISTED, requests=[])
     har = here("/console/requests.har", {field.name: field.value for field in filters})
     return render_template(
@@ -170,7 +176,7 @@ def _chart(filters: list[Field]) -> Chart:
         status = each["status"] or 500
         if time // step in counts:
             counts[time // step][0 if status < 400 else 1 if status < 500 else 2] += 1
-    return columns(_KINDS, [Row(iso(place * step)[11:19], tuple(found)) for place, found in counts.items()])
+    return columns(_KINDS, [Row(time_of_day(iso(place * step)), tuple(found)) for place, found in counts.items()])
 
 
 # -- what a request did

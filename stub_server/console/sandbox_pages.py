@@ -7,9 +7,12 @@ from flask import Response, g, render_template, request
 
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
+from .actions import act, change, go, show_done
+from .addresses import DONE, there, this_sandbox
 from .client import Refused
+from .filters import from_zone
 from .forms import given
-from .shell import DONE, act, go, pages, show_done, there, this_sandbox
+from .site import contracts, pages
 
 _LISTED, _STEPS = 50, 20
 _HERE = "/console/sandboxes"
@@ -20,19 +23,23 @@ _MEDIA = "application/vnd.stub.sandbox+gzip"
 def list_sandboxes() -> str:
     """Sandboxes, snapshots, steps."""
     glob = request.args.get("name", "").strip()
-    steps = g.client.get(f"{CONTROL}/steps", {"limit": _STEPS, "page": request.args.get("page", "")})
+    asked = {"page": request.args.get("page", ""), "table": request.args.get("table", "")}
+    steps = g.client.get(f"{CONTROL}/steps", {"limit": _STEPS, **asked})
     snapshots = g.client.get(f"{CONTROL}/snapshots", {"limit": 100})
     newest = steps["steps"][0]["step"] if steps["steps"] else 0
-    if steps["pagination"]["has_prev"]:
+    if steps["pagination"]["has_prev"] or asked["table"]:
         newest = None
     return render_template(
         "console/sandboxes.html",
         listed=_listed(glob),
         glob=glob,
-        steps=steps["steps"],
+        steps=_folded(steps["steps"]),
+        tables=contracts().control.schema("StepResource")["enum"],
         pagination=steps["pagination"],
         newest=newest,
         snapshots=snapshots["snapshots"],
+        settings=g.client.get(f"{CONTROL}/settings"),
+        schemas=_settings(),
     )
 
 
@@ -50,6 +57,8 @@ def make_sandbox() -> Response:
 def make_another() -> Response:
     """Make a sandbox of a scenario."""
     asked = given("name", "scenario", "now", numbers=("seed", "ttl_seconds"))
+    if "now" in asked:
+        asked["now"] = from_zone(asked["now"])
     return act("POST", f"{CONTROL}/sandboxes", asked, to=_HERE)
 
 
@@ -76,7 +85,7 @@ def delete_one() -> Response:
 @pages.post("/sandboxes/rewind")
 def rewind_to() -> Response:
     """Restore the state after a step, or at an instant."""
-    asked = given(numbers=("to_step",)) or {"to": request.form.get("instant", "").strip()}
+    asked = given(numbers=("to_step",)) or {"to": from_zone(request.form.get("instant", "").strip())}
     return act("POST", f"{CONTROL}/rewind", asked, to=_HERE)
 
 
@@ -93,6 +102,34 @@ def use_snapshot(what: str) -> Response:
     return act("POST", f"{path}/restore", to=_HERE) if what == "restore" else act("DELETE", path, to=_HERE)
 
 
+@pages.post("/sandboxes/reset")
+def reset_sandbox() -> Response:
+    """Go back to how the sandbox began, which can be undone; where the way there is not stored, seed it again."""
+    rewound = change("POST", f"{CONTROL}/rewind", {"to_step": 0})
+    return act("POST", f"{CONTROL}/reset") if rewound.is_refused else show_done(rewound)
+
+
+@pages.post("/sandboxes/settings")
+def change_settings() -> Response:
+    """Change the settings to what the form has: a switch that is off is not sent by browsers."""
+    body: dict[str, Any] = {}
+    for name, schema in _settings().items():
+        text = request.form.get(name, "").strip()
+        if schema["type"] == "boolean":
+            body[name] = text == "true"
+        elif schema["type"] == "integer":
+            body[name] = int(text) if text.isascii() and text.isdigit() else text or None
+        else:
+            body[name] = text
+    return act("PATCH", f"{CONTROL}/settings", body, to=_HERE)
+
+
+def _settings() -> dict[str, Any]:
+    """The members of the settings and their schemas."""
+    found: dict[str, Any] = contracts().control.schema("SandboxSettings")["properties"]
+    return found
+
+
 @pages.post("/sandboxes/import")
 def import_file() -> Response:
     """Put the sandbox of a file in the place of this one."""
@@ -103,6 +140,22 @@ def import_file() -> Response:
     if reply.status == 403:
         raise Refused(reply)
     return show_done(reply, _HERE)
+
+
+def _folded(steps: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The steps one by one, but deliveries that follow each other together."""
+    found: list[list[dict[str, Any]]] = []
+    for step in steps:
+        if found and _delivers(step) and _delivers(found[-1][-1]):
+            found[-1].append(step)
+        else:
+            found.append([step])
+    return found
+
+
+def _delivers(step: dict[str, Any]) -> bool:
+    cause = step["cause"]
+    return cause["kind"] == "delivery" or str(cause["operation"]).startswith("webhook.")
 
 
 def _listed(glob: str) -> Any:

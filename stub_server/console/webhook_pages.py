@@ -8,9 +8,11 @@ from uuid import UUID
 from flask import Response, abort, g, render_template, request
 
 from ..server.request import CONTROL
+from .actions import act, change, plain_text, show_done
 from .filters import MOST_SHOWN
 from .forms import fields, given, listed
-from .shell import act, change, contracts, load_head, pages, plain_text, show_done
+from .shell import load_head
+from .site import contracts, pages
 
 _LISTED = 25
 _WAIT = 5  # seconds that a page waits for deliveries

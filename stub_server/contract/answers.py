@@ -12,41 +12,36 @@ REQUEST_ID = "req_01JDM4Z7Q8N3V5X2K9T6B1C0FH"
 
 
 def complete_answers(document: dict[str, Json]) -> None:
-    """Add the headers of `x-headers` to each answer, and the codes of `x-refusals`, each with its body.
+    """Write the headers of `x-headers` into each answer, and `ErrorCode` and the bodies of refusals of `x-refusals`.
 
-    Both members of the document are removed.
+    Both members of the document are removed, and `x-examples` of its answers.
     """
-    headers, known = document.pop("x-headers", {}), document.pop("x-refusals", {"codes": {}})
-    refusals = known["codes"]
-    _add_codes(document, refusals)
-    examples = document["components"].setdefault("examples", {})
-    for status, response in _answers(document):
-        if status == "default":  # an inbox answers what was set
-            continue
+    headers, known = document.pop("x-headers", {}), document.pop("x-refusals", None)
+    answers = [(status, response) for status, response in _answers(document) if status != "default"]
+    for status, response in answers:
         common = headers.get("default", {}) | (headers.get("2XX", {}) if status < "300" else {})
         response["headers"] = common | response.get("headers", {})
-        codes = [code for code in response.get("x-codes", ()) if "message" in refusals.get(code, {})]
-        if codes:
-            response["content"] = {JSON: {"schema": known["schema"], "examples": _examples(codes, response)}}
-            examples |= {_component(code): _example(code, refusals[code]) for code in codes}
+    if known is None:
+        return
+    _write_codes(document["components"]["schemas"]["ErrorCode"], known["codes"])
+    examples = document["components"].setdefault("examples", {})
+    for response in {id(response): response for _, response in answers}.values():
+        own, named = response.pop("x-examples", {}), {}
+        for code in response.get("x-codes", ()):
+            refusal = known["codes"].get(code, {})
+            if code in own:
+                named[code] = _example(code, refusal | own[code])
+            elif "message" in refusal:
+                component = code.title().replace("_", "")
+                examples[component] = _example(code, refusal)
+                named[code] = {"$ref": f"#/components/examples/{component}"}
+        if named:
+            response["content"] = {JSON: {"schema": known["schema"], "examples": named}}
     document["components"]["examples"] = dict(sorted(examples.items()))
 
 
-def _add_codes(document: dict[str, Json], refusals: dict[str, Json]) -> None:
-    """Make `ErrorCode` of the refusals: the codes, and the rule of each that has one."""
-    if not refusals:
-        return
-    schema = document["components"]["schemas"]["ErrorCode"]
-    schema["enum"] = list(refusals)
-    schema["x-rules"] = {
-        code: {name: value for name, value in refusal.items() if name not in _OF_EXAMPLE}
-        for code, refusal in refusals.items()
-        if "kind" in refusal
-    }
-
-
 def _answers(document: dict[str, Json]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each answer of the server and of an operation, with its status."""
+    """Each answer of the server and of an operation, with its status. One that several share comes for each."""
     resolve = Document(document).resolve
     for status, response in document.get("x-server-answers", {}).items():
         yield status, resolve(response)
@@ -56,15 +51,14 @@ def _answers(document: dict[str, Json]) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield status, resolve(response)
 
 
-def _examples(codes: list[str], response: dict[str, Json]) -> dict[str, Json]:
-    """An example of each code: the one of the response, or the one that all have."""
-    own: dict[str, Json] = response.get("content", {}).get(JSON, {}).get("examples", {})
-    named: dict[str, Json] = {code: {"$ref": f"#/components/examples/{_component(code)}"} for code in codes}
-    return named | own
-
-
-def _component(code: str) -> str:
-    return code.title().replace("_", "")
+def _write_codes(schema: dict[str, Json], refusals: dict[str, Json]) -> None:
+    """The codes, and the rule of each that has one."""
+    schema["enum"] = list(refusals)
+    schema["x-rules"] = {
+        code: {name: value for name, value in refusal.items() if name not in _OF_EXAMPLE}
+        for code, refusal in refusals.items()
+        if "kind" in refusal
+    }
 
 
 def _example(code: str, refusal: dict[str, Json]) -> dict[str, Json]:

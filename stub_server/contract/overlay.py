@@ -133,6 +133,14 @@ def _act(
     return document
 
 
+def _moved(document: dict[str, Json], target: str) -> str:
+    """Where a place is now that an earlier version of the contract had."""
+    for old, new in document.get("x-moved", {}).items():
+        if target.startswith(old):
+            return f": it is {new}{target.removeprefix(old)} now"
+    return ""
+
+
 def _check_action(action: Json) -> None:
     """Check the members of an action. Raises ContractError."""
     if not isinstance(action, dict) or not isinstance(action.get("target"), str):
@@ -169,14 +177,6 @@ def _replaceable(document: dict[str, Json], place: tuple[str | int, ...], change
             f"{target} selects a reference, beside which OpenAPI ignores all else: select its target, {old['$ref']}"
         )
     return old
-
-
-def _moved(document: dict[str, Json], target: str) -> str:
-    """Where a place is now that an earlier version of the contract had."""
-    for old, new in document.get("x-moved", {}).items():
-        if target.startswith(old):
-            return f": it is {new}{target.removeprefix(old)} now"
-    return ""
 
 
 def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:

@@ -175,14 +175,21 @@ def attempted(
     """A delivery after an attempt.
 
     An automatic one of a delivery that `is_open` follows the schedule. One by hand or as a test decides the delivery,
-    which leaves the schedule; one that was canceled meanwhile stays canceled, and one that was decided by hand is only
-    ever delivered after all.
+    but a failure by hand leaves one that is open to its schedule. One that was canceled meanwhile stays
+    canceled, and one that was decided by hand is only ever delivered after all.
     """
     delivered, was = outcome.error is None, row.public["status"]
     number, automatic = row.public["attempt_count"] + 1, trigger == AUTOMATIC
     now = timing.answered
-    left = number < min(row.public["max_attempts"], len(timing.schedule))
-    retries = automatic and is_open and not delivered and outcome.status != GONE and left
+    by_hand = sum(attempt["trigger"] != AUTOMATIC for attempt in row.hidden["attempts"])
+    scheduled = number - by_hand
+    left = scheduled < min(row.public["max_attempts"], len(timing.schedule))
+    fails_for_now = is_open and not delivered and outcome.status != GONE
+    retries = automatic and fails_for_now and left
+    keeps_schedule = trigger == MANUAL and fails_for_now
+    next_attempt_at = row.public["next_attempt_at"] if keeps_schedule else None
+    if retries:
+        next_attempt_at = iso(now + wait_ms(timing, scheduled, outcome))
     public = row.public | {
         "url": url,
         "attempt_count": number,
@@ -190,7 +197,7 @@ def attempted(
         "response_body": outcome.body,
         "duration_ms": outcome.duration_ms,
         "error": outcome.error,
-        "next_attempt_at": iso(now + wait_ms(timing, number, outcome)) if retries else None,
+        "next_attempt_at": next_attempt_at,
         "last_attempt_at": iso(timing.begun),
         "updatedAt": iso(now),
     }
@@ -199,6 +206,8 @@ def attempted(
     if was != "canceled":
         if delivered:
             public["status"] = "delivered"
+        elif keeps_schedule:
+            public["status"] = was
         elif is_open or not automatic:
             public["status"] = "retrying" if retries else "failed"
     attempt: dict[str, Any] = {

@@ -134,7 +134,7 @@ def conclude(
     public, hidden = attempted(was, outcome, attempt, url=url, trigger=trigger, is_open=_is_open(sandbox, was.public))
     if entry_now is not None:
         draft.update(store.webhook_logs, entry_now, public, hidden)
-        if public["next_attempt_at"] is not None:
+        if trigger == AUTOMATIC and public["next_attempt_at"] is not None:
             draft.at(parse_iso(public["next_attempt_at"]), job_for(sandbox, url), entry.id)
     if webhook is not None:
         statuses = was.public["status"], public["status"]

@@ -134,9 +134,9 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
     """
     found = Query(
         sort=_sort_of(table, query),
-        newest_first=query.get("sort", "-").startswith("-"),
         since=end_of_range(query, "created_since"),
         until=end_of_range(query, "created_until"),
+        newest_first=query.get("sort", "-").startswith("-"),
         page=query.get("page", 1),  # an overlay may have taken a parameter away
         limit=query.get("limit", 20),
     )

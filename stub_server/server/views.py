@@ -75,6 +75,7 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
         name, step, summary = found.name, found.newest, loads(found.about)
         clock = ClockState(*summary["clock"])
         now = clock.now if clock.frozen else wall_ms() + clock.offset
+        used = found.last_used_at
     else:
         sandbox = found.sandbox
         name, step, clock, now = sandbox.name, sandbox.log.number, sandbox.clock.state, sandbox.clock.read()
@@ -84,6 +85,8 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
             "records": records_of(sandbox),
             "parent": found.parent,
         }
+        newest = next(reversed(sandbox.journal), None)  # requests that name no sandbox are not noted elsewhere
+        used = found.last_used_at if newest is None else max(newest.received, found.last_used_at)
     return {
         "name": name,
         "scenario": summary["scenario"],
@@ -95,7 +98,7 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
         "records": summary["records"],
         "base_url": f"{work.server.settings.url}/s/{name}",
         "created_at": iso(found.created_at),
-        "last_used_at": iso(found.last_used_at),
+        "last_used_at": iso(used),
         "expires_at": iso_or_none(found.expires_at),
     }
 

@@ -53,11 +53,12 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("customers", {"action": "add"}),
     ("customers", {"action": "behaviour", "payment": "fails"}),
     ("webhooks", {"action": "redeliver"}),
-    ("webhooks", {"action": "certify", "url": "file:///etc/passwd"}),
+    ("webhooks", {"action": "certify"}),
+    ("webhooks", {"action": "certify", "webhookId": "file:///etc/passwd"}),
     ("faults", {"action": "add", "preset": "flakey"}),
     ("history", {"action": "restore", "name": "nothing"}),
-    ("requests", {"action": "show", "request": "req_nothing"}),
-    ("requests", {"action": "verify"}),
+    ("requests", {"action": "show", "id": "req_nothing"}),
+    ("requests", {"action": "verify", "request": {"operationId": "createPixOrdr"}}),
     ("start", {"sandbox": "not a name"}),
     ("start", {"scenario": "nothing"}),
     ("fly", {}),
@@ -91,6 +92,9 @@ def _orders_of_default(live: Live) -> Any:
 def test_two_sessions_at_once_do_not_see_each_other(live: Live) -> None:
     async def outer(one: Agent) -> None:
         placed = await one("call_api", **shown_call(await one("start")))
+        listed = await one("requests", action="list")
+        assert "requests, 1 of 1" in text_of(listed), "what start looks at is not among them"
+        assert "user-agent: agent" in text_of(await one("requests", action="show"))
 
         async def inner(other: Agent) -> None:
             seen = await other("call_api", operation="getOrder", params={"orderId": facts_of(placed)["id"]})

@@ -1,6 +1,7 @@
 """Deliveries by hand: tests and retries make one real attempt each, and say what came of it."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 import httpx2
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from ..support.live import NO_TLS, NOW, Live
 from ..support.make import created
 from ..support.receiver import Receiver
-from .hooks import LOGS, WEBHOOKS, Hook, log_of, logs, sent, verified
+from .hooks import LOGS, WEBHOOKS, Hook, drain, event, log_of, logs, sent, verified
 
 
 def test_a_test_arrives_signed(api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client) -> None:
@@ -65,6 +66,32 @@ def test_a_retry_sends_the_same_bytes_again(api: httpx2.Client, hook: Hook, rece
     assert (third["status"], third["error"], third["delivered_at"]) == ("failed", "http_4xx", second["delivered_at"])
     assert len(third["attempts"]) == 3
     assert [log["id"] for log in logs(api, webhookId=made["id"])] == [first["id"]]
+
+
+def test_a_failed_retry_leaves_the_schedule_as_it_is(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """The next automatic attempt comes when it was due, and the one after that as long later as the schedule says."""
+    receiver.status = 500
+    made = hook(events=["customer.created"])
+    event(api)
+    drain(control)
+    (first,) = logs(api, webhookId=made["id"])
+    assert ("retrying", 1) == (first["status"], first["attempt_count"])
+    kept = api.post(f"{LOGS}/{first['id']}/retry").json()["log"]
+    assert ("retrying", 2, first["next_attempt_at"]) == (kept["status"], kept["attempt_count"], kept["next_attempt_at"])
+    control.post("/clock/advance", json={"seconds": 5})
+    drain(control)
+    third = log_of(api, first["id"])
+    assert ["automatic", "manual", "automatic"] == [attempt["trigger"] for attempt in third["attempts"]]
+    assert first["next_attempt_at"] == third["last_attempt_at"]
+    waits = datetime.fromisoformat(third["next_attempt_at"]) - datetime.fromisoformat(third["last_attempt_at"])
+    assert timedelta(minutes=5) == waits
+    receiver.status = 200
+    done = api.post(f"{LOGS}/{first['id']}/retry").json()["log"]
+    assert ("delivered", None) == (done["status"], done["next_attempt_at"])
+    control.post("/clock/advance", json={"days": 4})
+    assert 4 == len(receiver.requests)
 
 
 @pytest.mark.promise("attempts-kept")

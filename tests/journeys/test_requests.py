@@ -105,6 +105,7 @@ def test_a_row_tells_who_asked_what_and_what_became_of_it(world: World) -> None:
         },
         "step": world.live.app.sandboxes.entry(world.name).sandbox.log.number,
         "simulated": None,
+        "warnings": [],
         "by_command": False,
     } == row
     assert world.live.app.sandboxes.entry(world.name).sandbox.store.api_keys.find(key) is not None

@@ -151,14 +151,14 @@ def by_hand(status: int, *, first: bool) -> Callable[[Stage, Receiver], Json]:
 
 
 def delivered_after_all(stage: Stage, target: Receiver) -> Json:
-    """An attempt by hand fails while the first one waits for its answer, which is a success."""
+    """An attempt by hand finds the receiver gone while the first one waits for its answer, which is a success."""
     release = threading.Event()
 
     def decide(request: Received, number: int) -> int:
         if number == 1:
             release.wait(10)
             return 200
-        return 500
+        return 410
 
     target.decide = decide
     log = opened(stage, stage.webhook(url=target.url, events=["customer.created"]))
@@ -244,7 +244,7 @@ ROADS: dict[tuple[str, str, str], Callable[[Stage, Receiver], Json]] = {
     ("pending", "canceled", "deleteWebhook"): called_off("pending", "deleteWebhook"),
     ("pending", "canceled", "retryWebhook"): called_off("pending", "retryWebhook"),
     ("pending", "delivered", "retryWebhook"): by_hand(200, first=True),
-    ("pending", "failed", "retryWebhook"): by_hand(500, first=True),
+    ("pending", "failed", "retryWebhook"): by_hand(410, first=True),
     ("retrying", "delivered", "clock"): automatic(500, 200),
     ("retrying", "failed", "clock"): automatic(500, 410),
     ("retrying", "canceled", "clock"): called_off("retrying", "clock"),
@@ -252,7 +252,7 @@ ROADS: dict[tuple[str, str, str], Callable[[Stage, Receiver], Json]] = {
     ("retrying", "canceled", "deleteWebhook"): called_off("retrying", "deleteWebhook"),
     ("retrying", "canceled", "retryWebhook"): called_off("retrying", "retryWebhook"),
     ("retrying", "delivered", "retryWebhook"): by_hand(200, first=False),
-    ("retrying", "failed", "retryWebhook"): by_hand(500, first=False),
+    ("retrying", "failed", "retryWebhook"): by_hand(410, first=False),
     ("failed", "delivered", "retryWebhook"): retried(503, 200),
     ("failed", "delivered", "clock"): delivered_after_all,
     ("failed", "failed", "retryWebhook"): retried(503, 302),

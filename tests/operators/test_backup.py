@@ -45,6 +45,7 @@ def writing(server: Process, made: list[str]) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.promise("store-of-its-owner")
 def test_a_backup_under_writes_has_all_that_was_answered_before_it(tmp_path: Path) -> None:
     folder, made = tmp_path / "store", list[str]()
     with Process("--store", str(folder), "--scenario", "empty") as server:

@@ -24,7 +24,7 @@ _READ_MORE = {
     "--restore": "../files.md",
     "--cors-origin": "../api.md#call-it-from-a-browser-cors",
     "--rate-limit": "../api.md#meet-a-rate-limit",
-    "--admin-key": "../teams.md#one-server-for-a-team",
+    "--admin-key": "../teams.md#start",
     "--log": "../ci.md#the-log",
     "--ready-file": "../ci.md#wait-and-stop",
     "--stop-after-idle": "../ci.md#wait-and-stop",
@@ -80,8 +80,9 @@ def _verb(command: click.Command, *path: str) -> Iterator[str]:
     if command is serve:
         yield f"{line(command.help or '')} Its options are the [settings](settings.md)."
         return
-    if not isinstance(command, click.Group):
-        yield code(" ".join((name, *command.collect_usage_pieces(context))))
+    takes = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
+    if takes and not isinstance(command, click.Group):
+        yield code(" ".join((name, "[OPTIONS]", *takes)))
     yield "\n\n".join(map(line, (command.help or "").replace("\b\n", "").split("\n\n")))
     yield _list(own)
     for part, each in command.commands.items() if isinstance(command, click.Group) else ():

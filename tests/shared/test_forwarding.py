@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import httpx2
 import pytest
 
+from ..agents.agent import Agent, facts_of, over_http, text_of
 from ..support.live import NO_TLS
 from ..support.make import Json, created, customer_body
 from ..support.processes import Process
@@ -70,6 +71,16 @@ def test_the_same_bytes_come_back(pair: Pair, name: str) -> None:
     ours = b"%d" % pair.holder.port, b"%d" % pair.other.port
     # The pages and the contract that a server without the sandbox has in memory need not be the holder's.
     assert at_once.replace(ours[0], b"*") == over_a_hop.replace(ours[0], b"*").replace(ours[1], b"*")
+
+
+def test_an_agent_works_at_the_server_that_has_its_sandbox(pair: Pair) -> None:
+    async def work(agent: Agent) -> None:
+        begun = text_of(await agent("start"))
+        assert "/s/team\n" in begun
+        made = await agent("call_api", operation="createCustomer", body=customer_body())
+        assert facts_of(made)["http_status"] == 201, text_of(made)
+
+    over_http(f"http://127.0.0.1:{pair.other.port}/s/team", work)
 
 
 BODY = b'{"name":"one"}'

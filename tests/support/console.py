@@ -90,7 +90,8 @@ class Console:
     def __init__(self, url: str, sandbox: str | None = None) -> None:
         self.base = url if sandbox is None else f"{url}/s/{sandbox}"
         self.origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
-        self.http = httpx2.Client(timeout=30, verify=NO_TLS, follow_redirects=True)
+        headers = {"Accept": "text/html"}
+        self.http = httpx2.Client(timeout=30, verify=NO_TLS, follow_redirects=True, headers=headers)
 
     def close(self) -> None:
         """Close its connections."""

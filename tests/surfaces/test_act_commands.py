@@ -1,6 +1,10 @@
 """`stub-server pay`, `expire`, `fail`, `refund`, `dispute`, `resolve`, `clock`, `reset`, `orders`, `events`, `wait`."""
 
+import os
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -93,3 +97,45 @@ def test_a_persona_is_added(to: list[str], api: httpx2.Client) -> None:
     assert " is " in done("personas", "add", "brand_new", *to)
     wrong = run("personas", "add", "nobody", *to)
     assert (1, True) == (wrong.exit_code, "past_due_br" in wrong.output)
+
+
+def test_an_order_is_named_by_its_code_or_as_the_last(to: list[str], make_order: Maker) -> None:
+    first, second = make_order(), make_order()
+    assert f"{first['code']} is paid.\n" == done("pay", first["code"], *to)
+    assert f"{second['code']} is expired.\n" == done("expire", "last", *to)
+    assert second["id"] == asked("orders", "show", "last", *to)["order"]["id"]
+    unknown = run("pay", "ABCDEFGHJK", *to)
+    assert (1, True) == (unknown.exit_code, "There is no order ABCDEFGHJK." in unknown.output)
+
+
+def test_the_clock_is_set_and_goes_forward_alone(to: list[str]) -> None:
+    set_to = done("clock", "set", "2027-01-01T00:00:00Z", *to)
+    assert "The clock shows 2027-01-01T00:00:00.000Z and is frozen.\n" == set_to
+    assert says(done("clock", "set", "running", *to), "and is running")
+    assert asked("clock", "set", "frozen", *to)["frozen"]
+    back = run("clock", "advance", "-3d", *to)
+    assert (2, True) == (back.exit_code, says(back.output, "only goes forward", "stub-server rewind --to"))
+    slip = run("clock", "advance", "--sandbx", *to)
+    assert (2, True) == (slip.exit_code, "No such option" in slip.output)
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("stub-server clo", "plain,clock"),
+        ("stub-server clock s", "plain,set\nplain,show"),
+        ("stub-server ", "plain,verify"),
+    ],
+)
+def test_a_shell_completes_verbs(typed: str, found: str) -> None:
+    """As docs/quickstart.md sets it up."""
+    asks = {"_STUB_SERVER_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    command = [sys.executable, "-m", "stub_server"]
+    ran = subprocess.run(command, env=os.environ | asks, capture_output=True, text=True, timeout=60)
+    assert found in ran.stdout
+
+
+def test_what_needs_no_server_prints_json_too(tmp_path: Path) -> None:
+    assert {"ok": True, "operations": 49} == {name: asked("check")[name] for name in ("ok", "operations")}
+    written = asked("init", "compose", str(tmp_path))["written"]
+    assert [str(tmp_path / "compose.sandbox.yaml")] == written

@@ -1,10 +1,14 @@
 """What all pages of the console have in common: who may open them, what a form needs, where its links lead."""
 
 import re
+from pathlib import Path
 from urllib.parse import quote
 
 import httpx2
 import pytest
+
+import stub_server
+from stub_server.console.shell import FOOT, NOW
 
 from ..conftest import Serve
 from ..support.console import Console
@@ -15,6 +19,7 @@ from .conftest import Visit
 pytestmark = pytest.mark.check
 
 ADMIN = "an admin key of the tests"
+PACKAGE = Path(stub_server.__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -149,16 +154,65 @@ def test_a_sandbox_that_is_not_there_is_made_by_a_click(visit: Visit, live: Live
     assert (200, f"{console.base}/console/requests") == (made.status, made.url)
 
 
-def test_the_head_makes_a_sandbox_and_leads_to_it(live: Live, console: Console, sandbox_name: str) -> None:
+def test_the_head_leads_to_other_sandboxes(live: Live, console: Console, sandbox_name: str) -> None:
     page = console.open("/console/requests")
     assert f"../../../s/{sandbox_name}/console/requests" in page.links
-    try:
-        made = console.send(page, "Make", name=f"{sandbox_name}-Made")
-        assert f"{live.url}/s/{sandbox_name}-made/console/requests" == made.url
-        assert made.url == console.send(page, "Make", name=f"{sandbox_name}-made").url
-        assert 422 == console.send(page, "Make", name="no name!").status
-    finally:
-        live.forget(f"{sandbox_name}-made")
+    assert "../console/sandboxes#create" in page.links
+
+
+def test_times_are_of_one_zone_that_a_visitor_chooses(console: Console) -> None:
+    """Brasília, or UTC, which the head names; a field of a form has it too."""
+    page = console.open("/console/clock")
+    assert "20 Nov 2026, 11:32:05 Brasília UTC" in page.text
+    page = console.follow(page, next(link for link in page.links if "zone=utc" in link))
+    assert f"{console.base}/console/clock" == page.url
+    assert "20 Nov 2026, 14:32:05 Brasília UTC" in page.text
+    assert "2026-11-21T14:32" == page.form("To this date").values["until"]
+
+
+def test_every_page_has_one_shell(console: Console, make_order: Maker) -> None:
+    """The same head and the same list, on pages of operations, the guide and the overview too; on /pay none."""
+    order = make_order()
+    lists = {}
+    for path in ("/", "/docs", "/docs/listPlans", "/guide", "/guide/api", "/console/requests", "/console/keys"):
+        html = console.open(path).response.text
+        side = html.partition('<nav class="side"')[2].partition("</nav>")[0]
+        lists[path] = re.sub(r'\.\./|\./| aria-current="page"| open', "", side)
+        assert '<form class="finder"' in html
+        assert "20 Nov 2026," in html
+        assert html.index("<h2>Now</h2>") < html.index("<h2>API</h2>") < html.index("<h2>Guide</h2>")
+    del lists["/"]  # it is below its own address
+    assert 1 == len(set(lists.values()))
+    assert "<nav" not in console.open(f"/pay/{order['id']}").response.text
+
+
+def test_pages_are_light(console: Console, make_order: Maker) -> None:
+    """At most 60 KiB of HTML, 40 of CSS and 20 of JavaScript."""
+    order = make_order()
+    paths = [
+        "/",
+        "/docs",
+        "/docs/createOrder",
+        "/docs/addPersona",
+        "/guide",
+        "/console/data/customers",
+        "/console/clock",
+    ]
+    paths += [f"/console/data/orders/{order['id']}", f"/pay/{order['id']}"]
+    paths += [f"/console/{path}" for path in (*NOW, *FOOT)]
+    heavy = {path: size for path in paths if (size := len(console.open(path).response.content)) > 60 << 10}
+    assert {} == heavy
+    static = {file.name: file.stat().st_size for file in (PACKAGE / "console" / "static").iterdir()}
+    assert static["console.css"] < 40 << 10
+    assert sum(size for name, size in static.items() if name.endswith(".js")) < 20 << 10
+
+
+def test_a_page_that_is_none_says_what_it_may_have_been(console: Console) -> None:
+    for path, meant in (("/docs/createPixOrdr", "docs/createPixOrder"), ("/guide/webhook", "guide/webhooks"),
+                        ("/console/request", "console/requests")):  # fmt: skip
+        page = console.open(path)
+        assert 404 == page.status
+        assert any(link.endswith(meant) for link in page.links[-6:]), path
 
 
 # -- keys
@@ -250,11 +304,27 @@ def test_any_id_leads_to_its_page(console: Console, api: httpx2.Client, make_cus
     request = api.get("/v2/orders").headers["x-request-id"]
     found = console.open(f"/console/find?q=+{request}+")
     assert f"{console.base}/console/requests/{request}" == found.url
-    assert (
-        f"{console.base}/console/requests?contains=nothing+like+it"
-        == console.open("/console/find?q=nothing like it").url
-    )
+    text = "nothing-like-it"
+    assert f"{console.base}/console/requests?contains={text}" == console.open(f"/console/find?q={text}").url
     assert f"{console.base}/console/requests" == console.open("/console/find?q=").url
+
+
+def test_a_name_leads_to_what_has_it(
+    console: Console, api: httpx2.Client, make_customer: Maker, make_order: Maker
+) -> None:
+    """Records by code, CPF, e-mail and name; operations; pages of the guide. Where there are several, all are shown."""
+    order = make_order()
+    customer = make_customer(name="Zuleica Uirapuru", email="zuleica@example.com", document="168.995.350-09")
+    path = f"/console/data/customers/{customer['id']}"
+    for text in ("168.995.350-09", "16899535009", "zuleica@example.com", "zuleica uirapuru"):
+        assert f"{console.base}{path}" == console.open(f"/console/find?q={text}").url, text
+    code = console.open(f"/console/find?q={order['code']}")
+    assert f"{console.base}/console/data/orders/{order['id']}" == code.url
+    assert f"{console.base}/docs/createPixOrder" == console.open("/console/find?q=createpixorder").url
+    several = console.open("/console/find?q=refund")
+    assert "Refund an order operation" in several.text
+    assert "Fail, expire or refund an order guide" in several.text
+    assert 200 == console.open("/console/find?q=%3Cscript%3Ealert(1)%3C/script%3E").status
 
 
 # -- no input is an error of the server

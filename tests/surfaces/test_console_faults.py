@@ -28,7 +28,7 @@ def test_presets_are_added_switched_and_removed(console: Console, control: httpx
     assert "Create a fault rule : done." in page.text
     assert 503 == api.get("/v2/orders").status_code
     page = console.open(PAGE)
-    assert "Outage acts every request always" in page.text
+    assert "Outage acts every request 1 of the journal always" in page.text
     assert "1 of 1" in page.text
     page = console.send(page, "Switch off")
     assert "Outage off" in page.text
@@ -48,37 +48,43 @@ def test_every_preset_is_there(console: Console, control: httpx2.Client) -> None
         assert text in page.text
 
 
-def test_a_rule_is_made_by_a_form(console: Console, control: httpx2.Client) -> None:
-    """Only what is filled in is in it."""
-    values = {
-        "name": HOSTILE, "match.operationId": "createPixOrder", "when.probability": "0.2", "when.times": "5",
-        "when.for_seconds": "3600", "then.status": "503", "then.delay_ms.min": "20", "then.delay_ms.max": "900",
-        "then.corrupt_json": "true",
-    }  # fmt: skip
-    page = console.send(console.open(PAGE), "Add the rule", **values)
+def test_a_rule_is_made_by_a_form_for_what_somebody_wants_to_see(
+    console: Console, control: httpx2.Client, api: httpx2.Client
+) -> None:
+    """Only what is filled in is in it; the list says how many requests it would have met."""
+    api.get("/v2/plans")
+    values = {"name": HOSTILE, "operationId": "listPlans", "share": "20", "times": "5", "status": "500"}
+    page = console.send(console.open(PAGE), "Add the rule", intent="fails", **values)
     rule = rules(control)[0]
-    assert {"operationId": "createPixOrder"} == rule["match"]
-    assert {"probability": 0.2, "times": 5, "for_seconds": 3600} == rule["when"]
-    assert {"status": 503, "delay_ms": {"min": 20, "max": 900}, "corrupt_json": True} == rule["then"]
-    for text in (HOSTILE, "20 % of them", "5 of 5 times left", "in 1 h", "waits 20 to 900 ms", "corrupt json"):
+    assert {"operationId": "listPlans"} == rule["match"]
+    assert ({"probability": 0.2, "times": 5}, {"status": 500}) == (rule["when"], rule["then"])
+    for text in (HOSTILE, "listPlans", "1 of the journal", "20 % of them", "5 of 5 times left"):
         assert text in page.text, text
     assert "<script>alert" not in page.response.text
+    for intent, then in (
+        ("slow", {"delay_ms": {"min": 20, "max": 900}}), ("lost", {"drop_connection": "after"}),
+        ("late", {"delay_ms": {"min": 20, "max": 900}}), ("twice", {"webhook_duplicate": True}),
+        ("forged", {"webhook_bad_signature": True}), ("dropped", {"webhook_drop": True}),
+    ):  # fmt: skip
+        console.send(console.open(PAGE), "Add the rule", intent=intent, least="20", most="900")
+        rule = rules(control)[0]
+        assert then == rule["then"], intent
+        assert rule["match"] == ({} if intent in ("slow", "lost") else {"event": "*"})
     assert 204 == control.delete("/faults").status_code
 
 
 def test_what_is_refused_is_said_and_stays_in_the_form(console: Console, control: httpx2.Client) -> None:
     for values in (
-        {"then.status": "200"},
-        {"then.status": "many"},
-        {"when.every": "2"},
-        {"match.event": "order.*", "then.status": "503"},
-        {"then.delay_ms.min": "9", "then.delay_ms.max": "1"},
+        {"intent": "fails", "status": "200"},
+        {"intent": "fails", "status": "many"},
+        {"intent": "fails", "share": "often"},
+        {"intent": "slow", "least": "9", "most": "1"},
     ):
         page = console.send(console.open(PAGE), "Add the rule", **values)
         assert page.status in (409, 422), values
         assert "The rule was refused:" in page.text
         filled = page.form("Add the rule").values
-        assert values.items() <= filled.items()
+        assert {name: value for name, value in values.items() if name != "intent"}.items() <= filled.items()
     assert [] == rules(control)
 
 

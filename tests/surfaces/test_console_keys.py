@@ -1,4 +1,4 @@
-"""The page of keys: what is ready, who may do what, tokens of chosen scopes, magic values, assumptions."""
+"""The page of keys: what is ready, who may do what, tokens of chosen scopes; assumptions."""
 
 from urllib.parse import urljoin
 
@@ -8,7 +8,7 @@ from ..support.console import Console, Page
 from ..support.live import NO_TLS
 from ..support.make import Json
 
-PAGE = "/console/keys"
+PAGE, ASSUMPTIONS = "/console/keys", "/console/assumptions"
 HOSTILE = "<script>alert(1)</script>\u202e\U0001f984"
 
 
@@ -78,19 +78,9 @@ def test_a_form_of_another_origin_makes_no_token(console: Console) -> None:
     assert 403 == answer.status_code
 
 
-def test_it_lists_magic_values_as_the_contract_has_them(console: Console) -> None:
-    page = console.open(PAGE)
-    for word in (
-        "succeed_immediately", "succeed_with_delay", "refund_after_payment", "expire_immediately", "expire_with_delay",
-        "fill_never", "fail_immediately",
-    ):  # fmt: skip
-        assert word in page.text, word
-    assert "succeed_immediately paid after a second" in page.text
-
-
 def test_assumptions_are_found_by_kind_operation_and_text(console: Console, control: httpx2.Client) -> None:
     every = control.get("/assumptions").json()
-    assert f"{every['total']:,} entries" in console.open(PAGE).text
+    assert f"{every['total']:,} entries" in console.open(ASSUMPTIONS).text
     for query, chosen in (
         ("kind=contradiction", [each for each in every["assumptions"] if each["kind"] == "contradiction"]),
         ("operation=createPixOrder", [each for each in every["assumptions"] if "createPixOrder" in each["operations"]]),
@@ -99,10 +89,10 @@ def test_assumptions_are_found_by_kind_operation_and_text(console: Console, cont
             [each for each in every["assumptions"] if "chargeback" in f"{each['id']} {each['text']}".lower()],
         ),
     ):
-        page = console.open(f"{PAGE}?{query}")
+        page = console.open(f"{ASSUMPTIONS}?{query}")
         assert f"{len(chosen):,} entries" in page.text, query
         assert chosen[0]["id"] in page.text
-    page = console.open(f"{PAGE}?kind=operation")
+    page = console.open(f"{ASSUMPTIONS}?kind=operation")
     assert 200 == console.follow(page, next(link for link in page.links if "page=2" in link)).status
     for query in ("page=999", "page=-1", "page=x", "kind=none"):
-        assert 200 == console.open(f"{PAGE}?{query}").status
+        assert 200 == console.open(f"{ASSUMPTIONS}?{query}").status

@@ -24,7 +24,7 @@ def test_the_list_has_the_filters_of_the_control(console: Console, api: httpx2.C
     api.get("/v2/plans", params={"limit": 0})
     page = console.open("/console/requests")
     assert "/v2/orders ?limit=1" in page.text
-    assert "validation_error" in page.text
+    assert "Validation error" in page.text
     refused = console.send(page, "Filter", status="4xx")
     assert "status=4xx" in refused.url
     assert "/v2/orders ?limit=1" not in refused.text
@@ -34,6 +34,19 @@ def test_the_list_has_the_filters_of_the_control(console: Console, api: httpx2.C
     assert (200, "zzz") == (wrong.status, wrong.form("Filter").values["status"])
     assert "The filter was refused" in wrong.text
     assert 200 == console.open("/console/requests?page=99999999999999999999").status
+
+
+def test_a_warning_is_seen_in_the_list_and_filters_it(
+    console: Console, api: httpx2.Client, control: httpx2.Client
+) -> None:
+    api.get("/v2/plans", params={"naem": "x"})
+    api.get("/v2/orders")
+    assert "200 warning" in console.open("/console/requests").text
+    page = console.send(console.open("/console/requests"), "Filter", warned="true")
+    assert "/v2/plans" in page.text
+    assert not [link for link in page.links if "/v2/orders" in link]
+    (found,) = control.get("/requests", params={"warned": "true"}).json()["requests"]
+    assert ("/v2/plans", True) == (found["path"], "naem" in found["warnings"][0])
 
 
 def test_the_newest_are_counted_by_what_became_of_them(

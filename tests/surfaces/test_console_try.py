@@ -117,7 +117,7 @@ def test_with_an_admin_key_trying_asks_for_it(serve: Serve, visit: Visit) -> Non
     server = serve(admin_key=KEY)
     console = visit(server.url)
     page = console.open("/docs/listOrders")
-    assert (200, []) == (page.status, page.forms)
+    assert (200, []) == (page.status, [form for form in page.forms if form.method == "POST"])
     asked = console.follow(page, next(link for link in page.links if "console/try/" in link))
     assert (403, True) == (asked.status, "asks for a key" in asked.text)
     tried = console.send(asked, "key", key=KEY)

@@ -51,7 +51,7 @@ def test_the_front_page_follows_what_happens(browser: Page, base: str, api: http
     browser.go(f"{base}/")
     browser.until("document.querySelector('.live.is-on') !== null")
     api.get("/v2/plans")
-    browser.until("document.getElementById('now').innerText.includes('/v2/plans')")
+    browser.until("document.getElementById('recent').innerText.includes('/v2/plans')")
     assert browser.look("document.querySelector('.live.is-on') !== null") is True
     api.get("/v2/projects")
-    browser.until("document.getElementById('now').innerText.includes('/v2/projects')")
+    browser.until("document.getElementById('recent').innerText.includes('/v2/projects')")

@@ -6,8 +6,9 @@ import httpx2
 import pytest
 
 from ..conftest import Serve
+from ..support.console import Console
 from ..support.live import NO_TLS, Live
-from ..support.make import Json
+from ..support.make import Json, Maker
 
 pytestmark = pytest.mark.check
 
@@ -15,18 +16,49 @@ BROWSER = {"Accept": "text/html"}
 LINK = re.compile(r'(?:href|src)="([^"]+)"')
 
 
-@pytest.fixture
-def front(live: Live) -> httpx2.Response:
-    response = httpx2.get(f"{live.url}/", headers=BROWSER, verify=NO_TLS)
-    assert response.status_code == 200
-    return response
-
-
-def test_it_lists_every_operation_of_both_contracts(live: Live, front: httpx2.Response) -> None:
-    """Nobody has to guess a path."""
+def test_the_list_of_the_api_has_every_operation_of_both_contracts(live: Live) -> None:
+    """Nobody has to guess a path, and a filter finds an operation by path, name and word."""
+    every = httpx2.get(f"{live.url}/docs", verify=NO_TLS).text
     for address in ("/openapi.json", "/_sandbox/openapi.json"):
         for path in httpx2.get(live.url + address, verify=NO_TLS).json()["paths"]:
-            assert f"{path}</code>" in front.text
+            assert f"{path}</code>" in every
+    for words, found in (
+        ("/V2/orders pix", "createPixOrder"),
+        ("copy-and-paste", "createPixOrder"),
+        ("refundOrder", "refundOrder"),
+    ):
+        listed = httpx2.get(f"{live.url}/docs", params={"q": words}, verify=NO_TLS).text.partition("<main")[2]
+        assert f'href="docs/{found}"' in listed
+        assert 'href="docs/listCustomers"' not in listed
+
+
+@pytest.mark.parametrize(
+    ("what", "method", "path"),
+    [("Place an order", "POST", "/v2/orders/pix"), ("Go a month on", "POST", "/_sandbox/clock/advance"),
+     ("Break something", "POST", "/_sandbox/faults"), ("Pay it", "POST", "/pay")],
+)  # fmt: skip
+def test_a_newcomer_begins_by_one_click(
+    console: Console, control: httpx2.Client, make_order: Maker, what: str, method: str, path: str
+) -> None:
+    """The overview then says what was done, with the way back where there is one."""
+    make_order()
+    page = console.send(console.open("/"), what)
+    assert page.url.startswith(f"{console.base}/?done=req_")
+    assert ": done." in page.text
+    newest = control.get("/requests", params={"control": "true"}).json()["requests"][0]
+    assert (method, True) == (newest["method"], newest["path"].endswith(path))
+    assert (what != "Break something") is bool([form for form in page.forms if form.label == "Undo"])
+
+
+def test_a_reset_is_asked_for_and_undone(console: Console, api: httpx2.Client, make_order: Maker) -> None:
+    order = make_order()
+    page = console.open("/")
+    assert "become what they were when it began" in page.text
+    done = console.send(page, "Reset it")
+    assert "Reset the sandbox : done." in done.text
+    assert 404 == api.get(f"/v2/orders/{order['id']}").status_code
+    console.send(done, "Undo")
+    assert 200 == api.get(f"/v2/orders/{order['id']}").status_code
 
 
 def test_every_link_of_it_answers(live: Live) -> None:
@@ -38,7 +70,8 @@ def test_every_link_of_it_answers(live: Live) -> None:
     assert any(link.startswith("console/requests/req_") for link in links)
     assert not [link for link in links if link.startswith(("/", "http"))]
     for address in dict.fromkeys(link.partition("#")[0] for link in links):
-        assert httpx2.get(base + address, timeout=60, verify=NO_TLS).status_code == 200, address
+        answer = httpx2.get(base + address, timeout=60, verify=NO_TLS, follow_redirects=True)
+        assert answer.status_code == 200, address
     live.app.sandboxes.forget("front")
 
 
@@ -53,6 +86,7 @@ def test_it_shows_the_last_requests_and_the_clock(live: Live, sandbox_name: str,
     assert "<script>6" not in html
     assert '<span class="badge">frozen</span>' in html
     assert '<form class="finder" role="search" action="console/find">' in html
+    assert len(html) < 30_000
 
 
 @pytest.mark.promise("front-page-for-strangers")
@@ -67,14 +101,15 @@ def test_it_shows_the_last_requests_and_the_clock(live: Live, sandbox_name: str,
     ],
 )
 def test_strangers_see_no_request_and_no_clock(serve: Serve, settings: Json, headers: dict[str, str]) -> None:
-    """Nor does a session: pages of other origins may read this page."""
+    """Nor do the pages of the API and the guide; a session changes nothing for pages of other origins."""
     server = serve(**settings)
     httpx2.get(f"{server.url}/v2/orders", verify=NO_TLS)
-    html = httpx2.get(f"{server.url}/", headers=BROWSER | headers, verify=NO_TLS).text
-    assert "console/requests/req_" not in html
-    assert "data-stream" not in html
-    assert '<section id="now"' not in html
-    assert 'href="console/requests"' in html
+    for path in ("/", "/docs", "/docs/listOrders", "/guide/api"):
+        html = httpx2.get(f"{server.url}{path}", headers=BROWSER | headers, verify=NO_TLS).text
+        assert "console/requests/req_" not in html
+        assert "data-stream" not in html
+        assert 'id="recent"' not in html
+        assert 'console/requests"' in html
 
 
 @pytest.mark.parametrize("name", ["front", "Front"])

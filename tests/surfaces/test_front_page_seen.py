@@ -1,81 +1,79 @@
-"""The front page in a real browser: what it says when its script has run, and its button."""
+"""The overview in a real browser: its call is copied and works, and what happens is seen at once."""
 
-import json
 import shlex
-from collections.abc import Iterator
 
 import httpx2
 import pytest
 
 from ..conftest import Serve
-from ..support.browser import Page, browsing
+from ..support.browser import Page
 from ..support.live import NO_TLS, Live
 
 pytestmark = pytest.mark.check
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Page]:
-    with browsing() as page:
-        yield page
+def copied(browser: Page, pre: str) -> str:
+    """What the button beside a command copies, which is the whole command."""
+    browser.tell("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    browser.look(f"document.querySelector({pre!r}).parentElement.querySelector('button').click()")
+    browser.until(f"document.querySelector({pre!r}).parentElement.querySelector('.is-done') !== null")
+    text = str(browser.look("navigator.clipboard.readText()"))
+    assert browser.look(f"document.querySelector({pre!r}).textContent") == text
+    return text
 
 
-def opened(browser: Page, url: str) -> Page:
-    """The page at an address, once it has asked the server for everything."""
-    browser.go(url)
-    browser.until("!document.getElementById('others').hidden")
-    return browser
-
-
-def test_the_button_copies_a_call_that_works(browser: Page, live: Live) -> None:
-    """Whole, as it is shown; the button says that it was done."""
-    page = opened(browser, f"{live.url}/")
-    page.tell("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
-    page.look("document.getElementById('copy').click()")
-    page.until("document.getElementById('copy').textContent === 'Copied'")
-    copied = page.look("navigator.clipboard.readText()")
-    assert page.look("document.getElementById('curl').textContent") == copied
-    assert page.look("(e => e.scrollWidth <= e.clientWidth)(document.getElementById('curl'))") is True
-    command, _, url, _, header = shlex.split(copied)
+def test_the_call_that_it_shows_works_and_appears_at_once(browser: Page, base: str) -> None:
+    browser.seen()
+    browser.go(f"{base}/")
+    command, _, url, _, header = shlex.split(copied(browser, ".begin pre"))
     name, _, value = header.partition(": ")
     assert "curl" == command
     assert 2 == len(httpx2.get(url, headers={name: value}, verify=NO_TLS).json()["customers"])
+    browser.until("document.getElementById('recent').innerText.includes('/v2/customers')")
 
 
-def test_the_page_of_a_world_speaks_of_that_world(browser: Page, live: Live, sandbox_name: str) -> None:
-    """Its name, its data, and a call to it. The clock stands above every page."""
-    base = f"{live.url}/s/{sandbox_name}"
-    assert (
-        httpx2.post(f"{base}/_sandbox/reset", json={"scenario": "empty", "seed": 7}, verify=NO_TLS).status_code == 200
-    )
-    page = opened(browser, f"{base}/")
-    world = httpx2.get(f"{base}/_sandbox/sandboxes/{sandbox_name}", verify=NO_TLS).json()["sandbox"]
-    assert sandbox_name in page.look("document.title")
-    facts = page.look("document.getElementById('facts').innerText")
-    assert f"scenario empty, seed 7, {world['records']} records" in facts
-    assert f"'{base}/v2/customers?limit=2'" in page.look("document.getElementById('curl').textContent")
-
-
-def test_a_server_whose_controls_are_shut_says_what_it_needs(browser: Page, serve: Serve) -> None:
-    """The page shows the refusal instead of waiting for ever."""
+def test_a_server_whose_controls_are_shut_says_how_to_ask(browser: Page, serve: Serve) -> None:
     shut = serve(host="0.0.0.0")  # noqa: S104 - the test's server listens on loopback all the same
-    refusal = httpx2.get(f"{shut.url}/_sandbox/credentials", verify=NO_TLS).json()["message"]
     browser.go(f"{shut.url}/")
-    browser.until(f"document.getElementById('state').textContent === {json.dumps(refusal)}")
-    assert browser.look("document.getElementById('command').hidden") is True
+    assert "/_sandbox/credentials" in browser.look("document.querySelector('.begin pre').textContent")
+    assert browser.look("document.getElementById('recent') === null")
+
+
+def test_the_list_of_operations_follows_what_is_written(browser: Page, base: str) -> None:
+    browser.go(f"{base}/docs")
+    write = "(f => { f.value = 'refund'; f.dispatchEvent(new Event('input')) })"
+    browser.look(f"{write}(document.querySelector('[data-filter]'))")
+    shown = browser.look("[...document.querySelectorAll('.list tr:not([hidden])')].map(each => each.innerText).join()")
+    assert "Refund an order" in shown
+    assert "List customers" not in shown
 
 
 def test_an_operation_of_the_list_opens_with_a_call_to_copy(browser: Page, live: Live, sandbox_name: str) -> None:
-    """In the world of the page that was left; the button copies the call whole."""
-    page = opened(browser, f"{live.url}/s/{sandbox_name}/")
-    page.tell("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
-    page.look("document.querySelector('a[href=\"docs/getOrder\"]').click()")
-    page.until(f"location.href === '{live.url}/s/{sandbox_name}/docs/getOrder' && document.readyState === 'complete'")
-    page.look("document.getElementById('copy').click()")
-    page.until("document.getElementById('copy').textContent === 'Copied'")
-    copied = page.look("navigator.clipboard.readText()")
-    assert page.look("document.getElementById('curl').textContent") == copied
-    url, header = (shlex.split(copied)[at] for at in (6, 8))
-    name, _, value = header.partition(": ")
-    assert f"{live.url}/s/{sandbox_name}/v2/orders/" in url
-    assert 200 == httpx2.get(url, headers={name: value}, verify=NO_TLS).status_code
+    """In the sandbox of the page that was left."""
+    base = f"{live.url}/s/{sandbox_name}"
+    httpx2.get(f"{base}/_sandbox/credentials", verify=NO_TLS).raise_for_status()
+    browser.go(f"{base}/docs")
+    browser.look("document.querySelector('main a[href=\"docs/getOrder\"]').click()")
+    browser.until(f"location.href === '{base}/docs/getOrder' && document.readyState === 'complete'")
+    words = shlex.split(copied(browser, "#curl"))
+    name, _, value = words[8].partition(": ")
+    assert f"{base}/v2/orders/" in words[6]
+    assert 200 == httpx2.get(words[6], headers={name: value}, verify=NO_TLS).status_code
+
+
+@pytest.mark.parametrize("run", [True, False])
+def test_on_a_phone_the_list_is_a_drawer(browser: Page, base: str, *, run: bool) -> None:
+    """With scripts and without; on a wide window it stands beside the page."""
+    browser.scripts(run=run)
+    try:
+        browser.seen(360)
+        browser.go(f"{base}/console/requests")
+        shown = "getComputedStyle(document.getElementById('side')).display"
+        assert "none" == browser.look(shown)
+        browser.look("document.querySelector('.menu').click()")
+        assert "block" == browser.look(shown)
+        browser.seen(1280)
+        browser.go(f"{base}/console/clock")
+        assert "block" == browser.look(shown)
+    finally:
+        browser.scripts(run=True)

@@ -45,7 +45,9 @@ def test_every_link_of_every_page_answers_and_every_anchor_is_there(reader: http
             address = urljoin(path, link)
             if address.startswith("/docs/"):
                 assert address.removeprefix("/docs/") in NAMES, f"{address}, linked by {path}"
-            elif address.startswith("/"):
+            elif address.startswith("/guide"):
+                if "?" in address:  # the other zone of the clock
+                    continue
                 linked[address] = path
                 if (target := address.partition("#")[0]) not in texts:
                     waiting[target] = path
@@ -108,6 +110,57 @@ def test_a_search_finds_what_is_asked_for(reader: httpx2.Client, query: str, ans
     assert answer in results(reader, query)[:5]
 
 
+ASKED = {
+    "reembolso": "/guide/payments#fail-expire-or-refund-an-order",
+    "como faço um estorno": "/guide/payments#fail-expire-or-refund-an-order",
+    "cobrança recusada": "/guide/payments#make-a-card-or-a-payment-fail",
+    "cartão recusado": "/guide/payments#make-a-card-or-a-payment-fail",
+    "contestação": "/guide/payments#dispute-a-payment",
+    "chargeback": "/guide/payments#dispute-a-payment",
+    "idempotência": "/guide/api#repeat-a-request-safely-idempotency-key",
+    "resend": "/guide/webhooks#redeliver",
+    "reenviar webhook": "/guide/webhooks#redeliver",
+    "ngrok": "/guide/webhooks#forward-events-to-localhost",
+    "túnel para localhost": "/guide/webhooks#forward-events-to-localhost",
+    "signing secret": "/guide/webhooks#verify-a-signature",
+    "verificar assinatura": "/guide/webhooks#verify-a-signature",
+    "rotate the webhook secret": "/guide/webhooks#rotate-the-signing-key",
+    "time zone": "/guide/console#read-times-in-your-time-zone",
+    "fuso horário": "/guide/console#read-times-in-your-time-zone",
+    "avançar o relógio": "/guide/time#move-the-clock",
+    "adiantar um mês": "/guide/payments#see-next-months-renewal-today",
+    "renovação": "/guide/payments#see-next-months-renewal-today",
+    "desfazer": "/guide/console#undo-and-reset",
+    "voltar no tempo": "/guide/time#go-back",
+    "resetar": "/guide/time#reset-between-tests",
+    "reset": "/guide/time#reset-between-tests",
+    "cliente inadimplente": "/guide/time#add-somebody-in-a-state",
+    "past due customer": "/guide/time#add-somebody-in-a-state",
+    "simular erro 503": "/guide/faults#one-request",
+    "servidor lento": "/guide/faults#all-requests-of-a-kind",
+    "pagar com pix": "/guide/payments#pay-a-pix-order",
+    "autenticação": "/guide/api#get-a-token",
+    "login": "/guide/api#get-a-token",
+    "chave de api": "/guide/api#create-an-api-key-with-fewer-scopes",
+    "CORS": "/guide/api#call-it-from-a-browser-cors",
+    "paginação": "/guide/api#read-a-list-page-sort-filter",
+    "typed client": "/guide/typescript#generate-a-client",
+    "sdk typescript": "/guide/typescript#generate-a-client",
+    "docker compose": "/guide/teams#docker",
+    "um servidor para a equipe": "/guide/teams#one-server-for-a-team",
+    "backup": "/guide/stores#back-up",
+    "por que a requisição foi recusada": "/guide/journal#why-was-a-request-refused",
+    "comparar com o backend real": "/guide/verify",
+}
+"""Forty questions of people, in Portuguese and in English, with the section that answers each."""
+
+
+def test_forty_questions_are_answered_by_the_first_three(reader: httpx2.Client) -> None:
+    assert 40 == len(ASKED)
+    found = {question: results(reader, question)[:3] for question in ASKED}
+    assert {} == {question: three for question, three in found.items() if ASKED[question] not in three}
+
+
 def test_a_sandbox_of_its_own_has_the_guide_and_creates_nothing(reader: httpx2.Client) -> None:
     answer = reader.get("/s/guide-reader/guide/reference/errors")
     assert 200 == answer.status_code
@@ -123,9 +176,22 @@ def test_pasted_commands_call_the_server_and_the_sandbox_of_the_page(reader: htt
     assert "http://127.0.0.1:4600" in reader.get("/guide/reference/commands").text  # the default of an option
 
 
-def test_the_guide_needs_no_script_and_nothing_from_elsewhere(reader: httpx2.Client) -> None:
+@pytest.mark.parametrize("path", ["/guide/api", "/static/console.css"])
+def test_what_shows_no_key_is_compressed_and_sent_once(reader: httpx2.Client, path: str) -> None:
+    """Where that is asked for; a page with a key never."""
+    plain = reader.get(path, headers={"Accept-Encoding": "identity"})
+    packed = reader.get(path, headers={"Accept-Encoding": "gzip"})
+    assert ("gzip", None) == tuple(each.headers.get("content-encoding") for each in (packed, plain))
+    assert plain.text == packed.text
+    assert int(packed.headers["content-length"]) < len(plain.content) / 2
+    again = reader.get(path, headers={"If-None-Match": plain.headers["etag"]})
+    assert (304, b"") == (again.status_code, again.content)
+    for key in ("/docs/listOrders", "/console/keys"):
+        assert "content-encoding" not in reader.get(key, headers={"Accept-Encoding": "gzip"}).headers
+
+
+def test_the_guide_needs_nothing_from_elsewhere(reader: httpx2.Client) -> None:
     answer = reader.get("/guide/api")
-    assert "<script" not in answer.text
     assert answer.headers["content-security-policy"].startswith("default-src 'self'")
     assert "image/webp" == reader.get("/guide/pictures/pay.webp").headers["content-type"]
     assert 'href="../../docs/payOrder"' in reader.get("/guide/reference/events").text

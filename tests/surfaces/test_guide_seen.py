@@ -23,7 +23,7 @@ def test_a_page_fits_and_has_no_barriers(browser: Page, live: Live, path: str, w
 def test_a_search_leads_to_the_section(browser: Page, live: Live) -> None:
     browser.seen()
     browser.go(f"{live.url}/guide/api")
-    browser.look("(f => { f.q.value = 'verify a signature'; f.requestSubmit() })(document.forms[0])")
+    browser.look("(f => { f.q.value = 'verify a signature'; f.requestSubmit() })(document.querySelector('main form'))")
     browser.until("location.search === '?q=verify+a+signature' && !!document.querySelector('article a')")
     browser.look("document.querySelector('article a').click()")
     browser.until("document.querySelector(':target')?.textContent === 'Verify a signature'")

@@ -95,3 +95,14 @@ def test_a_date_time_is_nothing_else(door: Door, instant: str) -> None:
 def test_a_uuid_is_hyphenated_hexadecimal(door: Door, text: str) -> None:
     answer = door.ask("GET", f"/v2/plans?projectId={text}")
     assert fields(refused(answer, 422, "validation_error")) == {"projectId": "format"}
+
+
+@pytest.mark.parametrize(
+    "control",
+    ["POST /reset?scenario=empty", "DELETE /inbox?nam=erp", "POST /webhooks/drain?held=true"],
+)
+def test_a_control_that_changes_something_refuses_a_query_that_it_does_not_know(door: Door, control: str) -> None:
+    """It would change more than is meant: the members of a reset belong into its body."""
+    method, path = control.split()
+    refusal = refused(door.ask(method, f"/_sandbox{path}"), 422, "validation_error")
+    assert [("query", "unknown_parameter")] == [(each["in"], each["code"]) for each in refusal["details"]]

@@ -70,11 +70,12 @@ def test_a_public_server_shows_strangers_no_record(public: Live, credentials: An
 def test_a_page_of_an_operation_shows_strangers_the_examples_of_the_contract(public: Live, credentials: Any) -> None:
     samples = [*credentials["sample"].values(), credentials["public_key"], credentials["private_key"]]
     door = Door(public.port, "", "")
-    for ident in ("getOrder", "createPixOrder", "getMerchantByPublicKey", "payOrder"):
-        page = door.ask("GET", f"/docs/{ident}").body.decode()
-        assert [] == [value for value in samples if value in page]
     order = document().raw["x-example-records"]["orderId"][0]
-    assert order in door.ask("GET", "/docs/getOrder").body.decode()
+    for ending in ("", ".md"):
+        for ident in ("getOrder", "createPixOrder", "getMerchantByPublicKey", "payOrder"):
+            page = door.ask("GET", f"/docs/{ident}{ending}").body.decode()
+            assert [] == [value for value in samples if value in page]
+        assert order in door.ask("GET", f"/docs/getOrder{ending}").body.decode()
 
 
 def test_a_page_of_this_server_and_a_named_one_with_a_credential_see_records(serve: Serve) -> None:

@@ -20,6 +20,7 @@ HOOK: Body = {
 def row(status: str = "pending", count: int = 0) -> Row:
     """A delivery in a state."""
     public = {"status": status, "attempt_count": count, "max_attempts": 10, "delivered_at": None}
+    public["next_attempt_at"] = "x" if status == "retrying" else None
     return Row(Record("l", 1, 1, b"", b""), public, {"attempts": []})
 
 
@@ -29,7 +30,7 @@ def after(status: str, outcome: AttemptOutcome, trigger: str = AUTOMATIC, count:
     public, _ = deliveries.attempted(
         row(status, count), outcome, Timing(0, 0, STANDARD), url="u", trigger=trigger, is_open=is_open
     )
-    assert (public["next_attempt_at"] is not None) is (public["status"] == "retrying" and trigger == AUTOMATIC)
+    assert (public["next_attempt_at"] is not None) is (public["status"] == "retrying")
     shown: str = public["status"]
     return shown
 
@@ -65,7 +66,9 @@ def test_a_receiver_is_left_alone_as_long_as_it_asks(status: int, asked: int | N
         ("pending", OK, AUTOMATIC, "delivered"),
         ("pending", DOWN, AUTOMATIC, "retrying"),
         ("retrying", GONE, AUTOMATIC, "failed"),
-        ("retrying", DOWN, MANUAL, "failed"),
+        ("retrying", DOWN, MANUAL, "retrying"),
+        ("retrying", GONE, MANUAL, "failed"),
+        ("pending", DOWN, MANUAL, "pending"),
         ("pending", DOWN, TEST, "failed"),
         ("delivered", DOWN, MANUAL, "failed"),
         ("delivered", DOWN, AUTOMATIC, "delivered"),

@@ -95,13 +95,6 @@ def test_what_it_cannot_run_with_is_refused_in_a_sentence(tmp_path: Path, words:
 
 
 @pytest.mark.check
-def test_the_token_may_stand_in_the_environment() -> None:
-    ended = run(NOBODY, STUB_VERIFY_TOKEN="t")
-    assert 2 == ended.exit_code
-    assert "cannot be compared" in ended.output
-
-
-@pytest.mark.check
 def test_what_a_run_records_is_judged_alike_and_is_its_owners_alone(tmp_path: Path) -> None:
     file = tmp_path / "run.har"
     with backend([]) as url:

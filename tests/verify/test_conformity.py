@@ -98,10 +98,10 @@ def test_members_of_records_are_found_once_each_whatever_else_is_wrong(conformit
     del second["email"]
     seen = found(conformity, exchange("GET", CUSTOMERS, 200, page))
     records = "#/components/schemas/Customer/properties"
-    assert kinds(seen) == [
-        ("schema", f"{records}/name"),
+    assert sorted(kinds(seen)) == [
         ("schema", f"{records}/createdAt"),
         ("schema", f"{records}/email"),
+        ("schema", f"{records}/name"),
         ("undocumented-field", f"{records}/nickname"),
         ("undocumented-field", "#/components/schemas/Pagination/properties/next"),
     ]

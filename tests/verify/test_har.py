@@ -33,18 +33,6 @@ def written(tmp_path: Path, *entries: Any) -> Path:
     return file
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    seen = [
-        exchange("GET", "/v2/customers?limit=2", 200, example("CustomerPage")),
-        exchange("POST", "/v2/customers", 422, b"\xff\x00", sent=b'{"name": "Jo\xc3\xa3o"}'),
-        exchange("HEAD", "/v2/customers", 200, b""),
-    ]
-    file = tmp_path / "seen.har"
-    file.write_bytes(archive([(each, 1_700_000_000.0) for each in seen], BASE))
-    assert seen == read(file, f"{BASE}/v2/").exchanges
-    assert {"of another address": 3} == read(file, "https://api.example.com/other").left_out
-
-
 def test_what_cannot_be_judged_is_left_out_and_counted(tmp_path: Path) -> None:
     file = written(
         tmp_path,

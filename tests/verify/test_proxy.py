@@ -1,6 +1,5 @@
 """The proxy passes on what comes, byte for byte, and judges it afterwards."""
 
-import gzip
 import json
 import signal
 import socket
@@ -8,6 +7,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import IncompleteRead
 from pathlib import Path
 
@@ -58,12 +59,14 @@ def asked(proxied: Proxied, data: bytes) -> Answer:
         return answer_on(client)
 
 
-def test_a_compressed_answer_is_passed_on_compressed_and_judged_as_it_reads() -> None:
-    packed = gzip.compress(orjson.dumps(example("CustomerPage") | {"extra": 1}))
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+def test_a_compressed_answer_is_passed_on_compressed_and_judged_as_it_reads(coding: str) -> None:
+    package = pytest.importorskip({"gzip": "gzip", "br": "brotli", "zstd": "backports.zstd"}[coding])
+    packed = package.compress(orjson.dumps(example("CustomerPage") | {"extra": 1}))
 
     def play(connection: socket.socket) -> None:
         received(connection)
-        connection.sendall(sized(packed, OK + b"Content-Encoding: gzip\r\n"))
+        connection.sendall(sized(packed, OK + b"Content-Encoding: %b\r\n" % coding.encode()))
 
     with playing(play) as target, proxying(target) as proxied:
         with connected(proxied) as client:
@@ -179,20 +182,47 @@ def address_of(home: Estate) -> str:
     return f"{home.live.url}/s/{home.sandbox}"
 
 
-@pytest.mark.check
-def test_the_command_serves_until_it_is_interrupted_and_reports(home: Estate, tmp_path: Path) -> None:
-    report, overlay, port = tmp_path / "report.json", tmp_path / "overlay.yaml", free_port()
-    command = [sys.executable, "-m", "stub_server", "proxy", home.live.url, "--port", str(port), "--fail"]
-    command += ["--report", f"json={report}", "--write-overlay", str(overlay)]
-    with Popen(command, stdout=subprocess.PIPE, text=True) as running:
+@contextmanager
+def commanded(target: str, *words: str) -> Iterator[tuple[str, Popen]]:
+    """The command in front of a target: its address, and the process. The block ends with Ctrl-C."""
+    port = free_port()
+    command = [sys.executable, "-m", "stub_server", "proxy", target, "--port", str(port), "--fail", *words]
+    with Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         assert str(port) in running.stdout.readline()
-        with httpx2.Client(verify=NO_TLS) as client:
-            assert 401 == client.get(f"http://127.0.0.1:{port}/v2/customers").status_code
+        yield f"http://127.0.0.1:{port}", running
+
+
+@pytest.mark.check
+def test_the_command_serves_until_it_is_interrupted_and_reports(home: Estate, tmp_path: Path) -> None:
+    report, overlay = tmp_path / "report.json", tmp_path / "overlay.yaml"
+    words = ("--report", f"json={report}", "--write-overlay", str(overlay))
+    with commanded(home.live.url, *words) as (address, running), httpx2.Client(verify=NO_TLS) as client:
+        assert 401 == client.get(f"{address}/v2/customers").status_code
         running.send_signal(signal.SIGINT)
-        said, _ = running.communicate(timeout=30)
+        said, _ = running.communicate(timeout=60)
     assert 0 == running.returncode, said
     assert "/v2/customers" in said
     assert "overlay: 1.0.0" in overlay.read_text()
     found = json.loads(report.read_text())
     assert ("proxy", 1, []) == (found["mode"], found["requests"], found["divergences"])
+
+
+@pytest.mark.check
+@pytest.mark.parametrize(
+    ("coding", "reason"), [("", "no request came"), ("x-secret", "1 (a body encoded as x-secret)")]
+)
+def test_the_command_fails_with_3_if_nothing_was_judged(coding: str, reason: str) -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(sized(PAGE, OK + f"Content-Encoding: {coding}\r\n".encode()))
+
+    with playing(play) as target, commanded(target) as (address, running):
+        if coding:
+            with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=30) as client:
+                client.sendall(ASKED)
+                assert PAGE == answer_on(client).body
+        running.send_signal(signal.SIGTERM)
+        said, told = running.communicate(timeout=60)
+    assert 3 == running.returncode, said
+    assert f"Nothing was judged: {reason}." in told

@@ -14,6 +14,8 @@ from threading import Lock
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
+import yaml
+
 from ...core.text import nearest
 from .markdown import Section, links, parsed, relinked, rendered, sections
 
@@ -31,25 +33,14 @@ _TASKS = 1.5  # how much more a page of a task counts
 _ASKING = re.compile(
     "a|about|an|and|are|be|can|could|do|does|exists?|for|from|get|has|have|how|i|if|in|into|is|it|list|many|me|my"
     "|of|often|on|one|or|our|should|so|that|the|their|there|this|to|was|we|were|what|when|where|which|who|why|will|with"
-    "|would|you|your",
+    "|would|you|your"
+    "|as|ao|com|como|da|das|de|do|dos|e|em|eu|faco|faço|foi|meu|minha|na|no|o|os|ou|para|por|quais|qual|quando|que|se|ser|um|uma",
     re.IGNORECASE,
 ).fullmatch
 """Words of questions, which a search leaves out."""
 _ENDING = re.compile(r"(?<!\W)(\Ws)?\W*$")  # what a word of a question ends with: `'s`, marks
 _PICTURES = "docs/pictures/"
 _MOST = 20  # results
-_PORTUGUESE = {
-    "pedido": "order", "pedidos": "orders", "pagar": "pay", "pago": "paid", "pagamento": "payment",
-    "cobranca": "charge", "assinatura": "subscription", "assinaturas": "subscriptions", "cliente": "customer",
-    "clientes": "customers", "plano": "plan", "planos": "plans", "projeto": "project", "produto": "product",
-    "chave": "key", "chaves": "keys", "evento": "event", "eventos": "events", "erro": "error", "erros": "errors",
-    "reembolso": "refund", "estorno": "refund", "estornar": "refund", "disputa": "dispute", "contestacao": "dispute",
-    "relogio": "clock", "tempo": "time", "cartao": "card", "falha": "fail", "falhar": "fail", "vencido": "past_due",
-    "vencer": "expire", "expirar": "expire", "cancelar": "cancel", "renovar": "renew", "renovacao": "renewal",
-    "desfazer": "undo", "voltar": "rewind", "entrega": "delivery", "assinar": "sign", "limite": "limit",
-    "repetir": "retry", "buscar": "find", "criar": "create", "escopo": "scope", "senha": "token",
-}  # fmt: skip
-"""Words of questions in Portuguese, without accents, as the guide says them."""
 # Marks around the words that were found: no text has them.
 _FROM, _TO = "\1", "\2"
 
@@ -163,27 +154,55 @@ class Guide:
 
     # -- search
 
-    def search(self, query: str, most: int = _MOST, words_shown: int = 24) -> list[Result]:
-        """The sections that have a word of the query, best first: the one that it names, then those about it.
+    def search(self, query: str, most: int = _MOST, words_shown: int = 24, *, some: bool = True) -> list[Result]:
+        """The sections that have all words of a query, best first, and then those that have `some`.
 
-        Case, accents, endings and words of questions do not count. A word that no section has may be the beginning of
-        one. Of each section so many words are shown, at most 64.
+        Case, accents, endings and words of questions do not count, and a word counts as its synonyms do. A word that
+        no section has may be the beginning of one. Of each section so many words are shown, at most 64.
         """
-        every = [_in_english(_ENDING.sub("", word)) for word in query.split()]
+        every = [_ENDING.sub("", word) for word in query.split()]
         words = [word for word in every if not _ASKING(word)] or every
+        terms = [*self._terms(words)]
+        names = query, " ".join(words)
+        found = self._matching(" AND ".join(terms), names, words_shown)
+        others = self._matching(" OR ".join(terms), names, words_shown) if some and len(found) < most else []
+        met = {each.path for each in found}
+        return [*found, *(each for each in others if each.path not in met)][:most]
+
+    def _matching(self, asked: str, names: tuple[str, str], words_shown: int) -> list[Result]:
+        """The sections that FTS5 finds; those that a query names come first."""
         with self._lock:
             rows = self._index.execute(
                 "SELECT path, page, heading, snippet(sections, 3, ?, ?, '…', ?) FROM sections WHERE sections MATCH ?"
                 " ORDER BY heading COLLATE NOCASE IN (?, ?) DESC, bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
-                (_FROM, _TO, words_shown, " OR ".join(map(self._term, words)), query, " ".join(words), most),
+                (_FROM, _TO, words_shown, asked, *names, _MOST),
             ).fetchall()
         return [Result(*row) for row in rows]
 
+    def _terms(self, words: list[str]) -> Iterator[str]:
+        """Words as FTS5 asks for them; one or two that have synonyms with these as alternatives."""
+        at = 0
+        while at < len(words):
+            pair = " ".join(words[at : at + 2])
+            count = 2 if _plain(pair) in self._synonyms and at + 1 < len(words) else 1
+            asked = pair if count == 2 else words[at]
+            others = self._synonyms.get(_plain(asked), [])
+            yield f"({' OR '.join([self._term(asked), *map(_quoted, others)])})"
+            at += count
+
     def _term(self, word: str) -> str:
         """A word as FTS5 asks for it."""
-        term = '"{}"'.format(word.replace('"', '""'))
-        is_known = self._index.execute("SELECT 1 FROM sections WHERE sections MATCH ? LIMIT 1", (term,)).fetchone()
+        term = _quoted(word)
+        with self._lock:
+            is_known = self._index.execute("SELECT 1 FROM sections WHERE sections MATCH ? LIMIT 1", (term,)).fetchone()
         return term if is_known or len(word) < 3 else f"{term}*"
+
+    @cached_property
+    def _synonyms(self) -> dict[str, list[str]]:
+        """What the guide says for a word: each line of the file is a word or two with what they are called there."""
+        file = self._root / "fixtures" / "console" / "synonyms.yaml"
+        found: dict[str, list[str]] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return {_plain(word): others for word, others in found.items()}
 
     @cached_property
     def _index(self) -> sqlite3.Connection:
@@ -215,6 +234,11 @@ def unmarked(excerpt: str) -> str:
     return excerpt.replace(_FROM, "").replace(_TO, "")
 
 
-def _in_english(word: str) -> str:
-    plain = "".join(each for each in normalize("NFD", word.lower()) if not combining(each))
-    return _PORTUGUESE.get(plain, word)
+def _quoted(words: str) -> str:
+    return '"{}"'.format(words.replace('"', '""'))
+
+
+def _plain(text: str) -> str:
+    """A text without case and accents."""
+    decomposed = normalize("NFKD", text.lower())
+    return "".join(letter for letter in decomposed if not combining(letter))

@@ -9,7 +9,7 @@ function duration(seconds) {
   const days = seconds > 2 * 86400 ? Math.floor(seconds / 86400) : 0;
   const hours = Math.floor(seconds / 3600) - 24 * days;
   const clock = [hours, Math.floor(seconds / 60) % 60, seconds % 60].map(two).join(":");
-  return days ? `${days} days ${clock}` : clock;
+  return days ? sheet.dataset.days.replace("{days}", days).replace("{clock}", clock) : clock;
 }
 
 if (left && "runs" in left.dataset) {

@@ -90,7 +90,8 @@ if (parts.length) {
   if (!document.hidden) follow();
 }
 
-document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+const current = document.querySelector(".side [aria-current]");
+if (current?.offsetParent) current.parentElement.scrollIntoView({ block: "nearest" });
 showCopyButtons(document);
 for (const time of document.querySelectorAll("time[datetime]")) {
   time.title = [time.title, `${new Date(time.dateTime).toLocaleString()} on your clock`].filter(Boolean).join("\n");
@@ -102,7 +103,7 @@ const begun = new WeakMap();
 function tick() {
   for (const time of document.querySelectorAll("[data-tick]")) {
     if (!begun.has(time)) begun.set(time, Date.parse(time.dateTime) - performance.now());
-    const now = new Date(begun.get(time) + performance.now());
+    const now = new Date(begun.get(time) + performance.now() + Number(document.body.dataset.zone));
     const [, day, month, year, clock] = now.toUTCString().split(" ");
     const date = time.querySelector(".date");
     if (date) {
@@ -115,3 +116,14 @@ function tick() {
 }
 
 setInterval(tick, 1000);
+
+// The list of operations follows what is written.
+document.querySelector("[data-filter]")?.addEventListener("input", (event) => {
+  const words = event.target.value.toLowerCase().split(/\s+/);
+  for (const row of document.querySelectorAll(".list tr")) {
+    const text = `${row.textContent} ${row.querySelector("a").href}`.toLowerCase();
+    row.hidden = !words.every((word) => text.includes(word));
+  }
+  for (const each of document.querySelectorAll(".controls")) each.open ||= words.join("") !== "";
+  for (const card of document.querySelectorAll(".card:has(.list)")) card.hidden = !card.querySelector("tr:not([hidden])");
+});

@@ -86,7 +86,7 @@ def _concerned(work: Work, ident: str) -> set[str]:
 
 def list_timers(work: Work, query: Body) -> Reply:
     timers = work.sandbox.timers
-    found = sorted(timers.live.values())
+    found = [timer for timer in sorted(timers.live.values()) if not _is_left_behind(work, timer)]
     if "resource_id" in query:
         ident = query["resource_id"].lower()
         found = [timer for timer in found if timer.subject == ident]
@@ -97,6 +97,14 @@ def list_timers(work: Work, query: Body) -> Reply:
         return {"due": iso(timer.due), "job": timer.job, "resource": resource, "id": timer.subject, "held": held}
 
     return reply.listed_here("timers", found, query, shown)
+
+
+def _is_left_behind(work: Work, timer: Timer) -> bool:
+    """Whether a job is to expire or pay an order that no longer waits for its payment: it would change nothing."""
+    if timer.job not in ("order.expire", "order.pay"):
+        return False
+    orders = work.sandbox.stores[timer.merchant_id].orders
+    return not orders.is_in(timer.subject, "status", work.sandbox.rules.lifecycles["Order"].sets["payable"])
 
 
 async def _jump(work: Work, to: int, body: Body, then: Callable[[], object] = _nothing) -> tuple[list[Fired], bool]:

@@ -15,6 +15,11 @@ def update_settings(work: Work, body: Body) -> Reply:
     return reply.value(settings._asdict())
 
 
+def get_behaviour(work: Work, ident: str) -> Reply:
+    row = work.open_of_any("customers", ident, "customer")
+    return reply.value(row.hidden.get("behaviour", {"payment": None, "times": None}))
+
+
 def set_behaviour(work: Work, ident: str, body: Body) -> Reply:
     row = work.open_of_any("customers", ident, "customer")
     behaviour = {"payment": body["payment"], "times": body.get("times") if body["payment"] else None}

@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import partial
+from typing import Any
 
 from ...core.record import Body
 from ...server import reply
@@ -21,18 +22,11 @@ async def list_sandboxes(work: Work, query: Body) -> Reply:
 async def create_sandbox(work: Work, body: Body | None) -> Reply:
     asked = body or {}
     sandboxes, (scenario, now) = work.server.sandboxes, checked_beginning(work, asked)
-    wanted = asked.get("name")
-    beginning: Body = {
-        "scenario": scenario,
-        "seed": asked.get("seed"),
-        "now": now,
-        "ttl": asked.get("ttl_seconds"),
-        "settings": asked.get("settings"),
-    }
+    beginning: dict[str, Any] = {"now": now, "ttl": asked.get("ttl_seconds"), "settings": asked.get("settings")}
     # Another server of the same store would know nothing of a sandbox that is being created.
     if sandboxes.persistence.is_shared or not _prefers_to_ask(work):
-        return _made(work, await sandboxes.create(wanted, **beginning))
-    name, creation = await sandboxes.create_beside(wanted, **beginning)
+        return _made(work, await sandboxes.create(asked.get("name"), scenario, asked.get("seed"), **beginning))
+    name, creation = await sandboxes.create_beside(asked.get("name"), scenario, asked.get("seed"), **beginning)
     await asyncio.wait((creation,), timeout=SOON)
     if creation.done():
         return _made(work, creation.result())

@@ -39,6 +39,7 @@ def row(trace: Trace) -> Body:
         "caller": None if caller is None else caller | {"admitted": trace.reached != "auth"},
         "step": trace.after,
         "simulated": trace.simulated,
+        "warnings": list(trace.warnings),
         "by_command": trace.by_command,
     }
 
@@ -55,7 +56,6 @@ def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
         "step_before": trace.before,
         "events": list(trace.events),
         "deliveries": list(trace.deliveries),
-        "warnings": list(trace.warnings),
         "explanation": explanation,
         "curl": command,
     }
@@ -141,6 +141,7 @@ def _admits(query: Body, trace: Trace) -> bool:
         all(query.get(name, value) == value for name, value in equal.items())
         and ("status" not in query or has_status(query["status"], trace.status))
         and (query.get("control", False) or not trace.path.startswith(CONTROL))
+        and (not query.get("warned", False) or bool(trace.warnings))
         and (query.get("commands", False) or not trace.by_command)
         and ("path" not in query or glob(query["path"], trace.path))
         and ("caller" not in query or query["caller"] in names)

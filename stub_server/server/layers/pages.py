@@ -24,7 +24,7 @@ from .routing import DOCS
 from .way import REQUEST, TARGET, TRACE
 
 _BODILESS = (204, 205, 304)
-_BELOW = (*CONSOLE, "/guide/", INBOX)  # what paths begin with that are not listed
+_BELOW = (*CONSOLE, "/guide/", f"{DOCS}/", INBOX)  # what paths begin with that are not listed
 _FORM = b"application/x-www-form-urlencoded"
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
@@ -63,14 +63,14 @@ class Pages:
         if path == AGENTS:
             scope[TRACE].is_kept = False
             return self._agents(self._work(scope))
+        if path.startswith(f"{DOCS}/") and b"text/html" not in scope[REQUEST].headers.get(b"accept", b""):
+            raise self._no_page(path.removeprefix(f"{DOCS}/"))
         if path.startswith(_BELOW):
             if not path.startswith(INBOX):
                 return self._show_console(scope, receive)
             name = inbox_at(scope["method"], path)
             if name is not None:
                 return self._take_delivery(name, scope, receive)
-        if path.startswith(f"{DOCS}/"):
-            raise self._no_page(path.removeprefix(f"{DOCS}/"))
         return self.app(scope, receive, send)
 
     def _no_page(self, name: str) -> NotFound:

@@ -136,7 +136,8 @@ class OperationRequests:
         takes = takes_of(endpoint.handler)
         self._takes, self._resolve = takes, resolve
         self._may_reject_query = is_api
-        self._narrows = operation.method == "DELETE" and not is_api  # a misspelt member would delete more than is meant
+        # A member that is misspelt, or belongs into the body, would change more than is meant.
+        self._narrows = not is_api and operation.method != "GET" and 422 in operation.responses
         self.has_body, self.uploads = operation.body is not None, operation.uploads
         self._body_required = operation.body_required
         self._prunes = operation.body if endpoint.ignore_unknown and is_api else None

@@ -267,9 +267,9 @@ class Sandboxes:
     async def create(
         self,
         name: str | None,
-        *,
         scenario: str | None = None,
         seed: int | None = None,
+        *,
         now: int | None = None,
         ttl: int | None = None,
         settings: Body | None = None,
@@ -285,7 +285,9 @@ class Sandboxes:
         sandbox.first_clock = None if now is None else (now, True)
         return await self._admit(sandbox, None, ttl)
 
-    async def create_beside(self, name: str | None, **beginning: Any) -> tuple[str, asyncio.Task[Entry]]:
+    async def create_beside(
+        self, name: str | None, scenario: str | None, seed: int | None, **beginning: Any
+    ) -> tuple[str, asyncio.Task[Entry]]:
         """Begin to `create` a sandbox, which goes on when the request has been answered. Raises Conflict."""
         name = await self._new_name(name, "sandbox")
         under_way = [each for each, task in self._creations.items() if not task.done()]
@@ -296,7 +298,7 @@ class Sandboxes:
             raise Conflict.at("name", message, "too_many_sandboxes")
         if len(self._creations) >= 2 * MOST_CREATIONS:  # nobody has asked for what became of the others
             self._creations = {each: self._creations[each] for each in under_way}
-        task = self._creations[name] = asyncio.create_task(self.create(name, **beginning))
+        task = self._creations[name] = asyncio.create_task(self.create(name, scenario, seed, **beginning))
         return name, task
 
     def creation(self, name: str) -> float | None:

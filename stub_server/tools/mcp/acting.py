@@ -8,14 +8,14 @@ import orjson
 from ...server.layers.inside import Reply
 from .calling import answered
 from .docs import read_docs
-from .session import Json, Refused, Session, Wrong, segment
+from .session import Json, Session, Wrong, segment
 from .texts import Result, body_lines, facts_of, refusal
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-_DEFAULTS = {"order": "last", "subscription": "last", "request": "last"}
+_DEFAULTS = {"order": "last", "subscription": "last", "id": "last"}
 _PATIENCE = 8.0  # seconds that deliveries on their way are waited for
-_CHECK = """It is an inbox: webhooks {action: wait} reads it. start shows its signing key.
-A receiver checks the signature so (KEY is the signing key, body the bytes as they came):
+_CHECK = """It is an inbox: webhooks {action: wait} reads it.
+A receiver checks the signature so (KEY is the signing key, body the bytes as they came; base64, hashlib, hmac):
 signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
 digest = hmac.new(base64.b64decode(KEY.removeprefix("whsec_")), signed, hashlib.sha256).digest()
 is_signed = "v1," + base64.b64encode(digest).decode() in headers["webhook-signature"].split()"""
@@ -35,12 +35,14 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
             raise Wrong(f"Give `{name}` too: {call} needs it.")
         path = path.replace(f"{{{name}}}", await _ident(session, name, value))
     asked = {name: own.pop(name) for name in [*own] if method == "GET" or name == in_query}
-    return await answered(session, await session.ask(method, path, own or None, **asked), following)
+    body = own if method in ("POST", "PATCH") else None
+    answer = await session.ask(method, path, body, **asked)
+    return await answered(session, answer, following, changes=method != "GET")
 
 
 async def _ident(session: Session, name: str, given: str) -> str:
     """A segment of the path: of `last` the id of the newest record, of a code that of its record. Raises Wrong."""
-    if name == "request" and given == "last":
+    if name == "id" and given == "last":
         return await _last_request(session)
     if name not in _DEFAULTS or (given != "last" and "-" in given):
         return segment(given)
@@ -71,15 +73,13 @@ async def open_inbox(session: Session, inbox: str = "agent", event_type: str = "
 
 
 async def messages(session: Session, inbox: str = "agent", message: int | None = None, **own: Any) -> Result:
-    """The newest messages of an inbox, and the whole of the newest, or of the one that is asked for."""
-    path = f"/inbox/{segment(inbox)}"
-    found = await session.get(path, **own)
-    lines = body_lines(found)
-    if found["messages"]:
-        number = found["messages"][0]["number"] if message is None else message
-        lines += body_lines((await session.get(f"{path}/{number}"))["message"])
+    """One message of an inbox, or the newest ones, and the newest of them whole."""
     following = "webhooks {action: inbox} makes an inbox, webhooks {action: deliveries} shows what was sent"
-    return Result(lines, facts_of(found), following)
+    if message is not None:
+        return await act(session, f"GET /inbox/{{inbox}}/{message}", following, {"inbox": inbox})
+    found = await session.get(f"/inbox/{segment(inbox)}", **own)
+    newest = found["messages"][0] if found["messages"] else {}
+    return Result([*body_lines(found), *body_lines(newest)], facts_of(found), following)
 
 
 async def wait(session: Session, **own: Any) -> Result:
@@ -90,7 +90,7 @@ async def wait(session: Session, **own: Any) -> Result:
 
 async def presets(session: Session) -> Result:
     """The predefined fault rules."""
-    return await read_docs(session, "/guide/reference/fault-presets")
+    return await read_docs(session, "/guide/faults#presets-and-the-shell")
 
 
 async def undo(session: Session) -> Result:
@@ -114,29 +114,13 @@ async def list_requests(session: Session, query: Json | None = None) -> Result:
     """The newest requests, the refused ones first."""
     found = await session.get("/requests", **{"limit": 50, **(query or {})})
     found["requests"].sort(key=lambda each: (each["status"] or 500) < 400)
-    return Result(body_lines(found), facts_of(found), "requests {action: explain, request: ID}")
+    return Result(body_lines(found), facts_of(found), "requests {action: explain, id: ID}")
 
 
-async def explain(session: Session, request: str = "last") -> Result:
+async def explain(session: Session, id: str = "last") -> Result:
     """Why a request was refused, and the call that works."""
-    ident = await _last_request(session, "4xx") if request == "last" else segment(request)
+    ident = await _last_request(session, "4xx") if id == "last" else segment(id)
     found = (await session.get(f"/requests/{ident}"))["request"]
-    if found["explanation"] is None:
-        raise Wrong(f"{ident} was accepted. requests {{action: list}} has the refused ones first.")
     answer = Reply(found["status"], {"x-request-id": ident}, orjson.dumps(found["response"]["body"]))
     shown = refusal(answer, found["explanation"])
     return Result([f"{found['method']} {found['path']}", *shown.lines], shown.facts, shown.next)
-
-
-async def verify(session: Session, expect: Json | None = None) -> Result:
-    """Whether the requests are as expected, with the nearest miss. Raises Refused."""
-    if not expect:
-        raise Wrong('Give `expect`, such as {"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}.')
-    try:
-        found = (await session.ask("POST", "/requests/verify", expect)).json
-    except Refused as error:
-        found = error.answer.json or {}
-        if "ok" not in found:
-            raise
-    lines = ["Yes." if found["ok"] else "No.", *body_lines(found | {"nearest": found["nearest"][:1]})]
-    return Result(lines, facts_of(found), "requests {action: list}")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -70,29 +71,37 @@ async def call_api(
         bearer=await _bearer(session, parts.get("as")),
     )
     following = "orders {action: pay}, call_api, history {action: undo}"
-    return await answered(session, answer, following, full=full)
+    return await answered(session, answer, following, changes=method != "GET", full=full)
 
 
-async def answered(session: Session, answer: Reply, following: str, *, full: bool = False) -> Result:
+async def answered(
+    session: Session, answer: Reply, following: str, *, changes: bool = True, full: bool = False
+) -> Result:
     """What the API or a control answered, and what that changed. Raises Refused."""
     if answer.is_refused:
         raise Refused(answer)
-    lines = [f"{answer.status}, request {answer.request_id}", *await what_happened(session, answer)]
+    lines = [f"{answer.status}, request {answer.request_id}"]
+    if changes:
+        lines += await what_happened(session, answer)
     if "x-sandbox-warnings" in answer.headers:
         lines.append(f"Warnings: {answer.headers['x-sandbox-warnings']}")
     found = await _completed(session, answer.json or {})
     lines += [json.dumps(found, indent=1, ensure_ascii=False)] if full else body_lines(found)
-    _keep_keys(session, found)
+    lines += _keep_keys(session, found)
     return Result(lines, {"http_status": answer.status, **facts_of(found)}, following, may_be_long=full)
 
 
 async def _completed(session: Session, found: Json) -> Json:
-    """An order of a control with its subscription, and of jobs of the clock those that raised events."""
+    """An order of a control with its subscription; of jobs those that raised events, of rules those that are broken."""
     if "allowed" in found and found["subscriptionId"]:
         (subscription,) = (await session.get("/v2/subscriptions", id=found["subscriptionId"]))["subscriptions"]
         return found | {"subscription": subscription}
     if "fired" in found:
         return found | {"fired": [job for job in found["fired"] if job["events"]]}
+    if "certificate" in found:
+        certificate = found["certificate"]
+        broken = [rule for rule in certificate["rules"] if rule["result"] == "failed"]
+        return {"certificate": certificate | {"rules": broken}}
     return found
 
 
@@ -110,19 +119,22 @@ async def _place(session: Session, name: str, params: Json) -> tuple[str, str]:
 
 async def _bearer(session: Session, who: str | None) -> str | None:
     """The credential of `as`: None for the ready token, empty for none."""
-    if who is None or who == "none":
-        return who and ""
+    if who is None:
+        return None
+    if who == "none":
+        return ""
     if who == "key":
         return str((await session.credentials())["private_key"])
     return str((await session.ask("POST", "/tokens", {"scopes": who.replace(",", " ").split()})).json["token"])
 
 
-def _keep_keys(session: Session, body: Json) -> None:
-    """Remember new keys, which `start` shows."""
+def _keep_keys(session: Session, body: Json) -> Iterator[str]:
+    """Remember new keys; says where they are shown."""
     for record in body.values():
         for name in _KEYS:
             if isinstance(record, dict) and name in record:
                 session.secrets.append(f"{name} of {record['id']}: {record[name]}")
+                yield f"start shows the {name}."
 
 
 async def what_happened(session: Session, answer: Reply) -> list[str]:

@@ -9,13 +9,13 @@ from urllib.parse import unquote, urlencode
 import orjson
 
 from ...server.layers.inside import Question, Reply
-from ...server.request import CONTROL
+from ...server.request import COMMAND, CONTROL
 
 Json: TypeAlias = dict[str, Any]
 Ask: TypeAlias = Callable[[Question], Awaitable[Reply]]
 """Sends a request, whose path has the prefix of the sandbox, to the server, and returns the answer."""
 AGENT = "agent"
-"""The user agent of every request: the journal shows it."""
+"""The user agent of what the agent calls: the journal shows it."""
 _LIFETIME = 86_400  # seconds after which a sandbox is deleted that was made for an agent
 _MOST_SECRETS = 20
 
@@ -68,8 +68,8 @@ class Session:
 
     async def ask(self, method: str, path: str, body: Json | None = None, **query: Any) -> Reply:
         """The whole answer of a control, or of the API below `/v2` to the ready token. Raises Refused."""
-        if path.startswith("/v2/"):
-            answer = await self.api(method, path, body=body, query=query)
+        if path.startswith("/v2/"):  # the journal counts these to the command, and not to what is tested
+            answer = await self.api(method, path, body=body, query=query, headers={"user-agent": COMMAND})
         else:
             answer = await self.send(method, CONTROL + path, body=body, query=query, prefix=await self.prefix())
         if answer.is_refused:

@@ -69,7 +69,7 @@ def body_lines(body: Any, most: int = LISTED) -> list[str]:
             others.append(f"{name}: {_cut(value, _LONGEST_TEXT)}")
         elif not isinstance(value, (dict, list)):
             plain.append(f"{name}: {_flow(value)}")
-        elif isinstance(value, dict) and "id" in value and "id" not in body:
+        elif isinstance(value, dict) and "id" not in body and ("id" in value or len(body) == 1):
             others += [f"{name}:", *(f"  {line}" for line in body_lines(value))]
         elif isinstance(value, list) and "id" not in body and any(isinstance(each, dict) for each in value):
             total = body.get("pagination", {}).get("total", len(value))

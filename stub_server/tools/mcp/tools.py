@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from ...contract.source import read
 from ...core.shipped import data_dir
 from ...core.text import nearest
-from .acting import act, explain, export, list_requests, messages, open_inbox, presets, undo, verify, wait
+from .acting import act, explain, export, list_requests, messages, open_inbox, presets, undo, wait
 from .calling import call_api, refused, start
 from .docs import read_docs, search_docs
 from .session import Json, Refused, Session, Wrong
@@ -19,7 +19,7 @@ WORKS: Mapping[str, Work] = {
     work.__name__: work
     for work in (
         start, search_docs, read_docs, call_api, open_inbox, messages, wait, presets, undo, export,
-        list_requests, explain, verify,
+        list_requests, explain,
     )
 }  # fmt: skip
 """The functions of tools and of actions by name; other actions are one call."""

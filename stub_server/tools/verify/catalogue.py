@@ -125,6 +125,20 @@ class Catalogue:
         return None if operation.body is None else self.document.resolve(operation.body)
 
 
+def path_names(operation: Operation) -> list[str]:
+    """The names of the parameters in the path of an operation."""
+    return [parameter.name for parameter in operation.parameters if parameter.place == "path"]
+
+
+def queried(operation: Operation) -> dict[str, tuple[str, Json]]:
+    """By the name of a parameter of the query: the pointer to it, and its schema."""
+    return {
+        parameter.name: (pointer_of(operation, "parameters", number), parameter.schema)
+        for number, parameter in enumerate(operation.parameters)
+        if parameter.place == "query"
+    }
+
+
 def at(value: Any, steps: Steps) -> Any:
     """The value below some members of a JSON value, or None."""
     for step in steps:

@@ -56,16 +56,14 @@ class Cleanup:
         self.is_cut_short = bool(self._noted or unanswered)
         if not self.is_cut_short:
             return
-        kinds = [*self._catalogue.resources.values()]
-        urgent = [kind for kind in kinds if any(operation in kind.creates for operation in unanswered)]
+        kinds = self._catalogue.resources.values()
         with suppress(TimeoutError, Away):
             async with asyncio.timeout(target.until - monotonic()):
-                found = await together(*(self._search(target, kind) for kind in urgent))
-                for kind, count in zip(urgent, found, strict=True):
-                    self.unknown += max(0, sum(operation in kind.creates for operation in unanswered) - count)
                 await together(*(self.remove(target, made) for made in self._made))
-                # A record may have made another: an order makes its customer.
-                await together(*(self._search(target, kind) for kind in kinds if kind not in urgent))
+                # A record may have made another, as an order its customer, or was made without an answer.
+                found = await together(*(self._search(target, kind) for kind in kinds))
+                for kind, count in zip(kinds, found, strict=True):
+                    self.unknown += max(0, sum(operation in kind.creates for operation in unanswered) - count)
                 await together(*(self.remove(target, made) for made in self._made))
                 self.is_cut_short = False
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from ...contract.document import JSON, Document, Operation
-from .catalogue import Catalogue, Places, Steps, at, below, body_of, pointer_of
+from .catalogue import Catalogue, Places, Steps, at, below, body_of, pointer_of, queried
 from .cleanup import Cleanup
 from .comparing import Comparing, Difference, Moment, TargetClock, instant_of
 from .conformity import Conformity
@@ -201,8 +201,7 @@ class Judge:
         about, pointer = probe.about, probe.pointer
         if kind == "filter" and probe.narrowed:  # the list is not narrowed to the journey's records
             name = next(iter(probe.query))
-            number = next(n for n, parameter in enumerate(operation.parameters) if parameter.name == name)
-            about, pointer = None, pointer_of(operation, "parameters", number)
+            about, (pointer, _) = None, queried(operation)[name]
             title = f"filtered by {name}: {member} has {got}."
         elif kind == "not-deleted":
             about = self.comparing.deleted[got.rpartition(" ")[2]]

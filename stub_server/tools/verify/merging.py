@@ -98,12 +98,7 @@ def _with_ignored(findings: list[Finding], document: Document) -> list[Finding]:
 def _parameter(finding: Finding, document: Document) -> str:
     """The name of the parameter that a finding is about; empty where it is about none."""
     operation, found = document.operations.get(finding.operation), _PARAMETER(finding.pointer)
-    if operation is None or found is None:
-        name = finding.cause.partition(": ")[0]
-        known = [] if operation is None or not finding.title.startswith(f"{operation.id} · {name}: ") else [name]
-        names = {parameter.name for parameter in operation.parameters} if operation is not None else set()
-        return next((each for each in known if each in names), "")
-    return operation.parameters[int(found[1])].name
+    return "" if operation is None or found is None else operation.parameters[int(found[1])].name
 
 
 def _check(finding: Finding) -> str:
@@ -142,14 +137,13 @@ def _divergences(causes: dict[str, list[Finding]], document: Document, among: Co
     shown = {finding.operation for finding in everything}.intersection(among)
     if everything[0].kind in _OF_LINES or len(shown) < _FEWEST or 2 * len(shown) <= len(among):
         for cause, findings in causes.items():
-            yield _divergence(findings[0], findings, document, _title(findings, document), cause)
+            yield _divergence(findings, document, _title(findings, document), cause)
         return
     widest = max(causes.values(), key=lambda findings: len({finding.operation for finding in findings}))
-    others = len(causes) - 1
-    more = f" (and {counted(others, 'other cause')})" if others else ""
+    more = f" (and {counted(len(causes) - 1, 'other cause')})" if len(causes) > 1 else ""
     title = f"{EVERYWHERE}: {_phrase(widest[0].title)}{more}"
     # The widest cause may differ from run to run, so the fingerprint has none.
-    yield _divergence(widest[0], everything, document, title, EVERYWHERE)
+    yield _divergence([*widest, *(each for each in everything if each not in widest)], document, title, EVERYWHERE)
 
 
 def _title(findings: list[Finding], document: Document) -> str:
@@ -168,8 +162,8 @@ def _title(findings: list[Finding], document: Document) -> str:
     return _phrase(shown.title) + (f" (and {counted(others, 'other place')})" if others else "")
 
 
-def _divergence(shown: Finding, findings: list[Finding], document: Document, title: str, cause: str) -> Divergence:
-    found = {finding.operation for finding in findings}
+def _divergence(findings: list[Finding], document: Document, title: str, cause: str) -> Divergence:
+    shown, found = findings[0], {finding.operation for finding in findings}
     return Divergence(
         fingerprint=blake2b(f"{shown.kind}\n{cause}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
         kind=shown.kind,

@@ -6,7 +6,7 @@ What a proxy has passed on is judged in a thread of its own: a line for each exc
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Hashable
-from importlib.util import find_spec
+from functools import cache
 from pathlib import Path
 from queue import Full, Queue
 from time import time
@@ -34,8 +34,6 @@ MOST = 5_000  # findings
 KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
 """Exchanges of a proxy that are kept, and bytes of their bodies."""
 MOST_WAITING = 1_000  # exchanges that wait to be judged
-_PACKAGES = {"br": ("brotli", "brotlicffi"), "zstd": ("zstandard",)}
-"""Packages that read a content coding, one of which must be installed."""
 
 
 class Observed:
@@ -169,7 +167,7 @@ def decoded(answer: Answer) -> bytes | None:
     """The decoded body of an answer; None where its encoding cannot be read here."""
     named = ",".join(answer.headers_named("content-encoding")).lower()
     codings = {each.strip() for each in named.split(",")} - {""}
-    if not codings <= {"gzip", "deflate", "identity", *filter(_is_installed, _PACKAGES)}:
+    if not codings <= _codings():
         return None
     try:
         return httpx2.Response(200, headers={"Content-Encoding": named}, content=answer.body).content
@@ -177,8 +175,11 @@ def decoded(answer: Answer) -> bytes | None:
         return None
 
 
-def _is_installed(coding: str) -> bool:
-    return any(find_spec(package) for package in _PACKAGES[coding])
+@cache
+def _codings() -> set[str]:
+    """The content codings that can be read: those that the HTTP client asks for, by the packages that are installed."""
+    with httpx2.Client() as client:
+        return {"identity", *client.headers["accept-encoding"].replace(" ", "").split(",")}
 
 
 def _size(kept: tuple[Passed, list[str]]) -> int:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ...contract.document import JSON, Operation
 from ...contract.source import Json
-from .catalogue import Catalogue, Resource, leaves, pointer_of, role_of, with_leaves
+from .catalogue import Catalogue, Resource, leaves, path_names, pointer_of, role_of, with_leaves
 from .exchange import Answer
 from .variants import NOWHERE, Fresh, Variants
 
@@ -197,12 +197,12 @@ class Builder:
 
     def path(self, operation: Operation, **others: str) -> str:
         """The path with roles for ids; `others` are values of path parameters, percent-encoded."""
-        names = [parameter.name for parameter in operation.parameters if parameter.place == "path"]
+        names = path_names(operation)
         return operation.at_ids({name: others.get(name, placeholder(role_of(name))) for name in names})
 
     def needs(self, operation: Operation) -> list[Resource]:
         """The kinds of records that a request names, each after those that it needs itself."""
-        named = [p.name for p in operation.parameters if p.place == "path"]
+        named = path_names(operation)
         roles = [role_of(name) for name in named] + list(roles_in(self.body(operation)))
         roles += [resource.role for name in named for resource in self._with_member(name)]
         found: list[Resource] = []

@@ -6,9 +6,10 @@ from typing import Any
 
 import orjson
 
-from ...contract.document import Document, Operation, Parameter
+from ...contract.document import Document, Operation
 from ...contract.secrets import REDACTED, SECRET_HEADERS, Secrets
 from ...server.curl import command
+from .catalogue import queried
 from .exchange import Answer, Exchange, Headers, Request
 from .findings import Said, Shown
 
@@ -129,13 +130,10 @@ class Showing:
     def _member(self, member: str, operation: Operation | None) -> str:
         """A member of a query; its value is shown if it is a number, or one that the contract lists."""
         name, _, value = member.partition("=")
-        parameters: tuple[Parameter, ...] = operation.parameters if operation is not None else ()
-        for parameter in parameters:
-            if parameter.name == name and parameter.place == "query":
-                schema = self._document.resolve(parameter.schema)
-                if schema.get("type") in _PLAIN or "enum" in schema:
-                    return f"{name}={value}"
-        return f"{name}=…"
+        _, node = ("", {}) if operation is None else queried(operation).get(name, ("", {}))
+        schema = self._document.resolve(node)
+        is_plain = schema.get("type") in _PLAIN or "enum" in schema
+        return f"{name}={value if is_plain else '…'}"
 
 
 def outline(value: Any, levels: int = _DEEPEST) -> Any:

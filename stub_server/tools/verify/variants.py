@@ -187,11 +187,11 @@ class Variants:
 
     def of_parameter(self, schema: Json, pointer: str, name: str, fresh: Fresh) -> Iterator[Variant]:
         """Values of one parameter."""
-        where, node = self._places.followed(pointer, schema)
+        node = self._document.resolve(schema)
         for value, what, keyword in self._tries(node, None, fresh):
             is_text = node.get("type") != "string" or isinstance(value, str)
             if is_text and value is not None and not isinstance(value, (list, dict)):
-                rule = below(where, keyword) if keyword in node else where
+                rule = below(pointer, keyword) if keyword in node else pointer
                 yield Variant(value, f"{name}: {what}", rule, (name,), self.accepts(schema, value))
 
     def _leaves(self, root: Json, pointer: str, above: Steps) -> Iterator[tuple[Steps, str, Json, bool]]:

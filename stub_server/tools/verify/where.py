@@ -13,7 +13,7 @@ from .catalogue import pointer_of
 from .findings import Divergence, Line
 from .showing import cut
 
-_LONGEST = 120  # characters of a line that are shown
+_LONGEST = 160  # characters of a line that are shown
 
 
 class Where:

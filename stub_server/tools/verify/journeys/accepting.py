@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from ....contract.document import JSON, Operation
-from ..catalogue import Resource, at, body_of, located, pointer_of, role_of
+from ..catalogue import Resource, at, below, body_of, located, pointer_of, queried, role_of
 from ..probes import SETUP, Asked, Builder, Journey, Measured, Seen, placeholder, query_text, roles_in, without_role
 from ..variants import Variant
 
@@ -240,12 +240,9 @@ def parameters(builder: Builder, operation: Operation) -> Journey:
         seen: Seen = yield builder.probe(operation, group, learns, pointer, query=query, is_quiet=is_quiet)
         return seen
 
-    for number, parameter in enumerate(operation.parameters):
-        if parameter.place != "query":
-            continue
-        pointer = pointer_of(operation, "parameters", number, "schema")
-        for variant in builder.variants.of_parameter(parameter.schema, pointer, parameter.name, builder.fresh):
-            value = {parameter.name: variant.value}
+    for name, (pointer, schema) in queried(operation).items():
+        for variant in builder.variants.of_parameter(schema, below(pointer, "schema"), name, builder.fresh):
+            value = {name: variant.value}
             group = "accepts" if variant.is_accepted else "rejects"
             seen = yield from send(value, variant.tries, variant.pointer, group)
             if variant.is_accepted and seen.twin.is_success and seen.target.status in _REFUSALS:

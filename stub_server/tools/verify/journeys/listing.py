@@ -7,7 +7,7 @@ from typing import Any
 
 from ....contract.document import Operation
 from ....contract.source import Json
-from ..catalogue import Resource, at, pointer_of, role_of
+from ..catalogue import Resource, at, path_names, queried, role_of
 from ..probes import SETUP, UNKNOWN_ID, Builder, Flaw, Journey, Probe, Seen, encoded, placeholder, query_text
 from .accepting import parameters
 from .refusing import refuses
@@ -25,7 +25,7 @@ _EACH = 2  # records that are read by their ids
 
 def narrowing(builder: Builder, resource: Resource, operation: Operation) -> dict[str, str]:
     """A query that only the journeys' own records match; empty if there is none."""
-    names = [parameter.name for parameter in operation.parameters if parameter.place == "query"]
+    names = queried(operation)
     if "projectId" in names and any("projectId" in builder.properties(create) for create in resource.creates):
         return {"projectId": "{the project}", "limit": "100"}
     for name in ("search", "name"):
@@ -73,14 +73,13 @@ def _lists(builder: Builder, listing: Operation, narrowed: dict[str, str], shown
     if seen.has_departed:
         return
     values: list[tuple[str, str]] = []
-    for number, parameter in enumerate(listing.parameters):
-        name, pointer = parameter.name, pointer_of(listing, "parameters", number)
+    for name, (pointer, schema) in queried(listing).items():
         if name == "sort":
-            for option in parameter.schema.get("enum", ()):
+            for option in schema.get("enum", ()):
                 yield asked(f"sort={option}", "sort", pointer, sort=option)
-        if parameter.place != "query" or name in ("page", "limit", "sort", "webhookId", *narrowed):
+        if name in ("page", "limit", "sort", "webhookId", *narrowed):
             continue
-        for value in _matching(builder, name, parameter.schema, shown):
+        for value in _matching(builder, name, schema, shown):
             found = yield asked(f"{name}={value[:60]}", "filter", pointer, **{name: value})
             if not found.has_departed:  # else its pairs would depart for the same cause
                 values.append((name, value))
@@ -157,19 +156,18 @@ def reads(builder: Builder, resource: Resource | None, operation: Operation) -> 
 
     known = _entries(builder, operation, (yield asked("the whole list")))
     is_whole = len(known) < _SHOWN
-    for number, parameter in enumerate(operation.parameters):
-        name, pointer = parameter.name, pointer_of(operation, "parameters", number)
-        for value, holds in _holding(builder, name, parameter.schema, known):
+    for name, (pointer, schema) in queried(operation).items():
+        for value, holds in _holding(builder, name, schema, known):
             found = _entries(builder, operation, (yield asked(f"{name}={value}", pointer, **{name: value})))
             if not all(map(holds, found)):
                 yield Flaw("filter", f"a value of {name} lists an entry that does not match", "entries that match")
             elif is_whole and not found and any(map(holds, known)):
                 yield Flaw("filter", f"a value of {name} lists nothing, though an entry matches", "entries that match")
-        for option in parameter.schema.get("enum", ()) if name == "sort" else ():
+        for option in schema.get("enum", ()) if name == "sort" else ():
             found = _entries(builder, operation, (yield asked(f"sort={option}", pointer, "sort", sort=option)))
             if is_whole and {*_ids(found)} != {*_ids(known)}:
                 yield Flaw("sort", f"sort={option} lists other entries", "the same entries")
-    if {"page", "limit"} <= {parameter.name for parameter in operation.parameters} and len(known) > 1:
+    if {"page", "limit"} <= queried(operation).keys() and len(known) > 1:
         ids: list[Any] = []
         for page in _PAGES:
             seen = yield asked(f"page {page} with limit 2", page=str(page), limit="2")
@@ -194,8 +192,7 @@ def _records(builder: Builder, resource: Resource, read: Operation, known: list[
             if entry[member] != record[member]:
                 yield Flaw("value", f"{member} differs between the list and the record", "the same value")
         for other in builder.document.operations.values():
-            names = [parameter.name for parameter in other.parameters if parameter.place == "path"]
-            if other.method == "GET" and names == [resource.key] and other != read:
+            if other.method == "GET" and path_names(other) == [resource.key] and other != read:
                 yield _alone(builder, other, "about a record of the list", path=builder.path(other, **key))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....contract.document import Operation
-from ..catalogue import Resource, below, body_of, pointer_of
+from ..catalogue import Resource, below, body_of, path_names, pointer_of
 from ..probes import SETUP, Builder, Journey, Probe, placeholder
 from .listing import narrowing
 
@@ -78,8 +78,7 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     for parent in builder.needs(create):
         # What is read below a record, such as its statistics, counts it too.
         for operation in builder.document.operations.values():
-            names = [parameter.name for parameter in operation.parameters if parameter.place == "path"]
-            if operation.method == "GET" and names == [parent.key] and builder.may(operation):
+            if operation.method == "GET" and path_names(operation) == [parent.key] and builder.may(operation):
                 yield probe(operation, f"{parent.role} after the create", "figures")
     if delete is not None and builder.may(delete):
         builder.present.pop(resource.role)
@@ -110,7 +109,7 @@ def depends(builder: Builder, resource: Resource, child: Resource) -> Journey:
         yield from builder.make(child)
         for step in steps:
             yield _move(builder, step, f"to {state}", keeps=True)
-        for operation in (create, child.update, child.delete):
+        for operation in (*child.creates, child.update, child.delete):
             if operation is not None:
                 learns = f"{operation.id} while {resource.role} is {state}"
                 yield _move(builder, (operation, builder.body(operation)), learns)

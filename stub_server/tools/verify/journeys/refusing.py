@@ -3,7 +3,7 @@
 from collections.abc import Generator, Sequence
 
 from ....contract.document import Operation
-from ..catalogue import pointer_of
+from ..catalogue import path_names, pointer_of
 from ..probes import (
     NONE,
     SETUP,
@@ -22,7 +22,7 @@ from ..probes import (
 
 def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Journey:
     """Credentials and ids that are refused. `keys` are roles of API keys by the scope that each lacks."""
-    names = [parameter.name for parameter in operation.parameters if parameter.place == "path"]
+    names = path_names(operation)
     unknown = dict.fromkeys(names, UNKNOWN_ID)
     body = builder.body(operation)
     for role in set(roles_in(body)):
@@ -66,7 +66,7 @@ def strangers(builder: Builder) -> Journey:
     for operation in builder.document.operations.values():
         methods.setdefault(operation.path, set()).add(operation.method)
     for operation in builder.document.operations.values():
-        names = {parameter.name: UNKNOWN_ID for parameter in operation.parameters if parameter.place == "path"}
+        names = dict.fromkeys(path_names(operation), UNKNOWN_ID)
         free = [method for method in ("PATCH", "DELETE", "PUT") if method not in methods[operation.path]]
         if free and names:
             methods[operation.path].update(free)  # one is enough

@@ -1,0 +1,121 @@
+"""What changes a sandbox from a page: a call of a control or an operation, and the line that says what was done."""
+
+from typing import Any
+from urllib.parse import quote
+
+from flask import Response, g, redirect, request
+
+from ..contract.document import Operation
+from ..server.layers.inside import Reply
+from ..server.request import CONTROL
+from .addresses import DONE, own
+from .client import Refused
+from .site import contracts, pages
+
+_RESETS = {"to_step": 0}
+"""The body of a rewind to how a sandbox began."""
+_LOST = {"is_refused": True, "title": "The request", "message": "A fault rule dropped the connection."}
+_PLAIN: dict[str, tuple[str, str, str | None]] = {
+    "/inboxes/clear": ("DELETE", f"{CONTROL}/inbox", "/console/inboxes"),
+    "/inboxes/<name>/clear": ("DELETE", f"{CONTROL}/inbox?name={{name}}", None),
+    "/requests/clear": ("DELETE", f"{CONTROL}/requests", "/console/requests"),
+    "/webhooks/<uuid:ident>/delete": ("DELETE", "/v2/webhooks/{ident}", "/console/webhooks"),
+    "/webhooks/deliveries/<uuid:ident>/retry": ("POST", "/v2/webhooks/logs/{ident}/retry", None),
+}
+"""Actions that are a call without a body: by the address of the form, method, path, and `to` as `act` has it."""
+
+
+def act(method: str, path: str, body: Any = None, *, to: str | None = None) -> Response:
+    """Call a control or an operation, and show a page with what was done; the form's `to` unless one is given.
+
+    `to` is a path of the console. Raises Refused where the visitor must give a key first.
+    """
+    return show_done(change(method, path, body), to)
+
+
+def change(method: str, path: str, body: Any = None) -> Reply:
+    """The answer of a call that changes something. Raises Refused where the visitor must give a key first."""
+    reply: Reply = g.client.change(method, path, body)
+    if reply.status == 403 and Refused(reply).code == "admin_key_required":
+        raise Refused(reply)
+    return reply
+
+
+def show_done(reply: Reply, to: str | None = None) -> Response:
+    """Lead to a page that says what became of a request."""
+    address = own(request.form.get("to", "") if to is None else to)
+    mark = f"{DONE}={quote(reply.request_id) or 'lost'}"
+    return go(address + ("&" if "?" in address else "?") + mark)
+
+
+def go(address: str) -> Response:
+    """Lead to another page, asked for by GET."""
+    answer = redirect(address, 303)
+    assert isinstance(answer, Response)
+    return answer
+
+
+def done() -> dict[str, Any] | None:
+    """The action that led here, as the journal has it: what it was, what became of it, and whether it can be undone."""
+    ident = request.args.get(DONE)
+    if ident == "lost":
+        return _LOST
+    kept = _kept(ident) if ident else None
+    if kept is None:
+        return None
+    found = kept["request"]
+    operation = contracts().operation(found["operationId"])
+    said = found["response"]["body"] if isinstance(found["response"]["body"], dict) else {}
+    is_refused = found["status"] is None or found["status"] >= 400
+    sandbox = said.get("sandbox") if found["status"] == 201 else None
+    return {
+        "is_refused": is_refused,
+        "title": _title(found, operation),
+        "status": found["status"],
+        "message": said.get("message") if is_refused else None,
+        "undo": ident if _has_changed(found, is_refused=is_refused) else None,
+        "now": said.get("now"),
+        "made": sandbox.get("name") if isinstance(sandbox, dict) else None,
+    }
+
+
+def _title(found: dict[str, Any], operation: Operation | None) -> str:
+    if found["request"]["body"] == _RESETS:
+        return "Reset the sandbox"
+    return f"{found['method']} {found['path']}" if operation is None else str(operation.raw["summary"])
+
+
+def _kept(ident: str) -> Any:
+    try:
+        return g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}", is_hidden=True)
+    except Refused:
+        return None
+
+
+def _has_changed(found: dict[str, Any], *, is_refused: bool) -> bool:
+    """Whether a request of the journal made a step; those of a clock call are several, which it names none of."""
+    if found["step"] is not None or is_refused:
+        return found["step"] is not None
+    return bool(g.client.get(f"{CONTROL}/steps", {"cause": found["id"], "limit": 1}, is_hidden=True)["steps"])
+
+
+def _add_plain(address: str, method: str, path: str, to: str | None) -> None:
+    def view(**values: object) -> Response:
+        return act(method, path.format_map({name: quote(str(value), safe="") for name, value in values.items()}), to=to)
+
+    pages.add_url_rule(address, address, view, methods=["POST"])
+
+
+for _address, _action in _PLAIN.items():
+    _add_plain(_address, *_action)
+
+
+@pages.post("/undo")
+def undo() -> Response:
+    """Rewind to before a request."""
+    return act("POST", f"{CONTROL}/rewind", {"to_request": request.form.get("request", "")})
+
+
+def plain_text(text: str) -> Response:
+    """A text alone, as it is."""
+    return Response(text, mimetype="text/plain")

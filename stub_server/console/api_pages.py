@@ -1,0 +1,217 @@
+"""The API: its operations with a filter, and a page for each: what it takes and answers, and a call to try."""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from flask import Response, abort, g, render_template, request
+
+from ..contract.document import Document, Operation
+from ..contract.secrets import KEY_HEADERS
+from ..server.layers.inside import Question, Reply
+from ..server.layers.routing import DOCS
+from ..server.request import CONTROL
+from .addresses import this_sandbox
+from .attempt import Attempt
+from .client import ASK, ASKED, Refused
+from .guide.guide import Page
+from .guide.markdown import parsed, rendered, sections
+from .guide_pages import guide_page
+from .leaves import operation_text
+from .programs import MARKDOWN, markdown, wanted
+from .sheet import Link, Sheet, sources
+from .site import Group, beside, contracts, pages
+
+_OF_READERS = (
+    "host", "origin", "sec-fetch-site", "authorization", "x-sandbox", *KEY_HEADERS,
+)  # fmt: skip
+"""Headers that decide what the reader of a page may see."""
+_LONGEST = 300_000  # bytes of an answer that is shown whole
+
+
+class Shown(NamedTuple):
+    """An answer. Of one that is no text only its size is shown; `request` is None where the journal has none."""
+
+    reply: Reply
+    media: str
+    content: Any
+    text: str | None
+    request: str | None
+
+
+@beside.get(DOCS)
+def list_operations() -> str:
+    """The operations of the API and the controls, or those that a filter finds."""
+    known, text = contracts(), request.args.get("q", "").strip()[:200]
+    wanted = text.lower().split()
+    return render_template(
+        "api.html",
+        text=text,
+        groups=list(_matching(known.groups, wanted, "")),
+        controls=list(_matching(known.controls, wanted, CONTROL)),
+        events=[name for name in sorted(known.api.events) if all(word in name for word in wanted)],
+        documented=sum(each.is_documented for each in known.api.operations.values()),
+        total=len(known.api.operations),
+    )
+
+
+def _matching(groups: list[Group], wanted: list[str], base: str) -> Iterator[Group]:
+    """The groups with the operations that have every word in name, path or text."""
+    for group in groups:
+        found = tuple(each for each in group.operations if _has(each, group, wanted, base))
+        if found:
+            yield Group(group.name, group.description, found)
+
+
+def _has(operation: Operation, group: Group, wanted: list[str], base: str) -> bool:
+    raw = operation.raw
+    texts = (operation.id, operation.method, base + operation.path, raw.get("summary", ""), group.name)
+    where = " ".join((*texts, raw.get("description", ""))).lower()
+    return all(word in where for word in wanted)
+
+
+@beside.get(f"{DOCS}/<path:ident>")
+def operation(ident: str) -> str | Response:
+    """One operation, with the call that works where the reader may send it; an error code or an event by its name.
+
+    Programs get Markdown, which shows no key.
+    """
+    known, is_text = contracts(), wanted(ident) == MARKDOWN
+    ident = ident.removesuffix(".md")
+    text = known.leaves.text(ident)
+    if text is not None:
+        return markdown(text) if is_text else guide_page(_page_of(text, ident))
+    _check_known(ident)
+    if is_text:
+        raw = _as_reader(f"{_base(ident)}/openapi.json")
+        sheet = _sheet(ident, raw, {}, has_admin_key=bool(known.settings.admin_key))
+        return markdown(operation_text(sheet, known.api.events))
+    credentials = _as_reader(f"{CONTROL}/credentials") or {}
+    has_key = bool(contracts().settings.admin_key)
+    sheet = _sheet(ident, _as_reader(f"{_base(ident)}/openapi.json"), credentials, has_admin_key=has_key)
+    attempt = Attempt(sheet)
+    return _page(attempt, None, is_tried=credentials != {} and attempt.is_offered and "visitor" in g)
+
+
+def _page_of(text: str, name: str) -> Page:
+    """A page of the contract as HTML; names of others lead to theirs."""
+    tokens = parsed(text)
+    html = rendered(tokens, lambda target: target, contracts().guide.operation)
+    return Page("", name, html, sections(tokens))
+
+
+@pages.get("/try/<path:ident>")
+def try_operation(ident: str) -> str:
+    """The same with the key of the session."""
+    return _page(Attempt(_own_sheet(ident)), None)
+
+
+@pages.post("/try/<path:ident>")
+def send_operation(ident: str) -> str | tuple[str, int]:
+    """Send what the form says, and show the answer beside it; with `only=code` the code alone."""
+    attempt = Attempt(_own_sheet(ident), request.form)
+    if not attempt.is_offered:
+        abort(404)
+    if attempt.wrong_headers:
+        return _page(attempt, None), 422
+    if request.form.get("only") == "code":
+        return _page(attempt, None)
+    reply = g.client.send(attempt.question)
+    if reply.status == 403 and Refused(reply).code == "admin_key_required":
+        raise Refused(reply)
+    return _page(attempt, _shown(reply))
+
+
+def _check_known(ident: str) -> None:
+    if contracts().operation(ident) is None:
+        abort(404)
+
+
+def _base(ident: str) -> str:
+    """What stands before the paths of the contract that has an operation."""
+    return "" if ident in contracts().api.operations else CONTROL
+
+
+def _own_sheet(ident: str) -> Sheet:
+    """The operation with the examples and credentials of this sandbox. Raises Refused to those who may not see them."""
+    _check_known(ident)
+    raw = g.client.get(f"{_base(ident)}/openapi.json")
+    return _sheet(ident, raw, g.client.credentials, has_admin_key=bool(g.visitor.keys))
+
+
+def _sheet(ident: str, raw: Any, credentials: Mapping[str, str], *, has_admin_key: bool) -> Sheet:
+    """The page of an operation, by the contract as it is served."""
+    document = Document(raw)
+    return Sheet(
+        operation=document.operations[ident],
+        base=_base(ident),
+        document=document,
+        name=request.environ[ASKED] or this_sandbox(),
+        url=contracts().url + request.script_root,
+        has_admin_key=has_admin_key,
+        credentials=credentials,
+    )
+
+
+def _as_reader(path: str) -> Any:
+    """What the reader of a page gets of a path, by their own headers and session; None where it is refused."""
+    headers = {name: request.headers[name] for name in _OF_READERS if name in request.headers}
+    if "visitor" in g:
+        headers |= {name.lower(): key for name, key in g.visitor.keys.items()}
+    reply: Reply = request.environ[ASK](Question("GET", path, "", headers, is_internal=True), None)
+    return None if reply.is_refused else reply.json
+
+
+def _page(attempt: Attempt, shown: Shown | None, *, is_tried: bool = True) -> str:
+    known, sheet = contracts(), attempt.sheet
+    found = sheet.operation
+    if "clock" not in g and "visitor" in g:
+        try:
+            g.clock = g.client.get(f"{CONTROL}/clock")
+        except Refused:  # the call may have deleted the sandbox
+            g.clock = None
+    api, is_control = known.api, sheet.base == CONTROL
+    lifecycles = known.control.lifecycles | api.lifecycles  # the control contract repeats those that it shows
+    scopes = {scope["name"]: scope for scope in api.scopes}
+    answers = sheet.answers
+    return render_template(
+        "operation.html",
+        sheet=sheet,
+        operation=found,
+        is_control=is_control,
+        scheme=api.raw["components"].get("securitySchemes", {}).get(found.scheme or "", {}),
+        scopes=[scopes.get(name, {"name": name}) for name in sorted(found.scopes)],
+        events=[(name, api.events.get(name, {})) for name in found.emits],
+        answers=answers,
+        headers={each.name: each for answer in reversed(answers) for each in answer.headers},
+        shared_headers=set.intersection(*({each.name for each in answer.headers} for answer in answers)),
+        moves=sheet.moves(lifecycles),
+        leading=_leading(known.api, known.control),
+        drops=known.settings.unknown_fields == "ignore" and not is_control,
+        attempt=attempt,
+        shown=shown,
+        is_tried=is_tried and attempt.is_offered,
+    )
+
+
+@lru_cache(maxsize=1)
+def _leading(api: Document, control: Document) -> dict[tuple[str, str], list[Link]]:
+    return sources(control) | sources(api)
+
+
+def _shown(reply: Reply) -> Shown:
+    media = reply.headers.get("content-type", "").partition(";")[0]
+    is_short = len(reply.body) <= _LONGEST
+    content = reply.json if is_short and media.endswith("json") else None
+    text = None
+    if content is None and (media.startswith("text/") or media.endswith(("json", "xml", "yaml"))):
+        text = reply.body[:_LONGEST].decode("utf-8", "replace")
+    return Shown(reply, media, content, text, _journaled(reply.request_id))
+
+
+def _journaled(ident: str) -> str | None:
+    try:
+        return ident if ident and g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}") else None
+    except Refused:
+        return None

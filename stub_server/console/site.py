@@ -1,0 +1,78 @@
+"""What all pages read beside what they ask: the contracts, the guide, settings; and the blueprints that pages join."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from flask import Blueprint, current_app
+
+from ..contract.document import Document, Operation
+from ..settings import Settings
+from ..version import __version__
+from .guide.guide import Guide
+from .leaves import Leaves
+from .sessions import Sessions
+
+EXTENSION = "stub_server"
+
+pages = Blueprint("console", __name__, url_prefix="/console")
+"""Pages that act, and show what strangers may not see."""
+beside = Blueprint("beside", __name__)
+"""Pages that everybody may open: the overview, the API, the guide. Strangers see nothing of the sandbox in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The operations of one tag."""
+
+    name: str
+    description: str
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contracts:
+    """What pages read. `groups` are the operations of the API, `controls` those of the controls."""
+
+    api: Document
+    control: Document
+    settings: Settings
+    scenarios: list[str]
+    personas: dict[str, str]
+    payer_texts: dict[str, dict[str, Any]]
+    sessions: Sessions
+    leaves: Leaves
+    guide: Guide
+    groups: list[Group]
+    controls: list[Group]
+
+    @property
+    def version(self) -> str:
+        """Of the sandbox."""
+        return __version__
+
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return self.settings.url
+
+    def operation(self, ident: str | None) -> Operation | None:
+        """An operation of either contract."""
+        return self.api.operations.get(ident or "") or self.control.operations.get(ident or "")
+
+
+def contracts() -> Contracts:
+    """Those of this application."""
+    found: Contracts = current_app.extensions[EXTENSION]
+    return found
+
+
+def grouped(document: Document) -> Iterator[Group]:
+    """The operations by tag, in the order of the document's tags; those that an overlay has not declared come last."""
+    described = {tag["name"]: tag.get("description", "") for tag in document.raw.get("tags", ())}
+    used = (operation.tag for operation in document.operations.values())
+    for name in dict.fromkeys(chain(described, used)):
+        found = tuple(each for each in document.operations.values() if each.tag == name)
+        if found:
+            yield Group(name, described.get(name, ""), found)
