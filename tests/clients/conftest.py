@@ -16,8 +16,6 @@ from stub_server.cli.command import main
 
 from ..support.shared import Shared
 
-PAGE = (Path(__file__).parents[2] / "docs" / "typescript.md").read_text(encoding="utf-8")
-TESTS = dict(re.findall(r"^```ts\n// tests/(\w+).test.ts\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
 SHIPPED = Path(__file__).parent / "typescript"
 # Not in a temporary folder, so that a second run installs nothing.
 _INSTALLED = Path(__file__).parents[2] / "build" / "typescript"
@@ -121,10 +119,14 @@ def _project(folder: Path) -> Project:
     return Project(folder)
 
 
+_PAGE = (Path(__file__).parents[2] / "docs" / "typescript.md").read_text(encoding="utf-8")
+_SHOWN = dict(re.findall(r"^```ts\n// tests/(\w+).test.ts\n(.*?)^```", _PAGE, re.MULTILINE | re.DOTALL))
+
+
 def begun(folder: Project, tool: str, extension: str) -> None:
     """A project with what `init` writes, and the test files of docs/typescript.md."""
     done = CliRunner().invoke(main, ["init", tool, str(folder.folder)])
     assert 0 == done.exit_code, done.output
-    for name, text in TESTS.items():
+    for name, text in _SHOWN.items():
         written = text.replace("vitest", tool)
         (folder.folder / "tests" / f"{name}.{extension}.ts").write_text(written, encoding="utf-8")
