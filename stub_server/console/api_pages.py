@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from flask import Response, abort, g, render_template, request
 
@@ -12,6 +11,7 @@ from ..contract.secrets import KEY_HEADERS
 from ..server.layers.inside import Question, Reply
 from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
+from .actions import journaled
 from .addresses import this_sandbox
 from .attempt import Attempt
 from .client import ASK, ASKED, Refused
@@ -83,13 +83,11 @@ def operation(ident: str) -> str | Response:
     if text is not None:
         return markdown(text) if is_text else guide_page(_page_of(text, ident))
     _check_known(ident)
-    if is_text:
-        raw = _as_reader(f"{_base(ident)}/openapi.json")
-        sheet = _sheet(ident, raw, {}, has_admin_key=bool(known.settings.admin_key))
-        return markdown(operation_text(sheet, known.api.events))
-    credentials = _as_reader(f"{CONTROL}/credentials") or {}
-    has_key = bool(contracts().settings.admin_key)
+    credentials = {} if is_text else _as_reader(f"{CONTROL}/credentials") or {}
+    has_key = bool(known.settings.admin_key)
     sheet = _sheet(ident, _as_reader(f"{_base(ident)}/openapi.json"), credentials, has_admin_key=has_key)
+    if is_text:
+        return markdown(operation_text(sheet, known.api.events))
     attempt = Attempt(sheet)
     return _page(attempt, None, is_tried=credentials != {} and attempt.is_offered and "visitor" in g)
 
@@ -117,10 +115,7 @@ def send_operation(ident: str) -> str | tuple[str, int]:
         return _page(attempt, None), 422
     if request.form.get("only") == "code":
         return _page(attempt, None)
-    reply = g.client.send(attempt.question)
-    if reply.status == 403 and Refused(reply).code == "admin_key_required":
-        raise Refused(reply)
-    return _page(attempt, _shown(reply))
+    return _page(attempt, _shown(g.client.send(attempt.question)))
 
 
 def _check_known(ident: str) -> None:
@@ -207,11 +202,5 @@ def _shown(reply: Reply) -> Shown:
     text = None
     if content is None and (media.startswith("text/") or media.endswith(("json", "xml", "yaml"))):
         text = reply.body[:_LONGEST].decode("utf-8", "replace")
-    return Shown(reply, media, content, text, _journaled(reply.request_id))
-
-
-def _journaled(ident: str) -> str | None:
-    try:
-        return ident if ident and g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}") else None
-    except Refused:
-        return None
+    ident = reply.request_id
+    return Shown(reply, media, content, text, ident if ident and journaled(ident) else None)

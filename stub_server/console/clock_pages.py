@@ -2,14 +2,12 @@
 
 from collections import Counter
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from flask import Response, g, render_template, request
 
 from ..core.clock import DAY, HOUR, MINUTE, iso, parse_iso
 from ..server.request import CONTROL
 from .actions import act
-from .addresses import DONE
 from .filters import clock_time, from_zone, in_zone
 from .forms import given
 from .site import pages
@@ -80,11 +78,8 @@ def stop_clock() -> Response:
 
 
 def _moved() -> tuple[list[dict[str, Any]], int] | None:
-    """What the move ran that led to this page, as the journal has its answer: jobs, and how many deliveries."""
-    ident = request.args.get(DONE, "")
-    kept = g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}") if ident else None
-    answer = kept["request"]["response"]["body"] if kept else None
-    fired = answer.get("fired") if isinstance(answer, dict) else None
+    """What the move ran that led to this page: jobs, and how many deliveries."""
+    fired = (g.done or {}).get("fired")
     if fired is None:
         return None
     jobs = [each for each in fired if not each["job"].startswith("webhook.")]

@@ -1,19 +1,21 @@
 """The overview: how to begin, the newest requests, what is due next, and four beginnings by one click."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from flask import Response, abort, g, render_template
 
-from ..contract.document import Document
-from ..server.layers.inside import Reply
 from ..server.request import CONTROL
-from .actions import change, show_done
+from .actions import act
+from .forms import example_of
 from .programs import HTML, JSON, front_text, front_wanted, index
 from .site import beside, contracts, pages
 
 _LISTED = 5
 _ORDERS = "/v2/orders"
 _PLACES = "createPixOrder"
+Call: TypeAlias = tuple[str, Any]
+"""A path to post to, and the body."""
 _BREAKS = {"name": "The next request fails", "when": {"times": 1}, "then": {"status": 503}}
 
 
@@ -43,7 +45,8 @@ def begin_with(what: str) -> Response:
     """Do what a newcomer would do first, and show the overview again."""
     if what not in _BEGINNINGS:
         abort(404)
-    return show_done(_BEGINNINGS[what](), "/")
+    path, body = _BEGINNINGS[what]()
+    return act("POST", path, body, to="/")
 
 
 def _pending_order() -> dict[str, Any] | None:
@@ -52,28 +55,23 @@ def _pending_order() -> dict[str, Any] | None:
     return found["orders"][0] if found and found["orders"] else None
 
 
-def _place() -> Reply:
-    """Place the order of the contract's first example, with ids of this sandbox."""
-    live = Document(g.client.get("/openapi.json"))
-    operation = live.operations.get(_PLACES)
+def _place() -> Call:
+    operation = contracts().api.operations.get(_PLACES)
     if operation is None:
         abort(404)
-    return change("POST", operation.path, next(iter(live.examples(operation.raw["requestBody"])), {}))
+    return operation.path, example_of(_PLACES)
 
 
-def _pay() -> Reply:
+def _pay() -> Call:
     order = _pending_order()
     if order is None:
         abort(404, "No order waits for its payment.")
-    return change("POST", f"{CONTROL}/orders/{order['id']}/pay")
+    return f"{CONTROL}/orders/{order['id']}/pay", None
 
 
-def _go_on() -> Reply:
-    return change("POST", f"{CONTROL}/clock/advance", {"months": 1, "wait_seconds": 5})
-
-
-def _break() -> Reply:
-    return change("POST", f"{CONTROL}/faults", _BREAKS)
-
-
-_BEGINNINGS = {"order": _place, "pay": _pay, "month": _go_on, "fault": _break}
+_BEGINNINGS: dict[str, Callable[[], Call]] = {
+    "order": _place,
+    "pay": _pay,
+    "month": lambda: (f"{CONTROL}/clock/advance", {"months": 1, "wait_seconds": 5}),
+    "fault": lambda: (f"{CONTROL}/faults", _BREAKS),
+}

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from getopt import gnu_getopt
 from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
@@ -140,29 +141,20 @@ def _send(commands: str | None) -> Response:
 
 def calls_of(commands: str) -> list[Question]:
     """The requests of commands as the journal writes them, one `curl` each, joined by `&&`."""
-    found: list[Question] = []
-    for is_command, line in groupby(shlex.split(commands), key=lambda word: word != "&&"):
-        if not is_command:
-            continue
-        words = iter([*line])
-        method, url, headers, body = "GET", "", {}, b""
-        for word in words:
-            if word == "-X":
-                method = next(words)
-            elif word == "-I":
-                method = "HEAD"
-            elif word == "-H":
-                name, _, value = next(words).partition(": ")
-                headers[name.lower()] = value
-            elif word == "--data-raw":
-                body = next(words).encode()
-            elif not word.startswith("-") and word != "curl":
-                url = word
-        headers.pop(ADMIN_KEY, None)
-        parts = urlsplit(url)
-        path = parts.path.removeprefix(urlsplit(contracts().url).path).removeprefix(request.script_root) or "/"
-        found.append(Question(method, unquote(path), parts.query, headers, body))
-    return found
+    lines = groupby(shlex.split(commands), key=lambda word: word != "&&")
+    return [_call([*line]) for is_command, line in lines if is_command]
+
+
+def _call(command: list[str]) -> Question:
+    options, (url,) = gnu_getopt(command[1:], "sSgIX:H:", ["path-as-is", "data-raw="])
+    sent = dict(options)
+    method = "HEAD" if "-I" in sent else sent.get("-X", "GET")
+    lines = [line.partition(": ") for option, line in options if option == "-H"]
+    headers = {name.lower(): value for name, _, value in lines}
+    headers.pop(ADMIN_KEY, None)
+    parts = urlsplit(url)
+    path = parts.path.removeprefix(urlsplit(contracts().url).path).removeprefix(request.script_root) or "/"
+    return Question(method, unquote(path), parts.query, headers, sent.get("--data-raw", "").encode())
 
 
 def _chart(filters: list[Field]) -> Chart:

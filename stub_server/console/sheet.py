@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..contract.document import Document, Lifecycle, Move, Operation
 from ..contract.source import Json
-from .fields import Row, row, rows, text
-from .filters import pretty
+from .fields import Row, row, rows
+from .filters import in_one_line, pretty
 
 _SANDBOX_NAME = "sandboxName"
 
@@ -117,7 +117,7 @@ class Sheet:
         example = shown[0] if shown else raw.get("example", schema.get("example"))
         if example is None and raw["name"] == _SANDBOX_NAME and self.operation.method != "DELETE":
             return self.name
-        return None if example is None else text(example)
+        return None if example is None else in_one_line(example)
 
     def _answer(self, status: int) -> Answer:
         raw = self.document.resolve(self.operation.raw["responses"][str(status)])

@@ -190,7 +190,6 @@ def _similar(path: str) -> list[tuple[str, str]]:
     known = contracts()
     names = {f"/console/{each}": words(each) for each in (*NOW, *FOOT)}
     names |= {f"/guide/{address}": page.title for address, page in known.guide.pages.items()}
-    for document in (known.control, known.api):
-        names |= {f"{DOCS}/{ident}": ident for ident in document.operations}
+    names |= {f"{DOCS}/{each.id}": each.id for _, each in known.leaves.every}
     lower = {each.lower(): each for each in names}
     return [(lower[each], names[lower[each]]) for each in get_close_matches(path.lower(), lower, _SIMILAR, 0.7)]
