@@ -8,6 +8,7 @@ from flask import Response, g, render_template, request
 from ..core.clock import DAY, HOUR, MINUTE, iso, parse_iso
 from ..server.request import CONTROL
 from .actions import act
+from .charts import place
 from .filters import clock_time, from_zone, in_zone
 from .forms import given
 from .site import pages
@@ -86,21 +87,16 @@ def _moved() -> tuple[list[dict[str, Any]], int] | None:
     return jobs, len(fired) - len(jobs)
 
 
-def _place(at: int, start: int, end: int) -> float:
-    """Where an instant is on the line, in percent."""
-    return 2 + 96 * max(0, at - start) / max(1, end - start)
-
-
 def _dots(timers: list[dict[str, Any]], start: int, end: int) -> list[Dot]:
     """Jobs as dots, those about the same time on each other."""
-    places = [_place(parse_iso(timer["due"]), start, end) for timer in timers]
-    columns = [int(place * _COLUMNS / 100) for place in places]
+    places = [place(parse_iso(timer["due"]), start, end) for timer in timers]
+    columns = [int(x * _COLUMNS / 100) for x in places]
     foot: dict[int, float] = {}
     whole, used, found = Counter(columns), Counter[int](), list[Dot]()
-    for timer, place, column in zip(timers, places, columns, strict=True):
+    for timer, x, column in zip(timers, places, columns, strict=True):
         level = used[column]
         used[column] += 1
-        foot.setdefault(column, place)
+        foot.setdefault(column, x)
         if level < _HIGHEST:
             title = f"{timer['job']}, {clock_time(timer['due'])}"
             more = whole[column] - _HIGHEST if level == _HIGHEST - 1 else 0
@@ -112,7 +108,7 @@ def _ticks(start: int, end: int) -> list[Tick]:
     """Round times along the line."""
     span = next((span for span in _SPANS if (end - start) / span <= _TICKS), end - start + 1)
     first = -(-start // span) * span
-    ticks = [Tick(_place(at, start, end), _label(at, span)) for at in range(first, end + 1, span)]
+    ticks = [Tick(place(at, start, end), _label(at, span)) for at in range(first, end + 1, span)]
     return [tick for tick in ticks if 8 < tick.x < 92]
 
 

@@ -80,7 +80,6 @@ def one_request(ident: str) -> str:
     operation = contracts().operation(shown["operationId"])
     explanation = shown["explanation"] or {}
     nearest, place = explanation.get("nearest"), explanation.get("contract") or {}
-    calls = calls_of(nearest["curl"]) if nearest else []
     steps = g.client.get(f"{CONTROL}/steps", {"cause": ident, "limit": 100})["steps"] if shown["step"] else []
     return render_template(
         "console/request.html",
@@ -88,7 +87,7 @@ def one_request(ident: str) -> str:
         operation=operation,
         excerpt=read_json(place.get("excerpt", "")),  # a text that was cut stays text
         nearest=nearest,
-        nearest_body=read_json(calls[-1].body.decode("utf-8", "replace")) if calls and calls[-1].body else None,
+        nearest_body=nearest["calls"][-1]["body"] if nearest else None,
         bars=_bars(shown["trace"]),
         steps=steps,
         touched=[each for step in steps for each in _touched(step)][:_SHOWN],
@@ -129,7 +128,7 @@ def _request(ident: str) -> Any:
 def _send(commands: str | None) -> Response:
     """Send what commands of the journal would; the page of the last request shows what became of it."""
     reply = None
-    for question in calls_of(commands or ""):
+    for question in _calls(commands or ""):
         reply = g.client.send(question)
         if reply.is_refused:
             break
@@ -139,7 +138,7 @@ def _send(commands: str | None) -> Response:
     return show_done(reply, f"/console/requests/{reply.request_id}" if is_kept else "/console/requests")
 
 
-def calls_of(commands: str) -> list[Question]:
+def _calls(commands: str) -> list[Question]:
     """The requests of commands as the journal writes them, one `curl` each, joined by `&&`."""
     lines = groupby(shlex.split(commands), key=lambda word: word != "&&")
     return [_call([*line]) for is_command, line in lines if is_command]
