@@ -48,25 +48,25 @@ def list_operations() -> str:
     return render_template(
         "api.html",
         text=text,
-        groups=list(_matching(known.groups, wanted, "")),
-        controls=list(_matching(known.controls, wanted, CONTROL)),
+        groups=list(_matching(known.groups, wanted)),
+        controls=list(_matching(known.controls, wanted)),
         events=[name for name in sorted(known.api.events) if all(word in name for word in wanted)],
         documented=sum(each.is_documented for each in known.api.operations.values()),
         total=len(known.api.operations),
     )
 
 
-def _matching(groups: list[Group], wanted: list[str], base: str) -> Iterator[Group]:
+def _matching(groups: list[Group], wanted: list[str]) -> Iterator[Group]:
     """The groups with the operations that have every word in name, path or text."""
     for group in groups:
-        found = tuple(each for each in group.operations if _has(each, group, wanted, base))
+        found = tuple(each for each in group.operations if _has(each, group, wanted))
         if found:
             yield Group(group.name, group.description, found)
 
 
-def _has(operation: Operation, group: Group, wanted: list[str], base: str) -> bool:
+def _has(operation: Operation, group: Group, wanted: list[str]) -> bool:
     raw = operation.raw
-    texts = (operation.id, operation.method, base + operation.path, raw.get("summary", ""), group.name)
+    texts = (operation.id, operation.method, _base(operation.id) + operation.path, raw.get("summary", ""), group.name)
     where = " ".join((*texts, raw.get("description", ""))).lower()
     return all(word in where for word in wanted)
 

@@ -1,6 +1,7 @@
 """The clock: what is due, on a line of time, and moving forward to it."""
 
-from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from flask import Response, g, render_template, request
@@ -87,21 +88,15 @@ def _moved() -> tuple[list[dict[str, Any]], int] | None:
     return jobs, len(fired) - len(jobs)
 
 
-def _dots(timers: list[dict[str, Any]], start: int, end: int) -> list[Dot]:
-    """Jobs as dots, those about the same time on each other."""
-    places = [place(parse_iso(timer["due"]), start, end) for timer in timers]
-    columns = [int(x * _COLUMNS / 100) for x in places]
-    foot: dict[int, float] = {}
-    whole, used, found = Counter(columns), Counter[int](), list[Dot]()
-    for timer, x, column in zip(timers, places, columns, strict=True):
-        level = used[column]
-        used[column] += 1
-        foot.setdefault(column, x)
-        if level < _HIGHEST:
+def _dots(timers: list[dict[str, Any]], start: int, end: int) -> Iterator[Dot]:
+    """Jobs by their time as dots, those about the same time on each other."""
+    placed = [(place(parse_iso(timer["due"]), start, end), timer) for timer in timers]
+    for _, column in groupby(placed, key=lambda pair: int(pair[0] * _COLUMNS / 100)):
+        stack = [*column]
+        for level, (_, timer) in enumerate(stack[:_HIGHEST]):
             title = f"{timer['job']}, {clock_time(timer['due'])}"
-            more = whole[column] - _HIGHEST if level == _HIGHEST - 1 else 0
-            found.append(Dot(foot[column], level, timer["resource"], title, more))
-    return found
+            more = len(stack) - _HIGHEST if level == _HIGHEST - 1 else 0
+            yield Dot(stack[0][0], level, timer["resource"], title, more)
 
 
 def _ticks(start: int, end: int) -> list[Tick]:

@@ -8,7 +8,7 @@ from flask import Response, abort, g, render_template
 from ..server.request import CONTROL
 from .actions import act
 from .forms import example_of
-from .programs import HTML, JSON, front_text, front_wanted, index
+from .programs import HTML, JSON, front_text, front_wanted, index, markdown
 from .site import beside, contracts, pages
 
 _LISTED = 5
@@ -24,7 +24,7 @@ def overview() -> str | Response:
     """What a person sees who opens the server's address. Programs get what they begin with."""
     kind = front_wanted()
     if kind != HTML:
-        return index() if kind == JSON else front_text()
+        return index() if kind == JSON else markdown(front_text())
     info = contracts().api.raw["info"]
     if "clock" not in g:
         return render_template("overview.html", info=info, is_known=False)

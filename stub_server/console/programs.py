@@ -79,7 +79,7 @@ def addressed(text: str, address: str, escape: Callable[[str], Any] = str) -> st
 @programs.get("/llms.txt")
 def llms() -> Response:
     """Where a program that knows only the address begins."""
-    return plain_text(_llms())
+    return plain_text(front_text())
 
 
 @programs.get("/llms-full.txt")
@@ -132,12 +132,8 @@ def index() -> Response:
     )
 
 
-def front_text() -> Response:
-    """The front page as Markdown."""
-    return markdown(_llms())
-
-
-def _llms() -> str:
+def front_text() -> str:
+    """What a program reads first."""
     known, guide = contracts(), contracts().guide
     contents = [
         (heading, [(page, _about(page)) for page in pages if not page.address.startswith(_NOT_LISTED)])

@@ -75,7 +75,7 @@ class Sheet:
     def parameters(self) -> list[tuple[str, list[Row]]]:
         """The parameters by place: path, query, header."""
         found: dict[str, list[Row]] = {}
-        for raw in self._parameters():
+        for raw in map(self.document.resolve, self.operation.raw.get("parameters", ())):
             described = raw | ({"example": self._value_of(raw)} if raw["in"] == "path" else {})
             plain = row(self.document, raw["name"], raw["schema"], required=bool(raw.get("required")), texts=described)
             found.setdefault(raw["in"], []).append(plain)
@@ -106,9 +106,6 @@ class Sheet:
         """A body that works, empty where none is needed."""
         shown = next((example.text for part in self.request for example in part.examples), "")
         return shown or ("{}" if self.operation.body_required else "")
-
-    def _parameters(self) -> Iterator[Json]:
-        return (self.document.resolve(node) for node in self.operation.raw.get("parameters", ()))
 
     def _value_of(self, raw: Json) -> str | None:
         """A value of a parameter in this sandbox. What ends a sandbox names none: it may be the one that is read."""

@@ -13,7 +13,6 @@ from werkzeug.exceptions import HTTPException
 
 from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
-from ..version import __version__
 from .actions import done, go
 from .addresses import here, split, there, this_sandbox, with_query
 from .client import ASK, VISITOR, Client, Refused
@@ -136,7 +135,6 @@ def shared() -> dict[str, Any]:
         "base_url": known.url + request.script_root,
         "url_of": lambda name: known.url + ("" if name == "default" else f"/s/{quote(name)}"),
         "known": known,
-        "version": __version__,
         "zones": ZONES,
         "now_pages": [(path, words(path)) for path in NOW],
         "foot_pages": [(path, words(path)) for path in FOOT],
