@@ -13,7 +13,7 @@ from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
 from .actions import journaled
 from .addresses import this_sandbox
-from .attempt import Attempt
+from .attempt import Attempt, is_text
 from .client import ASK, ASKED, Refused
 from .guide.guide import Page
 from .guide.markdown import parsed, rendered, sections
@@ -77,16 +77,16 @@ def operation(ident: str) -> str | Response:
 
     Programs get Markdown, which shows no key.
     """
-    known, is_text = contracts(), wanted(ident) == MARKDOWN
+    known, is_markdown = contracts(), wanted(ident) == MARKDOWN
     ident = ident.removesuffix(".md")
     text = known.leaves.text(ident)
     if text is not None:
-        return markdown(text) if is_text else guide_page(_page_of(text, ident))
+        return markdown(text) if is_markdown else guide_page(_page_of(text, ident))
     _check_known(ident)
-    credentials = {} if is_text else _as_reader(f"{CONTROL}/credentials") or {}
+    credentials = {} if is_markdown else _as_reader(f"{CONTROL}/credentials") or {}
     has_key = bool(known.settings.admin_key)
     sheet = _sheet(ident, _as_reader(f"{_base(ident)}/openapi.json"), credentials, has_admin_key=has_key)
-    if is_text:
+    if is_markdown:
         return markdown(operation_text(sheet, known.api.events))
     attempt = Attempt(sheet)
     return _page(attempt, None, is_tried=credentials != {} and attempt.is_offered and "visitor" in g)
@@ -200,7 +200,7 @@ def _shown(reply: Reply) -> Shown:
     is_short = len(reply.body) <= _LONGEST
     content = reply.json if is_short and media.endswith("json") else None
     text = None
-    if content is None and (media.startswith("text/") or media.endswith(("json", "xml", "yaml"))):
+    if content is None and (is_text(media)):
         text = reply.body[:_LONGEST].decode("utf-8", "replace")
     ident = reply.request_id
     return Shown(reply, media, content, text, ident if ident and journaled(ident) else None)

@@ -112,7 +112,7 @@ class Attempt:
         success = next((each for status, each in operation.responses.items() if status < 300), None)
         if operation.uploads:
             curl = f"{curl} -H 'Content-Type: {operation.uploads[0]}' --data-binary @FILE"
-        elif success is not None and success.media and not any(map(_is_text, success.media)):
+        elif success is not None and success.media and not any(map(is_text, success.media)):
             curl = f"{curl} -o {asked.path.rpartition('/')[2]}"
         return curl or ""
 
@@ -157,5 +157,6 @@ def _blank(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+", "_", name).upper()
 
 
-def _is_text(media: str) -> bool:
-    return media.endswith("json") or media.startswith("text/") or media.endswith("xml")
+def is_text(media: str) -> bool:
+    """Whether an answer of a media type can be read as it is."""
+    return media.startswith("text/") or media.endswith(("json", "xml", "yaml"))

@@ -15,13 +15,15 @@ from .addresses import here, with_query
 from .charts import Chart, Row, Timeline, columns, of_subscription
 from .client import Refused
 from .filters import Change, changes, from_zone, pretty, read_json, words
-from .forms import Field, example_of, field, fields, given, listed
+from .forms import Field, example_of, field, given, listed
 from .shell import load_head
 from .site import contracts, pages
 
 _LISTED, _VERSIONS = 25, 20
 _DAYS, _DAY = 30, 86_400_000  # days in the chart, and milliseconds of one
 _ORDERS = 60  # on the timeline of a subscription
+_FIRST = ("search", "status", "name", "email", "code")
+"""The filters that are in sight."""
 _NAMES = 12  # records that are called by name on the page of another
 
 
@@ -113,19 +115,16 @@ def _orders_by_day() -> Chart | None:
 def records(name: str) -> str:
     """A list with the filters of the contract."""
     resource = _resource(name)
-    api = contracts().api
     listing = listing_of(resource)
-    filters = fields(api, listing, first=("search", "status", "name", "email", "code"), without=("sort",))
-    sort = request.args.get("sort", "")
-    found = listed(listing.path, filters, _LISTED, sort=sort, records=[])
+    found = listed(listing.path, listing.id, _LISTED, first=_FIRST, records=[])
     rows, pagination = listed_in(found)
     return render_template(
         "console/records.html",
         name=name,
         resource=resource,
-        columns=[_head(listing, each, sort) for each in resource.columns],
+        columns=[_head(listing, each) for each in resource.columns],
         personas=contracts().personas if name == "customers" and _ADDS in contracts().control.operations else {},
-        filters=filters,
+        filters=found["filters"],
         problem=found["problem"],
         rows=[(row, [_member(row, column) for column in resource.columns]) for row in rows],
         pagination=pagination,
@@ -134,14 +133,14 @@ def records(name: str) -> str:
     )
 
 
-def _head(listing: Operation, column: str, sort: str) -> tuple[str, str, str | None, str]:
+def _head(listing: Operation, column: str) -> tuple[str, str, str | None, str]:
     """The head of a column: title, class, the address that sorts by it, and an arrow where the list is so sorted."""
     title, kind = words(column.split(".")[0]), "number" if column in _COUNTS else ""
     schemas = [each.schema for each in listing.parameters if each.name == "sort"]
     schema = contracts().api.resolve(schemas[0]) if schemas else {}
     if column not in schema.get("enum", ()):
         return title, kind, None, ""
-    now = sort or schema.get("default", "")
+    now = request.args.get("sort") or schema.get("default", "")
     arrow = {column: "↑", f"-{column}": "↓"}.get(now, "")
     return title, kind, with_query(sort=column if now == f"-{column}" else f"-{column}", page=None), arrow
 

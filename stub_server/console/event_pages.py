@@ -8,7 +8,7 @@ from ..server.request import CONTROL
 from .actions import go, show_done
 from .addresses import here
 from .filters import read_json
-from .forms import fields, given, listed
+from .forms import given, listed
 from .site import contracts, pages
 
 _LISTED = 25
@@ -18,9 +18,7 @@ _STEPS, _MOST_PAGES = 100, 3  # how many steps are looked through for the causes
 @pages.get("/events")
 def events() -> str:
     """The events, newest first."""
-    control = contracts().control
-    filters = fields(control, control.operations["listEvents"], without=("id",))
-    found = listed(f"{CONTROL}/events", filters, _LISTED, events=[])
+    found = listed(f"{CONTROL}/events", "listEvents", _LISTED, without=("id",), events=[])
     return render_template(
         "console/events.html",
         types=sorted(contracts().api.events),

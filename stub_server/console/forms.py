@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 from flask import g, request
 
-from ..contract.document import Document, Operation
+from ..contract.document import Document
 from .client import Refused
 from .filters import from_zone, in_field, words
+from .site import contracts
 
-_PAGING = frozenset(("page", "limit"))
+_PAGING = frozenset(("page", "limit", "sort"))
 _WHOLE = re.compile(r"[0-9]{1,19}").fullmatch
 
 
@@ -25,10 +26,11 @@ class Field(NamedTuple):
     value: str = ""
 
 
-def fields(
-    document: Document, operation: Operation, first: Sequence[str] = (), without: Collection[str] = ()
-) -> list[Field]:
+def _filters(ident: str, first: Sequence[str], without: Collection[str]) -> list[Field]:
     """The filters of a list, with the values of this page's query; those named in `first` come first."""
+    known = contracts()
+    document = known.api if ident in known.api.operations else known.control
+    operation = document.operations[ident]
     described = {raw["name"]: raw for raw in map(document.resolve, operation.raw.get("parameters", ()))}
     found = []
     for parameter in operation.parameters:
@@ -51,12 +53,18 @@ def field(name: str, schema: dict[str, Any], help_: str = "", value: str = "") -
     return Field(name, words(name), kind, options, help_ or schema.get("description", ""), value)
 
 
-def listed(path: str, filters: list[Field], limit: int, *, sort: str = "", **nothing: Any) -> dict[str, Any]:
-    """What a template shows of a list with its filters. A filter that is refused is its `problem`, beside `nothing`."""
+def listed(
+    path: str, ident: str, limit: int, *, first: Sequence[str] = (), without: Collection[str] = (), **nothing: Any
+) -> dict[str, Any]:
+    """What a template shows of a list with its filters, by the id of its operation; those of `first` come first.
+
+    A filter that is refused is its `problem`, beside `nothing`.
+    """
+    filters = _filters(ident, first, without)
     found: dict[str, Any] = {}
     problem = None
     try:
-        found = g.client.get(path, query(filters, limit=limit, sort=sort))
+        found = g.client.get(path, query(filters, limit=limit, sort=request.args.get("sort", "")))
     except Refused as refused:
         if refused.status != 422:
             raise

@@ -7,7 +7,7 @@ from flask import Response, g, render_template, request
 from ..server.request import CONTROL
 from .actions import act, go, plain_text
 from .addresses import here
-from .forms import fields, given, listed
+from .forms import given, listed
 from .site import contracts, pages
 
 _LISTED = 25
@@ -31,9 +31,7 @@ def open_inbox() -> Response:
 @pages.get("/inboxes/<name>")
 def one_inbox(name: str) -> str:
     """One inbox: what arrived, and what it answers."""
-    control = contracts().control
-    filters = fields(control, control.operations["listInboxMessages"])
-    found = listed(_path(name), filters, _LISTED, messages=[])
+    found = listed(_path(name), "listInboxMessages", _LISTED, messages=[])
     every = g.client.get(_INBOX, {"limit": 100})["inboxes"]
     hooks = g.client.get("/v2/webhooks", {"limit": 100})["webhooks"]
     return render_template(

@@ -17,7 +17,7 @@ from .actions import act, go, plain_text, show_done
 from .addresses import here
 from .charts import Chart, Row, columns
 from .filters import Change, changes, in_one_line, read_json, time_of_day
-from .forms import Field, fields, listed, query
+from .forms import Field, listed, query
 from .sessions import ADMIN_KEY
 from .site import contracts, pages
 
@@ -58,11 +58,8 @@ class Touched(NamedTuple):
 @pages.get("/requests")
 def requests() -> str:
     """The journal, newest first."""
-    control = contracts().control
-    filters = fields(
-        control, control.operations["listRequests"], first=("status", "operationId", "path", "contains", "warned")
-    )
-    found = listed(f"{CONTROL}/requests", filters, _LISTED, requests=[])
+    found = listed(f"{CONTROL}/requests", "listRequests", _LISTED, first=_FIRST, requests=[])
+    filters = found["filters"]
     har = here("/console/requests.har", {field.name: field.value for field in filters})
     return render_template(
         "console/requests.html",
