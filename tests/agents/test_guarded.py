@@ -24,6 +24,8 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("read_docs", {}),
     ("read_docs", {"page": "createPixOrdr"}),
     ("read_docs", {"page": "/../../etc/passwd"}),
+    ("read_docs", {"page": "/s/default/docs/listOrders"}),
+    ("read_docs", {"page": "/_sandbox/inbox/agent"}),
     ("call_api", {}),
     ("call_api", {"operation": "createPixOrdr"}),
     ("call_api", {"operation": "getOrder"}),
@@ -36,6 +38,9 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("call_api", {"path": "/s/default/v2/orders"}),
     ("call_api", {"path": "/v2/../../default/_sandbox/reset", "method": "POST"}),
     ("call_api", {"path": "/v2/%2e%2e/%2e%2e/default/_sandbox/reset", "method": "POST"}),
+    ("call_api", {"path": "/console/sandboxes"}),
+    ("call_api", {"path": "/v2/orders", "query": {"search": ["a"] * 2_000}}),
+    ("call_api", {"operation": "createPixOrder", "body": {"totalAmount": 10**30}}),
     ("call_api", {"path": "/v2/orders", "method": "BREW"}),
     ("call_api", {"operation": "listOrders", "as": "orders:reed"}),
     ("call_api", {"operation": "listOrders", "as": "none"}),
@@ -53,6 +58,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("customers", {"action": "add"}),
     ("customers", {"action": "behaviour", "payment": "fails"}),
     ("webhooks", {"action": "redeliver"}),
+    ("webhooks", {"action": "inbox", "delivery": _NOBODY}),
     ("webhooks", {"action": "certify"}),
     ("webhooks", {"action": "certify", "webhookId": "file:///etc/passwd"}),
     ("faults", {"action": "add", "preset": "flakey"}),
@@ -155,6 +161,19 @@ def test_a_page_of_elsewhere_and_another_version_are_refused(live: Live) -> None
     assert 405 == httpx2.get(url, headers=_JSON, verify=NO_TLS).status_code
     newer = _post(url, _initialize(), Mcp_Protocol_Version="2026-07-28")
     assert (400, True) == (newer.status_code, "2025-11-25" in newer.json()["message"])
+
+
+@pytest.mark.promise("foreign-page-no-private-webhook")
+def test_a_page_that_may_use_the_tools_reaches_no_private_address_with_them(serve: Serve) -> None:
+    live = serve(cors_origins=("https://app.example",))
+
+    async def work(agent: Agent) -> None:
+        body = {"url": "http://127.0.0.1:9/hook", "events": ["*"]}
+        made = await agent("call_api", operation="createWebhook", body=body)
+        params = {"webhookId": facts_of(made)["webhook"]["id"]}
+        assert "error: blocked" in text_of(await agent("call_api", operation="sendTestWebhook", params=params))
+
+    over_http(live.url, work, {"Origin": "https://app.example"})
 
 
 @pytest.mark.promise("agent-sessions")

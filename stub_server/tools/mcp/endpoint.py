@@ -78,8 +78,10 @@ class Endpoint:
         host = headers.get(b"host", b"").decode("latin-1")
         keys = {name: headers[name.encode()].decode("latin-1") for name in KEY_HEADERS if name.encode() in headers}
 
+        page = {"origin": headers[b"origin"].decode("latin-1")} if b"origin" in headers else {}  # decides for webhooks
+
         async def ask(question: Question) -> Reply:
-            sent = {**question.headers, "host": host, "content-length": str(len(question.body))}
+            sent = {**question.headers, **page, "host": host, "content-length": str(len(question.body))}
             return await inside.ask(self._app(), "", question._replace(headers=sent), client)
 
         is_named = bool(work.prefix) or b"x-sandbox" in headers or CONTROL_KEY in headers
