@@ -17,6 +17,7 @@ from .agent import Agent, facts_of, over_http, over_stdio, shown_call, text_of
 KEY = "5f2a0c1e9b7d"
 _NOBODY = "00000000-0000-4000-8000-000000000000"
 _HOSTILE = ("x" * 100_000, "\x00" * 1_000, "../../_sandbox/reset", "‮\ud7ff💥" * 2_000, "{{7*7}}", "' OR 1=1 --")
+HEADERS = ({"é": "1"}, {"A": "\r\nB: 1"}, {"A": "☃"}, {"Host": "evil.example"}, {"Content-Length": "5"}, {"": "1"})
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("search_docs", {}),
     ("search_docs", {"query": 5}),
@@ -38,6 +39,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("call_api", {"path": "/s/default/v2/orders"}),
     ("call_api", {"path": "/v2/../../default/_sandbox/reset", "method": "POST"}),
     ("call_api", {"path": "/v2/%2e%2e/%2e%2e/default/_sandbox/reset", "method": "POST"}),
+    *(("call_api", {"path": "/v2/orders", "headers": headers}) for headers in HEADERS),
     ("call_api", {"path": "/console/sandboxes"}),
     ("call_api", {"path": "/v2/orders", "query": {"search": ["a"] * 2_000}}),
     ("call_api", {"operation": "createPixOrder", "body": {"totalAmount": 10**30}}),
@@ -161,6 +163,19 @@ def test_a_page_of_elsewhere_and_another_version_are_refused(live: Live) -> None
     assert 405 == httpx2.get(url, headers=_JSON, verify=NO_TLS).status_code
     newer = _post(url, _initialize(), Mcp_Protocol_Version="2026-07-28")
     assert (400, True) == (newer.status_code, "2025-11-25" in newer.json()["message"])
+
+
+@pytest.mark.promise("agents-see-no-key")
+def test_a_message_that_hides_a_key_hides_no_other_message(live: Live) -> None:
+    async def work(agent: Agent) -> None:
+        inbox = f"{live.url}/s/{facts_of(await agent('start'))['sandbox']}/_sandbox/inbox/agent"
+        for kind in ("order.paid", f"sk%5Fsandbox%5F{'A' * 30}", f"sk_sandbox_{'B' * 30}"):
+            httpx2.post(inbox, json={"type": kind}, verify=NO_TLS)
+        seen = await agent("webhooks", action="messages")
+        assert ["[redacted]", "[redacted]", "order.paid"] == [each["event_type"] for each in facts_of(seen)["messages"]]
+        assert ("order.paid" in text_of(seen), "AAAA" in text_of(seen), "BBBB" in text_of(seen)) == (True, False, False)
+
+    over_http(live.url, work)
 
 
 @pytest.mark.promise("foreign-page-no-private-webhook")
