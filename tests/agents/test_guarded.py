@@ -1,7 +1,9 @@
 """What tools do not do: wrong calls, other people's sandboxes, callers without a key, servers without the package."""
 
+import socket
 import sys
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -189,6 +191,19 @@ def test_a_page_that_may_use_the_tools_reaches_no_private_address_with_them(serv
         assert "error: blocked" in text_of(await agent("call_api", operation="sendTestWebhook", params=params))
 
     over_http(live.url, work, {"Origin": "https://app.example"})
+
+
+def test_a_client_that_leaves_before_its_body_has_come_is_no_defect(
+    live: Live, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = urlsplit(live.url)
+    assert address.hostname is not None
+    head = f"POST /_sandbox/mcp HTTP/1.1\r\nHost: {address.netloc}\r\nAccept: application/json\r\n"
+    for _ in range(3):
+        with socket.create_connection((address.hostname, address.port or 80)) as left:
+            left.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{".encode())
+    assert 200 == _post(f"{live.url}/_sandbox/mcp", _initialize()).status_code
+    assert [] == [each.getMessage() for each in caplog.records if each.exc_info]
 
 
 @pytest.mark.promise("agent-sessions")

@@ -10,7 +10,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...contract.secrets import KEY_HEADERS
 from ...core.problem import BadRequest
@@ -68,7 +68,12 @@ class Endpoint:
         user = AuthenticatedUser(AccessToken(token=owner, client_id=owner, scopes=[]))
 
         async def passage(scope: Scope, receive: Receive, send: Send) -> None:
-            await self._manager.handle_request({**scope, "user": user, _OPENED: opened}, receive, send)
+            body = [await request.read(receive)]  # all of it, before the package has to do with a client that leaves
+
+            async def received() -> Message:
+                return {"type": "http.request", "body": bytes(body.pop())} if body else await receive()
+
+            await self._manager.handle_request({**scope, "user": user, _OPENED: opened}, received, send)
 
         return Forwarded(passage)
 
