@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote, urlencode
 
 from ...server.layers.access import CONSOLE
-from ...server.layers.hosts import MOST_QUERY_MEMBERS
 from ...server.layers.inside import Question, Reply
 from ...server.request import COMMAND, CONTROL
 
@@ -103,14 +102,12 @@ class Session:
         body: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send a request, and return the answer, be it a refusal. Controls get the keys. Raises Wrong."""
+        """Send a request, and return the answer, be it a refusal. Controls get the keys."""
         content = b"" if body is None else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         sent = {"user-agent": AGENT, **({"content-type": "application/json"} if content else {}), **(headers or {})}
         if path.startswith(CONTROL):
             sent |= self.keys
         asked = {name: value for name, value in (query or {}).items() if value is not None}
-        if sum(len(value) if isinstance(value, (dict, list)) else 1 for value in asked.values()) > MOST_QUERY_MEMBERS:
-            raise Wrong(f"`query` has more than {MOST_QUERY_MEMBERS:,} members. Send fewer.")
         return await self._ask(Question(method, prefix + path, urlencode(asked, doseq=True), sent, content))
 
 
