@@ -1,4 +1,4 @@
-"""The composition root: makes the ASGI application from the settings. Begin with the list in `layers`."""
+"""The composition root: makes the ASGI application from the settings. Begin with the list in `_layers`."""
 
 import copy
 import logging
@@ -124,23 +124,21 @@ def _with_rate_limit(document: Document) -> Document:
 
 def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> Application:
     """The server of these contracts and of the sandboxes in the store."""
-    document, control, shipped, overlays = loaded
+    document, control = loaded.document, loaded.control
     known = formats(is_document_here, is_document_unchecked)
     schemas = Schemas(document.raw, known)
     random = secrets.token_bytes(32) if store is None else store.secret
     secret = settings.signing_secret(random)
-    tokens = Tokens(secret)
-    rules = _rules(settings, document, shipped, schemas)
-    local = settings.loopback or settings.allow_private_webhooks
-    cacert = settings.webhook_cacert
-    courier = Courier(Sender(local=local, cacert=cacert), abroad=Sender(local=False, cacert=cacert))
+    courier = _courier(settings)
     seeding = Seeding(data_dir("fixtures"), document, schemas)
+    rules = _rules(settings, document, loaded.shipped, schemas)
     factory = SandboxFactory(rules, seeding, settings, courier.worker, secret=secret, control_secret=random)
-    try:
-        sandboxes = Sandboxes(factory, courier.look_soon, Persistence(store, factory))
-    except (ContractViolation, UniqueViolation) as error:  # an overlay may require of answers what records lack
-        fault = ContractError(f"the contract does not fit the records of this server: {error}")
-        raise overlays.named(fault) from None
+    sandboxes = _sandboxes(factory, courier, store, loaded.overlays)
+
+    def application() -> Application:
+        """The application, for parts of it that send requests to it."""
+        return app
+
     server = Server(
         __version__,
         settings,
@@ -148,65 +146,18 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         schemas,
         control,
         sandboxes,
-        tokens,
+        Tokens(secret),
         courier,
-        Explainer(Mender(document, schemas), Rehearsal(lambda: app)).explain,
+        Explainer(Mender(document, schemas), Rehearsal(application)).explain,
         Requests([*document.operations, *control.operations]),
         waiting=Waiting(settings.max_connections),
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
     )
-    if store is not None:
-        sandboxes.residence = Residence(sandboxes)
     server.listeners.append(server.requests)
-    hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
-    origins = Origins(settings.cors_origins, loopback=settings.loopback)
-    files = contract_pages(document.raw, control.raw, CONTROL, origins)
-    sessions = Sessions(random)
-
-    def make() -> Any:
-        from .console.application import create_console  # Flask is imported for the first page, not at every start
-
-        return create_console(document, control, data_dir("docs").parent, settings, sessions)
-
-    console = Console(make, lambda: app, sessions)
-    tools: list[Page] = []
-
-    async def agents(work: Work) -> Answer:
-        if not tools:
-            tools.append(_tools(lambda: app))
-        return await tools[0](work)
-
-    codes = document.schema("ErrorCode")["enum"]
-    documented = [*document.operations, *control.operations, *codes, *document.events]
-    static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
-    pages = {path: file.answer for path, file in files.items()} | console_pages(console, documented, static)
-    hops, forwarding = None, list[Any]()
-    if store is not None and store.is_shared:
-        from .server.layers.forwarding import Forwarding  # with httpcore2, which no other server needs at its start
-
-        hops = Hops(random)
-        forwarding.append(partial(Forwarding, server=server, hops=hops))
-
-    def layers(server: Server) -> list[Any]:
-        """The layers before Dispatch, in the order in which a request passes them."""
-        return [
-            partial(RequestContext, server=server, origins=origins, hops=hops),
-            partial(HostPolicy, server=server, hosts=hosts),
-            partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
-            *forwarding,
-            partial(AccessPolicy, server=server, origins=origins),
-            partial(Pages, server=server, pages=pages, console=console.answer, most=console.most, agents=agents),
-            *([] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]),
-            Routing,
-            partial(FaultInjection, server=server),
-            partial(Security, server=server),
-            Validation,
-        ]
-
-    app = Application(Dispatch(server), layers)
+    app = Application(Dispatch(server), partial(_layers, application=application, random=random))
     app.serve(server)
-    endpoint = partial(Endpoint, shipped=shipped, ignore_unknown=settings.unknown_fields == "ignore")
+    endpoint = partial(Endpoint, shipped=loaded.shipped, ignore_unknown=settings.unknown_fields == "ignore")
     for base, part, compiled, package in (
         ("", document, schemas, OPERATIONS),
         (CONTROL, control, Schemas(control.raw, known), f"{OPERATIONS}.control"),
@@ -214,6 +165,86 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         of_part = partial(endpoint, document=part, schemas=compiled)
         app.add_api(thin(part), base_path=base, resolver=Handlers(part, package), endpoint=of_part)
     return app
+
+
+def _layers(server: Server, application: Callable[[], Application], random: bytes) -> list[Any]:
+    """The layers before Dispatch, in the order in which a request passes them."""
+    settings = server.settings
+    hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
+    origins = Origins(settings.cors_origins, loopback=settings.loopback)
+    console = _console(server, application, Sessions(random))
+    pages = _pages(server, origins, console)
+    limited = [] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]
+    hops, forwarding = None, list[Any]()
+    if server.sandboxes.persistence.is_shared:
+        from .server.layers.forwarding import Forwarding  # with httpcore2, which no other server needs at its start
+
+        hops = Hops(random)
+        forwarding.append(partial(Forwarding, server=server, hops=hops))
+    return [
+        partial(RequestContext, server=server, origins=origins, hops=hops),
+        partial(HostPolicy, server=server, hosts=hosts),
+        partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
+        *forwarding,
+        partial(AccessPolicy, server=server, origins=origins),
+        partial(
+            Pages, server=server, pages=pages, console=console.answer, most=console.most, agents=_agents(application)
+        ),
+        *limited,
+        Routing,
+        partial(FaultInjection, server=server),
+        partial(Security, server=server),
+        Validation,
+    ]
+
+
+def _courier(settings: Settings) -> Courier:
+    local = settings.loopback or settings.allow_private_webhooks
+    cacert = settings.webhook_cacert
+    return Courier(Sender(local=local, cacert=cacert), abroad=Sender(local=False, cacert=cacert))
+
+
+def _sandboxes(factory: SandboxFactory, courier: Courier, store: "Database | None", overlays: Overlays) -> Sandboxes:
+    """The sandboxes of the server. Raises ContractError where an overlay requires of answers what records lack."""
+    try:
+        sandboxes = Sandboxes(factory, courier.look_soon, Persistence(store, factory))
+    except (ContractViolation, UniqueViolation) as error:
+        fault = ContractError(f"the contract does not fit the records of this server: {error}")
+        raise overlays.named(fault) from None
+    if store is not None:
+        sandboxes.residence = Residence(sandboxes)
+    return sandboxes
+
+
+def _console(server: Server, application: Callable[[], Application], sessions: Sessions) -> Console:
+    def make() -> Any:
+        from .console.application import create_console  # Flask is imported for the first page, not at every start
+
+        return create_console(server.document, server.control, data_dir("docs").parent, server.settings, sessions)
+
+    return Console(make, application, sessions)
+
+
+def _pages(server: Server, origins: Origins, console: Console) -> dict[str, Page]:
+    """What is served by its path alone: the contracts, and the pages that are the same for every request."""
+    document, control = server.document, server.control
+    files = contract_pages(document.raw, control.raw, CONTROL, origins)
+    codes = document.schema("ErrorCode")["enum"]
+    documented = [*document.operations, *control.operations, *codes, *document.events]
+    static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
+    return {path: file.answer for path, file in files.items()} | console_pages(console, documented, static)
+
+
+def _agents(application: Callable[[], Application]) -> Page:
+    """What answers coding agents. It is imported for the first of them."""
+    tools: list[Page] = []
+
+    async def answer(work: Work) -> Answer:
+        if not tools:
+            tools.append(_tools(application))
+        return await tools[0](work)
+
+    return answer
 
 
 def _rules(settings: Settings, document: Document, shipped: Document | None, schemas: Schemas) -> Rules:

@@ -45,6 +45,8 @@ LONG = (
     "journeys/test_replay.py",
     "stored/test_other_contracts.py",
     "surfaces/test_store.py",
+    "operators/test_team_page.py",
+    "operators/test_proxies.py",
     "properties/test_model.py",
     "journeys/test_certify.py",
     "contract/test_conformity.py",

@@ -53,7 +53,7 @@ def _paths(control: httpx2.Client, api: httpx2.Client, sample: dict[str, str]) -
         "overview": "/",
         "request": f"/console/requests/{refused.headers['x-request-id']}",
         "record": f"/console/data/orders/{placed['id']}",
-        "pay": f"/pay/{pending['id']}",
+        "pay": f"/pay/{pending['id']}?lang=pt",
         "clock": "/console/clock",
         "subscription": f"/console/data/subscriptions/{oldest['subscriptions'][0]['id']}",
         "try": "/console/try/createPixOrder",

@@ -69,6 +69,7 @@ def done() -> dict[str, Any] | None:
     is_refused = found["status"] is None or found["status"] >= 400
     sandbox = said.get("sandbox") if found["status"] == 201 else None
     return {
+        "request": ident,
         "is_refused": is_refused,
         "title": _title(found, operation),
         "status": found["status"],

@@ -90,13 +90,10 @@ class Leaves:
     def _examples(self, code: str) -> list[Any]:
         """The first refusal of this code that the contracts show."""
         for document in (self._api, self._control):
-            for operation in document.operations.values():
-                for status, answer in operation.responses.items():
-                    if code not in answer.codes:
-                        continue
-                    for example in document.examples(operation.raw["responses"][str(status)]):
-                        if example.get("code") == code:
-                            return [example]
+            for example in document.raw["components"].get("examples", {}).values():
+                value = example.get("value")
+                if isinstance(value, dict) and value.get("error") is True and value.get("code") == code:
+                    return [value]
         return []
 
     def _event(self, name: str) -> str:

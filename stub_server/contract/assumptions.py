@@ -129,8 +129,11 @@ def _plain(node: Json, document: Document) -> str:
         return f"list of {_plain(node.get('items', {}), document)}{bounds(node, 'Items', ' entries')}"
     if kind == "object" or kind is None:
         return "object"
-    if node.get("format") in _FORMATS:
-        return _FORMATS[node["format"]]
+    return _FORMATS.get(node.get("format", ""), _of_kind(node, kind))
+
+
+def _of_kind(node: Json, kind: str) -> str:
+    """A text or a number, with its limits."""
     if kind == "string":
         return f"text{bounds(node, 'Length', ' characters')}"
     return f"{_KINDS.get(kind, kind)}{bounds(node, 'imum', '')}"

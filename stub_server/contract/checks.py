@@ -196,10 +196,7 @@ def _needed_keys(document: Document, shipped: Document) -> Iterator[ContractErro
 def _new_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
     """A new unique key is of texts that a request chooses, and has a code that an operation lists."""
     refusing = sorted(name for name, keys in shipped.unique.items() if _have_codes(keys))
-    listed: set[str] = set()
-    for operation in document.operations.values():
-        if 409 in operation.responses:
-            listed |= {*operation.responses[409].codes}
+    listed = _codes_of_conflicts(document)
     for name, keys in document.unique.items():
         create = document.operations.get(f"create{name}")
         asked = document.resolve(create.body or {}).get("properties", {}) if create else {}
@@ -217,6 +214,14 @@ def _new_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
                 schema = document.resolve(asked.get(member, {}))
                 if schema.get("type") != "string" or "enum" in schema:
                     yield error_at(place, f"a request to create a {name} has no text {member}: take it out")
+
+
+def _codes_of_conflicts(document: Document) -> set[str]:
+    found: set[str] = set()
+    for operation in document.operations.values():
+        if 409 in operation.responses:
+            found |= {*operation.responses[409].codes}
+    return found
 
 
 def _have_codes(keys: Iterable[UniqueKey]) -> bool:

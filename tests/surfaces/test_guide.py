@@ -147,7 +147,7 @@ ASKED = {
     "typed client": "/guide/typescript#generate-a-client",
     "sdk typescript": "/guide/typescript#generate-a-client",
     "docker compose": "/guide/teams#docker",
-    "um servidor para a equipe": "/guide/teams#one-server-for-a-team",
+    "um servidor para a equipe": "/guide/teams",
     "backup": "/guide/stores#back-up",
     "por que a requisição foi recusada": "/guide/journal#why-was-a-request-refused",
     "comparar com o backend real": "/guide/verify",

@@ -61,6 +61,7 @@ def test_the_page_of_an_error_code_says_what_to_do_and_shows_one(reader: httpx2.
     assert "status 409" in page
     assert "**What to do:** Raise `max_subscribers`" in page
     assert '"code": "plan_sold_out"' in page
+    assert '"code": "route_not_found"' in text(reader, "/docs/route_not_found.md")  # which no operation answers
     assert [] == [code for code in CODES if "**What to do:**" not in text(reader, f"/docs/{code}.md")]
 
 

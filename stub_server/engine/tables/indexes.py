@@ -49,13 +49,6 @@ class Derived:
         """Remove a record that had this value."""
         del self.data[key]
 
-    def exchange(self, key: int, was: Any, now: Any) -> None:
-        """Change the value of a record; None is no value."""
-        if was is not None:
-            self.remove(key, was)
-        if now is not None:
-            self.add(key, now)
-
     def take(self, other: Self) -> None:
         """Have a copy of what another one has."""
         self.data = other.data.copy()

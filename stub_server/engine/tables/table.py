@@ -185,8 +185,12 @@ class Table:
         old, new = self.derive(before), self.derive(after)
         for name, part in self._derived:
             was, now = old.get(name), new.get(name)
-            if was != now:
-                part.exchange(key, was, now)
+            if was == now:
+                continue
+            if was is not None:
+                part.remove(key, was)
+            if now is not None:
+                part.add(key, now)
 
     def _claim(self, ident: str, before: Row | None, after: Row | None) -> None:
         """Give a record the unique values that it has now."""

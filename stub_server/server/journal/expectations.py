@@ -128,10 +128,10 @@ class Expectation:
         for base, document in self._documents.items():
             known += [(base + operation.path, operation) for operation in document.operations.values()]
             codes += document.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())
-        if "path" in request:
-            known = [(path, operation) for path, operation in known if _may_be(request["path"], path)]
-            if not known:
-                yield "unknown_path"
+        path = request.get("path", "*")
+        known = [each for each in known if path == "*" or _may_be(path, each[0])]
+        if not known:
+            yield "unknown_path"
         if "method" in request and known:
             methods = {"OPTIONS", *(operation.method for _, operation in known)}  # every path answers that one
             if "GET" in methods:
@@ -140,12 +140,13 @@ class Expectation:
                 yield "unknown_method"
         if code is not None and not any(glob(code, known) for known in codes):
             yield "unknown_code"
-        names: list[str] = []
-        for body in (request.get("body"), self._response.get("body")):
-            if isinstance(body, dict):
-                names += body
-        if any(name.startswith(_PATHS) for name in names):
+        if _names_path(request.get("body")) or _names_path(self._response.get("body")):
             yield "path_as_name"
+
+
+def _names_path(body: Any) -> bool:
+    """Whether a body has a member that was intended as a path."""
+    return isinstance(body, dict) and any(name.startswith(_PATHS) for name in body)
 
 
 def _check_size(body: Body) -> None:

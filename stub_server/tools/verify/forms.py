@@ -49,7 +49,7 @@ def _lines(report: Report) -> Iterator[str]:
         counts = Counter(each.kind for each in report.divergences)
         yield from (f"{count:>4}  {kind.ljust(20)}  {CLASSES[kind]}" for kind, count in counts.items())
     for number, divergence in enumerate(report.divergences, 1):
-        first, *rest = _told(divergence)
+        first, *rest = _lines_of(divergence)
         yield from ("", f"{number}. {first}", *(f"   {line}" for line in rest))
     yield ""
     yield from _matrix(report)
@@ -76,7 +76,7 @@ def _matrix(report: Report) -> Iterator[str]:
     yield _LEGEND
 
 
-def _told(divergence: Divergence) -> Iterator[str]:
+def _lines_of(divergence: Divergence) -> Iterator[str]:
     """A divergence: what differs and where, the request, both answers, the line of the contract, and what to do."""
     line, request = divergence.line, divergence.request
     yield f"{divergence.kind}: {divergence.title} ({_operations_of(divergence)})"
@@ -179,7 +179,7 @@ def junit(report: Report) -> str:
             first, *others = found[case]
             more = f" (and {len(others)} more)" if others else ""
             failure = SubElement(element, "failure", type=first.kind, message=printable(first.title + more))
-            failure.text = "\n\n".join("\n".join(map(printable, _told(each))) for each in found[case])
+            failure.text = "\n\n".join("\n".join(map(printable, _lines_of(each))) for each in found[case])
         elif states[case] in _SKIPPED:
             SubElement(element, "skipped", message=_SKIPPED[states[case]])
     for name, count in (("tests", "testcase"), ("failures", "testcase/failure"), ("skipped", "testcase/skipped")):
@@ -211,7 +211,7 @@ def _result(divergence: Divergence) -> dict[str, Any]:
         "ruleId": divergence.kind,
         "ruleIndex": RANKS[divergence.kind],
         "level": _LEVELS[divergence.basis],
-        "message": {"text": _plain("\n".join(_told(divergence)))},
+        "message": {"text": _plain("\n".join(_lines_of(divergence)))},
         "locations": [{"physicalLocation": place}],
         # GitHub matches alerts of several runs only by this name.
         "partialFingerprints": {"primaryLocationLineHash": divergence.fingerprint},

@@ -161,23 +161,27 @@ class Variants:
             tries = self._tries(node, at(base, place), fresh)
             for value, what, keyword in [_Try(GONE, "left out"), *tries] if is_required else tries:
                 changed = replaced_at(base, place, value)
-                if changed is not None:
-                    rule = below(inner, keyword) if keyword in node else inner
-                    is_accepted = self.accepts(schema, changed)
+                if changed is None:
+                    continue
+                rule = below(inner, keyword) if keyword in node else inner
+                is_accepted = self.accepts(schema, changed)
+                if not is_accepted or keyword != "pattern":  # which of these texts a pattern excludes only it knows
                     yield Variant(value, f"{'.'.join(place)}: {what}", rule, place, is_accepted)
 
     def groups(self, schema: Json, base: Any, accepted: Iterable[Variant]) -> list[list[Variant]]:
         """As few bodies as have each of the values: those of a group go together in one."""
         groups: list[list[Variant]] = []
+        alone: list[list[Variant]] = []
         for part in accepted:
-            is_bound = part.place[-1] in _BOUND and any(each.place == part.place for group in groups for each in group)
-            fitting = (group for group in groups if not is_bound and self._go_together(schema, base, [*group, part]))
-            group = next(fitting, None)
-            if group is None:
+            if part.place[-1] in _BOUND and any(each.place == part.place for group in groups for each in group):
+                alone.append([part])
+                continue
+            fitting = next((group for group in groups if self._go_together(schema, base, [*group, part])), None)
+            if fitting is None:
                 groups.append([part])
             else:
-                group.append(part)
-        return groups
+                fitting.append(part)
+        return groups + alone
 
     def _go_together(self, schema: Json, base: Any, parts: list[Variant]) -> bool:
         if parts[-1].place in [part.place for part in parts[:-1]]:

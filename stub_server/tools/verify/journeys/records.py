@@ -109,7 +109,7 @@ def depends(builder: Builder, resource: Resource, child: Resource) -> Journey:
         yield from builder.make(child)
         for step in steps:
             yield _move(builder, step, f"to {state}", keeps=True)
-        for operation in (*child.creates, child.update, child.delete):
+        for operation in (create, child.update, child.delete):
             if operation is not None:
                 learns = f"{operation.id} while {resource.role} is {state}"
                 yield _move(builder, (operation, builder.body(operation)), learns)
