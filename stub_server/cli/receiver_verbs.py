@@ -36,6 +36,7 @@ Outcome = tuple[int | None, str | None, int | None]
 @asks_sandbox
 def certify(
     target: Target,
+    *,
     url: str,
     signing_key: str | None,
     event_type: str | None,
@@ -124,9 +125,7 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
     failures = 0
     try:
         key, after = _begin(target, patterns, forward_to)
-        for event in _follow(target, after):
-            if not listens(patterns, event["type"]):
-                continue
+        for event in (event for event in _follow(target, after) if listens(patterns, event["type"])):
             outcome: Outcome = (None, None, None)
             if forward_to is not None:
                 failures += 1  # until the event has arrived: an interrupt may end the wait

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from time import perf_counter_ns
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from ..core.clock import wall_ms
+from ..domain.callers import Caller
 from .bounded import Bounded, Budget
 from .step import Step
 
@@ -49,7 +50,7 @@ class Trace:
     auth_at: int = -1
     body: bytes | None = None
     by_command: bool = False
-    caller: Any = None
+    caller: Caller | None = None
     code: str | None = None
     deliveries: tuple[str, ...] = ()
     events: tuple[str, ...] = ()

@@ -12,9 +12,10 @@ from ..core.problem import Forbidden, Refusal, Unauthenticated, detail
 from ..core.record import Record
 from ..core.text import unmapped
 from ..domain.api_keys import digest
+from ..domain.callers import Caller
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
-from .request import ADMIN_KEY, Caller, Request
+from .request import ADMIN_KEY, Request
 from .server import Server
 from .tokens import REALM, bad_credentials
 
@@ -108,14 +109,15 @@ class Gate:
             raise
 
     def _of_token(self, caller: Caller, sandbox: Sandbox, trace: Trace) -> Caller:
-        trace.caller = caller
-        if caller.claims["exp"] <= trace.received / 1000:
+        trace.caller, claims = caller, caller.claims
+        assert claims is not None
+        if claims["exp"] <= trace.received / 1000:
             raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
-        if caller.claims["sandbox"] != sandbox.name:
+        if claims["sandbox"] != sandbox.name:
             raise bad_credentials(
                 "This token is for another sandbox.", advice="GET /_sandbox/credentials has one for this sandbox."
             )
-        if caller.claims.get("generation", "") != sandbox.generation:
+        if claims.get("generation", "") != sandbox.generation:
             message = "This token has ended: the sandbox was rotated, or deleted and created again."
             raise bad_credentials(message, advice="GET /_sandbox/credentials has a new one.")
         return caller

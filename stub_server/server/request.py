@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Network
 from typing import Any, Final
 
 from ..contract.secrets import KEY_HEADERS
@@ -17,31 +16,6 @@ ADMIN_KEY, CONTROL_KEY = (name.encode() for name in KEY_HEADERS)
 LARGEST_BODY = 1_048_576  # bytes
 MOST_WARNINGS = 20  # of one answer
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The authenticated caller: a JWT's user or an API key. `kind` is jwt, private_key or public_key.
-
-    `projects` is None if every project is allowed, `networks` empty if every address is; a key may have expired or be
-    switched off. `claims` are those of a JWT.
-    """
-
-    kind: str
-    subject: str
-    merchant_id: str
-    scopes: frozenset[str]
-    key_id: str | None = None
-    projects: frozenset[str] | None = None
-    networks: tuple[IPv4Network | IPv6Network, ...] = ()
-    expires_at: str | None = None
-    is_active: bool = True
-    claims: Any = field(default=None, compare=False)
-
-    def may(self, scope: str) -> bool:
-        """Whether the caller has a scope, by name or (JWT only) by wildcard."""
-        scopes = self.scopes
-        return scope in scopes or "*" in scopes or scope.partition(":")[0] + ":*" in scopes
 
 
 @dataclass(slots=True, eq=False)

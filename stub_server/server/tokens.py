@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..contract.formats import is_uuid
 from ..core.clock import wall_ms
 from ..core.ids import named_uuid
 from ..core.problem import Unauthenticated
+from ..domain.callers import Caller, Claims
 from ..engine.sandbox import Sandbox
-from .request import Caller
 
 if TYPE_CHECKING:
     from joserfc.jwk import OctKey
@@ -96,4 +96,4 @@ class Tokens:
             raise bad_credentials("The token lacks claims that tokens of this sandbox have.")
         # Ids are stored and compared in lower case, as everywhere.
         subject, merchant_id = claims["sub"].lower(), claims["merchant_id"].lower()
-        return Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()), claims=claims)
+        return Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()), claims=cast(Claims, claims))

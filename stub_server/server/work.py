@@ -4,13 +4,14 @@ from ..contract.document import Lifecycle
 from ..core.clock import iso
 from ..core.problem import Forbidden, NotFound, gone, reference_not_found, undone
 from ..core.record import Body, Record, Row
+from ..domain.callers import Caller
 from ..engine.draft import Draft
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, ReplyKey, Saved, Step
 from ..engine.tables.memory import Store
 from ..engine.tables.table import Table
-from .request import CONTROL, Caller, Request
+from .request import CONTROL, Request
 from .sandboxes.entry import Entry
 from .server import Server
 from .target import Target

@@ -7,7 +7,6 @@ sandbox gets API keys that are derived from the server's secret. A file may be w
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from types import SimpleNamespace
 from typing import IO
 
 import orjson
@@ -18,6 +17,7 @@ from ..core.record import Body, Record
 from ..core.signing import new_key
 from ..data.keys import pair_of
 from ..domain.api_keys import digest
+from ..domain.callers import Caller
 from ..domain.webhooks import ABROAD
 from ..engine.bounded import Replies
 from ..engine.journal import Trace, head_of
@@ -186,7 +186,7 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
             setattr(trace, name, body[name])
         trace.is_control = body["path"].startswith("/_sandbox")
         if body["caller"] is not None:  # as far as a recording knows him
-            trace.caller = SimpleNamespace(**{"subject": "", "merchant_id": ""} | body["caller"])
+            trace.caller = Caller(scopes=frozenset(), **{"subject": "", "merchant_id": ""} | body["caller"])
         if trace.status in _AT_THE_GATE:
             trace.auth_at = 0
         for step in made[trace.id]:

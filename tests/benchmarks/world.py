@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from stub_server.core.record import Body
+from stub_server.domain.callers import Caller
 from stub_server.engine.journal import Trace
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import do_due_at_once
 from stub_server.operations import customers, orders
 from stub_server.server.layers.routing import Application
 from stub_server.server.reply import Reply
-from stub_server.server.request import Caller, Request
+from stub_server.server.request import Request
 from stub_server.server.target import Target
 from stub_server.server.work import Work
 

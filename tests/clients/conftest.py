@@ -10,6 +10,9 @@ from pathlib import Path
 
 import playwright
 import pytest
+from click.testing import CliRunner
+
+from stub_server.cli.command import main
 
 from ..support.shared import Shared
 
@@ -114,3 +117,16 @@ def _project(folder: Path) -> Project:
         shutil.copy(SHIPPED / name, folder / name)
     os.symlink(modules, folder / "node_modules", target_is_directory=True)
     return Project(folder)
+
+
+_PAGE = (Path(__file__).parents[2] / "docs" / "typescript.md").read_text(encoding="utf-8")
+_SHOWN = dict(re.findall(r"^```ts\n// tests/(\w+).test.ts\n(.*?)^```", _PAGE, re.MULTILINE | re.DOTALL))
+
+
+def begun(folder: Project, tool: str, extension: str) -> None:
+    """A project with what `init` writes, and the test files of docs/typescript.md."""
+    done = CliRunner().invoke(main, ["init", tool, str(folder.folder)])
+    assert 0 == done.exit_code, done.output
+    for name, text in _SHOWN.items():
+        written = text.replace("vitest", tool)
+        (folder.folder / "tests" / f"{name}.{extension}.ts").write_text(written, encoding="utf-8")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from ..support.live import Live
-from .conftest import UNREACHABLE, Project
-from .test_init import begun
+from .conftest import UNREACHABLE, Project, begun
 
 pytestmark = [pytest.mark.check, pytest.mark.night]
 

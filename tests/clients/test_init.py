@@ -1,32 +1,15 @@
 """What `stub-server init` writes for vitest and Playwright: the types compile, and the tests pass."""
 
 import json
-import re
 import shutil
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-
-from stub_server.cli.command import main
 
 from ..support.ends import answers, within
 from ..support.live import Live
-from .conftest import Project
+from .conftest import Project, begun
 
 pytestmark = pytest.mark.check
-
-PAGE = (Path(__file__).parents[2] / "docs" / "typescript.md").read_text(encoding="utf-8")
-TESTS = dict(re.findall(r"^```ts\n// tests/(\w+).test.ts\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
-
-
-def begun(folder: Project, tool: str, extension: str) -> None:
-    """A project with what `init` writes, and the test files of docs/typescript.md."""
-    done = CliRunner().invoke(main, ["init", tool, str(folder.folder)])
-    assert 0 == done.exit_code, done.output
-    for name, text in TESTS.items():
-        written = text.replace("vitest", tool)
-        (folder.folder / "tests" / f"{name}.{extension}.ts").write_text(written, encoding="utf-8")
 
 
 def compiled(folder: Project) -> list[str]:

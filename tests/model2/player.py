@@ -57,8 +57,6 @@ class Life:
             self.tally.open += 1
         except Mismatch as error:
             self.tally.mismatches.append("\n  ".join([str(error), *self.told[-12:]]))
-        self.tally.states.update(f"Order {each.status}" for each in self.model.orders)
-        self.tally.states.update(f"Subscription {each.status}" for each in self.model.subscriptions)
 
     def act(self, told: str, change: Callable[[], Any], send: Callable[[], httpx2.Response]) -> tuple[Any, Any]:
         """Change the model and ask the server: what the model made, and the body of the answer; None where refused."""
@@ -285,6 +283,8 @@ class Life:
 
     def compare(self) -> None:
         """Everything of this life: orders, subscriptions and figures."""
+        self.tally.states.update(f"Order {each.status}" for each in self.model.orders)
+        self.tally.states.update(f"Subscription {each.status}" for each in self.model.subscriptions)
         for plan in {each.plan for each in self.model.orders}:
             self._compare_orders(plan)
         for each in self.model.subscriptions:

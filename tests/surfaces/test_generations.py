@@ -265,13 +265,11 @@ def test_a_pay_page_of_a_public_server_needs_its_key(guarded: Live) -> None:
         path = address.removeprefix(payer.base)
         shown = payer.open(path)
         assert 200 == shown.status
-        stripped = payer.http.post(
-            f"{bare}/pay", data=shown.form("I have paid").values, headers={"Origin": payer.origin}
-        )
+        stripped = payer.http.post(f"{bare}/pay", data=shown.form("Já paguei").values, headers={"Origin": payer.origin})
         assert 404 == stripped.status_code
         assert "pending" == door.control("GET", f"/orders/{order['id']}").json()["order"]["status"]
-        done = payer.send(shown, "I have paid")
-        assert ("Thank you." in done.text, address) == (True, done.url)
+        done = payer.send(shown, "Já paguei")
+        assert ("Obrigado." in done.text, address) == (True, done.url)
     assert "paid" == door.control("GET", f"/orders/{order['id']}").json()["order"]["status"]
 
 

@@ -14,6 +14,7 @@ from connexion.middleware import ConnexionMiddleware
 
 from stub_server.app import create_app
 from stub_server.core.problem import BadRequest, Refusal
+from stub_server.domain.callers import Caller
 from stub_server.engine.draft import Draft
 from stub_server.engine.fault_rules import Effect
 from stub_server.engine.journal import Trace
@@ -40,7 +41,6 @@ from stub_server.server.layers.way import (
     begin,
 )
 from stub_server.server.reply import Streamed
-from stub_server.server.request import Caller
 from stub_server.server.target import Target
 from stub_server.server.tokens import ISSUER
 from stub_server.settings import Settings

@@ -8,12 +8,13 @@ from starlette.types import Receive, Scope, Send
 
 from ...contract.schema import ContractViolation
 from ...core.problem import Conflict, NotBuilt, Unavailable
+from ...domain.callers import Caller
 from ...domain.lifecycle import duplicate
 from ...engine.journal import Trace
 from ...engine.tables.memory import Store
 from ...engine.tables.tables import UniqueViolation
 from ..reply import Streamed
-from ..request import Caller, Request
+from ..request import Request
 from ..server import Server
 from ..target import Target
 from ..work import Work

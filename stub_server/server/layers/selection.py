@@ -171,8 +171,8 @@ class SandboxSelection:
     def _sandbox_of(self, scope: Scope, authorization: bytes) -> str | None:
         """The sandbox that a credential belongs to. Security looks at the credential later."""
         caller = scope[TOKEN] = self._tokens.caller_in(authorization)
-        if caller is not None:
-            return str(caller.claims["sandbox"])
+        if caller is not None and caller.claims is not None:
+            return caller.claims["sandbox"]
         key = _key_in(authorization)
         return None if key is None else self._sandboxes.keyring.get(key)
 

@@ -65,21 +65,28 @@ def body_lines(body: Any, most: int = LISTED) -> list[str]:
     for name, value in body.items():
         if value is None or name in ("error", "pagination"):
             continue
-        if isinstance(value, str) and len(value) > _LONGEST:
+        if isinstance(value, (dict, list)):
+            others += _nested_lines(body, name, most)
+        elif isinstance(value, str) and len(value) > _LONGEST:
             others.append(f"{name}: {_cut(value, _LONGEST_TEXT)}")
-        elif not isinstance(value, (dict, list)):
+        else:
             plain.append(f"{name}: {_flow(value)}")
-        elif isinstance(value, dict) and "id" not in body and ("id" in value or len(body) == 1):
-            others += [f"{name}:", *(f"  {line}" for line in body_lines(value))]
-        elif isinstance(value, list) and "id" not in body and any(isinstance(each, dict) for each in value):
-            total = body.get("pagination", {}).get("total", len(value))
-            others += [
-                f"{name}, {min(most, len(value))} of {total:,}:",
-                *(f"- {_line(each)}" for each in value[:most]),
-            ]
-        elif value:
-            others.append(f"{name}: {_line(value)}")
     return [" · ".join(plain), *others] if plain else others
+
+
+def _nested_lines(body: Json, name: str, most: int) -> list[str]:
+    """A member that is an object or a list: records line by line, anything else in one line."""
+    value = body[name]
+    if not value:
+        return []
+    is_record = "id" in body
+    if isinstance(value, dict) and not is_record and ("id" in value or len(body) == 1):
+        return [f"{name}:", *(f"  {line}" for line in body_lines(value))]
+    if isinstance(value, list) and not is_record and isinstance(value[0], dict):
+        total = body.get("pagination", {}).get("total", len(value))
+        head = f"{name}, {min(most, len(value))} of {total:,}:"
+        return [head, *(f"- {_line(each)}" for each in value[:most])]
+    return [f"{name}: {_line(value)}"]
 
 
 def opened(body: Json) -> Json:

@@ -60,10 +60,10 @@ class Callers:
     def credential(self, sandbox: Sandbox, request: Trace) -> str:
         """The value of Authorization for a request."""
         caller = request.caller
-        if caller is None or (caller.claims is None and caller.key_id is None):
-            return "Bearer anybody"  # a lenient server takes any
-        if caller.claims is not None:
+        if caller is not None and caller.claims is not None:
             return "Bearer " + self._tokens.signed(caller.claims)
+        if caller is None or caller.key_id is None:
+            return "Bearer anybody"  # a lenient server takes any
         ident = caller.key_id
         if caller.kind == "public_key":
             known = (store.api_keys.peek(ident) for store in sandbox.stores.values())

@@ -1,0 +1,44 @@
+"""Whom a request is from."""
+
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
+from typing import NotRequired, TypedDict
+
+
+class Claims(TypedDict):
+    """The claims of a token. `generation` is that of its sandbox, if that is not the first one of a plain server."""
+
+    iss: str
+    sandbox: str
+    generation: NotRequired[str]
+    sub: str
+    merchant_id: str
+    scope: str
+    iat: int
+    exp: int
+    jti: str
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The authenticated caller: a JWT's user or an API key. `kind` is jwt, private_key or public_key.
+
+    `projects` is None if every project is allowed, `networks` empty if every address is; a key may have expired or be
+    switched off. `claims` are those of a JWT.
+    """
+
+    kind: str
+    subject: str
+    merchant_id: str
+    scopes: frozenset[str]
+    key_id: str | None = None
+    projects: frozenset[str] | None = None
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    expires_at: str | None = None
+    is_active: bool = True
+    claims: Claims | None = field(default=None, compare=False)
+
+    def may(self, scope: str) -> bool:
+        """Whether the caller has a scope, by name or (JWT only) by wildcard."""
+        scopes = self.scopes
+        return scope in scopes or "*" in scopes or scope.partition(":")[0] + ":*" in scopes
