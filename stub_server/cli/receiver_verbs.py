@@ -88,7 +88,7 @@ def _webhook_at(target: Target, url: str) -> str:
 def _certificate_text(report: dict[str, Any]) -> str:
     counts = ", ".join(f"{count} {result.replace('_', ' ')}" for result, count in report["summary"].items())
     text = f"{report['url']} was sent {report['event_type']} and watched in the sandbox {report['sandbox']}: {counts}."
-    found = [rule for rule in report["rules"] if rule["result"] != "passed"]
+    found = [rule for rule in report["rules"] if rule["result"] in ("failed", "unknown")]
     if found:
         text += f"\n\n{yaml_text(found)}"
     if report["passed"] is None:

@@ -221,7 +221,7 @@ class Guide:
                 path = f"/guide{address and '/'}{address}" + (f"#{part.anchor}" if part.level > 1 else "")
                 yield path, page.title, part.heading, part.text, factor
         for entry in self._entries:
-            yield f"/docs/{entry.name}", entry.kind, entry.name, entry.text, 1.0
+            yield f"/docs/{entry.name}", entry.kind, entry.name, entry.text.replace("`", ""), 1.0
 
 
 def marked(excerpt: str) -> str:

@@ -76,7 +76,6 @@ _COUNTED = {
 }
 _SENTENCES = {
     "required": "This field is required.",
-    "minProperties": "Send at least one field.",
     "uniqueItems": "{} has the same item twice.",
     "not": "The contract does not allow these fields together. Leave one of them out.",
 }
@@ -186,6 +185,8 @@ def _message(error: Any, schema: Mapping[str, Any]) -> str:
     if kind.name in _COUNTED:
         comparison, noun = _COUNTED[kind.name]
         return f"{value} {comparison} {counted(kind.limit, noun)}."
+    if kind.name == "minProperties":
+        return f"Send at least one of {', '.join(schema.get('properties', ())) or 'its fields'}."
     if kind.name == "multipleOf":
         return f"{value} is not a multiple of {kind.multiple_of}."
     if kind.name in _BOUNDS:
