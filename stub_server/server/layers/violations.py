@@ -66,6 +66,7 @@ _BOUNDS = {
     "maximum": "is greater than the maximum of",
     "exclusiveMinimum": "must be greater than",
     "exclusiveMaximum": "must be less than",
+    "multipleOf": "is not a multiple of",
 }
 _COUNTED = {
     "minLength": ("is shorter than", "character"),
@@ -187,10 +188,9 @@ def _message(error: Any, schema: Mapping[str, Any]) -> str:
         return f"{value} {comparison} {counted(kind.limit, noun)}."
     if kind.name == "minProperties":
         return f"Send at least one of {', '.join(schema.get('properties', ())) or 'its fields'}."
-    if kind.name == "multipleOf":
-        return f"{value} is not a multiple of {kind.multiple_of}."
     if kind.name in _BOUNDS:
-        return f"{value} {_BOUNDS[kind.name]} {kind.limit}."
+        bound = kind.multiple_of if kind.name == "multipleOf" else kind.limit
+        return f"{value} {_BOUNDS[kind.name]} {bound}."
     return _SENTENCES.get(kind.name, "{} does not satisfy {} of the contract.").format(value, kind.name)
 
 
