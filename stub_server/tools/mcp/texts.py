@@ -38,9 +38,7 @@ class Result:
     @property
     def text(self) -> str:
         """The whole text; one that is too long is cut, and secrets are shown to those alone who asked for them."""
-        text = "\n".join(self.lines)
-        if not self.has_secrets:
-            text = _hidden(text)
+        text = "\n".join(self.lines if self.has_secrets else map(_hidden, self.lines))
         room = _LARGEST - len(orjson.dumps(self.shown_facts)) - len(self.next.encode())
         if not self.may_be_long and len(text.encode()) > room:
             text = text.encode()[:room].decode("utf-8", "ignore") + " … cut here"
@@ -48,12 +46,21 @@ class Result:
 
     @property
     def shown_facts(self) -> Json:
-        return self.facts if self.has_secrets else orjson.loads(_hidden(orjson.dumps(self.facts).decode()))
+        return self.facts if self.has_secrets else _without_keys(self.facts)
 
 
 def _hidden(text: str) -> str:
     """A text without this server's tokens, keys and links of payers, which are known by their form."""
     return _without_secrets(text.encode("utf-8", "replace").decode("latin-1")).encode("latin-1").decode()
+
+
+def _without_keys(value: Any) -> Any:
+    """The same of a value of JSON, text by text: one that hides a key is left out whole."""
+    if isinstance(value, dict):
+        return {_hidden(name): _without_keys(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without_keys(each) for each in value]
+    return _hidden(value) if isinstance(value, str) else value
 
 
 def body_lines(body: Any, most: int = LISTED) -> list[str]:
