@@ -140,6 +140,20 @@ def _limits(schema: Json) -> Iterator[str]:
     for kind, one, more in _COUNTED:
         if limits := bounds(schema, kind, f" {more}").removeprefix(" of "):
             yield limits.replace(f"t 1 {more}", f"t 1 {one}")  # at least, at most
+    yield from _range(schema)
+    if "multipleOf" in schema:
+        yield f"in steps of {text(schema['multipleOf'])}"
+    if schema.get("uniqueItems"):
+        yield "all different"
+    rest = schema.get("additionalProperties")
+    if isinstance(rest, dict) and rest.get("type") == "string":
+        yield f"keys of 1 to {LONGEST_KEY} characters"
+    if schema.get("pattern") in _PATTERNS:
+        yield _PATTERNS[schema["pattern"]]
+
+
+def _range(schema: Json) -> Iterator[str]:
+    """The bounds of a number in words."""
     low, high = schema.get("minimum"), schema.get("maximum")
     above = "more than" if schema.get("exclusiveMinimum") is True else "at least"
     below = "less than" if schema.get("exclusiveMaximum") is True else "at most"
@@ -150,15 +164,6 @@ def _limits(schema: Json) -> Iterator[str]:
             yield f"{above} {text(low)}"
         if high is not None:
             yield f"{below} {text(high)}"
-    if "multipleOf" in schema:
-        yield f"in steps of {text(schema['multipleOf'])}"
-    if schema.get("uniqueItems"):
-        yield "all different"
-    rest = schema.get("additionalProperties")
-    if isinstance(rest, dict) and rest.get("type") == "string":
-        yield f"keys of 1 to {LONGEST_KEY} characters"
-    if schema.get("pattern") in _PATTERNS:
-        yield _PATTERNS[schema["pattern"]]
 
 
 def _shows_pattern(schema: Json) -> bool:

@@ -138,7 +138,7 @@ def _send(commands: str | None) -> Response:
     return show_done(reply, f"/console/requests/{reply.request_id}" if is_kept else "/console/requests")
 
 
-def calls_of(commands: str) -> list[Question]:
+def calls_of(commands: str) -> list[Question]:  # noqa: C901 - one word of a command after another
     """The requests of commands as the journal writes them, one `curl` each, joined by `&&`."""
     found: list[Question] = []
     for is_command, line in groupby(shlex.split(commands), key=lambda word: word != "&&"):

@@ -193,4 +193,4 @@ def _similar(path: str) -> list[tuple[str, str]]:
     for document in (known.control, known.api):
         names |= {f"{DOCS}/{ident}": ident for ident in document.operations}
     lower = {each.lower(): each for each in names}
-    return [(lower[each], names[lower[each]]) for each in get_close_matches(path.lower(), lower, _SIMILAR, 0.7)]
+    return [(lower[each], names[lower[each]]) for each in get_close_matches(path.lower(), lower, _SIMILAR, 0.8)]
