@@ -71,7 +71,7 @@ async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Res
             given |= action["with"]
             action = action["call"]
         if action in WORKS:
-            _check_taken(f"{name} {{action: {chosen}}}", WORKS[action], given)
+            _check_parameters(f"{name} {{action: {chosen}}}", WORKS[action], given)
             return await WORKS[action](session, **given)
         return await act(session, action, tool["next"], given)
     except Refused as error:
@@ -95,13 +95,13 @@ def _check(tool: str, schema: Json, given: Json) -> None:
             raise Wrong(f"{tool} needs `{name}`: {', '.join(known[name].get('enum', ['a text']))}.")
 
 
-def _check_taken(action: str, work: Work, given: Json) -> None:
+def _check_parameters(action: str, work: Work, given: Json) -> None:
     """Raises Wrong for an argument of a tool that one of its actions does not have."""
-    taken = signature(work).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+    known = signature(work).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in known.values()):
         return
     for name in given:
-        if name not in taken:
+        if name not in known:
             raise Wrong(f"{action} has no argument `{name}`. Leave it out.")
 
 
