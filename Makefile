@@ -12,7 +12,7 @@ PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 RUNS := $(VENV)/.runs
 STAMP := $(VENV)/.installed
 
-# malloc asks for large pages: a big world is seeded a tenth faster. Where there are none, nothing changes.
+# malloc asks for large pages: a big sandbox is seeded a tenth faster. Where there are none, nothing changes.
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 # Byte code and the bundled contract are cached, whatever the environment says: a start without them takes a second more.

@@ -112,7 +112,10 @@ def set_clock(target: Target, state: str) -> None:
 @click.argument("rule")
 @asks_sandbox
 def add_fault(target: Target, rule: str) -> None:
-    """Add a rule from RULE: the name of a preset, a rule as JSON, @FILE for JSON in a file, or - for standard input."""
+    """Add a rule from RULE.
+
+    RULE is the name of a preset, such as outage, a rule as JSON, @FILE for JSON in a file, or - for standard input.
+    """
     target.may_be_new = True
     wrong = "RULE is neither the name of a preset nor a JSON object"
     body = {"preset": rule} if rule.isidentifier() else json_argument(rule, wrong)
@@ -274,7 +277,7 @@ VERBS = (
     group(
         "personas", "Add customers who have lived a life.",
         asking(
-            "add", "POST /personas", "Add a new customer who has lived as PERSONA up to now.",
+            "add", "POST /personas", "Add a new customer who has lived as PERSONA, such as past_due_br, up to now.",
             click.argument("persona"),
             click.option("--plan", "planId", metavar="ID", help="What was bought."),
             said="{customer[name]} is {customer[id]}.",

@@ -36,6 +36,7 @@ Outcome = tuple[int | None, str | None, int | None]
 @asks_sandbox
 def certify(
     target: Target,
+    *,
     url: str,
     signing_key: str | None,
     event_type: str | None,
@@ -87,7 +88,7 @@ def _webhook_at(target: Target, url: str) -> str:
 def _certificate_text(report: dict[str, Any]) -> str:
     counts = ", ".join(f"{count} {result.replace('_', ' ')}" for result, count in report["summary"].items())
     text = f"{report['url']} was sent {report['event_type']} and watched in the sandbox {report['sandbox']}: {counts}."
-    found = [rule for rule in report["rules"] if rule["result"] != "passed"]
+    found = [rule for rule in report["rules"] if rule["result"] in ("failed", "unknown")]
     if found:
         text += f"\n\n{yaml_text(found)}"
     if report["passed"] is None:
@@ -124,9 +125,7 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
     failures = 0
     try:
         key, after = _begin(target, patterns, forward_to)
-        for event in _follow(target, after):
-            if not listens(patterns, event["type"]):
-                continue
+        for event in (event for event in _follow(target, after) if listens(patterns, event["type"])):
             outcome: Outcome = (None, None, None)
             if forward_to is not None:
                 failures += 1  # until the event has arrived: an interrupt may end the wait

@@ -60,6 +60,7 @@ _HOST = "127.0.0.1"
 @_WRITE_OVERLAY
 @click.option("--yes", metavar="HOST", help="Write to this host without asking.")
 def verify(
+    *,
     url: str | None,
     token: str | None,
     coverage: float,
@@ -188,7 +189,7 @@ def _ask(host: str) -> None:
     "--fail", is_flag=True, help="Exit with 1 if the backend diverges from the contract, with 3 if nothing was judged."
 )
 def proxy(
-    url: str, port: int, overlays: tuple[Path, ...], reports: tuple[str, ...], write_overlay: Path | None, fail: bool
+    *, url: str, port: int, overlays: tuple[Path, ...], reports: tuple[str, ...], write_overlay: Path | None, fail: bool
 ) -> None:
     """Pass requests on to the backend at URL, and compare its answers with the contract.
 

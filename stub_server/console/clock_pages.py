@@ -10,7 +10,7 @@ from ..core.clock import DAY, HOUR, MINUTE, iso, parse_iso
 from ..server.request import CONTROL
 from .actions import act
 from .charts import place
-from .filters import clock_time, from_zone, in_zone
+from .filters import ahead_of_utc, clock_time, from_zone, in_zone
 from .forms import given
 from .site import pages
 
@@ -100,15 +100,17 @@ def _dots(timers: list[dict[str, Any]], start: int, end: int) -> Iterator[Dot]:
 
 
 def _ticks(start: int, end: int) -> list[Tick]:
-    """Round times along the line."""
+    """Round times along the line, by the visitor's clocks."""
     span = next((span for span in _SPANS if (end - start) / span <= _TICKS), end - start + 1)
-    first = -(-start // span) * span
-    ticks = [Tick(place(at, start, end), _label(at, span)) for at in range(first, end + 1, span)]
+    ahead = ahead_of_utc()
+    first = -(-(start + ahead) // span) * span - ahead
+    instants = range(first, end + 1, span)
+    ticks = [Tick(place(at, start, end), _label(at, span, (at + ahead) % DAY == 0)) for at in instants]
     return [tick for tick in ticks if 8 < tick.x < 92]
 
 
-def _label(at: int, span: int) -> str:
+def _label(at: int, span: int, is_midnight: bool) -> str:
     day, month, year, time = clock_time(iso(at)).replace(",", "").split(" ")
     if span >= 90 * DAY:
         return f"{month} {year}"
-    return time[:5] if span < DAY and at % DAY else f"{day} {month}"
+    return time[:5] if span < DAY and not is_midnight else f"{day} {month}"

@@ -147,7 +147,7 @@ def _limits(schema: Json) -> Iterator[str]:
 
 
 def _range(schema: Json) -> Iterator[str]:
-    """Between which numbers a number is."""
+    """The bounds of a number in words."""
     low, high = schema.get("minimum"), schema.get("maximum")
     above = "more than" if schema.get("exclusiveMinimum") is True else "at least"
     below = "less than" if schema.get("exclusiveMaximum") is True else "at most"

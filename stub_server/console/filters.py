@@ -81,10 +81,14 @@ def money(value: Any) -> str:
     return f"R$\u00a0{whole}"
 
 
+def ahead_of_utc() -> int:
+    """Milliseconds by which the visitor's clocks are ahead."""
+    return ZONES[g.get("zone", "brasilia")][1]
+
+
 def in_zone(text: str) -> str:
     """An instant as clocks of the visitor's zone show it, `2026-11-20T11:32:05.123`."""
-    _, offset = ZONES[g.get("zone", "brasilia")]
-    return iso(parse_iso(text) + offset).removesuffix("Z")
+    return iso(parse_iso(text) + ahead_of_utc()).removesuffix("Z")
 
 
 def in_field(text: str) -> str:
@@ -98,7 +102,7 @@ def from_zone(text: str) -> str:
         return text
     whole = text if text.count(":") == 2 else f"{text}:00"
     try:
-        return iso(parse_iso(f"{whole}Z") - ZONES[g.get("zone", "brasilia")][1])
+        return iso(parse_iso(f"{whole}Z") - ahead_of_utc())
     except ValueError:
         return f"{whole}Z"
 

@@ -102,4 +102,8 @@ def _operations(text: str) -> Iterator[Found]:
 def _guide(text: str) -> list[Found]:
     """What the guide says about it."""
     results = contracts().guide.search(text, _MOST, some=False)
-    return [Found("guide", each.heading, each.path) for each in results if each.path.startswith("/guide")]
+    return [
+        Found("guide", each.heading if each.heading == each.page else f"{each.page}: {each.heading}", each.path)
+        for each in results
+        if each.path.startswith("/guide")
+    ]

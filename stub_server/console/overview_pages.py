@@ -27,10 +27,11 @@ def overview() -> str | Response:
         return index() if kind == JSON else markdown(front_text())
     info = contracts().api.raw["info"]
     if "clock" not in g:
-        return render_template("overview.html", info=info, is_known=False)
+        return render_template("overview.html", info=info, settings=contracts().settings, is_known=False)
     return render_template(
         "overview.html",
         info=info,
+        settings=contracts().settings,
         is_known=True,
         key=g.client.credentials["private_key"],
         requests=g.client.get(f"{CONTROL}/requests", {"limit": _LISTED})["requests"],

@@ -118,7 +118,7 @@ def change_settings() -> Response:
         if schema["type"] == "boolean":
             body[name] = text == "true"
         elif schema["type"] == "integer":
-            body[name] = int(text) if text.isascii() and text.isdigit() else text or None
+            body[name] = given(name, numbers=(name,)).get(name)
         else:
             body[name] = text
     return act("PATCH", f"{CONTROL}/settings", body, to=_HERE)

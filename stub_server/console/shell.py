@@ -190,4 +190,4 @@ def _similar(path: str) -> list[tuple[str, str]]:
     names |= {f"/guide/{address}": page.title for address, page in known.guide.pages.items()}
     names |= {f"{DOCS}/{each.id}": each.id for _, each in known.leaves.every}
     lower = {each.lower(): each for each in names}
-    return [(lower[each], names[lower[each]]) for each in get_close_matches(path.lower(), lower, _SIMILAR, 0.7)]
+    return [(lower[each], names[lower[each]]) for each in get_close_matches(path.lower(), lower, _SIMILAR, 0.8)]

@@ -1,7 +1,9 @@
 """What tools do not do: wrong calls, other people's sandboxes, callers without a key, servers without the package."""
 
+import socket
 import sys
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -17,6 +19,7 @@ from .agent import Agent, facts_of, over_http, over_stdio, shown_call, text_of
 KEY = "5f2a0c1e9b7d"
 _NOBODY = "00000000-0000-4000-8000-000000000000"
 _HOSTILE = ("x" * 100_000, "\x00" * 1_000, "../../_sandbox/reset", "‮\ud7ff💥" * 2_000, "{{7*7}}", "' OR 1=1 --")
+HEADERS = ({"é": "1"}, {"A": "\r\nB: 1"}, {"A": "☃"}, {"Host": "evil.example"}, {"Content-Length": "5"}, {"": "1"})
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("search_docs", {}),
     ("search_docs", {"query": 5}),
@@ -24,6 +27,8 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("read_docs", {}),
     ("read_docs", {"page": "createPixOrdr"}),
     ("read_docs", {"page": "/../../etc/passwd"}),
+    ("read_docs", {"page": "/s/default/docs/listOrders"}),
+    ("read_docs", {"page": "/_sandbox/inbox/agent"}),
     ("call_api", {}),
     ("call_api", {"operation": "createPixOrdr"}),
     ("call_api", {"operation": "getOrder"}),
@@ -36,6 +41,10 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("call_api", {"path": "/s/default/v2/orders"}),
     ("call_api", {"path": "/v2/../../default/_sandbox/reset", "method": "POST"}),
     ("call_api", {"path": "/v2/%2e%2e/%2e%2e/default/_sandbox/reset", "method": "POST"}),
+    *(("call_api", {"path": "/v2/orders", "headers": headers}) for headers in HEADERS),
+    ("call_api", {"path": "/console/sandboxes"}),
+    ("call_api", {"path": "/v2/orders", "query": {"search": ["a"] * 2_000}}),
+    ("call_api", {"operation": "createPixOrder", "body": {"totalAmount": 10**30}}),
     ("call_api", {"path": "/v2/orders", "method": "BREW"}),
     ("call_api", {"operation": "listOrders", "as": "orders:reed"}),
     ("call_api", {"operation": "listOrders", "as": "none"}),
@@ -53,6 +62,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("customers", {"action": "add"}),
     ("customers", {"action": "behaviour", "payment": "fails"}),
     ("webhooks", {"action": "redeliver"}),
+    ("webhooks", {"action": "inbox", "delivery": _NOBODY}),
     ("webhooks", {"action": "certify"}),
     ("webhooks", {"action": "certify", "webhookId": "file:///etc/passwd"}),
     ("faults", {"action": "add", "preset": "flakey"}),
@@ -155,6 +165,45 @@ def test_a_page_of_elsewhere_and_another_version_are_refused(live: Live) -> None
     assert 405 == httpx2.get(url, headers=_JSON, verify=NO_TLS).status_code
     newer = _post(url, _initialize(), Mcp_Protocol_Version="2026-07-28")
     assert (400, True) == (newer.status_code, "2025-11-25" in newer.json()["message"])
+
+
+@pytest.mark.promise("agents-see-no-key")
+def test_a_message_that_hides_a_key_hides_no_other_message(live: Live) -> None:
+    async def work(agent: Agent) -> None:
+        inbox = f"{live.url}/s/{facts_of(await agent('start'))['sandbox']}/_sandbox/inbox/agent"
+        for kind in ("order.paid", f"sk%5Fsandbox%5F{'A' * 30}", f"sk_sandbox_{'B' * 30}"):
+            httpx2.post(inbox, json={"type": kind}, verify=NO_TLS)
+        seen = await agent("webhooks", action="messages")
+        assert ["[redacted]", "[redacted]", "order.paid"] == [each["event_type"] for each in facts_of(seen)["messages"]]
+        assert ("order.paid" in text_of(seen), "AAAA" in text_of(seen), "BBBB" in text_of(seen)) == (True, False, False)
+
+    over_http(live.url, work)
+
+
+@pytest.mark.promise("foreign-page-no-private-webhook")
+def test_a_page_that_may_use_the_tools_reaches_no_private_address_with_them(serve: Serve) -> None:
+    live = serve(cors_origins=("https://app.example",))
+
+    async def work(agent: Agent) -> None:
+        body = {"url": "http://127.0.0.1:9/hook", "events": ["*"]}
+        made = await agent("call_api", operation="createWebhook", body=body)
+        params = {"webhookId": facts_of(made)["webhook"]["id"]}
+        assert "error: blocked" in text_of(await agent("call_api", operation="sendTestWebhook", params=params))
+
+    over_http(live.url, work, {"Origin": "https://app.example"})
+
+
+def test_a_client_that_leaves_before_its_body_has_come_is_no_defect(
+    live: Live, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = urlsplit(live.url)
+    assert address.hostname is not None
+    head = f"POST /_sandbox/mcp HTTP/1.1\r\nHost: {address.netloc}\r\nAccept: application/json\r\n"
+    for _ in range(3):
+        with socket.create_connection((address.hostname, address.port or 80)) as left:
+            left.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{".encode())
+    assert 200 == _post(f"{live.url}/_sandbox/mcp", _initialize()).status_code
+    assert [] == [each.getMessage() for each in caplog.records if each.exc_info]
 
 
 @pytest.mark.promise("agent-sessions")

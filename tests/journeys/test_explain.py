@@ -39,6 +39,15 @@ def at_default(live: Live) -> httpx2.Client:
 # -- what it says
 
 
+def test_a_taken_value_is_told_whose_it_is(shop: Estate) -> None:
+    """In the words of the refusal."""
+    plan = {"projectId": shop.ids["projectId"], "name": "Anual", "amount": 1}
+    assert shop.api.post("/v2/plans", json=plan).status_code == 201
+    refusal = shop.api.post("/v2/plans", json=plan)
+    (change,) = explanation(shop.control, refusal)["nearest"]["changes"]
+    assert ("body.name", "Another plan of this project has this name.") == (change["where"], change["why"])
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "expected"),
     [

@@ -30,8 +30,9 @@ def changed_contract(folder: Path, **customer: Any) -> Path:
     shutil.copytree(ROOT / "openapi", folder / "openapi")
     for name in ("stub_server", "fixtures"):
         (folder / name).symlink_to(ROOT / name)
-    file = folder / "openapi" / "components" / "schemas" / "Customer.yaml"
-    schema = yaml.safe_load(file.read_text())
+    file = folder / "openapi" / "components" / "schemas" / "customers.yaml"
+    schemas = yaml.safe_load(file.read_text())
+    schema = schemas["Customer"]
     for name, change in customer.items():
         if change is None:
             schema["properties"].pop(name)
@@ -39,7 +40,7 @@ def changed_contract(folder: Path, **customer: Any) -> Path:
         else:
             schema["properties"][name] = change
             schema["required"] += [name] if name not in schema["required"] else []
-    file.write_text(yaml.safe_dump(schema))
+    file.write_text(yaml.safe_dump(schemas))
     return folder
 
 

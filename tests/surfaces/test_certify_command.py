@@ -50,6 +50,14 @@ def test_a_broken_rule_exits_1_and_says_what_to_do(api: httpx2.Client, to: list[
         assert text in said.output
 
 
+def test_a_receiver_that_is_away_is_told_that_alone(api: httpx2.Client, to: list[str]) -> None:
+    """Rules that could not be judged without an answer are counted, not listed."""
+    said = certify("http://127.0.0.1:9/hook", "--signing-key", KEY, *to)
+    assert 1 == said.exit_code, said.output
+    assert "1 failed, 14 not applicable" in said.output
+    assert ["id: accepts"] == [line.removeprefix("- ") for line in said.output.splitlines() if "id: " in line]
+
+
 @pytest.mark.parametrize(
     ("bug", "code"), [((), 0), (("--bug", "duplicate"), 1)], ids=["right", "without de-duplication"]
 )

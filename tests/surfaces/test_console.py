@@ -213,6 +213,8 @@ def test_a_page_that_is_none_says_what_it_may_have_been(console: Console) -> Non
         page = console.open(path)
         assert 404 == page.status
         assert any(link.endswith(meant) for link in page.links[-6:]), path
+    for path in ("/console/nothing", "/guide/nothing"):  # like none
+        assert "It may have been" not in console.open(path).text, path
 
 
 # -- keys
@@ -323,7 +325,7 @@ def test_a_name_leads_to_what_has_it(
     assert f"{console.base}/docs/createPixOrder" == console.open("/console/find?q=createpixorder").url
     several = console.open("/console/find?q=refund")
     assert "Refund an order operation" in several.text
-    assert "Fail, expire or refund an order guide" in several.text
+    assert "Orders, payments and subscriptions: Fail, expire or refund an order guide" in several.text
     assert 200 == console.open("/console/find?q=%3Cscript%3Ealert(1)%3C/script%3E").status
 
 

@@ -31,6 +31,8 @@ def test_it_shows_what_is_due_on_a_line_and_in_a_table(
         assert timer["id"] in page.response.text
     assert "20 Nov 2026, 11:32:05 frozen" in page.text
     assert 25 == len([form for form in page.forms if form.label == "Forward to it"])
+    days = re.findall(r'text-anchor="middle">(\d+ Nov)<', page.response.text)
+    assert "21 Nov" == days[0], days  # a day begins at midnight of the visitor's zone: that of the 20th is past
     later = console.open("/console/clock?page=2")
     assert timers[0]["due"] not in [form.values.get("until") for form in later.forms if form.label == "Forward to it"]
 

@@ -54,6 +54,12 @@ def upload(console: Console, file: bytes, **values: str) -> Page:
     return Page(console.http.post(address, data=sent, files={"file": ("x.sandbox", file)}, headers=headers))
 
 
+def test_it_refuses_settings_that_are_no_numbers_in_words(console: Console) -> None:
+    for wrong in ("soon", "9" * 19, "9" * 30, "9" * 5_000):
+        page = console.send(console.open(PAGE), "Save the settings", autopay=wrong)
+        assert "was refused with 422" in page.text, wrong
+
+
 def test_it_makes_forks_and_deletes_sandboxes(console: Console, live: Live, sandbox_name: str) -> None:
     """What cannot be is refused in words."""
     names = [f"{sandbox_name}-{each}" for each in ("made", "fork")]

@@ -5,6 +5,8 @@ import re
 import httpx2
 import pytest
 
+from stub_server.console.shell import FOOT, NOW
+
 from ..support.browser import Page
 from ..support.live import NO_TLS
 from ..support.make import Maker
@@ -46,31 +48,23 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
         "/docs/importSandbox",
         "/console/try/listOrders",
         f"/console/data/subscriptions/{subscription['id']}",
-        "/console/requests",
+        *(f"/console/{name}" for name in (*NOW, *FOOT)),
         "/console/requests?status=zzz",
         "/console/requests?contains=nothing+like+it",
         "/console/nothing",
-        "/console/data",
         "/console/data/orders",
         "/console/data/webhook_logs",
         "/console/data/orders?code=NOTHING",
         f"/console/data/orders/{order['id']}",
         "/console/data/orders/new/createPixOrder",
-        "/console/clock",
         f"/console/clock?done={moved.headers['x-request-id']}",
-        "/console/events",
         f"/console/events/{message['event_id']}",
-        "/console/webhooks",
         f"/console/webhooks/{message['webhookId']}",
         f"/console/webhooks/deliveries/{log['id']}",
         f"/console/webhooks/{message['webhookId']}/certificates/{judged.headers['x-request-id']}",
-        "/console/inboxes",
         "/console/inboxes/shop",
         f"/console/inboxes/shop/{message['number']}",
         "/console/inboxes/shop/1",
-        "/console/sandboxes",
-        "/console/faults",
-        "/console/keys",
         "/console/keys?q=nothing+like+it",
         *(f"/pay/{each}" for each in (order["id"], pending["id"], "x")),
     ] + [f"/console/requests/{each['id']}" for each in kept.values()]

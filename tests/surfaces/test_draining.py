@@ -17,7 +17,7 @@ pytestmark = pytest.mark.check
 DRAINING = """
 import runpy
 from dataclasses import replace
-from stub_server import serving
+from stub_server.cli import serving
 
 build = serving.build
 

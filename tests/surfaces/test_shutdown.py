@@ -85,7 +85,7 @@ def test_a_receiver_that_never_answers_holds_nobody_up() -> None:
 STUCK = """
 import os, socket, sys, time
 import stub_server.console.application
-from stub_server.cli import main
+from stub_server.cli.command import main
 
 asked = socket.getaddrinfo
 

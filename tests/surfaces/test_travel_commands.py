@@ -101,6 +101,8 @@ def test_a_rewind_goes_to_a_step_a_request_or_an_instant(
     assert 4 == asked("rewind", "--to-step", "0", *to)["undone"]
     control.post("/clock/advance", json={"days": 2})
     assert now == asked("rewind", "--to", now, *to)["sandbox"]["now"]
+    refused = run("rewind", *to)
+    assert (1, True) == (refused.exit_code, "Send at least one of to_step, to_request, to." in refused.stderr)
     refused = run("rewind", "--to-step", "100000", *to)
     assert (1, True) == (refused.exit_code, "The newest step" in refused.stderr)
     assert "" == refused.stdout

@@ -160,7 +160,7 @@ class Guide:
         Case, accents, endings and words of questions do not count, and a word counts as its synonyms do. A word that
         no section has may be the beginning of one. Of each section so many words are shown, at most 64.
         """
-        every = [_ENDING.sub("", word) for word in query.split()]
+        every = [*dict.fromkeys(_ENDING.sub("", word) for word in query.split())]  # FTS5 counts each again and again
         words = [word for word in every if not _ASKING(word)] or every
         terms = [*self._terms(words)]
         names = query, " ".join(words)
@@ -221,7 +221,7 @@ class Guide:
                 path = f"/guide{address and '/'}{address}" + (f"#{part.anchor}" if part.level > 1 else "")
                 yield path, page.title, part.heading, part.text, factor
         for entry in self._entries:
-            yield f"/docs/{entry.name}", entry.kind, entry.name, entry.text, 1.0
+            yield f"/docs/{entry.name}", entry.kind, entry.name, entry.text.replace("`", ""), 1.0
 
 
 def marked(excerpt: str) -> str:

@@ -35,8 +35,7 @@ async def nearest(s: Situation) -> bool:
             return True
         s.refusal = refusal
         given, made_before = s.question, len(s.before)
-        if refusal.code in REPAIRS:
-            REPAIRS[refusal.code](s)
+        REPAIRS.get(refusal.code, free_value)(s)
         new_calls = s.before[made_before:]
         if s.question == given and not new_calls:
             return False
@@ -225,13 +224,13 @@ def later_expiry(s: Situation) -> None:
 
 
 def free_value(s: Situation) -> None:
-    """409 of a unique key: a value like the one that another record has."""
+    """409 of a value that another record has, or that no record may have: one like it."""
     for entry in s.refusal.details:
         name = entry["field"]
         if name in _SIMILAR:
             like = s.member(name) or (s.target and s.target.public[name])
             made = _SIMILAR[name](str(like), s.copy.log.number + 1)  # which grows with each record that is made
-            s.set_member(name, made, "Another record has this value.")
+            s.set_member(name, made, entry["message"])
 
 
 def _other_document(like: str, number: int) -> str:
@@ -265,6 +264,5 @@ REPAIRS: Mapping[str, Callable[[Situation], None]] = {
     "idempotency_key_reused": without_it,
     "document_type_conflict": without_it,
     "plan_in_use": without_it,
-    **dict.fromkeys(("duplicate_document", "duplicate_name", "duplicate_sku", "duplicate_url"), free_value),
 }
-"""By error code."""
+"""By error code; every other one is repaired by a free value."""

@@ -40,6 +40,7 @@ class Pages:
         self,
         app: Layer,
         server: Server,
+        *,
         pages: Mapping[str, Page],
         console: Page,
         most: Callable[[Work], int],

@@ -66,6 +66,7 @@ _BOUNDS = {
     "maximum": "is greater than the maximum of",
     "exclusiveMinimum": "must be greater than",
     "exclusiveMaximum": "must be less than",
+    "multipleOf": "is not a multiple of",
 }
 _COUNTED = {
     "minLength": ("is shorter than", "character"),
@@ -76,7 +77,6 @@ _COUNTED = {
 }
 _SENTENCES = {
     "required": "This field is required.",
-    "minProperties": "Send at least one field.",
     "uniqueItems": "{} has the same item twice.",
     "not": "The contract does not allow these fields together. Leave one of them out.",
 }
@@ -186,10 +186,11 @@ def _message(error: Any, schema: Mapping[str, Any]) -> str:
     if kind.name in _COUNTED:
         comparison, noun = _COUNTED[kind.name]
         return f"{value} {comparison} {counted(kind.limit, noun)}."
-    if kind.name == "multipleOf":
-        return f"{value} is not a multiple of {kind.multiple_of}."
+    if kind.name == "minProperties":
+        return f"Send at least one of {', '.join(schema.get('properties', ())) or 'its fields'}."
     if kind.name in _BOUNDS:
-        return f"{value} {_BOUNDS[kind.name]} {kind.limit}."
+        bound = kind.multiple_of if kind.name == "multipleOf" else kind.limit
+        return f"{value} {_BOUNDS[kind.name]} {bound}."
     return _SENTENCES.get(kind.name, "{} does not satisfy {} of the contract.").format(value, kind.name)
 
 

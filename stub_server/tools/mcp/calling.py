@@ -11,6 +11,8 @@ from .session import Json, Refused, Session, Wrong, path_of_api, segment
 from .texts import Result, body_lines, facts_of, opened, refusal
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_NAME_OF_HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII).fullmatch
+_OF_THE_CONNECTION = ("connection", "content-length", "host", "transfer-encoding")
 _LISTED = 10  # events
 _KEYS = ("private_key", "signing_key")
 
@@ -67,11 +69,20 @@ async def call_api(
         path_of_api(path),
         query={**dict(parse_qsl(query)), **parts.get("query", {})},
         body=parts.get("body"),
-        headers={name.lower(): str(value) for name, value in parts.get("headers", {}).items()},
+        headers=_headers(parts.get("headers", {})),
         bearer=await _bearer(session, parts.get("as")),
     )
     following = "orders {action: pay}, call_api, history {action: undo}"
     return await answered(session, answer, following, changes=method != "GET", full=full)
+
+
+def _headers(given: Json) -> dict[str, str]:
+    """Headers by name in lower case. Raises Wrong for those of the connection, and for what cannot be one."""
+    found = {name.lower(): str(value) for name, value in given.items()}
+    for name, value in found.items():
+        if not _NAME_OF_HEADER(name) or name in _OF_THE_CONNECTION or not (value.isascii() and value.isprintable()):
+            raise Wrong(f"call_api cannot send the header {name[:40]!r} with this value. Leave it out.")
+    return found
 
 
 async def answered(

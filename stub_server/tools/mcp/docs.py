@@ -3,6 +3,7 @@
 import re
 from contextlib import suppress
 
+from ...server.request import CONTROL
 from .session import Refused, Session, Wrong
 from .texts import Result
 
@@ -24,7 +25,9 @@ async def search_docs(session: Session, query: str, limit: int = 5) -> Result:
 async def read_docs(session: Session, page: str, full: bool = False) -> Result:
     """A page as Markdown: of an operation, a control, an error code or an event by its name, or of the guide."""
     name, _, section = page.partition("#")
-    name = name.removesuffix(".md")
+    name = name.removesuffix(".md").removeprefix(f"/s/{session.sandbox}")  # as addresses that were found begin
+    if name.startswith(("/s/", CONTROL)):
+        raise Wrong("read_docs shows pages of this sandbox alone, such as createPixOrder. search_docs finds them.")
     for place in [name] if name.startswith("/") else [f"/docs/{name}", f"/guide/{name}"]:
         with suppress(Refused):
             answer = await session.page(f"{place}.md", "text/markdown")

@@ -10,15 +10,16 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...contract.secrets import KEY_HEADERS
-from ...core.problem import BadRequest
+from ...core.problem import BadRequest, Refusal
 from ...server.layers import inside
 from ...server.layers.access import with_bearer_key
 from ...server.layers.answers import Answer, Forwarded, not_allowed
 from ...server.layers.inside import Question, Reply
-from ...server.request import CONTROL_KEY, LARGEST_BODY
+from ...server.layers.validation import MOST_VALUES
+from ...server.request import CONTROL_KEY, LARGEST_BODY, Request
 from ...server.work import Work
 from .protocol import Context, server_of
 from .session import Session
@@ -68,7 +69,12 @@ class Endpoint:
         user = AuthenticatedUser(AccessToken(token=owner, client_id=owner, scopes=[]))
 
         async def passage(scope: Scope, receive: Receive, send: Send) -> None:
-            await self._manager.handle_request({**scope, "user": user, _OPENED: opened}, receive, send)
+            body = [await _read(request, receive)]
+
+            async def received() -> Message:
+                return {"type": "http.request", "body": bytes(body.pop())} if body else await receive()
+
+            await self._manager.handle_request({**scope, "user": user, _OPENED: opened}, received, send)
 
         return Forwarded(passage)
 
@@ -78,8 +84,10 @@ class Endpoint:
         host = headers.get(b"host", b"").decode("latin-1")
         keys = {name: headers[name.encode()].decode("latin-1") for name in KEY_HEADERS if name.encode() in headers}
 
+        page = {"origin": headers[b"origin"].decode("latin-1")} if b"origin" in headers else {}  # decides for webhooks
+
         async def ask(question: Question) -> Reply:
-            sent = {**question.headers, "host": host, "content-length": str(len(question.body))}
+            sent = {**question.headers, **page, "host": host, "content-length": str(len(question.body))}
             return await inside.ask(self._app(), "", question._replace(headers=sent), client)
 
         is_named = bool(work.prefix) or b"x-sandbox" in headers or CONTROL_KEY in headers
@@ -94,3 +102,15 @@ class Endpoint:
         if len(self._sessions) > _REMEMBERED:
             del self._sessions[next(iter(self._sessions))]
         return found
+
+
+async def _read(request: Request, receive: Receive) -> bytes | bytearray:
+    """The whole body, before the package has to do with a client that leaves. Raises BadRequest, and a 413.
+
+    The package, and tools, take each value in hand several times, and others wait.
+    """
+    body = await request.read(receive)
+    if body.count(b",") > MOST_VALUES:
+        message = f"The call has more than {MOST_VALUES:,} values, the most that a tool reads."
+        raise Refusal(message, status=413, code="payload_too_large")
+    return body

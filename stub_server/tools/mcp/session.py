@@ -1,13 +1,13 @@
 """What the tools of one agent work with: its sandbox, how it asks the API and the controls, and keys it was given."""
 
+import json
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlencode
 
-import orjson
-
+from ...server.layers.access import CONSOLE
 from ...server.layers.inside import Question, Reply
 from ...server.request import COMMAND, CONTROL
 
@@ -86,7 +86,7 @@ class Session:
 
     async def page(self, path: str, accept: str, **query: Any) -> Reply:
         """A page of the server, as the sandbox shows it if there is one. Raises Refused."""
-        prefix = "" if self.sandbox is None or path.startswith("/s/") else f"/s/{self.sandbox}"
+        prefix = "" if self.sandbox is None else f"/s/{self.sandbox}"
         answer = await self.send("GET", path, query=query, headers={"accept": accept}, prefix=prefix)
         if answer.is_refused:
             raise Refused(answer)
@@ -103,7 +103,7 @@ class Session:
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """Send a request, and return the answer, be it a refusal. Controls get the keys."""
-        content = b"" if body is None else orjson.dumps(body)
+        content = b"" if body is None else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         sent = {"user-agent": AGENT, **({"content-type": "application/json"} if content else {}), **(headers or {})}
         if path.startswith(CONTROL):
             sent |= self.keys
@@ -122,7 +122,7 @@ def path_of_api(path: str) -> str:
     """A path of the API, decoded. Raises Wrong for one that leads out of the sandbox, or to a control."""
     path = unquote(path)
     if not path.startswith("/") or {".", ".."} & set(path.split("/")):
-        raise Wrong("`path` is one of the API, such as /v2/orders. Or give `operation`, such as listOrders.")
-    if path.startswith((CONTROL, "/s/")):
+        raise Wrong("`path` is none of the API. Give `operation`, such as listOrders.")
+    if path.startswith((CONTROL, "/s/", *CONSOLE)):
         raise Wrong("call_api calls the API alone. What /_sandbox does, other tools do, such as orders and clock.")
     return path

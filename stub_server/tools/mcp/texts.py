@@ -38,9 +38,7 @@ class Result:
     @property
     def text(self) -> str:
         """The whole text; one that is too long is cut, and secrets are shown to those alone who asked for them."""
-        text = "\n".join(self.lines)
-        if not self.has_secrets:
-            text = _hidden(text)
+        text = "\n".join(self.lines if self.has_secrets else map(_hidden, self.lines))
         room = _LARGEST - len(orjson.dumps(self.shown_facts)) - len(self.next.encode())
         if not self.may_be_long and len(text.encode()) > room:
             text = text.encode()[:room].decode("utf-8", "ignore") + " … cut here"
@@ -48,12 +46,21 @@ class Result:
 
     @property
     def shown_facts(self) -> Json:
-        return self.facts if self.has_secrets else orjson.loads(_hidden(orjson.dumps(self.facts).decode()))
+        return self.facts if self.has_secrets else _without_keys(self.facts)
 
 
 def _hidden(text: str) -> str:
     """A text without this server's tokens, keys and links of payers, which are known by their form."""
     return _without_secrets(text.encode("utf-8", "replace").decode("latin-1")).encode("latin-1").decode()
+
+
+def _without_keys(value: Any) -> Any:
+    """The same of a value of JSON, text by text: one that hides a key is left out whole."""
+    if isinstance(value, dict):
+        return {_hidden(name): _without_keys(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without_keys(each) for each in value]
+    return _hidden(value) if isinstance(value, str) else value
 
 
 def body_lines(body: Any, most: int = LISTED) -> list[str]:
@@ -65,21 +72,28 @@ def body_lines(body: Any, most: int = LISTED) -> list[str]:
     for name, value in body.items():
         if value is None or name in ("error", "pagination"):
             continue
-        if isinstance(value, str) and len(value) > _LONGEST:
+        if isinstance(value, (dict, list)):
+            others += _nested_lines(body, name, most)
+        elif isinstance(value, str) and len(value) > _LONGEST:
             others.append(f"{name}: {_cut(value, _LONGEST_TEXT)}")
-        elif not isinstance(value, (dict, list)):
+        else:
             plain.append(f"{name}: {_flow(value)}")
-        elif isinstance(value, dict) and "id" not in body and ("id" in value or len(body) == 1):
-            others += [f"{name}:", *(f"  {line}" for line in body_lines(value))]
-        elif isinstance(value, list) and "id" not in body and any(isinstance(each, dict) for each in value):
-            total = body.get("pagination", {}).get("total", len(value))
-            others += [
-                f"{name}, {min(most, len(value))} of {total:,}:",
-                *(f"- {_line(each)}" for each in value[:most]),
-            ]
-        elif value:
-            others.append(f"{name}: {_line(value)}")
     return [" · ".join(plain), *others] if plain else others
+
+
+def _nested_lines(body: Json, name: str, most: int) -> list[str]:
+    """A member that is an object or a list: records line by line, anything else in one line."""
+    value = body[name]
+    if not value:
+        return []
+    is_record = "id" in body
+    if isinstance(value, dict) and not is_record and ("id" in value or len(body) == 1):
+        return [f"{name}:", *(f"  {line}" for line in body_lines(value))]
+    if isinstance(value, list) and not is_record and isinstance(value[0], dict):
+        total = body.get("pagination", {}).get("total", len(value))
+        head = f"{name}, {min(most, len(value))} of {total:,}:"
+        return [head, *(f"- {_line(each)}" for each in value[:most])]
+    return [f"{name}: {_line(value)}"]
 
 
 def opened(body: Json) -> Json:

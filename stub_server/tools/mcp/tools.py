@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
+from inspect import signature
 from typing import Any, TypeAlias
 
 from ...contract.source import read
@@ -64,11 +65,13 @@ async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Res
         _check(name, schema_of(tool), given)
         if "actions" not in tool:
             return await WORKS[name](session, **given)
-        action = tool["actions"][given.pop("action")]
+        chosen = given.pop("action")
+        action = tool["actions"][chosen]
         if isinstance(action, dict):
             given |= action["with"]
             action = action["call"]
         if action in WORKS:
+            _check_parameters(f"{name} {{action: {chosen}}}", WORKS[action], given)
             return await WORKS[action](session, **given)
         return await act(session, action, tool["next"], given)
     except Refused as error:
@@ -90,6 +93,16 @@ def _check(tool: str, schema: Json, given: Json) -> None:
     for name in schema["required"]:
         if name not in given:
             raise Wrong(f"{tool} needs `{name}`: {', '.join(known[name].get('enum', ['a text']))}.")
+
+
+def _check_parameters(action: str, work: Work, given: Json) -> None:
+    """Raises Wrong for an argument of a tool that one of its actions does not have."""
+    known = signature(work).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in known.values()):
+        return
+    for name in given:
+        if name not in known:
+            raise Wrong(f"{action} has no argument `{name}`. Leave it out.")
 
 
 def _check_value(what: str, schema: Json, value: Any) -> None:
