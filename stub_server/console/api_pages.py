@@ -82,10 +82,9 @@ def operation(ident: str) -> str | Response:
     text = known.leaves.text(ident)
     if text is not None:
         return markdown(text) if is_markdown else guide_page(_page_of(text, ident))
-    _check_known(ident)
+    document = _as_reader(f"{_base(ident)}/openapi.json")
     credentials = {} if is_markdown else _as_reader(f"{CONTROL}/credentials") or {}
-    has_key = bool(known.settings.admin_key)
-    sheet = _sheet(ident, _as_reader(f"{_base(ident)}/openapi.json"), credentials, has_admin_key=has_key)
+    sheet = _sheet(ident, document, credentials)
     if is_markdown:
         return markdown(operation_text(sheet, known.api.events))
     attempt = Attempt(sheet)
@@ -118,24 +117,19 @@ def send_operation(ident: str) -> str | tuple[str, int]:
     return _page(attempt, _shown(g.client.send(attempt.question)))
 
 
-def _check_known(ident: str) -> None:
+def _base(ident: str) -> str:
+    """What stands before the paths of the contract that has an operation. Raises NotFound."""
     if contracts().operation(ident) is None:
         abort(404)
-
-
-def _base(ident: str) -> str:
-    """What stands before the paths of the contract that has an operation."""
     return "" if ident in contracts().api.operations else CONTROL
 
 
 def _own_sheet(ident: str) -> Sheet:
     """The operation with the examples and credentials of this sandbox. Raises Refused to those who may not see them."""
-    _check_known(ident)
-    raw = g.client.get(f"{_base(ident)}/openapi.json")
-    return _sheet(ident, raw, g.client.credentials, has_admin_key=bool(g.visitor.keys))
+    return _sheet(ident, g.client.get(f"{_base(ident)}/openapi.json"), g.client.credentials)
 
 
-def _sheet(ident: str, raw: Any, credentials: Mapping[str, str], *, has_admin_key: bool) -> Sheet:
+def _sheet(ident: str, raw: Any, credentials: Mapping[str, str]) -> Sheet:
     """The page of an operation, by the contract as it is served."""
     document = Document(raw)
     return Sheet(
@@ -144,7 +138,7 @@ def _sheet(ident: str, raw: Any, credentials: Mapping[str, str], *, has_admin_ke
         document=document,
         name=request.environ[ASKED] or this_sandbox(),
         url=contracts().url + request.script_root,
-        has_admin_key=has_admin_key,
+        has_admin_key=bool(contracts().settings.admin_key),
         credentials=credentials,
     )
 
