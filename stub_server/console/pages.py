@@ -177,7 +177,7 @@ def _as_file(answer: Answer, work: Work) -> Answer:
     asked, body = work.request.headers, answer.body
     kept = [(name, value) for name, value in answer.headers if name not in _OF_FILES]
     etag = b'"%b"' % sha256(body).hexdigest()[:32].encode()
-    kept += [(b"etag", etag), (b"cache-control", b"no-cache"), (b"vary", b"Accept-Encoding, Cookie")]
+    kept += [(b"etag", etag), (b"cache-control", b"private, no-cache")]
     if answer.status != 200:
         return answer
     if etag in asked.get(b"if-none-match", b""):

@@ -18,7 +18,7 @@ merchant: { name: Loja, city: Recife }
 months: 3
 projects: [{ slug: ingles-sem-medo, status: active, share: 1 }]
 customers: 90
-orders: 240
+orders: 400
 webhooks:
   - { key: down, behaviour: flaky, days_old: 20, name: Fora, url: "%s", events: ["order.*", "customer.created"] }
 """

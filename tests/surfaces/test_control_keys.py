@@ -162,7 +162,7 @@ def test_it_is_random_and_in_no_file_and_no_journal(team: Team, server: Live) ->
     key = team.made("ella")["control_key"]
     with running(PUBLIC) as other:
         assert key != Team(other).made("ella")["control_key"]
-    assert 200 == team.ask("PATCH", f"/s/ella/_sandbox/settings?x={key}", key, body={"autopay": 1}).status_code
+    assert 422 == team.ask("PATCH", f"/s/ella/_sandbox/settings?x={key}", key, body={"autopay": 1}).status_code
     team.ask("GET", f"/s/ella/v2/customers?name={key}", key)
     for path in ("/export?history=true", "/requests", "/requests.har", "/export?requests=true", "/steps"):
         answer = team.ask("GET", f"/s/ella/_sandbox{path}", key)

@@ -122,7 +122,7 @@ def path_of_api(path: str) -> str:
     """A path of the API, decoded. Raises Wrong for one that leads out of the sandbox, or to a control."""
     path = unquote(path)
     if not path.startswith("/") or {".", ".."} & set(path.split("/")):
-        raise Wrong("`path` is one of the API, such as /v2/orders. Or give `operation`, such as listOrders.")
+        raise Wrong("`path` is none of the API. Give `operation`, such as listOrders.")
     if path.startswith((CONTROL, "/s/", *CONSOLE)):
         raise Wrong("call_api calls the API alone. What /_sandbox does, other tools do, such as orders and clock.")
     return path
