@@ -30,15 +30,7 @@ def act(method: str, path: str, body: Any = None, *, to: str | None = None) -> R
 
     `to` is a path of the console. Raises Refused where the visitor must give a key first.
     """
-    return show_done(change(method, path, body), to)
-
-
-def change(method: str, path: str, body: Any = None) -> Reply:
-    """The answer of a call that changes something. Raises Refused where the visitor must give a key first."""
-    reply: Reply = g.client.change(method, path, body)
-    if reply.status == 403 and Refused(reply).code == "admin_key_required":
-        raise Refused(reply)
-    return reply
+    return show_done(g.client.change(method, path, body), to)
 
 
 def show_done(reply: Reply, to: str | None = None) -> Response:
@@ -60,10 +52,9 @@ def done() -> dict[str, Any] | None:
     ident = request.args.get(DONE)
     if ident == "lost":
         return _LOST
-    kept = _kept(ident) if ident else None
-    if kept is None:
+    found = journaled(ident) if ident else None
+    if found is None:
         return None
-    found = kept["request"]
     operation = contracts().operation(found["operationId"])
     said = found["response"]["body"] if isinstance(found["response"]["body"], dict) else {}
     is_refused = found["status"] is None or found["status"] >= 400
@@ -76,6 +67,7 @@ def done() -> dict[str, Any] | None:
         "message": said.get("message") if is_refused else None,
         "undo": ident if _has_changed(found, is_refused=is_refused) else None,
         "now": said.get("now"),
+        "fired": said.get("fired"),
         "made": sandbox.get("name") if isinstance(sandbox, dict) else None,
     }
 
@@ -86,11 +78,13 @@ def _title(found: dict[str, Any], operation: Operation | None) -> str:
     return f"{found['method']} {found['path']}" if operation is None else str(operation.raw["summary"])
 
 
-def _kept(ident: str) -> Any:
+def journaled(ident: str) -> dict[str, Any] | None:
+    """A request as the journal has it, for readers who may see it."""
     try:
-        return g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}", is_hidden=True)
+        found: dict[str, Any] = g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}", is_hidden=True)["request"]
     except Refused:
         return None
+    return found
 
 
 def _has_changed(found: dict[str, Any], *, is_refused: bool) -> bool:

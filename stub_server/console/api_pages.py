@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from flask import Response, abort, g, render_template, request
 
@@ -12,6 +11,7 @@ from ..contract.secrets import KEY_HEADERS
 from ..server.layers.inside import Question, Reply
 from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
+from .actions import journaled
 from .addresses import this_sandbox
 from .attempt import Attempt
 from .client import ASK, ASKED, Refused
@@ -48,25 +48,25 @@ def list_operations() -> str:
     return render_template(
         "api.html",
         text=text,
-        groups=list(_matching(known.groups, wanted, "")),
-        controls=list(_matching(known.controls, wanted, CONTROL)),
+        groups=list(_matching(known.groups, wanted)),
+        controls=list(_matching(known.controls, wanted)),
         events=[name for name in sorted(known.api.events) if all(word in name for word in wanted)],
         documented=sum(each.is_documented for each in known.api.operations.values()),
         total=len(known.api.operations),
     )
 
 
-def _matching(groups: list[Group], wanted: list[str], base: str) -> Iterator[Group]:
+def _matching(groups: list[Group], wanted: list[str]) -> Iterator[Group]:
     """The groups with the operations that have every word in name, path or text."""
     for group in groups:
-        found = tuple(each for each in group.operations if _has(each, group, wanted, base))
+        found = tuple(each for each in group.operations if _has(each, group, wanted))
         if found:
             yield Group(group.name, group.description, found)
 
 
-def _has(operation: Operation, group: Group, wanted: list[str], base: str) -> bool:
+def _has(operation: Operation, group: Group, wanted: list[str]) -> bool:
     raw = operation.raw
-    texts = (operation.id, operation.method, base + operation.path, raw.get("summary", ""), group.name)
+    texts = (operation.id, operation.method, _base(operation.id) + operation.path, raw.get("summary", ""), group.name)
     where = " ".join((*texts, raw.get("description", ""))).lower()
     return all(word in where for word in wanted)
 
@@ -83,13 +83,11 @@ def operation(ident: str) -> str | Response:
     if text is not None:
         return markdown(text) if is_text else guide_page(_page_of(text, ident))
     _check_known(ident)
-    if is_text:
-        raw = _as_reader(f"{_base(ident)}/openapi.json")
-        sheet = _sheet(ident, raw, {}, has_admin_key=bool(known.settings.admin_key))
-        return markdown(operation_text(sheet, known.api.events))
-    credentials = _as_reader(f"{CONTROL}/credentials") or {}
-    has_key = bool(contracts().settings.admin_key)
+    credentials = {} if is_text else _as_reader(f"{CONTROL}/credentials") or {}
+    has_key = bool(known.settings.admin_key)
     sheet = _sheet(ident, _as_reader(f"{_base(ident)}/openapi.json"), credentials, has_admin_key=has_key)
+    if is_text:
+        return markdown(operation_text(sheet, known.api.events))
     attempt = Attempt(sheet)
     return _page(attempt, None, is_tried=credentials != {} and attempt.is_offered and "visitor" in g)
 
@@ -117,10 +115,7 @@ def send_operation(ident: str) -> str | tuple[str, int]:
         return _page(attempt, None), 422
     if request.form.get("only") == "code":
         return _page(attempt, None)
-    reply = g.client.send(attempt.question)
-    if reply.status == 403 and Refused(reply).code == "admin_key_required":
-        raise Refused(reply)
-    return _page(attempt, _shown(reply))
+    return _page(attempt, _shown(g.client.send(attempt.question)))
 
 
 def _check_known(ident: str) -> None:
@@ -207,11 +202,5 @@ def _shown(reply: Reply) -> Shown:
     text = None
     if content is None and (media.startswith("text/") or media.endswith(("json", "xml", "yaml"))):
         text = reply.body[:_LONGEST].decode("utf-8", "replace")
-    return Shown(reply, media, content, text, _journaled(reply.request_id))
-
-
-def _journaled(ident: str) -> str | None:
-    try:
-        return ident if ident and g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}") else None
-    except Refused:
-        return None
+    ident = reply.request_id
+    return Shown(reply, media, content, text, ident if ident and journaled(ident) else None)

@@ -92,6 +92,11 @@ class Timeline(NamedTuple):
     now: float
 
 
+def place(time: int, first: int, last: int) -> float:
+    """Where an instant is on a line, of a hundred."""
+    return _MARGIN + (100 - 2 * _MARGIN) * max(0, time - first) / max(1, last - first)
+
+
 def of_subscription(
     body: dict[str, Any], orders: list[dict[str, Any]], timers: list[dict[str, Any]], now: str
 ) -> Timeline | None:
@@ -101,12 +106,8 @@ def of_subscription(
     first, last = min(times, default=0), max([*times, parse_iso(now)])
     if not times or first == last:
         return None
-
-    def place(time: int) -> float:
-        return _MARGIN + (100 - 2 * _MARGIN) * max(0, time - first) / (last - first)
-
-    placed = [mark._replace(x=place(time)) for mark, time in zip(marks, times, strict=True)]
-    return Timeline(placed, place(parse_iso(now)))
+    placed = [mark._replace(x=place(time, first, last)) for mark, time in zip(marks, times, strict=True)]
+    return Timeline(placed, place(parse_iso(now), first, last))
 
 
 def _marks(

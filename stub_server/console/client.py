@@ -79,18 +79,28 @@ class Client:
 
     def change(self, method: str, path: str, body: Any = None) -> Reply:
         """What a control or an operation answers that changes something, be it a refusal."""
-        headers = {} if body is None else {"content-type": "application/json"}
+        return self.write(method, path, "" if body is None else orjson.dumps(body).decode())
+
+    def write(self, method: str, path: str, text: str) -> Reply:
+        """The same for a body that somebody has written: what is no JSON is refused where it is read."""
+        headers = {"content-type": "application/json"} if text else {}
         path, _, query = path.partition("?")
-        return self.send(Question(method, path, query, headers, b"" if body is None else orjson.dumps(body)))
+        return self.send(Question(method, path, query, headers, text.encode()))
 
     def send(self, question: Question) -> Reply:
-        """The answer to a request. One to the API that names no credential carries the ready token."""
+        """The answer to a request. One to the API that names no credential carries the ready token.
+
+        Raises Refused where the visitor must give a key first.
+        """
         own = {"host": self._host, "content-length": str(len(question.body))}
         if question.path.startswith(CONTROL):
             own |= {name.lower(): key for name, key in self._keys.items()}
         elif "authorization" not in question.headers:
             own["authorization"] = f"Bearer {self.credentials['jwt']}"
-        return self._ask(question._replace(headers={**question.headers, **own}), self._prefix)
+        reply = self._ask(question._replace(headers={**question.headers, **own}), self._prefix)
+        if reply.status == 403 and Refused(reply).code == "admin_key_required":
+            raise Refused(reply)
+        return reply
 
     @cached_property
     def credentials(self) -> Any:

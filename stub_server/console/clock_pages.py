@@ -1,15 +1,15 @@
 """The clock: what is due, on a line of time, and moving forward to it."""
 
-from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from flask import Response, g, render_template, request
 
 from ..core.clock import DAY, HOUR, MINUTE, iso, parse_iso
 from ..server.request import CONTROL
 from .actions import act
-from .addresses import DONE
+from .charts import place
 from .filters import ahead_of_utc, clock_time, from_zone, in_zone
 from .forms import given
 from .site import pages
@@ -80,37 +80,23 @@ def stop_clock() -> Response:
 
 
 def _moved() -> tuple[list[dict[str, Any]], int] | None:
-    """What the move ran that led to this page, as the journal has its answer: jobs, and how many deliveries."""
-    ident = request.args.get(DONE, "")
-    kept = g.client.find(f"{CONTROL}/requests/{quote(ident, safe='')}") if ident else None
-    answer = kept["request"]["response"]["body"] if kept else None
-    fired = answer.get("fired") if isinstance(answer, dict) else None
+    """What the move ran that led to this page: jobs, and how many deliveries."""
+    fired = (g.done or {}).get("fired")
     if fired is None:
         return None
     jobs = [each for each in fired if not each["job"].startswith("webhook.")]
     return jobs, len(fired) - len(jobs)
 
 
-def _place(at: int, start: int, end: int) -> float:
-    """Where an instant is on the line, in percent."""
-    return 2 + 96 * max(0, at - start) / max(1, end - start)
-
-
-def _dots(timers: list[dict[str, Any]], start: int, end: int) -> list[Dot]:
-    """Jobs as dots, those about the same time on each other."""
-    places = [_place(parse_iso(timer["due"]), start, end) for timer in timers]
-    columns = [int(place * _COLUMNS / 100) for place in places]
-    foot: dict[int, float] = {}
-    whole, used, found = Counter(columns), Counter[int](), list[Dot]()
-    for timer, place, column in zip(timers, places, columns, strict=True):
-        level = used[column]
-        used[column] += 1
-        foot.setdefault(column, place)
-        if level < _HIGHEST:
+def _dots(timers: list[dict[str, Any]], start: int, end: int) -> Iterator[Dot]:
+    """Jobs by their time as dots, those about the same time on each other."""
+    placed = [(place(parse_iso(timer["due"]), start, end), timer) for timer in timers]
+    for _, column in groupby(placed, key=lambda pair: int(pair[0] * _COLUMNS / 100)):
+        stack = [*column]
+        for level, (_, timer) in enumerate(stack[:_HIGHEST]):
             title = f"{timer['job']}, {clock_time(timer['due'])}"
-            more = whole[column] - _HIGHEST if level == _HIGHEST - 1 else 0
-            found.append(Dot(foot[column], level, timer["resource"], title, more))
-    return found
+            more = len(stack) - _HIGHEST if level == _HIGHEST - 1 else 0
+            yield Dot(stack[0][0], level, timer["resource"], title, more)
 
 
 def _ticks(start: int, end: int) -> list[Tick]:
@@ -119,7 +105,7 @@ def _ticks(start: int, end: int) -> list[Tick]:
     ahead = ahead_of_utc()
     first = -(-(start + ahead) // span) * span - ahead
     instants = range(first, end + 1, span)
-    ticks = [Tick(_place(at, start, end), _label(at, span, (at + ahead) % DAY == 0)) for at in instants]
+    ticks = [Tick(place(at, start, end), _label(at, span, (at + ahead) % DAY == 0)) for at in instants]
     return [tick for tick in ticks if 8 < tick.x < 92]
 
 

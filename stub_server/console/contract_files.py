@@ -125,7 +125,7 @@ class File:
         asked = work.request.headers.get(b"if-none-match", b"")
         headers = [(b"etag", etag), (b"cache-control", b"no-cache")]
         headers += [(b"content-encoding", b"gzip")] if is_packed else []
-        if etag in [part.strip().removeprefix(b"W/") for part in asked.split(b",")] or asked == b"*":
+        if etag in asked or asked == b"*":
             return Answer(304, headers)
         headers += [(b"content-type", self.media), (b"content-length", b"%d" % len(body))]
         return Answer(200, headers, body)

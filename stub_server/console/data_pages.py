@@ -10,12 +10,12 @@ from flask import Response, abort, g, render_template, request
 from ..contract.document import Document, Lifecycle, Operation
 from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
-from .actions import act, change, show_done
+from .actions import act, journaled, show_done
 from .addresses import here, with_query
 from .charts import Chart, Row, Timeline, columns, of_subscription
 from .client import Refused
-from .filters import Change, changes, from_zone, pretty, read_json, words, written_json
-from .forms import Field, field, fields, given, query
+from .filters import Change, changes, from_zone, pretty, read_json, words
+from .forms import Field, example_of, field, fields, given, listed
 from .shell import load_head
 from .site import contracts, pages
 
@@ -68,19 +68,16 @@ _PLAIN = ("string", "number", "integer", "boolean")
 
 
 class Action(NamedTuple):
-    """What a click does with a record, by the members of `body`; with `fields` also what a form does."""
+    """What a click does with a record, by the members of `body`; without these also what a form of `fields` does.
 
+    `base` is what stands before the operation's path.
+    """
+
+    base: str
     operation: Operation
     label: str
     body: dict[str, str]
     fields: list[Field]
-
-
-class Version(NamedTuple):
-    """A version of a record, and in which members it differs from the one before."""
-
-    shown: dict[str, Any]
-    differences: list[Change]
 
 
 # -- pages
@@ -120,13 +117,8 @@ def records(name: str) -> str:
     listing = listing_of(resource)
     filters = fields(api, listing, first=("search", "status", "name", "email", "code"), without=("sort",))
     sort = request.args.get("sort", "")
-    problem, rows, pagination = None, list[Any](), {"total": 0, "total_pages": 0}
-    try:
-        rows, pagination = listed_in(g.client.get(listing.path, query(filters, limit=_LISTED, sort=sort)))
-    except Refused as refused:
-        if refused.status != 422:
-            raise
-        problem = refused
+    found = listed(listing.path, filters, _LISTED, sort=sort, records=[])
+    rows, pagination = listed_in(found)
     return render_template(
         "console/records.html",
         name=name,
@@ -134,10 +126,10 @@ def records(name: str) -> str:
         columns=[_head(listing, each, sort) for each in resource.columns],
         personas=contracts().personas if name == "customers" and _ADDS in contracts().control.operations else {},
         filters=filters,
-        problem=problem,
+        problem=found["problem"],
         rows=[(row, [_member(row, column) for column in resource.columns]) for row in rows],
         pagination=pagination,
-        is_filtered=any(each.value for each in filters),
+        is_filtered=found["is_filtered"],
         creators=_creators(resource),
     )
 
@@ -157,7 +149,7 @@ def _head(listing: Operation, column: str, sort: str) -> tuple[str, str, str | N
 @pages.post("/data/customers/persona")
 def add_persona() -> Response:
     """Add a customer who has lived a life up to now."""
-    reply = change("POST", f"{CONTROL}/personas", {"persona": request.form.get("persona", "")})
+    reply = g.client.change("POST", f"{CONTROL}/personas", {"persona": request.form.get("persona", "")})
     made = None if reply.is_refused else f"/console/data/customers/{reply.json['customer']['id']}"
     return show_done(reply, made or "/console/data/customers")
 
@@ -176,23 +168,16 @@ def _behaviour_of(ident: str) -> str:
 @pages.get("/data/<name>/new/<ident>")
 def new_record(name: str, ident: str) -> str:
     """A form with the contract's example of a request that creates a record, filled with ids of this sandbox."""
-    operation = _creator(name, ident)
-    live = Document(g.client.get("/openapi.json"))
-    shown = pretty(next(iter(live.examples(live.operations[ident].raw["requestBody"])), {}))
-    return _new(name, operation, shown, None)
+    return _new(name, _creator(name, ident), pretty(example_of(ident)), None)
 
 
 @pages.post("/data/<name>/new/<ident>")
 def create_record(name: str, ident: str) -> Response | tuple[str, int]:
     """Create a record; a refusal shows the form again."""
     operation, text = _creator(name, ident), request.form.get("body", "")
-    try:
-        body = written_json(text)
-    except ValueError as error:
-        return _new(name, operation, text, f"This is not valid JSON: {error}."), 422
-    reply = g.client.change(operation.method, operation.path, body)
+    reply = g.client.write(operation.method, operation.path, text)
     if reply.is_refused:
-        return _new(name, operation, text, Refused(reply).message, reply.request_id), Refused(reply).status
+        return _new(name, operation, text, Refused(reply).message, reply.request_id), 422
     made = _record(reply.json)
     return show_done(reply, f"/console/data/{name}/{made['id']}" if made else f"/console/data/{name}")
 
@@ -202,12 +187,11 @@ def act_on_record(name: str, ident: str) -> Response:
     """Do one of the things that the record's page offers."""
     resource = _resource(name)
     asked = request.form.get("operation")
-    found = next((each.operation for each in _actions(resource) if each.operation.id == asked), None)
+    found = next((each for each in _actions(resource) if each.operation.id == asked), None)
     if found is None:
         abort(404)
-    is_control = found.id in contracts().control.operations
-    path = (CONTROL if is_control else "") + _filled(found, resource, ident)
-    return act(found.method, path, _sent(found) or None, to=f"/console/data/{name}/{ident}")
+    path = found.base + _filled(found.operation, resource, ident)
+    return act(found.operation.method, path, _sent(found.fields) or None, to=f"/console/data/{name}/{ident}")
 
 
 @pages.post("/data/<name>/<ident>/edit")
@@ -217,11 +201,7 @@ def edit_record(name: str, ident: str) -> Response | tuple[str, int]:
     operation, text = _item(resource, "PUT"), request.form.get("body", "")
     if operation is None:
         abort(404)
-    try:
-        body = written_json(text)
-    except ValueError as error:
-        return one_record(name, ident, text, f"This is not valid JSON: {error}.")
-    reply = g.client.change(operation.method, _filled(operation, resource, ident), body)
+    reply = g.client.write(operation.method, _filled(operation, resource, ident), text)
     if reply.is_refused:
         return one_record(name, ident, text, Refused(reply).message)
     return show_done(reply, f"/console/data/{name}/{ident}")
@@ -239,7 +219,7 @@ def one_record(name: str, ident: str, text: str | None = None, problem: str | No
     versions = history["versions"]
     stored: dict[str, Any] = next((each["body"] for each in versions if each["body"] is not None), {})
     bodies = [*(each["body"] for each in versions), None]
-    differences = [changes(before, now) for now, before in pairwise(bodies)]
+    past = [(each, changes(before, now)) for each, (now, before) in zip(versions, pairwise(bodies), strict=True)]
     is_gone = bool(versions) and versions[0]["body"] is None
     getter = _item(resource, "GET")
     now = None if getter is None or is_gone else g.client.find(_filled(getter, resource, ident))
@@ -262,10 +242,10 @@ def one_record(name: str, ident: str, text: str | None = None, problem: str | No
         names=dict(_names([*relations, *_relations(body)])),
         further=_further(resource, ident),
         history=history,
-        versions=[Version(*pair) for pair in zip(versions, differences, strict=True)],
+        versions=past,
         actions=[] if is_gone else list(_actions(resource, body, inspected)),
         behaviour=g.client.find(_behaviour_of(ident)) if name == "customers" and not is_gone else None,
-        said={each["cause"]["id"]: _said(each["cause"]) for each in versions if _is_silent(each, versions)},
+        said={each["cause"]["id"]: _said(each["cause"]) for each, found in past[:-1] if _is_silent(each, found)},
         events=g.client.get(f"{CONTROL}/events", {"resource_id": ident, "limit": 10})["events"],
         timers=timers,
         timeline=_timeline(body, timers) if name == "subscriptions" else None,
@@ -311,17 +291,15 @@ def _names(relations: list[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
             yield ident, title_of(_record(found) or {}, ident)
 
 
-def _is_silent(version: dict[str, Any], versions: list[dict[str, Any]]) -> bool:
+def _is_silent(version: dict[str, Any], differences: list[Change]) -> bool:
     """Whether a control has changed what the API does not show: the version looks as the one before."""
-    at = versions.index(version)
-    is_same = at + 1 < len(versions) and not changes(versions[at + 1]["body"], version["body"])
-    return is_same and version["change"] == "updated" and version["cause"]["kind"] == "control"
+    return not differences and version["change"] == "updated" and version["cause"]["kind"] == "control"
 
 
 def _said(cause: dict[str, Any]) -> str:
     """What a control was told, as far as the journal has it."""
-    kept = g.client.find(f"{CONTROL}/requests/{quote(cause['id'], safe='')}", is_hidden=True)
-    body = kept["request"]["request"]["body"] if kept else None
+    kept = journaled(cause["id"])
+    body = kept["request"]["body"] if kept else None
     return ", ".join(f"{words(name)}: {value}" for name, value in body.items()) if isinstance(body, dict) else ""
 
 
@@ -410,7 +388,7 @@ def _actions(
     `inspected` is what the control of orders says.
     """
     known = contracts()
-    for document in (known.control, known.api):
+    for base, document in ((CONTROL, known.control), ("", known.api)):
         for operation in document.operations.values():
             if not _is_about(operation, resource):
                 continue
@@ -419,9 +397,9 @@ def _actions(
             label = _label(operation, resource)
             inputs = _inputs(document, operation)
             if not operation.body_required:
-                yield Action(operation, label, {}, inputs)
+                yield Action(base, operation, label, {}, inputs)
             for value in inputs[0].options if operation.body_required and inputs else ():
-                yield Action(operation, f"{label}: {value}", {inputs[0].name: value}, [])
+                yield Action(base, operation, f"{label}: {value}", {inputs[0].name: value}, inputs)
 
 
 def _is_about(operation: Operation, resource: Resource) -> bool:
@@ -460,14 +438,14 @@ def _inputs(document: Document, operation: Operation) -> list[Field]:
     return [field(name, schema) for name, schema in schemas.items() if schema.get("type") in _PLAIN]
 
 
-def _sent(operation: Operation) -> dict[str, Any]:
-    """What of a form was filled in, as members of the body of an operation."""
-    known = contracts()
-    document = known.control if operation.id in known.control.operations else known.api
-    texts = {each.name: request.form.get(each.name, "").strip() for each in _inputs(document, operation)}
-    kinds = {each.name: each.kind for each in _inputs(document, operation)}
-    read = {"number": read_json, "check": read_json, "instant": from_zone}
-    return {name: read.get(kinds[name], str)(text) for name, text in texts.items() if text}
+def _sent(fields: list[Field]) -> dict[str, Any]:
+    """What of a form was filled in, as members of a body."""
+    read, found = {"number": read_json, "check": read_json, "instant": from_zone}, dict[str, Any]()
+    for each in fields:
+        text = request.form.get(each.name, "").strip()
+        if text:
+            found[each.name] = read.get(each.kind, str)(text)
+    return found
 
 
 def _label(operation: Operation, resource: Resource) -> str:

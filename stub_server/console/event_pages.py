@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response, abort, g, render_template, request
 
 from ..server.request import CONTROL
-from .actions import change, go, show_done
+from .actions import go, show_done
 from .addresses import here
 from .filters import read_json
 from .forms import fields, given, listed
@@ -36,7 +36,7 @@ def raise_event() -> Response:
     body = {"type": request.form.get("type", "")} | given("resource_id", "overrides")
     if "overrides" in body:
         body["overrides"] = read_json(body["overrides"])  # the control refuses a text, and says what it is to be
-    reply = change("POST", f"{CONTROL}/events", body)
+    reply = g.client.change("POST", f"{CONTROL}/events", body)
     return show_done(reply, None if reply.is_refused else f"/console/events/{reply.json['event']['id']}")
 
 

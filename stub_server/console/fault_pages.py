@@ -8,14 +8,15 @@ import orjson
 from flask import Response, g, render_template, request
 
 from ..core.clock import iso, parse_iso
+from ..server.layers.inside import Reply
 from ..server.request import CONTROL
-from .actions import act, change, show_done
+from .actions import act, show_done
 from .client import Refused
-from .filters import plain, read_json, words, written_json
+from .filters import in_one_line, plain, read_json, words
 from .shell import load_head
 from .site import contracts, pages
 
-_HERE = "/console/faults"
+_HERE, _RULES = "/console/faults", f"{CONTROL}/faults"
 _LISTED = 100  # rules, the most that a sandbox has
 _EXAMPLE = {
     "name": "checkout is flaky",
@@ -67,23 +68,19 @@ def list_faults() -> str:
 @pages.post("/faults/preset")
 def make_preset() -> Response:
     """Add a ready rule."""
-    return act("POST", f"{CONTROL}/faults", {"preset": request.form.get("preset", "")}, to=_HERE)
+    return act("POST", _RULES, {"preset": request.form.get("preset", "")}, to=_HERE)
 
 
 @pages.post("/faults/make")
 def make_fault() -> Response | tuple[str, int]:
     """Add a rule; a refusal shows the form again."""
-    return _make(_asked(), request.form)
+    return _made(g.client.change("POST", _RULES, _asked()))
 
 
 @pages.post("/faults/make-json")
 def make_fault_of_json() -> Response | tuple[str, int]:
     """Add a rule that is written as JSON; a refusal shows the form again."""
-    try:
-        body = written_json(request.form.get("body", ""))
-    except ValueError as error:
-        return _page(request.form, f"This is not valid JSON: {error}."), 422
-    return _make(body, request.form)
+    return _made(g.client.write("POST", _RULES, request.form.get("body", "")))
 
 
 @pages.post("/faults/switch")
@@ -95,24 +92,23 @@ def switch_fault() -> Response:
 @pages.post("/faults/remove")
 def remove_fault() -> Response:
     """Remove a rule, or all."""
-    return act("DELETE", f"{CONTROL}/faults" if request.form.get("every") else _path(), to=_HERE)
+    return act("DELETE", _RULES if request.form.get("every") else _path(), to=_HERE)
 
 
 def _path() -> str:
-    return f"{CONTROL}/faults/{quote(request.form.get('fault', '-'), safe='')}"
+    return f"{_RULES}/{quote(request.form.get('fault', '-'), safe='')}"
 
 
-def _make(body: Any, sent: Mapping[str, str]) -> Response | tuple[str, int]:
-    reply = change("POST", f"{CONTROL}/faults", body)
+def _made(reply: Reply) -> Response | tuple[str, int]:
     if reply.is_refused:
-        return _page(sent, Refused(reply).message), Refused(reply).status
+        return _page(request.form, Refused(reply).message), 422
     return show_done(reply, _HERE)
 
 
 def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
     """`sent` are the values of a form that was refused."""
     load_head()
-    found = g.client.get(f"{CONTROL}/faults", {"limit": _LISTED})["faults"]
+    found = g.client.get(_RULES, {"limit": _LISTED})["faults"]
     preset = contracts().control.raw["components"]["schemas"]["FaultPreset"]
     return render_template(
         "console/faults.html",
@@ -212,9 +208,7 @@ def _count(match: dict[str, Any]) -> int | None:
 def _match(match: dict[str, Any]) -> Iterator[str]:
     for name, content in match.items():
         if isinstance(content, dict):
-            yield from (
-                f"{member}: {value if isinstance(value, str) else plain(value)}" for member, value in content.items()
-            )
+            yield from (f"{member}: {in_one_line(value)}" for member, value in content.items())
         else:
             yield content if name in ("operationId", "method", "path") else f"{name} {content}"
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import Any, NamedTuple
-
-import orjson
+from typing import NamedTuple
 
 from ..contract.assumptions import bounds
 from ..contract.document import Document
 from ..contract.formats import STRICT
 from ..contract.schema import LONGEST_KEY
 from ..contract.source import Json
+from .filters import in_one_line
 
 _DEEPEST = 8
 MOST = 400  # rows of a table: schemas of an overlay may branch without end
@@ -61,9 +60,9 @@ def row(document: Document, name: str, node: Json, *, required: bool, texts: Jso
         type=_type(document, schema),
         limits=tuple(dict.fromkeys(notes)),
         pattern=patterns[0] if patterns else None,
-        allowed=tuple(dict.fromkeys(map(text, allowed))),
-        default=text(schema["default"]) if "default" in schema else None,
-        example=None if example is None else text(example),
+        allowed=tuple(dict.fromkeys(map(in_one_line, allowed))),
+        default=in_one_line(schema["default"]) if "default" in schema else None,
+        example=None if example is None else in_one_line(example),
         description=texts.get("description") or schema.get("description", ""),
     )
 
@@ -71,11 +70,6 @@ def row(document: Document, name: str, node: Json, *, required: bool, texts: Jso
 def rows(document: Document, node: Json) -> list[Row]:
     """The fields of a value and those inside them, in the contract's order. A schema inside itself is not opened."""
     return list(islice(_below(document, node, "", ()), MOST))
-
-
-def text(value: Any) -> str:
-    """A value as a line: texts as they are, others as JSON."""
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _below(document: Document, node: Json, above: str, opened: tuple[int, ...]) -> Iterator[Row]:
@@ -142,7 +136,7 @@ def _limits(schema: Json) -> Iterator[str]:
             yield limits.replace(f"t 1 {more}", f"t 1 {one}")  # at least, at most
     yield from _range(schema)
     if "multipleOf" in schema:
-        yield f"in steps of {text(schema['multipleOf'])}"
+        yield f"in steps of {in_one_line(schema['multipleOf'])}"
     if schema.get("uniqueItems"):
         yield "all different"
     rest = schema.get("additionalProperties")
@@ -158,12 +152,12 @@ def _range(schema: Json) -> Iterator[str]:
     above = "more than" if schema.get("exclusiveMinimum") is True else "at least"
     below = "less than" if schema.get("exclusiveMaximum") is True else "at most"
     if low is not None and high is not None and (above, below) == ("at least", "at most"):
-        yield f"{text(low)} to {text(high)}"
-    else:
-        if low is not None:
-            yield f"{above} {text(low)}"
-        if high is not None:
-            yield f"{below} {text(high)}"
+        yield f"{in_one_line(low)} to {in_one_line(high)}"
+        return
+    if low is not None:
+        yield f"{above} {in_one_line(low)}"
+    if high is not None:
+        yield f"{below} {in_one_line(high)}"
 
 
 def _shows_pattern(schema: Json) -> bool:

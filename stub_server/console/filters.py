@@ -216,22 +216,14 @@ def in_one_line(content: Any) -> str:
     return content if isinstance(content, str) else plain(content)
 
 
-def written_json(text: str) -> Any:
-    """The value of JSON that somebody has written. Raises ValueError, also where it is nested too deep to be sent."""
-    value = orjson.loads(text)
-    try:
-        orjson.dumps([value])  # it may be sent as a member of a body
-    except orjson.JSONEncodeError as error:
-        raise ValueError("it is nested too deep") from error
-    return value
-
-
 def read_json(text: str) -> Any:
     """The value of a text that is JSON, else the text; also of JSON that is nested too deep to be written again."""
     try:
-        return written_json(text)
-    except ValueError:
+        value = orjson.loads(text)
+        orjson.dumps([value])  # it may be sent as a member of a body
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return text
+    return value
 
 
 def coloured(text: str) -> Markup:
@@ -282,12 +274,12 @@ def _compared(now: list[str], was: list[str]) -> list[Line]:
 def _around(same: list[str], *, is_first: bool, is_last: bool) -> list[Line]:
     """Of lines that are the same those beside a change, and how many were left out."""
     head, tail = 0 if is_first else _CONTEXT, 0 if is_last else _CONTEXT
-    if len(same) <= head + tail + 1:
-        return [Line(" ", coloured(text)) for text in same]
-    left_out = Markup('<span class="quiet">… {} lines as sent</span>').format(len(same) - head - tail)
-    before, after = same[:head], same[len(same) - tail :]
-    return [*(Line(" ", coloured(text)) for text in before), Line(" ", left_out),
-            *(Line(" ", coloured(text)) for text in after)]  # fmt: skip
+    shown = [Line(" ", coloured(text)) for text in same]
+    count = len(same) - head - tail
+    if count > 1:
+        left_out = Markup('<span class="quiet">… {} lines as sent</span>').format(count)
+        shown[head : head + count] = [Line(" ", left_out)]
+    return shown
 
 
 def changes(before: Any, after: Any) -> list[Change]:
@@ -330,6 +322,6 @@ FILTERS = {
     each.__name__: each
     for each in (
         money, clock_time, distance, when, ago, short, duration, value, cut, plain, read_json, lines, words, singular,
-        in_zone, in_field, time_of_day, upper_first,
+        in_zone, time_of_day, upper_first,
     )
 }  # fmt: skip

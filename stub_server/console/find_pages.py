@@ -56,7 +56,7 @@ def _page_of_id(text: str) -> str | None:
     if re.fullmatch(r"evt_[0-9A-Za-z]{1,40}", text):
         return f"/console/events/{text}"
     known = contracts()
-    exact = {ident.lower(): ident for ident in (*known.control.operations, *known.api.operations)}
+    exact = {each.id.lower(): each.id for _, each in known.leaves.every}
     if text.lower() in exact:
         return f"{DOCS}/{exact[text.lower()]}"
     if _UUID(text.lower()):
@@ -91,13 +91,12 @@ def _called(kind: str, member: str, text: str) -> list[Any]:
 
 def _operations(text: str) -> Iterator[Found]:
     """The operations with every word in their name or path."""
-    words, known = text.lower().split(), contracts()
-    for base, document in (("", known.api), (CONTROL, known.control)):
-        for each in document.operations.values():
-            summary = each.raw.get("summary", "")
-            where = f"{each.id} {each.method} {base}{each.path} {summary}".lower()
-            if all(word in where for word in words):
-                yield Found("operation", summary or each.id, f"{DOCS}/{each.id}")
+    words = text.lower().split()
+    for base, each in contracts().leaves.every:
+        summary = each.raw.get("summary", "")
+        where = f"{each.id} {each.method} {base}{each.path} {summary}".lower()
+        if all(word in where for word in words):
+            yield Found("operation", summary or each.id, f"{DOCS}/{each.id}")
 
 
 def _guide(text: str) -> list[Found]:

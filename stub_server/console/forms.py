@@ -51,21 +51,19 @@ def field(name: str, schema: dict[str, Any], help_: str = "", value: str = "") -
     return Field(name, words(name), kind, options, help_ or schema.get("description", ""), value)
 
 
-def listed(path: str, filters: list[Field], limit: int, **nothing: Any) -> dict[str, Any]:
+def listed(path: str, filters: list[Field], limit: int, *, sort: str = "", **nothing: Any) -> dict[str, Any]:
     """What a template shows of a list with its filters. A filter that is refused is its `problem`, beside `nothing`."""
-    shown: dict[str, Any] = {
-        "filters": filters,
-        "is_filtered": any(each.value for each in filters),
-        "problem": None,
-        "pagination": {"total": 0, "total_pages": 0},
-    }
+    found: dict[str, Any] = {}
+    problem = None
     try:
-        found: dict[str, Any] = g.client.get(path, query(filters, limit=limit))
-        return shown | found
+        found = g.client.get(path, query(filters, limit=limit, sort=sort))
     except Refused as refused:
         if refused.status != 422:
             raise
-        return shown | nothing | {"problem": refused}
+        problem = refused
+        found = nothing | {"pagination": {"total": 0, "total_pages": 0}}
+    is_filtered = any(each.value for each in filters)
+    return found | {"filters": filters, "is_filtered": is_filtered, "problem": problem}
 
 
 def query(fields: list[Field], **further: Any) -> dict[str, Any]:
@@ -73,6 +71,12 @@ def query(fields: list[Field], **further: Any) -> dict[str, Any]:
     page = request.args.get("page", "")
     asked = {each.name: from_zone(each.value) for each in fields}
     return asked | {"page": page} | further
+
+
+def example_of(ident: str) -> Any:
+    """A body that works for an operation of the API: the contract's first example, with ids of this sandbox."""
+    live = Document(g.client.get("/openapi.json"))
+    return next(iter(live.examples(live.operations[ident].raw["requestBody"])), {})
 
 
 def given(*texts: str, numbers: Sequence[str] = ()) -> dict[str, Any]:

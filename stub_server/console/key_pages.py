@@ -7,7 +7,6 @@ from flask import g, render_template, request
 
 from ..contract.document import Document
 from ..server.request import CONTROL
-from .actions import change
 from .client import Refused
 from .forms import given
 from .shell import load_head
@@ -36,7 +35,7 @@ def make_token() -> tuple[str, int]:
     body: dict[str, Any] = {"scopes": request.form.getlist("scopes")}
     if "*" in body["scopes"]:
         body["scopes"] = ["*"]
-    reply = change("POST", f"{CONTROL}/tokens", body | given("merchant_id", numbers=("expires_in",)))
+    reply = g.client.change("POST", f"{CONTROL}/tokens", body | given("merchant_id", numbers=("expires_in",)))
     if reply.is_refused:
         return _page(None, Refused(reply).message), Refused(reply).status
     return _page(reply.json), reply.status

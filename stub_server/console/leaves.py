@@ -37,21 +37,24 @@ _ANYWHERE = frozenset(
 
 
 class Leaves:
-    """The pages of two contracts. `codes` are the error codes with what the contract says of each."""
+    """The pages of two contracts. `codes` are the error codes with what the contract says of each.
+
+    `every` are the operations of both, with what stands before their paths.
+    """
 
     def __init__(self, api: Document, control: Document) -> None:
         self._api, self._control = api, control
         schema = api.schema("ErrorCode")
         rules = schema.get("x-rules", {})
         self.codes: dict[str, Json] = {code: rules.get(code, {}) for code in schema["enum"]}
-        self._every: list[tuple[str, Operation]] = [
+        self.every: list[tuple[str, Operation]] = [
             *(("", each) for each in api.operations.values()),
             *((CONTROL, each) for each in control.operations.values()),
         ]
 
     def entries(self) -> Iterator[Entry]:
         """Every operation, error code and event, as a search finds it."""
-        for base, each in self._every:
+        for base, each in self.every:
             kind, summary = "Control" if base else "Operation", each.raw.get("summary", "")
             text = f"{each.method} {base}{each.path} {_line(each.raw.get('description', ''))}"
             yield Entry(each.id, f"{kind}: {summary}", text)
@@ -70,13 +73,13 @@ class Leaves:
 
     def statuses(self, code: str) -> list[int]:
         """The statuses that a code comes with."""
-        found = {status for _, each in self._every for status, answer in each.responses.items() if code in answer.codes}
+        found = {status for _, each in self.every for status, answer in each.responses.items() if code in answer.codes}
         alone = self.codes[code].get("status")
         return sorted(found | ({alone} if alone else set()))
 
     def _code(self, code: str) -> str:
         rule = self.codes[code]
-        where = [each.id for _, each in self._every if any(code in answer.codes for answer in each.responses.values())]
+        where = [each.id for _, each in self.every if any(code in answer.codes for answer in each.responses.values())]
         statuses = " or ".join(f"{status} {responses.get(status, '')}" for status in self.statuses(code))
         parts = [
             f"# {code}",

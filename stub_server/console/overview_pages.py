@@ -1,19 +1,21 @@
 """The overview: how to begin, the newest requests, what is due next, and four beginnings by one click."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from flask import Response, abort, g, render_template
 
-from ..contract.document import Document
-from ..server.layers.inside import Reply
 from ..server.request import CONTROL
-from .actions import change, show_done
-from .programs import HTML, JSON, front_text, front_wanted, index
+from .actions import act
+from .forms import example_of
+from .programs import HTML, JSON, front_text, front_wanted, index, markdown
 from .site import beside, contracts, pages
 
 _LISTED = 5
 _ORDERS = "/v2/orders"
 _PLACES = "createPixOrder"
+Call: TypeAlias = tuple[str, Any]
+"""A path to post to, and the body."""
 _BREAKS = {"name": "The next request fails", "when": {"times": 1}, "then": {"status": 503}}
 
 
@@ -22,7 +24,7 @@ def overview() -> str | Response:
     """What a person sees who opens the server's address. Programs get what they begin with."""
     kind = front_wanted()
     if kind != HTML:
-        return index() if kind == JSON else front_text()
+        return index() if kind == JSON else markdown(front_text())
     info = contracts().api.raw["info"]
     if "clock" not in g:
         return render_template("overview.html", info=info, settings=contracts().settings, is_known=False)
@@ -44,7 +46,8 @@ def begin_with(what: str) -> Response:
     """Do what a newcomer would do first, and show the overview again."""
     if what not in _BEGINNINGS:
         abort(404)
-    return show_done(_BEGINNINGS[what](), "/")
+    path, body = _BEGINNINGS[what]()
+    return act("POST", path, body, to="/")
 
 
 def _pending_order() -> dict[str, Any] | None:
@@ -53,28 +56,23 @@ def _pending_order() -> dict[str, Any] | None:
     return found["orders"][0] if found and found["orders"] else None
 
 
-def _place() -> Reply:
-    """Place the order of the contract's first example, with ids of this sandbox."""
-    live = Document(g.client.get("/openapi.json"))
-    operation = live.operations.get(_PLACES)
+def _place() -> Call:
+    operation = contracts().api.operations.get(_PLACES)
     if operation is None:
         abort(404)
-    return change("POST", operation.path, next(iter(live.examples(operation.raw["requestBody"])), {}))
+    return operation.path, example_of(_PLACES)
 
 
-def _pay() -> Reply:
+def _pay() -> Call:
     order = _pending_order()
     if order is None:
         abort(404, "No order waits for its payment.")
-    return change("POST", f"{CONTROL}/orders/{order['id']}/pay")
+    return f"{CONTROL}/orders/{order['id']}/pay", None
 
 
-def _go_on() -> Reply:
-    return change("POST", f"{CONTROL}/clock/advance", {"months": 1, "wait_seconds": 5})
-
-
-def _break() -> Reply:
-    return change("POST", f"{CONTROL}/faults", _BREAKS)
-
-
-_BEGINNINGS = {"order": _place, "pay": _pay, "month": _go_on, "fault": _break}
+_BEGINNINGS: dict[str, Callable[[], Call]] = {
+    "order": _place,
+    "pay": _pay,
+    "month": lambda: (f"{CONTROL}/clock/advance", {"months": 1, "wait_seconds": 5}),
+    "fault": lambda: (f"{CONTROL}/faults", _BREAKS),
+}

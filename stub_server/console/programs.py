@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from flask import Blueprint, Response, jsonify, make_response, render_template, request
+from flask import Blueprint, Response, jsonify, render_template, request
 
 from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
+from .actions import plain_text
 from .client import ASKED
 from .guide.guide import Page
 from .site import contracts
@@ -51,9 +52,7 @@ def wanted(path: str) -> str:
 
 def markdown(text: str, status: int = 200) -> Response:
     """A page as Markdown."""
-    answer = make_response(text, status)
-    answer.headers["Content-Type"] = f"{MARKDOWN}; charset=utf-8"
-    return answer
+    return Response(text, status, mimetype=MARKDOWN)
 
 
 def lost(message: str, near: str | None) -> Response:
@@ -80,7 +79,7 @@ def addressed(text: str, address: str, escape: Callable[[str], Any] = str) -> st
 @programs.get("/llms.txt")
 def llms() -> Response:
     """Where a program that knows only the address begins."""
-    return _plain(_llms())
+    return plain_text(front_text())
 
 
 @programs.get("/llms-full.txt")
@@ -98,7 +97,7 @@ def whole_guide() -> Response:
         size += len(text.encode()) + 1
     if left:
         parts.append("\n".join(("# Pages that are not in this file", "", *left, "")))
-    return _plain("\n".join(parts))
+    return plain_text("\n".join(parts))
 
 
 @programs.get("/guide.md")
@@ -133,18 +132,8 @@ def index() -> Response:
     )
 
 
-def front_text() -> Response:
-    """The front page as Markdown."""
-    return markdown(_llms())
-
-
-def _plain(text: str) -> Response:
-    answer = make_response(text)
-    answer.headers["Content-Type"] = "text/plain; charset=utf-8"
-    return answer
-
-
-def _llms() -> str:
+def front_text() -> str:
+    """What a program reads first."""
     known, guide = contracts(), contracts().guide
     contents = [
         (heading, [(page, _about(page)) for page in pages if not page.address.startswith(_NOT_LISTED)])

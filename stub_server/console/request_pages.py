@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from getopt import gnu_getopt
 from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
@@ -79,7 +80,6 @@ def one_request(ident: str) -> str:
     operation = contracts().operation(shown["operationId"])
     explanation = shown["explanation"] or {}
     nearest, place = explanation.get("nearest"), explanation.get("contract") or {}
-    calls = calls_of(nearest["curl"]) if nearest else []
     steps = g.client.get(f"{CONTROL}/steps", {"cause": ident, "limit": 100})["steps"] if shown["step"] else []
     return render_template(
         "console/request.html",
@@ -87,7 +87,7 @@ def one_request(ident: str) -> str:
         operation=operation,
         excerpt=read_json(place.get("excerpt", "")),  # a text that was cut stays text
         nearest=nearest,
-        nearest_body=read_json(calls[-1].body.decode("utf-8", "replace")) if calls and calls[-1].body else None,
+        nearest_body=nearest["calls"][-1]["body"] if nearest else None,
         bars=_bars(shown["trace"]),
         steps=steps,
         touched=[each for step in steps for each in _touched(step)][:_SHOWN],
@@ -128,7 +128,7 @@ def _request(ident: str) -> Any:
 def _send(commands: str | None) -> Response:
     """Send what commands of the journal would; the page of the last request shows what became of it."""
     reply = None
-    for question in calls_of(commands or ""):
+    for question in _calls(commands or ""):
         reply = g.client.send(question)
         if reply.is_refused:
             break
@@ -138,31 +138,22 @@ def _send(commands: str | None) -> Response:
     return show_done(reply, f"/console/requests/{reply.request_id}" if is_kept else "/console/requests")
 
 
-def calls_of(commands: str) -> list[Question]:  # noqa: C901 - one word of a command after another
+def _calls(commands: str) -> list[Question]:
     """The requests of commands as the journal writes them, one `curl` each, joined by `&&`."""
-    found: list[Question] = []
-    for is_command, line in groupby(shlex.split(commands), key=lambda word: word != "&&"):
-        if not is_command:
-            continue
-        words = iter([*line])
-        method, url, headers, body = "GET", "", {}, b""
-        for word in words:
-            if word == "-X":
-                method = next(words)
-            elif word == "-I":
-                method = "HEAD"
-            elif word == "-H":
-                name, _, value = next(words).partition(": ")
-                headers[name.lower()] = value
-            elif word == "--data-raw":
-                body = next(words).encode()
-            elif not word.startswith("-") and word != "curl":
-                url = word
-        headers.pop(ADMIN_KEY, None)
-        parts = urlsplit(url)
-        path = parts.path.removeprefix(urlsplit(contracts().url).path).removeprefix(request.script_root) or "/"
-        found.append(Question(method, unquote(path), parts.query, headers, body))
-    return found
+    lines = groupby(shlex.split(commands), key=lambda word: word != "&&")
+    return [_call([*line]) for is_command, line in lines if is_command]
+
+
+def _call(command: list[str]) -> Question:
+    options, (url,) = gnu_getopt(command[1:], "sSgIX:H:", ["path-as-is", "data-raw="])
+    sent = dict(options)
+    method = "HEAD" if "-I" in sent else sent.get("-X", "GET")
+    lines = [line.partition(": ") for option, line in options if option == "-H"]
+    headers = {name.lower(): value for name, _, value in lines}
+    headers.pop(ADMIN_KEY, None)
+    parts = urlsplit(url)
+    path = parts.path.removeprefix(urlsplit(contracts().url).path).removeprefix(request.script_root) or "/"
+    return Question(method, unquote(path), parts.query, headers, sent.get("--data-raw", "").encode())
 
 
 def _chart(filters: list[Field]) -> Chart:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..contract.document import Document, Lifecycle, Move, Operation
 from ..contract.source import Json
-from .fields import Row, row, rows, text
-from .filters import pretty
+from .fields import Row, row, rows
+from .filters import in_one_line, pretty
 
 _SANDBOX_NAME = "sandboxName"
 
@@ -75,7 +75,7 @@ class Sheet:
     def parameters(self) -> list[tuple[str, list[Row]]]:
         """The parameters by place: path, query, header."""
         found: dict[str, list[Row]] = {}
-        for raw in self._parameters():
+        for raw in map(self.document.resolve, self.operation.raw.get("parameters", ())):
             described = raw | ({"example": self._value_of(raw)} if raw["in"] == "path" else {})
             plain = row(self.document, raw["name"], raw["schema"], required=bool(raw.get("required")), texts=described)
             found.setdefault(raw["in"], []).append(plain)
@@ -107,9 +107,6 @@ class Sheet:
         shown = next((example.text for part in self.request for example in part.examples), "")
         return shown or ("{}" if self.operation.body_required else "")
 
-    def _parameters(self) -> Iterator[Json]:
-        return (self.document.resolve(node) for node in self.operation.raw.get("parameters", ()))
-
     def _value_of(self, raw: Json) -> str | None:
         """A value of a parameter in this sandbox. What ends a sandbox names none: it may be the one that is read."""
         schema = self.document.resolve(raw["schema"])
@@ -117,7 +114,7 @@ class Sheet:
         example = shown[0] if shown else raw.get("example", schema.get("example"))
         if example is None and raw["name"] == _SANDBOX_NAME and self.operation.method != "DELETE":
             return self.name
-        return None if example is None else text(example)
+        return None if example is None else in_one_line(example)
 
     def _answer(self, status: int) -> Answer:
         raw = self.document.resolve(self.operation.raw["responses"][str(status)])

@@ -13,7 +13,6 @@ from werkzeug.exceptions import HTTPException
 
 from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
-from ..version import __version__
 from .actions import done, go
 from .addresses import here, split, there, this_sandbox, with_query
 from .client import ASK, VISITOR, Client, Refused
@@ -136,7 +135,6 @@ def shared() -> dict[str, Any]:
         "base_url": known.url + request.script_root,
         "url_of": lambda name: known.url + ("" if name == "default" else f"/s/{quote(name)}"),
         "known": known,
-        "version": __version__,
         "zones": ZONES,
         "now_pages": [(path, words(path)) for path in NOW],
         "foot_pages": [(path, words(path)) for path in FOOT],
@@ -190,7 +188,6 @@ def _similar(path: str) -> list[tuple[str, str]]:
     known = contracts()
     names = {f"/console/{each}": words(each) for each in (*NOW, *FOOT)}
     names |= {f"/guide/{address}": page.title for address, page in known.guide.pages.items()}
-    for document in (known.control, known.api):
-        names |= {f"{DOCS}/{ident}": ident for ident in document.operations}
+    names |= {f"{DOCS}/{each.id}": each.id for _, each in known.leaves.every}
     lower = {each.lower(): each for each in names}
     return [(lower[each], names[lower[each]]) for each in get_close_matches(path.lower(), lower, _SIMILAR, 0.8)]

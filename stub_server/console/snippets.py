@@ -41,8 +41,7 @@ def _python(asked: Question, url: str, *, needs_key: bool) -> Iterator[str]:
     text, is_json = _body(asked)
     yield from ("import os", "") if needs_key else ()
     yield from ("import httpx", "", "answer = httpx.request(", f'    "{asked.method}",', f"    {_text(url)},")
-    headers = [f"{_text(name)}: {_text(value)}" for name, value in _headers(asked, is_json=is_json)]
-    headers += [f'"{_ADMIN}": os.environ["{_VARIABLE}"]'] if needs_key else []
+    headers = _headers(asked, f'os.environ["{_VARIABLE}"]' if needs_key else "", is_json=is_json)
     if headers:
         yield from ("    headers={", *(f"        {each}," for each in headers), "    },")
     if is_json:
@@ -55,8 +54,7 @@ def _python(asked: Question, url: str, *, needs_key: bool) -> Iterator[str]:
 def _typescript(asked: Question, url: str, *, needs_key: bool) -> Iterator[str]:
     text, is_json = _body(asked)
     yield from (f"const answer = await fetch({_text(url)}, {{", f'  method: "{asked.method}",')
-    headers = [f"{_text(name)}: {_text(value)}" for name, value in _headers(asked, is_json=False)]
-    headers += [f'"{_ADMIN}": process.env.{_VARIABLE} ?? ""'] if needs_key else []
+    headers = _headers(asked, f'process.env.{_VARIABLE} ?? ""' if needs_key else "", is_json=False)
     if headers:
         yield from ("  headers: {", *(f"    {each}," for each in headers), "  },")
     if is_json:
@@ -66,12 +64,16 @@ def _typescript(asked: Question, url: str, *, needs_key: bool) -> Iterator[str]:
     yield from ("});", "console.log(answer.status, await answer.text());")
 
 
-def _headers(asked: Question, *, is_json: bool) -> list[tuple[str, str]]:
-    """Those to write. httpx names the type of JSON by itself."""
-    headers = {"-".join(part.capitalize() for part in name.split("-")): each for name, each in asked.headers.items()}
-    return [
-        (name, value) for name, value in headers.items() if not (is_json and (name, value) == ("Content-Type", JSON))
-    ]
+def _headers(asked: Question, key: str, *, is_json: bool) -> list[str]:
+    """Those to write, with that of the `key`, which is code. httpx names the type of JSON by itself."""
+    found = []
+    for name, value in asked.headers.items():
+        if not (is_json and (name, value) == ("content-type", JSON)):
+            title = "-".join(part.capitalize() for part in name.split("-"))
+            found.append(f"{_text(title)}: {_text(value)}")
+    if key:
+        found.append(f'"{_ADMIN}": {key}')
+    return found
 
 
 def _body(asked: Question) -> tuple[str, bool]:

@@ -8,7 +8,7 @@ from uuid import UUID
 from flask import Response, abort, g, render_template, request
 
 from ..server.request import CONTROL
-from .actions import act, change, plain_text, show_done
+from .actions import act, plain_text, show_done
 from .filters import MOST_SHOWN
 from .forms import fields, given, listed
 from .shell import load_head
@@ -62,7 +62,7 @@ def one_webhook(ident: UUID) -> str:
 @pages.post("/webhooks/<uuid:ident>/test")
 def send_test(ident: UUID) -> Response:
     """Send an event to this webhook alone."""
-    reply = change("POST", f"{_path(ident)}/test", given("event_type"))
+    reply = g.client.change("POST", f"{_path(ident)}/test", given("event_type"))
     return show_done(reply, None if reply.is_refused else f"/console/webhooks/deliveries/{reply.json['log']['id']}")
 
 
@@ -81,7 +81,7 @@ def rotate_key(ident: UUID) -> Response | str:
 @pages.post("/webhooks/<uuid:ident>/certify")
 def certify_webhook(ident: UUID) -> Response:
     """Have the receiver judged; the journal keeps the report."""
-    reply = change("POST", f"{CONTROL}/certify", {"webhookId": str(ident)} | given("event_type"))
+    reply = g.client.change("POST", f"{CONTROL}/certify", {"webhookId": str(ident)} | given("event_type"))
     report = f"/console/webhooks/{ident}/certificates/{reply.request_id}"
     return show_done(reply, None if reply.is_refused else report)
 
@@ -133,7 +133,7 @@ def _again(log: dict[str, Any]) -> str | None:
 
 def _with_key(method: str, path: str, body: Any) -> Response | str:
     """Have a key made, and show it: no other answer and no journal has it."""
-    reply = change(method, path, body)
+    reply = g.client.change(method, path, body)
     if reply.is_refused:
         return show_done(reply)
     load_head()

@@ -154,7 +154,7 @@ def test_a_record_is_edited_as_json(console: Console, api: httpx2.Client, make_c
     saved = console.send(page, "Save", body=json.dumps(body | {"name": "Outra"}))
     assert "Update a customer : done." in saved.text
     assert "Outra" == api.get(f"/v2/customers/{made['id']}").json()["customer"]["name"]
-    refused = (('{"name": 1}', "name"), ("{", "This is not valid JSON"), ("[]", ""), (DEEP, "nested too deep"))
+    refused = (('{"name": 1}', "name"), ("{", "The body is not JSON"), ("[]", ""), (DEEP, "nested deeper"))
     for text, why in refused:
         wrong = console.send(page, "Save", body=text)
         assert (422, text) == (wrong.status, wrong.form("Save").values["body"])
