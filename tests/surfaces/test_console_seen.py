@@ -70,7 +70,8 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
     ] + [f"/console/requests/{each['id']}" for each in kept.values()]
 
 
-@pytest.mark.parametrize("looks", [1, pytest.param(2, marks=pytest.mark.night)])
+@pytest.mark.night
+@pytest.mark.parametrize("looks", [1, 2])
 def test_every_page_is_for_everybody(browser: Page, base: str, paths: list[str], looks: int) -> None:
     """No finding of axe-core, nothing scrolled sideways or cut, nothing from elsewhere, no complaint of the browser.
 

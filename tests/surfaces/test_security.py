@@ -50,7 +50,7 @@ def test_its_figures_are_those_of_the_code() -> None:
     figures = {
         "Headers": (f"{LARGEST_HEAD // 1024} KiB, {limits.head} s",),
         "Body": (f"{LARGEST_BODY // MIB} MiB, {limits.body} s, {DEEPEST} levels",),
-        "Values of a body": (f"{MOST_VALUES:,}",),
+        "Values of a body, and of a call of a tool": (f"{MOST_VALUES:,}",),
         "Connections": (f"`--max-connections` {settings.max_connections}",),
         "Sandboxes": (f"{sandboxes.MOST:,}",),
         "Merchants of a sandbox": (str(MOST_MERCHANTS),),

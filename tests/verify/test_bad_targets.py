@@ -169,10 +169,7 @@ FOREIGN: dict[str, tuple[Speak, str]] = {
 
 @pytest.mark.parametrize(
     "name",
-    [
-        name if name in ("redirects", "HTML", "an echo") else pytest.param(name, marks=pytest.mark.night)
-        for name in FOREIGN
-    ],
+    [name if name == "HTML" else pytest.param(name, marks=pytest.mark.night) for name in FOREIGN],
 )
 def test_what_is_no_api_is_not_compared(name: str) -> None:
     speak, fact = FOREIGN[name]
