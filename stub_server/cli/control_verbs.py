@@ -133,7 +133,7 @@ def _went_back(target: Target, answer: Any) -> str:
 
 
 _INVITATION = """\
-Your sandbox {sandbox} is ready. Its keys open it to whoever has them.
+The sandbox {sandbox} is ready. Keep this message secret: anyone with these keys can use the sandbox.
 
   address      {base_url}
   console      {base_url}/console

@@ -296,7 +296,7 @@ def _is_silent(version: dict[str, Any], differences: list[Change]) -> bool:
 
 
 def _said(cause: dict[str, Any]) -> str:
-    """What a control was told, as far as the journal has it."""
+    """The body of the request to a control, in words; empty where the journal no longer has the request."""
     kept = journaled(cause["id"])
     body = kept["request"]["body"] if kept else None
     return ", ".join(f"{words(name)}: {value}" for name, value in body.items()) if isinstance(body, dict) else ""

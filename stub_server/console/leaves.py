@@ -33,7 +33,7 @@ _ANYWHERE = frozenset(
         "admin_key_required", "insufficient_scope",
     )
 )  # fmt: skip
-"""Codes that nearly every operation has: they are told last, without a word."""
+"""Codes that nearly every operation may answer. A page lists them last, by name alone."""
 
 
 class Leaves:

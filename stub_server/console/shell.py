@@ -17,6 +17,7 @@ from .actions import done, go
 from .addresses import here, split, there, this_sandbox, with_query
 from .client import ASK, VISITOR, Client, Refused
 from .filters import ZONES, words
+from .programs import HTML
 from .sessions import cookie_name
 from .site import beside, contracts, pages
 
@@ -111,7 +112,7 @@ def remember(response: Response) -> Response:
     visitor = g.get("visitor")
     if visitor is not None:
         response.headers["Cache-Control"] = "no-store"
-        if visitor.is_new:
+        if visitor.is_new and response.mimetype == HTML:  # what programs read has no forms
             give_cookie(response, visitor.ident, "/")
     return response
 

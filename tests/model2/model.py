@@ -80,6 +80,9 @@ class Order:
     period: int = 0  # which one it paid
     id: str = ""
 
+    def expire(self) -> None:
+        self.status = "expired"
+
 
 @dataclass(eq=False)
 class Subscription:
@@ -393,7 +396,7 @@ class Model:
     def _due(self) -> Iterator[tuple[datetime, Callable[[], None]]]:
         for order in self.orders:
             if order.status == "pending" and order.bills is None and order.expires_at is not None:
-                yield order.expires_at, lambda order=order: setattr(order, "status", "expired")  # type: ignore[misc]
+                yield order.expires_at, order.expire
         for each in self._running(lambda each: each.plan.project.status != "suspended"):
             yield self._next(each)
 
@@ -430,7 +433,7 @@ class Model:
 
     def _expire(self, each: Subscription) -> None:
         if each.bill is not None:
-            each.bill.status = "expired"
+            each.bill.expire()
         each.status = "expired"
 
     # -- figures

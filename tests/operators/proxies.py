@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import httpx2
 
@@ -42,14 +44,11 @@ def resolving() -> Iterator[None]:
     """The name is this machine, until the block ends."""
     original = socket.getaddrinfo
 
-    def getaddrinfo(host: object, *others: object, **named: object) -> object:
-        return original("127.0.0.1" if host == NAME else host, *others, **named)  # type: ignore[arg-type]
+    def getaddrinfo(host: Any, *others: Any, **named: Any) -> Any:
+        return original("127.0.0.1" if host == NAME else host, *others, **named)
 
-    socket.getaddrinfo = getaddrinfo  # type: ignore[assignment]
-    try:
+    with patch.object(socket, "getaddrinfo", getaddrinfo):
         yield
-    finally:
-        socket.getaddrinfo = original
 
 
 @contextmanager

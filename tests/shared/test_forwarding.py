@@ -69,10 +69,8 @@ def test_the_same_bytes_come_back(pair: Pair, name: str) -> None:
     at_once, over_a_hop = (raw(door, SAME[name]) for door in pair.doors)
     assert at_once.startswith(b"HTTP/1.1 "), at_once
     ours = b"%d" % pair.holder.port, b"%d" % pair.other.port
-    # The pages and the contract that a server without the sandbox has in memory need not be the holder's. A visitor who
-    # comes without a cookie gets a new one each time.
-    here, there = (re.sub(rb"(stub_console_\d+)=[\w-]+", rb"\1", answer) for answer in (at_once, over_a_hop))
-    assert here.replace(ours[0], b"*") == there.replace(ours[0], b"*").replace(ours[1], b"*")
+    # The pages and the contract that a server without the sandbox has in memory need not be the holder's.
+    assert at_once.replace(ours[0], b"*") == over_a_hop.replace(ours[0], b"*").replace(ours[1], b"*")
 
 
 def test_an_agent_works_at_the_server_that_has_its_sandbox(pair: Pair) -> None:
