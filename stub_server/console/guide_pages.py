@@ -41,7 +41,7 @@ def guide_page(page: Page, query: str = "") -> str:
         page=page,
         html=Markup(addressed(page.html, page.address, escape)),  # noqa: S704 - our own files
         query=query,
-        results=[(each, Markup(marked(each.excerpt))) for each in known.search(query)] if query else [],  # noqa: S704
+        results=[(each, Markup(marked(each.excerpt))) for each in known.search(query)] if query else [],  # noqa: S704 - `marked` escapes
     )
 
 
