@@ -219,11 +219,11 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 )
 @_one_of("--log", "requests quiet json", "Log on standard error: a line for each request, nothing, or JSON.")
 @click.option("--ready-file", type=UserPath(dir_okay=False), metavar="FILE",
-              help="Write url, token, pid and ids to this file once the server is ready; deleted when it stops.")  # fmt: skip
+              help="Write url, token, pid and ids to this file once the server is ready, until it stops.")  # fmt: skip
 @click.option("--stop-after-idle", type=Number(1), metavar="SECONDS",
               help="Stop after this time without a request or an open stream.")  # fmt: skip
 @click.option("--stop-on-eof", is_flag=True,
-              help="Stop when standard input ends, so that the server ends with the program that started it.")  # fmt: skip
+              help="Stop when standard input ends, such as when the parent process ends.")  # fmt: skip
 @click.option("--reload", is_flag=True, help="Restart when contract, overlays, scenario or code change.")
 def serve(
     host: str | None,

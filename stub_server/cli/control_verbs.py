@@ -350,7 +350,7 @@ VERBS = (
         ),
         asking(
             "rotate", "POST /sandboxes/{sandbox}/rotate",
-            "Give a sandbox new credentials. Earlier tokens, seeded keys, control key and pay links stop working.", _SANDBOX,
+            "Give a sandbox new credentials. Earlier tokens, seeded keys and pay links stop working.", _SANDBOX,
             click.option("--keys", is_flag=True, help="Also delete the API keys that users made."),
             said="{sandbox[name]} has new credentials; users had made {keys_total} more API keys.\n" + _CALL
             + "\n  control   {sandbox[credentials][control_key]}",
@@ -373,7 +373,7 @@ VERBS = (
     import_,
     asking(
         "token", "POST /tokens", "Print a token of the sandbox's merchant.",
-        click.option("--scope", "scopes", multiple=True, default=["*"], help="Scope of the token, such as orders:read; * for all; repeatable."),
+        click.option("--scope", "scopes", multiple=True, default=["*"], help="Scope of the token; * for all; repeatable."),
         click.option("--expires-in", type=Number(1, _YEAR), default=2_592_000, help="Seconds until the token expires."),
         said="{token}", may_be_new=True,
     ),
@@ -382,7 +382,7 @@ VERBS = (
         "health", "GET /health", "Show whether a sandbox is up, its version, data and time.",
         said="{sandbox} is {status}: {version}, {scenario}, {now}.",
     ),
-    asking("assumptions", "GET /assumptions", "List what the source document leaves open, and what the sandbox assumes."),
+    asking("assumptions", "GET /assumptions", "List what the source document leaves open and what is assumed."),
     wait,
 )  # fmt: skip
 """All of them, for the command."""
