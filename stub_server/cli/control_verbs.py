@@ -373,7 +373,7 @@ VERBS = (
     import_,
     asking(
         "token", "POST /tokens", "Print a token of the sandbox's merchant.",
-        click.option("--scope", "scopes", multiple=True, default=["*"], help="Scope of the token; * for all; repeatable."),
+        click.option("--scope", "scopes", multiple=True, default=["*"], help="A scope, or * for all; repeatable."),
         click.option("--expires-in", type=Number(1, _YEAR), default=2_592_000, help="Seconds until the token expires."),
         said="{token}", may_be_new=True,
     ),
