@@ -189,3 +189,19 @@ def test_what_init_writes_names_tools_that_are_there() -> None:
     ):
         url = json.loads((folder / file).read_text(encoding="utf-8"))[servers]["sandbox"]["url"]
         assert url.endswith("/_sandbox/mcp")
+
+
+def test_wrong_turns_end_at_the_right_tool_and_page(live: Live) -> None:
+    async def work(agent: Agent) -> None:
+        added = await agent("customers", action="add", persona="past_due_br")
+        paid = await agent("orders", action="pay")
+        assert facts_of(paid)["order"]["id"] == facts_of(added)["orders"][-1]["id"], "not a stranger's newer order"
+        listed = text_of(await agent("call_api", operation="listSubscriptions", query={"limit": 1}))
+        assert ("amount: " in listed, "Next: orders" in listed) == (True, False)
+        control = await agent("call_api", operation="cancelSubscription")
+        assert "a control of the sandbox, POST /subscriptions/{subscriptionId}/cancel, " in text_of(control)
+        assert "persona" in text_of(await agent("read_docs", page="createPersona")).partition("nearest")[2]
+        section = text_of(await agent("read_docs", page="/guide/webhooks#verify-a-signature"))
+        assert len(re.findall(r"^## ", section, re.MULTILINE)) == 1
+
+    over_http(live.url, work)

@@ -3,10 +3,12 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
 
 from ...server.layers.inside import Reply
+from ...server.request import CONTROL
 from .session import Json, Refused, Session, Wrong, path_of_api, segment
 from .texts import Result, body_lines, facts_of, opened, refusal
 
@@ -72,8 +74,9 @@ async def call_api(
         headers=_headers(parts.get("headers", {})),
         bearer=await _bearer(session, parts.get("as")),
     )
-    following = "orders {action: pay}, call_api, history {action: undo}"
-    return await answered(session, answer, following, changes=method != "GET", full=full)
+    changes = method != "GET"
+    following = "orders {action: pay}, call_api, history {action: undo}" if changes else "call_api, search_docs"
+    return await answered(session, answer, following, changes=changes, full=full)
 
 
 def _headers(given: Json) -> dict[str, str]:
@@ -103,7 +106,7 @@ async def answered(
 
 
 async def _completed(session: Session, found: Json) -> Json:
-    """An order of a control with its subscription; of jobs those that raised events, of rules those that are broken."""
+    """An order of a control with its subscription; of jobs those that raised events, of rules those not passed."""
     if "allowed" in found and found["subscriptionId"]:
         (subscription,) = (await session.get("/v2/subscriptions", id=found["subscriptionId"]))["subscriptions"]
         return found | {"subscription": subscription}
@@ -111,21 +114,41 @@ async def _completed(session: Session, found: Json) -> Json:
         return found | {"fired": [job for job in found["fired"] if job["events"]]}
     if "certificate" in found:
         certificate = found["certificate"]
-        broken = [rule for rule in certificate["rules"] if rule["result"] == "failed"]
-        return {"certificate": certificate | {"rules": broken}}
+        rules = [rule for rule in certificate["rules"] if rule["result"] in ("failed", "unknown")]
+        return {"certificate": certificate | {"rules": rules}}
     return found
 
 
 async def _place(session: Session, name: str, params: Json) -> tuple[str, str]:
     """The method and path of an operation, with its ids. Raises Wrong, and Refused for an unknown one."""
-    contract = (await session.page("/openapi.json", "application/json", operationId=name)).json
-    ((path, item),) = contract["paths"].items()
-    (method,) = (method for method, operation in item.items() if "operationId" in operation)
+    try:
+        method, path = await _described(session, "/openapi.json", name)
+    except Refused as unknown:
+        await _refuse_control(session, name)
+        raise unknown
     for each in _PLACEHOLDER.findall(path):
         if each not in params:
             raise Wrong(f"{name} is {method.upper()} {path}: give params, such as {{{each}: ID}}.")
         path = path.replace(f"{{{each}}}", segment(str(params[each])))
     return method.upper(), path
+
+
+async def _described(session: Session, document: str, name: str) -> tuple[str, str]:
+    """The method and path that a contract has of an operation. Raises Refused for an unknown one."""
+    contract = (await session.page(document, "application/json", operationId=name)).json
+    ((path, item),) = contract["paths"].items()
+    (method,) = (method for method, operation in item.items() if "operationId" in operation)
+    return method, path
+
+
+async def _refuse_control(session: Session, name: str) -> None:
+    """Raises Wrong for the name of a control, which other tools call."""
+    with suppress(Refused):
+        method, path = await _described(session, f"{CONTROL}/openapi.json", name)
+        raise Wrong(
+            f"{name} is a control of the sandbox, {method.upper()} {path}, and no operation of the API. Another tool "
+            "calls it: orders, subscriptions, clock, customers, webhooks, faults, history or requests."
+        )
 
 
 async def _bearer(session: Session, who: str | None) -> str | None:

@@ -32,23 +32,32 @@ async def read_docs(session: Session, page: str, full: bool = False) -> Result:
         with suppress(Refused):
             answer = await session.page(f"{place}.md", "text/markdown")
             return _shown(answer.body.decode(), name, section, full=full)
-    raise Wrong(
-        f"There is no page {page[:60]}. search_docs finds one; so does the name of an operation, code or event."
-    )
+    words = " ".join(re.findall(r"[A-Z]?[a-z]+", page))
+    found = (await session.page("/guide", "application/json", q=words, limit=3)).json["results"] if words else []
+    pages = ", ".join(each["address"] for each in found) or "none: search_docs with other words"
+    raise Wrong(f"There is no page {page[:60]}. The nearest are {pages}.")
 
 
 def _shown(text: str, name: str, section: str, *, full: bool) -> Result:
-    """The page from a section on, cut before one where it is long."""
+    """The page, or one section with those below it; what is long ends before a section, which is named."""
     sections = {_anchor(part): part for part in re.split(r"^(?=#+ )", text, flags=re.MULTILINE) if part}
     names = list(sections)
     begin = names.index(section) if section in names else 0
+    level = _level(sections[section]) if section in sections else 0
     shown, following = "", "call_api, search_docs"
     for anchor in names[begin:]:
-        if shown and not full and len((shown + sections[anchor]).encode()) > _LONGEST:
+        is_another = _level(sections[anchor]) <= level
+        is_too_much = not full and len((shown + sections[anchor]).encode()) > _LONGEST
+        if shown and (is_another or is_too_much):
             following = f"read_docs {{page: {name}#{anchor}}}"
             break
         shown += sections[anchor]
     return Result([shown.rstrip()], {}, following, may_be_long=full)
+
+
+def _level(part: str) -> int:
+    """How many signs begin the heading of a section."""
+    return len(part) - len(part.lstrip("#"))
 
 
 def _anchor(part: str) -> str:

@@ -16,6 +16,7 @@ _VIOLATIONS = 12
 _LARGEST = 5_600  # bytes of a result: about 1,400 tokens
 _LARGEST_CALLS = 2_000  # bytes of the calls that a refusal shows ready to send
 _LONGEST, _LONGEST_LINE, _LONGEST_TEXT = 90, 280, 900  # characters of a nested value, a nested record, a text
+_LONGEST_ROW = 600  # characters of a record in a list
 _FACTS = frozenset(
     ("id", "code", "status", "request_id", "subscriptionId", "now", "step", "ok", "passed", "number", "event_type",
      "verified")
@@ -92,7 +93,7 @@ def _nested_lines(body: Json, name: str, most: int) -> list[str]:
     if isinstance(value, list) and not is_record and isinstance(value[0], dict):
         total = body.get("pagination", {}).get("total", len(value))
         head = f"{name}, {min(most, len(value))} of {total:,}:"
-        return [head, *(f"- {_line(each)}" for each in value[:most])]
+        return [head, *(f"- {_row(each)}" for each in value[:most])]
     return [f"{name}: {_line(value)}"]
 
 
@@ -102,6 +103,18 @@ def opened(body: Json) -> Json:
     if isinstance(data, dict) and "pagination" in data:
         return {"message": body["message"], **data}
     return body
+
+
+def _row(record: Json) -> str:
+    """A record of a list in one line. Of an object in it stands its name, if it has one."""
+    shown = {name: _named(value) for name, value in record.items()}
+    return _cut(_flow(shown), _LONGEST_ROW)
+
+
+def _named(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value.get("name", value)
+    return value
 
 
 def _line(value: Any) -> str:
