@@ -1,6 +1,6 @@
 """The version of this package, in the one place that states it, and the commit that it was installed from."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 def installed_commit() -> str | None:

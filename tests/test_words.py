@@ -40,3 +40,17 @@ def test_no_identifier_is_a_word_of_our_own(module: str) -> None:
 def test_every_exception_is_needed() -> None:
     used = {name for module in MODULES for name in identifiers(module)}
     assert set() == WORDS["allowed"].keys() - used
+
+
+def texts() -> Iterator[str]:
+    """Every help text and every string of the refusals."""
+    for verb in (PACKAGE / "cli").glob("*.py"):
+        for node in ast.walk(ast.parse(verb.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+    yield from (PACKAGE.parent / "openapi" / "refusals.yaml").read_text(encoding="utf-8").splitlines()
+
+
+def test_help_and_refusals_avoid_phrases_that_are_read_twice() -> None:
+    avoided = re.compile("|".join(WORDS["phrases"]), re.IGNORECASE)
+    assert [] == [text for text in texts() if avoided.search(text)]

@@ -140,8 +140,8 @@ def main() -> None:
     Without a command, `serve` runs. Every flag of serve has an environment variable, such as STUB_PORT for --port.
 
     Exit codes: 0 done, or a server stopped by SIGTERM, SIGHUP, Ctrl-C or --stop-after-idle; 1 the server refused the
-    request, or the command found something; 2 wrong usage, an unusable file, no server, or a port in use; 3 verify
-    reached too little, or certify left a rule unknown; 130 interrupted by Ctrl-C; 141 nobody reads the output any more.
+    request, or the command found a difference; 2 wrong usage, an unusable file, no server, or a port in use; 3 verify
+    covered too little, or certify could not check a rule; 130 interrupted by Ctrl-C; 141 the output was closed.
     """
 
 
@@ -153,11 +153,13 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 
 @verb()
 @click.option("--host", show_default="127.0.0.1 and ::1",
-              help="Address or name to listen on. A name means all its addresses, :: all of IPv4 too.")  # fmt: skip
+              help="Address or name to listen on. A name stands for all its addresses; :: includes IPv4.")  # fmt: skip
 @click.option(
     "--port", type=Number(0, 65535), default=4600, help="Port to listen on; 0 picks a free one and prints it."
 )
-@click.option("--base-url", type=url, metavar="URL", help="URL of this server in its answers, if not host and port.")
+@click.option(
+    "--base-url", type=url, metavar="URL", help="URL by which clients reach this server. Default: host and port."
+)
 @click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same data.")
 @click.option("--scenario", type=os.path.expanduser, default="default", metavar="NAME|FILE",
               help="The data to begin with, by name or file.")  # fmt: skip
@@ -180,14 +182,14 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
     help="Pay PIX and boleto orders after this time of the sandbox clock.",
 )
 @_one_of("--webhook-schedule", "standard fast none", "When failed deliveries are retried.")
-@click.option("--history", type=Number(0), default=10_000, help="Number of steps that a sandbox keeps, to go back to.")
+@click.option("--history", type=Number(0), default=10_000, help="Number of steps that each sandbox stores for rewinds.")
 @click.option("--journal", type=Number(0, 1_000_000), default=2_000,
               help="Number of requests that a sandbox keeps; 0 keeps 2,000, without headers and bodies.")  # fmt: skip
 @click.option("--store", type=_store, default="memory", metavar="memory|DIR|postgresql://…",
               help="Keep sandboxes across restarts: in a directory, or in a database that servers share.")  # fmt: skip
 @_one_of("--sync", "interval always", "With --store: write to disk every 100 ms, or always before the answer.")
 @click.option("--restore", type=EXISTING,
-              help="Exported file to load as the default sandbox, unless --store has one.")  # fmt: skip
+              help="Exported file to load as the default sandbox, unless the store already has one.")  # fmt: skip
 @click.option("--cors-origin", "cors_origins", envvar="STUB_CORS_ORIGIN", multiple=True,
               help="Further origin whose pages may read answers; * for all; repeatable.")  # fmt: skip
 @click.option("--allow-host", "allow_hosts", envvar="STUB_ALLOW_HOST", type=_host, multiple=True, metavar="HOST",
@@ -198,30 +200,30 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
     help="On a public --host, deliver webhooks to private networks and this machine too.",
 )
 @click.option("--forwarded-allow-ips", type=_proxies, metavar="IP,…",
-              help="Proxies whose X-Forwarded-For is believed: addresses and networks.")  # fmt: skip
+              help="Trust X-Forwarded-For from these proxies: addresses and networks.")  # fmt: skip
 @click.option("--webhook-cacert", type=EXISTING, callback=_authorities,
-              help="Certificate authorities (PEM) that receivers of webhooks may also have.")  # fmt: skip
+              help="More certificate authorities (PEM) to trust when webhooks are delivered.")  # fmt: skip
 @click.option("--max-connections", type=Number(1), default=512,
               help="Maximum number of connections. At the limit, the one idle longest is closed.")  # fmt: skip
 @click.option("--max-streams", type=Number(1, 10_000), default=64,
-              help="Maximum number of readers of event streams; an eighth of them of one sandbox.")  # fmt: skip
+              help="Maximum number of readers of event streams; one sandbox has at most an eighth.")  # fmt: skip
 @click.option("--rate-limit", type=_rate, metavar="N/60s",
-              help="Maximum number of requests of a caller in this time; others are answered 429.")  # fmt: skip
+              help="Maximum number of requests of a caller in this time; further ones are answered 429.")  # fmt: skip
 @click.option(
     "--admin-key", metavar="KEY", help="Require this key for /_sandbox. Without one, a public --host answers 403 there."
 )
 @click.option(
     "--jwt-secret",
     metavar="TEXT",
-    help="Secret of tokens and keys. Default: that of the store or random on a public server, else made from the seed.",
+    help="Secret that signs tokens and keys. Default: made from the seed; on a public server the store's, or random.",
 )
-@_one_of("--log", "requests quiet json", "A line per request on standard error, none, or JSON.")
+@_one_of("--log", "requests quiet json", "Log on standard error: a line for each request, nothing, or JSON.")
 @click.option("--ready-file", type=UserPath(dir_okay=False), metavar="FILE",
-              help="Write url, token, pid and ids to this file once it answers; removed at its end.")  # fmt: skip
+              help="Write url, token, pid and ids to this file once the server is ready, until it stops.")  # fmt: skip
 @click.option("--stop-after-idle", type=Number(1), metavar="SECONDS",
               help="Stop after this time without a request or an open stream.")  # fmt: skip
 @click.option("--stop-on-eof", is_flag=True,
-              help="Stop when standard input ends, as it does with the program that holds its other end.")  # fmt: skip
+              help="Stop when standard input ends, such as when the parent process ends.")  # fmt: skip
 @click.option("--reload", is_flag=True, help="Restart when contract, overlays, scenario or code change.")
 def serve(
     host: str | None,

@@ -99,7 +99,7 @@ def advance(target: Target, span: dict[str, Any]) -> None:
 @click.argument("state", metavar="ISO8601|frozen|running")
 @asks_sandbox
 def set_clock(target: Target, state: str) -> None:
-    """Move the clock forward to a date-time, stop it (frozen), or let it run again (running)."""
+    """Set the clock to a later date-time, or set it to frozen or running."""
     is_instant = state not in ("frozen", "running")
     answer = target.control("PATCH", "/clock", json={"to": state} if is_instant else {"frozen": state == "frozen"})
     target.show(answer, f"The clock shows {answer['now']} and is {'frozen' if answer['frozen'] else 'running'}.")
@@ -173,7 +173,7 @@ def _created(target: Target, body: dict[str, Any]) -> dict[str, Any]:
 @_TTL
 @asks_server
 def create(target: Target, **beginning: Any) -> None:
-    """Create a sandbox, called NAME if given."""
+    """Create a sandbox. Without NAME the server chooses a name."""
     answer = {"sandbox": _created(target, given(**beginning))}
     target.show(answer, f"{{sandbox[name]}} is created.\n{_CALL}".format(**answer))
 
@@ -182,7 +182,7 @@ def create(target: Target, **beginning: Any) -> None:
 @_NAME
 @asks_server
 def invite(target: Target, name: str) -> None:
-    """Create the sandbox NAME, unless it exists, and print a message for its user with all that opens it."""
+    """Create the sandbox NAME if it does not exist, and print a message with its address and credentials."""
     try:
         made = _created(target, {"name": name})
     except Refused as refusal:
@@ -199,7 +199,7 @@ def invite(target: Target, name: str) -> None:
 @click.option("--deliver", is_flag=True, help="Deliver new events to webhooks.")
 @asks_sandbox
 def import_(target: Target, file: Path, deliver: bool) -> None:
-    """Replace a sandbox by the one in FILE (- for standard input)."""
+    """Replace a sandbox with the one in FILE (- for standard input)."""
     target.may_be_new = True
     query, how = {"deliver": deliver}, {"Content-Type": MEDIA}
     made = target.control("POST", "/import", content=read_file(file), params=query, headers=how)
@@ -213,7 +213,8 @@ def env(target: Target) -> None:
     """Print address, token and ids as commands for a shell.
 
     `eval "$(stub-server env)"` sets STUB_URL, STUB_TOKEN, STUB_PROJECT_ID, STUB_PLAN_ID, STUB_CUSTOMER_ID and
-    STUB_ORDER_ID, as far as the sandbox has such records. STUB_SERVER and STUB_SANDBOX name it to other commands.
+    STUB_ORDER_ID; an id is left out if the sandbox has no such record. It also sets STUB_SERVER and STUB_SANDBOX, so
+    that other commands use the same sandbox.
     """
     target.may_be_new = True
     answer = target.control("GET", "/credentials")
@@ -259,13 +260,13 @@ VERBS = (
         said=_PAID,
     ),
     asking(
-        "refund", "POST /orders/{order}/refund", "Refund what is left of an order, or a part.", _ORDER,
-        click.option("--amount", type=float, metavar="REAIS", help="Refund this part."),
+        "refund", "POST /orders/{order}/refund", "Refund an order, in full or in part.", _ORDER,
+        click.option("--amount", type=float, metavar="REAIS", help="Amount to refund. Default: all that is left."),
         said=_PAID,
     ),
     asking(
         "dispute", "POST /orders/{order}/dispute", "Dispute the payment of an order.", _ORDER,
-        click.option("--amount", type=float, metavar="REAIS", help="Dispute this part of the payment."),
+        click.option("--amount", type=float, metavar="REAIS", help="Amount to dispute. Default: the whole payment."),
         click.option("--reason", metavar="TEXT", help="Why, such as fraud."),
         said=_PAID,
     ),
@@ -275,11 +276,11 @@ VERBS = (
         said=_PAID,
     ),
     group(
-        "personas", "Add customers who have lived a life.",
+        "personas", "Add customers with a history.",
         asking(
-            "add", "POST /personas", "Add a new customer who has lived as PERSONA, such as past_due_br, up to now.",
+            "add", "POST /personas", "Add a customer with the history of PERSONA, such as past_due_br.",
             click.argument("persona"),
-            click.option("--plan", "planId", metavar="ID", help="What was bought."),
+            click.option("--plan", "planId", metavar="ID", help="Plan that the customer bought."),
             said="{customer[name]} is {customer[id]}.",
         ),
     ),
@@ -333,9 +334,9 @@ VERBS = (
     ),
     asking(
         "fork", "POST /sandboxes/{sandbox}/fork",
-        "Copy a sandbox to a new one, called NAME if given. Both change independently from then on.",
+        "Copy a sandbox to a new one. Without NAME the server chooses a name. The copies are independent.",
         click.argument("name", required=False),
-        click.option("--step", type=Number(0), help="Copy the state after this step, not the present one."),
+        click.option("--step", type=Number(0), help="Copy the state after this step, not the current one."),
         click.option("--deliver", is_flag=True, help="Deliver the new events of the fork to webhooks."),
         _TTL,
         said="{sandbox[name]} is a fork of {sandbox[parent]} after step {sandbox[step]}.\n" + _CALL,
@@ -349,7 +350,7 @@ VERBS = (
         ),
         asking(
             "rotate", "POST /sandboxes/{sandbox}/rotate",
-            "Give a sandbox new credentials. The earlier tokens, seeded keys, control key and pay links end.", _SANDBOX,
+            "Give a sandbox new credentials. Earlier tokens, seeded keys and pay links stop working.", _SANDBOX,
             click.option("--keys", is_flag=True, help="Also delete the API keys that users made."),
             said="{sandbox[name]} has new credentials; users had made {keys_total} more API keys.\n" + _CALL
             + "\n  control   {sandbox[credentials][control_key]}",
@@ -372,8 +373,8 @@ VERBS = (
     import_,
     asking(
         "token", "POST /tokens", "Print a token of the sandbox's merchant.",
-        click.option("--scope", "scopes", multiple=True, default=["*"], help="What the token may do; repeatable."),
-        click.option("--expires-in", type=Number(1, _YEAR), default=2_592_000, help="Seconds that it is valid."),
+        click.option("--scope", "scopes", multiple=True, default=["*"], help="A scope, or * for all; repeatable."),
+        click.option("--expires-in", type=Number(1, _YEAR), default=2_592_000, help="Seconds until the token expires."),
         said="{token}", may_be_new=True,
     ),
     env,
@@ -381,7 +382,7 @@ VERBS = (
         "health", "GET /health", "Show whether a sandbox is up, its version, data and time.",
         said="{sandbox} is {status}: {version}, {scenario}, {now}.",
     ),
-    asking("assumptions", "GET /assumptions", "List what the source document does not say, and how it was decided."),
+    asking("assumptions", "GET /assumptions", "List what the source document leaves open and what is assumed."),
     wait,
 )  # fmt: skip
 """All of them, for the command."""

@@ -36,7 +36,7 @@ def init(tool: str, folder: Path, as_json: bool) -> None:
     TOOL is one of agents, compose, github-actions, playwright, pytest,
     schemathesis, vite and vitest.
 
-    The first lines of each file say how to use it, those of AGENTS.md that of the files beside it. No file is
+    The first lines of each file say how to use it; AGENTS.md explains the settings beside it. No file is
     overwritten. A file that already has the same content stays as it is.
     """
     from ..app import data_dir
@@ -86,7 +86,7 @@ def backup(folder: Path, file: Path, as_json: bool) -> None:
 def check(overlays: tuple[Path, ...], as_json: bool) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0.
 
-    Exit code 1 for every fault of the contract: no server starts with it. An example that does not fit its schema is a
+    Exit code 1 if the contract has an error, with which no server starts. An example that does not fit its schema is a
     warning, and so is the scenario default if its records do not fit.
     """
     from ..app import contracts, create_app

@@ -30,9 +30,9 @@ Outcome = tuple[int | None, str | None, int | None]
 @click.option("--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address.")
 @click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver handles.")
 @click.option("--effects", type=url_with_query, metavar="URL",
-              help="Address that answers a number, or text, which every processed delivery changes.")  # fmt: skip
+              help="URL whose response, a number or text, changes with every processed delivery.")  # fmt: skip
 @click.option("--effects-command", "program", metavar="COMMAND",
-              help="Program of this machine that prints it, for a server on this machine.")  # fmt: skip
+              help="Command that prints such a number or text. The server must run on this machine.")  # fmt: skip
 @asks_sandbox
 def certify(
     target: Target,
@@ -43,7 +43,7 @@ def certify(
     effects: str | None,
     program: str | None,
 ) -> None:
-    """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule, 3 if a rule stays unknown.
+    """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule, 3 if a rule could not be checked.
 
     The server sends difficult deliveries to the receiver, and watches the calls that the receiver makes to the API of
     the sandbox. These calls change the sandbox, and nobody else should use it meanwhile: choose a separate sandbox

@@ -45,8 +45,8 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
 
     The answers that differ are listed by operation.
 
-    No server is needed; `serve --restore FILE` serves the recorded sandbox. Exit code 0 if all compared answers are the
-    same, 1 with diffs of the first that are not, 2 for a file that cannot be replayed.
+    No server is needed; `serve --restore FILE` serves the recorded sandbox. Exit code 0 if all compared answers are
+    equal, 1 with diffs of the first that differ, 2 if the file cannot be replayed.
     """
     import asyncio
 

@@ -12,17 +12,19 @@ from .options import Number, given, json_argument, verb, with_options, yaml_text
 from .running_server import Refused, Target, asks_sandbox
 
 _PAGE = 100
-_commands = click.option("--commands", is_flag=True, help="Also requests that this command sent.")
+_commands = click.option("--commands", is_flag=True, help="Include requests that stub-server itself sent.")
 _filters = with_options(
     click.option("--operation", "operationId", metavar="NAME", help="Only requests to this operationId."),
-    click.option("--method", metavar="METHOD", help="Only requests of this method."),
+    click.option("--method", metavar="METHOD", help="Only requests with this method."),
     click.option("--path", metavar="GLOB", help="Only requests whose path matches, without the sandbox's prefix."),
     click.option("--status", metavar="404|4xx", help="Only requests with this status."),
     click.option("--code", metavar="CODE", help="Only requests refused with this error code."),
-    click.option("--caller", metavar="ID|KIND", help="Only of this API key, user or merchant, or kind of caller."),
-    click.option("--since", metavar="ISO8601", help="Only from this instant of the sandbox clock on."),
-    click.option("--until", metavar="ISO8601", help="Only up to this instant of the sandbox clock."),
-    click.option("--contains", metavar="TEXT", help="Only with this text in path, query or a body."),
+    click.option(
+        "--caller", metavar="ID|KIND", help="Only requests by this API key, user, merchant or kind of caller."
+    ),
+    click.option("--since", metavar="ISO8601", help="Only requests at or after this instant of the sandbox clock."),
+    click.option("--until", metavar="ISO8601", help="Only requests up to this instant of the sandbox clock."),
+    click.option("--contains", metavar="TEXT", help="Only requests with this text in path, query or a body."),
     click.option("--control", is_flag=True, help="Also requests to /_sandbox."),
     _commands,
 )
@@ -49,7 +51,7 @@ def show_request(target: Target, ident: str, commands: bool) -> None:
 @click.argument("expected", metavar="JSON|@FILE|-")
 @asks_sandbox
 def verify_requests(target: Target, expected: str) -> None:
-    """Check the requests against an expectation, as POST /_sandbox/requests/verify takes it.
+    """Check the requests against an expectation, in the format of POST /_sandbox/requests/verify.
 
     Give JSON such as '{"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}', @FILE for JSON in a
     file, or - for standard input. Exit code 1 if the expectation fails, with the nearest requests, or if it names an

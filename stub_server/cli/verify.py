@@ -75,9 +75,9 @@ def verify(
     yes: str | None,
     **chosen: Any,
 ) -> None:
-    """Find where the backend at URL, the parent of /v2, departs from the contract and from this sandbox.
+    """Compare the backend at URL, the address above /v2, with the contract and with this sandbox.
 
-    Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached less than --coverage.
+    Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 covered less than --coverage.
     """
     from ..tools.verify.outcome import forms_of, known, of_recorded, written
 
@@ -186,7 +186,9 @@ def _ask(host: str) -> None:
 @_REPORTS
 @_WRITE_OVERLAY
 @click.option(
-    "--fail", is_flag=True, help="Exit with 1 if the backend diverges from the contract, with 3 if nothing was judged."
+    "--fail",
+    is_flag=True,
+    help="Exit with 1 if the backend diverges from the contract, with 3 if nothing was compared.",
 )
 def proxy(
     *, url: str, port: int, overlays: tuple[Path, ...], reports: tuple[str, ...], write_overlay: Path | None, fail: bool

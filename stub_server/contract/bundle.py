@@ -125,7 +125,7 @@ def bundled(entry: Path, read_once: Callable[[Path], Json]) -> Contract:
     if not isinstance(data, dict) or "paths" not in data:
         raise ContractError(f"{bundler.entry}: not an OpenAPI document (no paths)")
     document: Contract = bundler.walk(data, bundler.entry)
-    if isinstance(files := document.get("x-webhooks"), list):  # each file has the events of one resource
+    if files := document.pop("x-webhook-files", []):  # each file has the events of one resource
         document["x-webhooks"] = {name: item for events in files for name, item in events.items()}
     components = document.setdefault("components", {})
     for kind in KINDS:

@@ -101,8 +101,8 @@ class UnusableInput(Exception):
 
 def broken(name: str) -> Unavailable:
     """503 for a sandbox that a defect has left unusable."""
-    message = f"A defect has left the sandbox {name} half changed; the server's log names it."
-    return Unavailable(message, advice="POST /_sandbox/reset seeds it anew.")
+    message = f"A defect has left the sandbox {name} half changed; the server's log names the defect."
+    return Unavailable(message, advice="POST /_sandbox/reset seeds it again.")
 
 
 def gone() -> Unavailable:

@@ -64,7 +64,7 @@ def get_merchant_by_public_key(work: Work, public_key: str) -> Reply:
             "created_at": store.merchant.created_at,
         }
         return reply.message("Merchant found.", merchant=merchant)
-    raise NotFound("No merchant can be found by this public key.", code="merchant_not_found")
+    raise NotFound("No active key has this public key.", code="merchant_not_found")
 
 
 def list_api_keys(work: Work, query: Body) -> Reply:

@@ -55,7 +55,7 @@ def _check_payload(work: Work, entry: Body, event: Event) -> None:
     error = next(schema.iter_errors(orjson.loads(event.payload())), None)
     if error is not None:
         field = ".".join(str(step) for step in error.instance_path)[:200] or "overrides"
-        message = f"Overrides are merged into data.{entry['payload_key']}; with these the payload breaks the "
+        message = f"Overrides are merged into data.{entry['payload_key']}; with them the payload violates the "
         message += f"contract at {field}: {error.message[:300]}"
         raise Conflict.at("overrides", message, "event_conflict")
 

@@ -381,7 +381,7 @@ def _is_json(media: bytes) -> bool:
 
 
 def _invalid(details: list[Detail]) -> Invalid:
-    message = f"The request has {len(details)} violations of the contract."
+    message = f"The request violates the contract in {len(details)} places."
     if len(details) == 1:
         message = f"{details[0]['field']}: {details[0]['message']}"
     return Invalid(message, details=details[:_MOST_WRONG])
