@@ -14,7 +14,6 @@ from stub_server.contract.source import ContractError
 
 from ..support.contract import document
 from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, UNEMITTED, copied, overlay, removed, updated
-from ..support.short import some
 
 ORDER = "$.components.schemas.Order"
 LAST = len(document().lifecycles["Order"].moves)
@@ -191,12 +190,13 @@ def without_line(told: str) -> str:
     return re.sub(r"\.yaml:[0-9]+: ", ".yaml: ", told)
 
 
-@pytest.mark.parametrize("what", some(6, FITTING))
+@pytest.mark.parametrize("what", FITTING)
+@pytest.mark.matrix
 def test_what_fits_itself_and_the_rules_is_let_in(tmp_path: Path, what: str) -> None:
     contracts([overlay(tmp_path, FITTING[what])])
 
 
-@pytest.mark.parametrize("what", some(12, UNFIT))
+@pytest.mark.parametrize("what", UNFIT)
 @pytest.mark.matrix
 def test_what_does_not_fit_is_told_with_file_path_and_reason(tmp_path: Path, what: str) -> None:
     actions, expected = UNFIT[what]

@@ -33,7 +33,7 @@ def contract(live: Live) -> Any:
 def singles(live: Live, tmp_path_factory: pytest.TempPathFactory, asked: dict[str, str]) -> Run:
     """The phases that do not depend on chance, and where all is asked a little of the one that does."""
     report = tmp_path_factory.mktemp("control") / "events.ndjson"
-    phases = ("examples", "coverage", *(("fuzzing",) if len(asked) > 16 else ()))
+    phases = ("examples", "coverage", *(("fuzzing",) if len(asked) > 8 else ()))
     options = ("--max-examples=5", *including(asked.values()))
     return run(live.url, phases, report, *options, base=BASE, more=SETTINGS)
 

@@ -16,7 +16,6 @@ from ..support.estate import client, token
 from ..support.live import NO_TLS
 from ..support.make import created, customer_body, make_plan, make_project, order_body
 from ..support.overlays import copied, merchant_of, overlay, removed, updated
-from ..support.short import some
 
 pytestmark = pytest.mark.check
 
@@ -201,7 +200,8 @@ UNSERVED: dict[str, tuple[str, Callable[[httpx2.Client], httpx2.Response], str]]
 
 
 @pytest.mark.defects
-@pytest.mark.parametrize("what", some(8, UNSERVED))
+@pytest.mark.parametrize("what", UNSERVED)
+@pytest.mark.matrix
 def test_what_the_server_cannot_do_as_the_overlay_says_is_501_with_the_reason(
     serve: Serve, tmp_path: Path, what: str
 ) -> None:

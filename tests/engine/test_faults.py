@@ -9,7 +9,6 @@ import pytest
 
 from stub_server.server.layers.endpoint import Endpoint
 
-from ..support.short import some
 from .faults import NEVER, Fault, Place
 from .inside import Inside
 from .places import COPYING, DECIDING, FOLDING
@@ -58,7 +57,7 @@ class TestPlanted:
         return self.known[request_name]
 
     @pytest.mark.parametrize("request_name", [*REQUESTS, *SETTING])
-    @pytest.mark.parametrize("place", some(len(DECIDING) // 3, DECIDING), ids=str)
+    @pytest.mark.parametrize("place", DECIDING, ids=str)
     @pytest.mark.matrix
     def test_a_defect_before_the_step_is_recorded_changes_nothing(
         self, base: Shop, request_name: str, place: Place
@@ -78,7 +77,7 @@ class TestPlanted:
             again(trial, expected)
 
     @pytest.mark.parametrize("request_name", [*REQUESTS, *OF_THE_CLOCK])
-    @pytest.mark.parametrize("place", some(len(FOLDING) // 3, FOLDING), ids=str)
+    @pytest.mark.parametrize("place", FOLDING, ids=str)
     @pytest.mark.matrix
     def test_after_a_defect_in_folding_the_sandbox_answers_503(
         self, base: Shop, request_name: str, place: Place
@@ -96,7 +95,7 @@ class TestPlanted:
         assert 503 == trial.ask().status
 
     @pytest.mark.parametrize("request_name", SHARING)
-    @pytest.mark.parametrize("place", some(len(COPYING) // 3, COPYING), ids=str)
+    @pytest.mark.parametrize("place", COPYING, ids=str)
     @pytest.mark.matrix
     def test_a_defect_in_folding_leaves_the_origin_of_a_copy_alone(
         self, base: Shop, request_name: str, place: Place

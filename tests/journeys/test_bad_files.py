@@ -17,7 +17,6 @@ from ..support.files import HEADERS, changed, exported, imported, lines, sealed
 from ..support.live import NO_TLS, Live
 from ..support.make import created, customer_body
 from ..support.refusal import says
-from ..support.short import some
 
 pytestmark = pytest.mark.check
 
@@ -188,7 +187,8 @@ def live(small: Live) -> Live:
 
 
 @pytest.mark.promise("hidden-members-validated")
-@pytest.mark.parametrize("what", some(12, PLACES))
+@pytest.mark.parametrize("what", PLACES)
+@pytest.mark.matrix
 def test_what_would_do_harm_later_is_refused_with_its_place(control: httpx2.Client, file: bytes, what: str) -> None:
     spoil, place = PLACES[what]
     answer = control.post("/import", content=spoil(file), headers=HEADERS)
@@ -256,7 +256,8 @@ def file(live: Live) -> Iterator[bytes]:
 
 
 @pytest.mark.promise("file-is-validated")
-@pytest.mark.parametrize("what", some(12, SPOILT))
+@pytest.mark.parametrize("what", SPOILT)
+@pytest.mark.matrix
 def test_a_file_that_cannot_be_used_is_refused_and_changes_nothing(
     control: httpx2.Client, file: bytes, what: str
 ) -> None:

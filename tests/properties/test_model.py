@@ -11,7 +11,7 @@ from .machine import play
 
 @pytest.mark.short
 def test_twenty_sequences_find_server_and_model_of_one_mind() -> None:
-    """The next test plays fifty."""
+    """The next test plays more."""
     assert play(20).full >= 20
 
 
@@ -24,7 +24,7 @@ def in_a_process_of_its_own(code: str) -> list[str]:
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("sequences", [50, pytest.param(200, marks=pytest.mark.night)])
+@pytest.mark.parametrize("sequences", [25, pytest.param(200, marks=pytest.mark.night)])
 def test_no_sequence_finds_server_and_model_of_two_minds(sequences: int, capsys: pytest.CaptureFixture[str]) -> None:
     """Sequences of thirty steps, each looked at after every step and at its end; two hundred reach every rule."""
     played = (

@@ -4,9 +4,11 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 _UNREACHABLE = re.compile(r"NewConnectionError|ConnectTimeoutError|name resolution|Connection refused")
 
@@ -23,3 +25,19 @@ def run(command: Sequence[str], folder: Path, env: Mapping[str, str]) -> str:
         pytest.skip(f"pip cannot reach its registry ({found[0]})")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
+
+
+def needed(*wanted: str) -> set[str]:
+    """The distributions that requirements name, and those that they need: `needed("psycopg[binary]")`."""
+    found: set[tuple[str, str]] = set()
+    left = [(text, "") for text in wanted]
+    while left:
+        text, asked = left.pop()
+        each = Requirement(text)
+        if each.marker is not None and not each.marker.evaluate({"extra": asked}):
+            continue
+        for extra in {"", *each.extras}:
+            if (each.name.lower(), extra) not in found:
+                found.add((each.name.lower(), extra))
+                left += [(more, extra) for more in requires(each.name) or ()]
+    return {name for name, _ in found}

@@ -1,6 +1,6 @@
 """Fewer cases: what `pytest --short` and `pytest --sample` leave out.
 
-The short run leaves out what is marked `check`, and keeps eight cases of each parametrized test. The sample keeps eight
+The short run leaves out what is marked `check`, and keeps eight cases of each parametrized test. The sample keeps four
 cases of each test that is marked `matrix`; every commit has other ones.
 """
 
@@ -12,7 +12,7 @@ import pytest
 
 from .commit import commit
 
-KEPT = 8
+KEPT, SAMPLED = 8, 4
 
 
 def some(kept: int, cases: Iterable[Any]) -> list[Any]:
@@ -34,7 +34,7 @@ def _at_night(case: Any) -> Any:
 def split(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """What the short run keeps, and what it leaves out: the cases with the lowest digests of their names are kept."""
     unmarked = [item for item in items if not item.get_closest_marker("check")]
-    kept = _lowest(unmarked, _digest)
+    kept = _lowest(unmarked, KEPT, _digest)
     return [item for item in items if item in kept], [item for item in items if item not in kept]
 
 
@@ -42,16 +42,16 @@ def sample(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Ite
     """What `make check` keeps, and the cases of matrices that it leaves for the night, by the digest of the commit."""
     matrices = [item for item in items if item.get_closest_marker("matrix")]
     salt = commit()
-    left = set(matrices) - _lowest(matrices, lambda item: _digest(item, salt))
+    left = set(matrices) - _lowest(matrices, SAMPLED, lambda item: _digest(item, salt))
     return [item for item in items if item not in left], [item for item in items if item in left]
 
 
-def _lowest(items: Iterable[pytest.Item], digest: Callable[[pytest.Item], bytes]) -> set[pytest.Item]:
+def _lowest(items: Iterable[pytest.Item], kept: int, digest: Callable[[pytest.Item], bytes]) -> set[pytest.Item]:
     """Of each test the cases with the lowest digests."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return {item for each in cases.values() for item in sorted(each, key=digest)[:KEPT]}
+    return {item for each in cases.values() for item in sorted(each, key=digest)[:kept]}
 
 
 def _digest(item: pytest.Item, salt: str = "") -> bytes:

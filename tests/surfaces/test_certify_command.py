@@ -59,15 +59,18 @@ def test_a_receiver_that_is_away_is_told_that_alone(api: httpx2.Client, to: list
 
 
 @pytest.mark.parametrize(
-    ("bug", "code"), [((), 0), (("--bug", "duplicate"), 1)], ids=["right", "without de-duplication"]
+    ("flag", "effects", "bug", "code"),
+    [("--effects", "{}", (), 0), ("--effects-command", "curl -s {}", ("--bug", "duplicate"), 1)],
+    ids=["right", "without de-duplication"],
 )
-def test_effects_make_it_known(api: httpx2.Client, to: list[str], bug: tuple[str, ...], code: int) -> None:
+def test_effects_make_it_known(
+    api: httpx2.Client, to: list[str], flag: str, effects: str, bug: tuple[str, ...], code: int
+) -> None:
     """By an address, or by a program of this machine that prints the number."""
     with shop(api, "--work", "counted", *bug) as url:
-        for flags in (("--effects", url), ("--effects-command", f"curl -s {url}")):
-            said = certify(url, "--signing-key", KEY, *flags, *to)
-            assert code == said.exit_code, said.output
-            assert "0 unknown" in said.output.splitlines()[0]
+        said = certify(url, "--signing-key", KEY, flag, effects.format(url), *to)
+    assert code == said.exit_code, said.output
+    assert "0 unknown" in said.output.splitlines()[0]
 
 
 def test_without_a_key_the_registered_webhook_is_certified(api: httpx2.Client, to: list[str]) -> None:

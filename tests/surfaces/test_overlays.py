@@ -11,7 +11,6 @@ from stub_server.settings import Settings
 from ..conftest import Serve
 from ..support.make import customer_body
 from ..support.refusal import fields, refused
-from ..support.short import some
 from ..support.wire import Door
 from .conftest import door_to
 
@@ -175,7 +174,8 @@ BROKEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", some(8, BROKEN))
+@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.matrix
 def test_a_broken_overlay_stops_the_start_with_place_and_reason(tmp_path: Path, what: str) -> None:
     text, message = BROKEN[what]
     file = tmp_path / "overlay.yaml"

@@ -22,7 +22,6 @@ import pytest
 from stub_server.cli.command import serve
 
 from ..support.forked import Popen, run
-from ..support.short import some
 
 pytestmark = pytest.mark.check
 
@@ -315,7 +314,7 @@ def answers(url: str) -> bool:
         connection.close()
 
 
-@pytest.mark.parametrize("name", some(20, STRANGE))
+@pytest.mark.parametrize("name", STRANGE)
 @pytest.mark.matrix
 def test_what_can_start_serves(name: str, tmp_path: Path) -> None:
     strange = STRANGE[name]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ..support.short import KEPT, sample, split
+from ..support.short import KEPT, SAMPLED, sample, split
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +30,7 @@ def test_a_sample_keeps_some_cases_of_each_matrix_and_everything_else(request: p
     assert all(item.get_closest_marker("matrix") for item in left)
     matrices = Counter(_function(item) for item in items if item.get_closest_marker("matrix"))
     found = Counter(_function(item) for item in kept if item.get_closest_marker("matrix"))
-    assert {name: min(number, KEPT) for name, number in matrices.items()} == found
+    assert {name: min(number, SAMPLED) for name, number in matrices.items()} == found
 
 
 @pytest.mark.check
