@@ -97,7 +97,7 @@ def reports(live: Live, serve: Serve, request: pytest.FixtureRequest) -> dict[Ca
 
     items = [item for item in request.session.items if isinstance(item, pytest.Function)]
     asked = [item.callspec.params for item in items if item.originalname == BROKEN]
-    bugs = sorted((params["bug"] for params in asked), key="in_time".__ne__)  # the longest first
+    bugs = sorted((str(params["bug"]) for params in asked), key="in_time".__ne__)  # the longest first
     in_node = [("node", *(("--bug", bug) if bug else ())) for bug in NODE_BUGS]
     cases: list[Case] = [*(("--bug", bug) for bug in bugs), *CASES, *(in_node if shutil.which("node") else ())]
     with ThreadPoolExecutor(8) as pool:
