@@ -62,7 +62,7 @@ async def _run(most: int) -> list[Compared]:
     return [Compared(request, await connexion.decide(request), await ours.decide(request)) for request in asked]
 
 
-@pytest.fixture(scope="module", params=[2_500, EVERY])
+@pytest.fixture(scope="module", params=[5_500, EVERY])
 def compared(request: pytest.FixtureRequest) -> Iterator[list[Compared]]:
     """A run of other requests with every commit, and at night of all."""
     logging.disable(logging.WARNING)  # Connexion logs every refusal
@@ -77,7 +77,7 @@ def test_connexion_and_the_sandbox_decide_alike(compared: list[Compared]) -> Non
     """The same operation, the same yes or no, about thousands of requests."""
     unexplained = [one for one in compared if not one.is_alike and difference_of(*one) is None]
     assert [] == unexplained[:20]
-    assert len(compared) >= 2_500
+    assert len(compared) >= 5_000
 
 
 @pytest.mark.parametrize("compared", [EVERY], indirect=True)
