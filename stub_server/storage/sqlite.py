@@ -188,6 +188,8 @@ def back_up(path: Path, file: Path) -> int:
             os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
             raise StoreError(f"{file} exists already. Name another file.") from None
+        except FileNotFoundError:
+            raise StoreError(f"There is no directory {file.parent}. Make it, or name another file.") from None
         try:
             with closing(sqlite3.connect(path / DATABASE, BUSY)) as source, closing(sqlite3.connect(file)) as target:
                 source.backup(target)  # in one step: one in several begins anew whenever the server writes

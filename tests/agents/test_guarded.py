@@ -143,10 +143,14 @@ def test_the_endpoint_is_closed_as_the_controls_are(serve: Serve) -> None:
     opened = _post(url, _initialize(), Authorization=f"Bearer {KEY}")
     session = {"Mcp_Session_Id": opened.headers["mcp-session-id"], "Mcp_Protocol_Version": "2025-11-25"}
     assert 403 == _post(url, _LIST, **session).status_code
-    assert 200 == _post(url, _LIST, Authorization=f"Bearer {KEY}", **session).status_code
-    made = httpx2.post(
-        f"{live.url}/_sandbox/sandboxes", json={"name": "other"}, headers={"X-Sandbox-Admin-Key": KEY}, verify=NO_TLS
-    )
+    admin, sandboxes = {"X-Sandbox-Admin-Key": KEY}, f"{live.url}/_sandbox/sandboxes"
+    names = set()
+    for _ in range(2):  # what was deleted is made anew, by another name
+        begun = _post(url, _LIST, Authorization=f"Bearer {KEY}", **session).json()["result"]["structuredContent"]
+        names.add(begun["sandbox"])
+        assert 204 == httpx2.delete(f"{sandboxes}/{begun['sandbox']}", headers=admin, verify=NO_TLS).status_code
+    assert 2 == len(names)
+    made = httpx2.post(sandboxes, json={"name": "other"}, headers=admin, verify=NO_TLS)
     control_key = made.json()["sandbox"]["credentials"]["control_key"]
     of_other = _post(f"{live.url}/s/other/_sandbox/mcp", _LIST, Authorization=f"Bearer {control_key}", **session)
     assert 404 == of_other.status_code, "a session belongs to the key that opened it"

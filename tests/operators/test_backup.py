@@ -80,6 +80,8 @@ def test_a_backup_replaces_no_file_and_copies_no_damage(tmp_path: Path) -> None:
     assert f"there is no {DATABASE} here" in said.stderr
     with Process("--store", str(tmp_path / "store"), "--scenario", "empty") as server:
         server.stop()
+    said = backup(tmp_path / "store", tmp_path / "missing" / "file")
+    assert (2, True) == (said.exit_code, "There is no directory" in said.stderr)
     file.write_text("mine")
     said = backup(tmp_path / "store", file)
     assert (2, "mine") == (said.exit_code, file.read_text())

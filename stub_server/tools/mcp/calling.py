@@ -23,7 +23,13 @@ async def start(session: Session, sandbox: str | None = None, **beginning: Any) 
     """Show the sandbox of this session; another one, or a new one, if the arguments name or describe it."""
     if beginning or session.sandbox is None or sandbox not in (None, session.sandbox):
         await session.enter(sandbox, **beginning)
-    found = await session.credentials()
+    try:
+        found = await session.credentials()
+    except Refused as error:
+        if error.answer.status != 404:
+            raise
+        await session.enter(sandbox)  # the sandbox of this session was deleted
+        found = await session.credentials()
     clock = await session.get("/clock")
     has = []
     for name in ("projects", "plans", "customers", "orders", "subscriptions"):
