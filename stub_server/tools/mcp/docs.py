@@ -32,7 +32,7 @@ async def read_docs(session: Session, page: str, full: bool = False) -> Result:
         with suppress(Refused):
             answer = await session.page(f"{place}.md", "text/markdown")
             return _shown(answer.body.decode(), name, section, full=full)
-    words = " ".join(re.findall(r"[A-Z]?[a-z]+", page))
+    words = " ".join(re.findall(r"[A-Z]?[a-z]+", page[:60]))
     found = (await session.page("/guide", "application/json", q=words, limit=3)).json["results"] if words else []
     pages = ", ".join(each["address"] for each in found) or "none: search_docs with other words"
     raise Wrong(f"There is no page {page[:60]}. The nearest are {pages}.")
