@@ -107,7 +107,8 @@ def failed(error: HTTPException) -> Response:
 
 def _key() -> dict[str, str]:
     """The query of the addresses of this order."""
-    return {name: request.args.get(name, "") for name in ("k", "lang")}
+    lang = request.args.get("lang", "")
+    return {"k": request.args.get("k", ""), "lang": lang if lang in contracts().payer_texts else ""}
 
 
 def _address(ident: str) -> str:

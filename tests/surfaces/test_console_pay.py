@@ -67,6 +67,7 @@ def test_it_speaks_portuguese_and_english_to_whom_asks_for_it(payer: Console, ma
     paid = payer.send(english, "I have paid")
     assert "Thank you." in paid.text
     assert "Obrigado." in payer.follow(paid, next(link for link in paid.links if link.endswith("lang=pt"))).text
+    assert "nonsense" not in payer.open(f"/pay/{order['id']}?lang=nonsense").response.text
 
 
 def test_both_languages_say_the_same_things() -> None:
