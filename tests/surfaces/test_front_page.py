@@ -129,3 +129,14 @@ def test_the_page_of_a_sandbox_stands_below_its_prefix_and_speaks_of_it(live: Li
 def test_a_cookie_that_is_decoded_to_other_letters_is_no_defect(live: Live) -> None:
     cookie = f'stub_console_{live.port}="a.b.\\303\\251"'
     assert 200 == httpx2.get(f"{live.url}/", headers=BROWSER | {"Cookie": cookie}, verify=NO_TLS).status_code
+
+
+def test_a_browser_at_a_mistyped_path_is_shown_a_page_and_programs_json(live: Live) -> None:
+    for path, accept, kind in (
+        ("/gude/quickstart", "text/html", "text/html"),
+        ("/gude/quickstart", "*/*", "application/json"),
+        ("/v2/ordres", "text/html", "application/json"),
+    ):
+        answer = httpx2.get(live.url + path, headers={"Accept": accept}, verify=NO_TLS)
+        assert (404, kind) == (answer.status_code, answer.headers["content-type"].partition(";")[0])
+        assert ('href="guide/quickstart"' in answer.text.replace("../", "")) is (kind == "text/html")

@@ -13,7 +13,7 @@ from ...core.text import nearest
 from ...engine.deliveries import INBOX
 from ...webhooks.inbox import is_name
 from ..journal.entries import joined
-from ..request import Request
+from ..request import CONTROL, Request
 from ..server import Server
 from ..target import Target
 from ..work import Work
@@ -25,6 +25,7 @@ from .way import REQUEST, TARGET, TRACE
 
 _BODILESS = (204, 205, 304)
 _BELOW = (*CONSOLE, "/guide/", f"{DOCS}/", INBOX)  # what paths begin with that are not listed
+_OF_PROGRAMS = ("/v2", CONTROL)
 _FORM = b"application/x-www-form-urlencoded"
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
@@ -72,7 +73,16 @@ class Pages:
             name = inbox_at(scope["method"], path)
             if name is not None:
                 return self._take_delivery(name, scope, receive)
-        return self.app(scope, receive, send)
+        return (self._answer_browser if _browses(scope) else self.app)(scope, receive, send)
+
+    async def _answer_browser(self, scope: Scope, receive: Receive, send: Send) -> Answer:
+        """What the path answers, and a page where there is no such path."""
+        try:
+            return await self.app(scope, receive, send)
+        except NotFound as error:
+            if error.code != "route_not_found":
+                raise
+        return await self._show_console(scope, receive)
 
     def _no_page(self, name: str) -> NotFound:
         """404 for what is no operation, error code or event, with the nearest name."""
@@ -118,6 +128,12 @@ class Pages:
             headers |= {"content-type": "application/json", "content-length": str(len(content))}
         encoded: Headers = [(header.encode(), value.encode()) for header, value in headers.items()]
         return Answer(wanted.status, encoded, content)
+
+
+def _browses(scope: Scope) -> bool:
+    """Whether a browser opens a path that is none of the API and the controls."""
+    is_read = scope["method"] in ("GET", "HEAD") and not scope[TARGET].path.startswith(_OF_PROGRAMS)
+    return is_read and b"text/html" in scope[REQUEST].headers.get(b"accept", b"")
 
 
 async def _show(page: Page, work: Work, allow: str) -> Answer:
