@@ -25,7 +25,8 @@ _CONNECT = 10.0  # seconds
 _OF_CONNECTIONS = frozenset(
     (b"connection", b"expect", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade")
 )
-_LOST = (httpcore2.ConnectTimeout, httpcore2.NetworkError, httpcore2.ProtocolError)
+# A ValueError is raised of a kept connection that was reset: uvloop then has no socket to look at.
+_LOST = (ValueError, httpcore2.ConnectTimeout, httpcore2.NetworkError, httpcore2.ProtocolError)
 _Raw = list[tuple[bytes, bytes]]
 
 
