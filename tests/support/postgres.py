@@ -144,6 +144,7 @@ class Postgres:
         """A commit of a connection whose name begins so is made, and it is cut before it learns that."""
         self._run("alter system set synchronous_standby_names = 'nobody'")
         self._run("select pg_reload_conf()")
+        time.sleep(0.5)  # the processes of the database read the setting when they come to it
         try:
             yield
             waits = "select {}(pid) from pg_stat_activity where wait_event = 'SyncRep' and application_name {} like {}"
