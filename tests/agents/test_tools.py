@@ -201,6 +201,7 @@ def test_wrong_turns_end_at_the_right_tool_and_page(live: Live) -> None:
         control = await agent("call_api", operation="cancelSubscription")
         assert "a control of the sandbox, POST /subscriptions/{subscriptionId}/cancel, " in text_of(control)
         assert "persona" in text_of(await agent("read_docs", page="createPersona")).partition("nearest")[2]
+        assert "search_docs" in text_of(await agent("read_docs", page="123"))
         section = text_of(await agent("read_docs", page="/guide/webhooks#verify-a-signature"))
         assert len(re.findall(r"^## ", section, re.MULTILINE)) == 1
 

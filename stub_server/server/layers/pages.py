@@ -25,7 +25,7 @@ from .way import REQUEST, TARGET, TRACE
 
 _BODILESS = (204, 205, 304)
 _BELOW = (*CONSOLE, "/guide/", f"{DOCS}/", INBOX)  # what paths begin with that are not listed
-_OF_PROGRAMS = ("/v2", CONTROL)
+_OF_PROGRAMS = ("/v2/", f"{CONTROL}/")
 _FORM = b"application/x-www-form-urlencoded"
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
@@ -73,7 +73,9 @@ class Pages:
             name = inbox_at(scope["method"], path)
             if name is not None:
                 return self._take_delivery(name, scope, receive)
-        return (self._answer_browser if _browses(scope) else self.app)(scope, receive, send)
+        if _browses(scope):
+            return self._answer_browser(scope, receive, send)
+        return self.app(scope, receive, send)
 
     async def _answer_browser(self, scope: Scope, receive: Receive, send: Send) -> Answer:
         """What the path answers, and a page where there is no such path."""

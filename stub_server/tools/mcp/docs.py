@@ -32,10 +32,11 @@ async def read_docs(session: Session, page: str, full: bool = False) -> Result:
         with suppress(Refused):
             answer = await session.page(f"{place}.md", "text/markdown")
             return _shown(answer.body.decode(), name, section, full=full)
-    words = " ".join(re.findall(r"[A-Z]?[a-z]+", page[:60]))
-    found = (await session.page("/guide", "application/json", q=words, limit=3)).json["results"] if words else []
-    pages = ", ".join(each["address"] for each in found) or "none: search_docs with other words"
-    raise Wrong(f"There is no page {page[:60]}. The nearest are {pages}.")
+    words = " ".join(re.findall(r"[A-Z]?[a-z]+", page[:60])) or page[:60]  # an empty query is answered the index
+    found = (await session.page("/guide", "application/json", q=words, limit=3)).json["results"]
+    if not found:
+        raise Wrong(f"There is no page {page[:60]}. search_docs finds one by other words.")
+    raise Wrong(f"There is no page {page[:60]}. The nearest are {', '.join(each['address'] for each in found)}.")
 
 
 def _shown(text: str, name: str, section: str, *, full: bool) -> Result:
@@ -56,7 +57,7 @@ def _shown(text: str, name: str, section: str, *, full: bool) -> Result:
 
 
 def _level(part: str) -> int:
-    """How many signs begin the heading of a section."""
+    """The level of a section's heading: how many `#` begin it; 0 of a text without one."""
     return len(part) - len(part.lstrip("#"))
 
 
