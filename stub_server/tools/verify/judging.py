@@ -90,10 +90,12 @@ class Judge:
     def __init__(self, run: Run, roles: Roles) -> None:
         self.comparing = Comparing(roles, run.constants, run.defaults, run.clock)
         self._run = run
+        self._departed: set[Steps] = set()  # places of values that are not as expected
 
     def findings(self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], moment: Moment) -> list[Finding]:
         """In what the target departs from both twins: findings of one class, and those of `BESIDE`."""
-        found = self._run.conformity.findings(self._without_strange(probe, exchange), probe.operation, probe.group)
+        exchange = self._without_strange(probe, exchange)
+        found = self._run.conformity.findings(exchange, probe.operation, probe.group)
         own = self._status(probe, exchange, twins[0])
         found += self._values(probe, exchange, twins, moment) if own is None else [own]
         found.sort(key=lambda finding: RANKS[finding.kind])
@@ -181,7 +183,8 @@ class Judge:
                 yield self._finding("paging", probe, exchange, expected, "entries", title)
             return
         differences = [*self.comparing.differences(*bodies, moment, None if probe.narrowed else steps)]
-        if steps and theirs != ours and probe.suspect != "filter":  # totals follow from that
+        is_sure = not self._run.strange and (theirs == ours or probe.suspect == "filter")
+        if steps and not is_sure:  # totals follow from that
             differences = [each for each in differences if each.at[: len(steps)] == steps]
         strange = [each for each in differences if each.kind == "filter"]
         for difference in strange or differences:  # what else differs follows from strange records
@@ -215,6 +218,7 @@ class Judge:
         else:
             kind = "value" if kind == "list" else kind
             about, pointer = None, self._member_at(operation, exchange.answer.status, difference.at)
+        self._departed.add(difference.at)
         probe = replace(probe, about=about, pointer=pointer)
         expected = Said(exchange.answer.status, f"{member}: {wanted}")
         return self._finding(kind, probe, exchange, expected, member, title, got=f"{member}: {got}")
@@ -227,7 +231,7 @@ class Judge:
             case "figures":
                 return isinstance(difference.expected, (int, float))
             case "idempotency":
-                return difference.kind == "reference"
+                return difference.kind == "reference" or difference.at not in self._departed
         return bool(suspect) and difference.kind == "list"
 
     def _member_at(self, operation: Operation, status: int, steps: Steps) -> str:
