@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stub_server.tools.verify.comparing import Comparing, Difference, Moment, TargetClock
+from stub_server.tools.verify.comparing import Comparing, Difference, Moment
 from stub_server.tools.verify.probes import Names, Roles
 
 HOUR = 3_600.0
@@ -22,7 +22,7 @@ def comparing(
     constants: dict[tuple[str, ...], tuple[Any, Any]] | None = None,
     states: Collection[Any] = (),
 ) -> Comparing:
-    return Comparing(roles or Roles(), {} if constants is None else constants, {"status": states}, TargetClock())
+    return Comparing(roles or Roles(), {} if constants is None else constants, {"status": states})
 
 
 def found(judge: Comparing, target: Any, first: Any, second: Any, **more: Any) -> list[Difference]:
