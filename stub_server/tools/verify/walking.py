@@ -105,22 +105,24 @@ class Walk:
 
     def _check(self, probe: Probe, seen: Seen) -> Probe | None:
         """A read of the record that was just made or changed; None where nothing reads it by its id."""
-        operation = probe.operation
+        operation, is_move = probe.operation, probe.suspect == "lifecycle"
         if operation is None or not probe.is_checked or not seen.twin.is_success or not seen.is_alike:
             return None
         for resource in self._run.catalogue.resources.values():
-            if resource.read is None or resource.read.id in self._run.rights.closed:
+            read, key = resource.read, f"{{{resource.key}}}"
+            if read is None or read.id in self._run.rights.closed:
                 continue
             if operation in resource.creates and probe.makes:
-                path = resource.read.path.replace(f"{{{resource.key}}}", placeholder(probe.makes))
-            elif operation == resource.update:
-                path = probe.path
+                path = read.path.replace(key, placeholder(probe.makes))
+            elif operation == resource.update or (
+                probe.suspect == "lifecycle" and operation.path.startswith(read.path)
+            ):
+                path = "/".join(probe.path.split("/")[: read.path.count("/") + 1])
             else:
                 continue
-            return Probe(
-                resource.read, "GET", path, "persists", f"a read after {operation.id}", pointer_of(operation),
-                suspect="not-persisted", about=operation,
-            )  # fmt: skip
+            suspect, group = ("lifecycle", probe.group) if is_move else ("not-persisted", "persists")
+            learns = f"a read after {operation.id}"
+            return Probe(read, "GET", path, group, learns, pointer_of(operation), suspect=suspect, about=operation)
         return None
 
     async def _probe(self, probe: Probe) -> Seen:

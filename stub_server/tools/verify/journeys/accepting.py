@@ -21,7 +21,9 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
     yield from builder.prepare(operation)
     body, resource = builder.body(operation), builder.resource_of(operation)
     if operation.takes_key and (resource is None or operation not in resource.creates):
-        yield from repeats(builder, operation, body)
+        is_alike = yield from repeats(builder, operation, body)
+        if not is_alike and (resource is None or operation != resource.update):
+            return  # it refuses any body
     if body is None and operation.method == "GET":
         yield builder.probe(operation, "accepts", "a plain request")
     yield from parameters(builder, operation)
@@ -120,8 +122,11 @@ def _sender(builder: Builder, operation: Operation, resource: Resource | None) -
     return send
 
 
-def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
-    """A body with an Idempotency-Key, then the same request again, and another body with the same key."""
+def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Asked, Seen, bool]:
+    """A body with an Idempotency-Key, then the same request again, and another body with the same key.
+
+    Returns whether both accepted or both refused the first.
+    """
     key, pointer = {"Idempotency-Key": builder.fresh.text(20)}, pointer_of(operation)
     for number, parameter in enumerate(operation.parameters):
         if parameter.name == "Idempotency-Key":
@@ -137,10 +142,13 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
             operation, "persists", learns, pointer, body=sent, headers=key, suspect=suspect, makes=makes
         )
         makes = ""
+        if not suspect and not seen.is_alike:
+            return False
         if seen.has_departed:  # what the backend has is no longer what the twins have
             builder.present.clear()
             yield from builder.prepare(operation)
-            return
+            break
+    return True
 
 
 def _another(builder: Builder, operation: Operation, body: dict[str, Any]) -> Any:

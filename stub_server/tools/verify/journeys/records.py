@@ -132,12 +132,6 @@ def moves(builder: Builder, resource: Resource) -> Journey:
             yield _move(builder, (operation, body), learns, keeps=True)
             if operation == resource.delete:
                 continue
-            if resource.read is not None:
-                where = below("#/components/schemas", resource.schema, "x-lifecycle")
-                yield builder.probe(
-                    resource.read, "transitions", f"after {learns}", where, suspect="lifecycle", about=operation,
-                    keeps=True,
-                )  # fmt: skip
             yield from builder.delete(resource, resource.role)
     builder.present.pop(resource.role, None)
 
