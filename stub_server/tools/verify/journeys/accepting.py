@@ -92,8 +92,8 @@ def _updates(builder: Builder, resource: Resource, operation: Operation, body: A
         if seen.twin.is_success:
             stored[name] = value
             together[name] = another(name)
-    yield from send(together, "change all members", group="persists")
-    if together.keys() < properties.keys():  # rules bind some together, such as a document and its type
+    seen = yield from send(together, "change all members", group="persists")
+    if not seen.twin.is_success or together.keys() < properties.keys():  # rules bind some together, such as a document and its type
         for create in resource.creates:
             for example in builder.examples(create):
                 changes = {name: value for name, value in example.items() if name in properties}
