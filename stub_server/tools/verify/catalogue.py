@@ -10,6 +10,7 @@ from ...contract.document import JSON, Document, Lifecycle, Operation
 from ...contract.source import Json, escaped, unescaped
 
 _LAST = re.compile(r"\{([A-Za-z_]+)\}$")
+_DEEPEST = 3  # levels of an answer in which records are looked for
 Steps = tuple[str, ...]
 """Names of members that lead to a value."""
 
@@ -59,31 +60,27 @@ class Catalogue:
 
     def record_at(self, operation: Operation) -> tuple[Steps, str] | None:
         """Where the answer of a success has one record with an id, and the name of its schema."""
-        return next(self._records(self.answer(operation), (), 0), None)
+        for place, name, schema in self._parts(self.answer(operation)):
+            if name and "id" in schema.get("properties", ()):
+                return place, name
+        return None
 
     def entries_at(self, operation: Operation) -> Steps | None:
         """Where the answer of a success has a list of records with ids."""
-        return next(self._lists(self.answer(operation), (), 0), None)
+        for place, _, schema in self._parts(self.answer(operation)):
+            if "id" in self.document.resolve(schema.get("items", {})).get("properties", ()):
+                return place
+        return None
 
-    def _records(self, node: Json, at: Steps, depth: int) -> Iterator[tuple[Steps, str]]:
-        name = str(node.get("$ref", "")).rpartition("/")[2]
+    def _parts(self, node: Json, place: Steps = ()) -> Iterator[tuple[Steps, str, Json]]:
+        """The objects and lists of an answer that are in no record: place, name of the schema, and schema."""
         schema = self.document.resolve(node)
-        properties = schema.get("properties", {})
-        if "id" in properties and name:
-            yield at, name
-        elif depth < 3:
-            for member, inner in properties.items():
-                if self.document.resolve(inner).get("type") == "object":
-                    yield from self._records(inner, (*at, member), depth + 1)
-
-    def _lists(self, node: Json, at: Steps, depth: int) -> Iterator[Steps]:
-        for member, inner in self.document.resolve(node).get("properties", {}).items():
-            schema = self.document.resolve(inner)
-            if schema.get("type") == "array":
-                if "id" in self.document.resolve(schema.get("items", {})).get("properties", {}):
-                    yield (*at, member)
-            elif schema.get("type") == "object" and depth < 2:
-                yield from self._lists(inner, (*at, member), depth + 1)
+        yield place, str(node.get("$ref", "")).rpartition("/")[2], schema
+        if "id" in schema.get("properties", ()) or len(place) == _DEEPEST:
+            return
+        for member, inner in schema.get("properties", {}).items():
+            if self.document.resolve(inner).get("type") in ("object", "array"):
+                yield from self._parts(inner, (*place, member))
 
     @cached_property
     def resources(self) -> Mapping[str, Resource]:

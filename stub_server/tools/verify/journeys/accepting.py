@@ -11,6 +11,7 @@ from ..variants import Variant
 Sent = Generator[Asked, Seen, Seen]
 Send = Callable[..., Sent]
 _REFUSALS = (400, 422)
+_KEY = "Idempotency-Key"
 _SIZES = frozenset(("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"))
 
 
@@ -93,7 +94,8 @@ def _updates(builder: Builder, resource: Resource, operation: Operation, body: A
             stored[name] = value
             together[name] = another(name)
     seen = yield from send(together, "change all members", group="persists")
-    if not seen.twin.is_success or together.keys() < properties.keys():  # rules bind some together, such as a document and its type
+    # Rules bind some together, such as a document and its type.
+    if not seen.twin.is_success or together.keys() < properties.keys():
         for create in resource.creates:
             for example in builder.examples(create):
                 changes = {name: value for name, value in example.items() if name in properties}
@@ -127,10 +129,10 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Aske
 
     Returns whether both accepted or both refused the first.
     """
-    key, pointer = {"Idempotency-Key": builder.fresh.text(20)}, pointer_of(operation)
-    for number, parameter in enumerate(operation.parameters):
-        if parameter.name == "Idempotency-Key":
-            pointer = pointer_of(operation, "parameters", number)
+    number = next(n for n, each in enumerate(operation.parameters) if each.name == _KEY)
+    key, pointer = {_KEY: builder.fresh.text(20)}, pointer_of(operation, "parameters", number)
+    long = builder.fresh.text(operation.parameters[number].schema["maxLength"] + 1)
+    yield builder.probe(operation, "rejects", f"{_KEY}: too long", pointer, body=body, headers={_KEY: long})
     resource = builder.resource_of(operation)
     makes = f"{resource.role} more" if resource is not None and operation in resource.creates else ""
     for learns, sent, suspect in (
