@@ -65,6 +65,9 @@ def test_our_own_server_does_not_depart(scenario: str, seed: int, kind: str) -> 
                 "ignores listCustomers type",
                 "renames getWebhook 404 not_found",
                 "renames createOrder 409 idempotency_key_reused",
+                "renames createPixOrder 409 plan_not_active",
+                "member-renamed",
+                "idempotency-key-ignored",
             )
         ),
     ],
