@@ -118,9 +118,7 @@ class Judge:
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> list[Finding]:
         """The finding of a flaw in the answer to a probe."""
         expected = Said(exchange.answer.status, flaw.expected)
-        return self._shown(
-            probe, exchange, [self._departure(flaw.kind, probe, expected, flaw.title, f"{flaw.title}.")]
-        )
+        return self._shown(probe, exchange, [self._departure(flaw.kind, probe, expected, flaw.title, f"{flaw.title}.")])
 
     def _shown(self, probe: Probe, exchange: Exchange, found: list[Departure]) -> list[Finding]:
         return [self._run.showing.finding(each, exchange, probe.operation, probe.group) for each in found]
