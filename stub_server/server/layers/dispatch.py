@@ -82,7 +82,8 @@ class Dispatch:
         trace: Trace = scope[TRACE]
         if AS_OF not in request.headers:  # others were served while its body arrived
             trace.at, trace.before = target.sandbox.clock.now, target.sandbox.log.number
-        work = Work(self._server, request, target, trace, store=store, caller=caller, upload=arguments.upload)
+        upload = arguments.upload
+        work = Work(self._server, request, target, trace, store=store, caller=caller, upload=upload, scope=scope)
         if HEADER in request.headers and endpoint.operation.takes_key:
             return self._once(work, endpoint, arguments, request.headers[HEADER])
         return self._perform(work, endpoint, arguments)
