@@ -12,7 +12,7 @@ from stub_server.tools.verify.outcome import of_run
 
 from .watched import Watched, watched
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _READS = {"GET", "HEAD", "OPTIONS"}
