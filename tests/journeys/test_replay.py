@@ -21,7 +21,6 @@ from .hooks import arrived, clients, drain
 pytestmark = pytest.mark.check
 
 
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Where a recording goes."""

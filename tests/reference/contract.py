@@ -10,7 +10,6 @@ from .writing import code, line, page, table
 
 API, CONTROL = map(Document, bundle.contracts(data_dir("openapi"))[:2])
 _BY_HAND = "triggerEvent"
-_DONE = {"order.pay": "paid", "order.refund": "refunded"}
 
 
 def events() -> str:
