@@ -72,6 +72,7 @@ def test_our_own_server_does_not_depart(scenario: str, seed: int, kind: str) -> 
         ),
     ],
 )
+@pytest.mark.turn
 def test_a_mutant_is_found_and_named(name: str) -> None:
     mutant = every()[name]
     only = [part for operation in sorted(mutant.operations) for part in ("--only", operation)]
@@ -89,6 +90,7 @@ def test_the_docs_show_what_is_said_of_a_backend_that_ignores_a_filter() -> None
         assert re.search(".*".join(map(re.escape, shown.strip().split("…"))), said, re.DOTALL), said
 
 
+@pytest.mark.turn
 def test_what_a_credential_may_not_do_is_out_of_reach_with_its_reason() -> None:
     expected = {
         "key of one project": "the credential is limited to some projects",
