@@ -53,7 +53,9 @@ class Dispatch:
             trace.at, trace.before = target.sandbox.clock.now, target.sandbox.log.number
         endpoint: Endpoint = scope[ENDPOINT]
         arguments: Arguments = scope[ARGUMENTS]
-        work = Work(self._server, request, target, trace, caller=scope.get(CALLER), upload=arguments.upload, scope=scope)
+        work = Work(
+            self._server, request, target, trace, caller=scope.get(CALLER), upload=arguments.upload, scope=scope
+        )
         if HEADER not in request.headers or not endpoint.operation.takes_key:
             return await self._perform(work, endpoint, arguments)
         repeatable = Repeatable(work, arguments.body, request.headers[HEADER])
