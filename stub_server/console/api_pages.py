@@ -1,7 +1,6 @@
 """The API: its operations with a filter, and a page for each: what it takes and answers, and a call to try."""
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from flask import Response, abort, g, render_template, request
@@ -20,7 +19,7 @@ from .guide.markdown import parsed, rendered, sections
 from .guide_pages import guide_page
 from .leaves import operation_text
 from .programs import MARKDOWN, markdown, wanted
-from .sheet import Link, Sheet, sources
+from .sheet import Sheet
 from .site import Group, beside, contracts, pages
 
 _OF_READERS = (
@@ -176,17 +175,11 @@ def _page(attempt: Attempt, shown: Shown | None, *, is_tried: bool = True) -> st
         headers={each.name: each for answer in reversed(answers) for each in answer.headers},
         shared_headers=set.intersection(*({each.name for each in answer.headers} for answer in answers)),
         moves=sheet.moves(lifecycles),
-        leading=_leading(known.api, known.control),
         drops=known.settings.unknown_fields == "ignore" and not is_control,
         attempt=attempt,
         shown=shown,
         is_tried=is_tried and attempt.is_offered,
     )
-
-
-@lru_cache(maxsize=1)
-def _leading(api: Document, control: Document) -> dict[tuple[str, str], list[Link]]:
-    return sources(control) | sources(api)
 
 
 def _shown(reply: Reply) -> Shown:

@@ -84,7 +84,7 @@ def one_request(ident: str) -> str:
         operation=operation,
         excerpt=read_json(place.get("excerpt", "")),  # a text that was cut stays text
         nearest=nearest,
-        nearest_body=nearest["calls"][-1]["body"] if nearest else None,
+        differences=changes(shown["request"]["body"], nearest["calls"][-1]["body"]) if nearest else [],
         bars=_bars(shown["trace"]),
         steps=steps,
         touched=[each for step in steps for each in _touched(step)][:_SHOWN],
