@@ -12,7 +12,7 @@ from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
 from .actions import act, journaled, pay_page, show_done
 from .addresses import here, with_query
-from .charts import Chart, Row, Timeline, columns, of_subscription
+from .charts import Chart, Row, Timeline, of_subscription
 from .client import Refused
 from .filters import Change, changes, from_zone, pretty, read_json, words
 from .forms import Field, example_of, field, given, listed
@@ -108,7 +108,7 @@ def _orders_by_day() -> Chart | None:
             for further in ({}, {"status": "paid"})
         )
         rows.append(Row(iso(day * _DAY)[:10], (paid, every - paid)))
-    return columns(("paid", "others"), rows)
+    return Chart(("paid", "others"), rows)
 
 
 @pages.get("/data/<name>")

@@ -15,7 +15,7 @@ from ..server.layers.inside import Question
 from ..server.request import CONTROL
 from .actions import act, go, plain_text, show_done
 from .addresses import here
-from .charts import Chart, Row, columns
+from .charts import Chart, Row
 from .filters import Change, changes, in_one_line, read_json, time_of_day
 from .forms import Field, listed, query
 from .sessions import ADMIN_KEY
@@ -32,16 +32,6 @@ _ID = re.compile(r"req_[0-9a-f]{1,40}").fullmatch
 
 _STEPS = tuple(seconds * 1_000 for seconds in (1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400))
 """Milliseconds that a column of the chart may stand for."""
-
-
-class Bar(NamedTuple):
-    """One stage of a request as a part of a bar; `start` and `width` are of a thousand."""
-
-    step: str
-    outcome: str
-    us: int
-    start: float
-    width: float
 
 
 class Touched(NamedTuple):
@@ -85,7 +75,6 @@ def one_request(ident: str) -> str:
         excerpt=read_json(place.get("excerpt", "")),  # a text that was cut stays text
         nearest=nearest,
         differences=changes(shown["request"]["body"], nearest["calls"][-1]["body"]) if nearest else [],
-        bars=_bars(shown["trace"]),
         steps=steps,
         touched=[each for step in steps for each in _touched(step)][:_SHOWN],
         deliveries=[_delivery(each) for each in shown["deliveries"][:_SHOWN]],
@@ -161,22 +150,13 @@ def _chart(filters: list[Field]) -> Chart:
     last = times[0] // step
     counts = {place: [0, 0, 0] for place in range(last - _COLUMNS + 1, last + 1)}
     for each, time in zip(newest, times, strict=True):
-        status = each["status"] or 500
         if time // step in counts:
-            counts[time // step][0 if status < 400 else 1 if status < 500 else 2] += 1
-    return columns(_KINDS, [Row(time_of_day(iso(place * step)), tuple(found)) for place, found in counts.items()])
+            kind = min(max((each["status"] or 500) // 100 - 3, 0), 2)
+            counts[time // step][kind] += 1
+    return Chart(_KINDS, [Row(time_of_day(iso(place * step)), tuple(found)) for place, found in counts.items()])
 
 
 # -- what a request did
-
-
-def _bars(trace: list[dict[str, Any]]) -> list[Bar]:
-    whole, start, found = max(1, sum(part["us"] for part in trace)), 0.0, []
-    for part in trace:
-        width = 1000 * part["us"] / whole
-        found.append(Bar(part["step"], part["outcome"], part["us"], start, width))
-        start += width
-    return found
 
 
 def _touched(step: dict[str, Any]) -> Iterator[Touched]:
@@ -192,6 +172,5 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
 
 def _delivery(ident: str) -> dict[str, Any]:
     """What has become of a delivery."""
-    found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1}, is_hidden=True)
-    newest = found["versions"][0]["body"] if found else None
-    return {"id": ident, **(newest or {})}
+    found = g.client.find(f"/v2/webhooks/logs/{ident}", is_hidden=True)
+    return found["log"] if found else {"id": ident}
