@@ -17,6 +17,7 @@ from ..contract.document import JSON, Document, Operation
 from ..contract.source import Json
 from ..server.request import CONTROL
 from .attempt import Attempt
+from .fields import rows
 from .guide.guide import Entry
 from .sheet import Answer, Sheet
 
@@ -58,8 +59,10 @@ class Leaves:
         """Every operation, error code and event, as a search finds it."""
         for base, each in self.every:
             kind, summary = "Control" if base else "Operation", each.raw.get("summary", "")
-            text = f"{each.method} {base}{each.path} {line(each.raw.get('description', ''))}"
-            yield Entry(each.id, f"{kind}: {summary}", text)
+            members = rows(self._control if base else self._api, each.body or {})
+            named = " ".join(dict.fromkeys(row.name for row in members))
+            text = f"{each.method} {base}{each.path} {line(each.raw.get('description', ''))} {named}"
+            yield Entry(each.id, f"{kind}: {summary}", text, summary)
         for code, rule in self.codes.items():
             yield Entry(code, "Error code", f"{rule.get('text', '')} {rule.get('do', '')}")
         for name, event in self._api.events.items():
