@@ -10,7 +10,7 @@ from ..contract.secrets import KEY_HEADERS
 from ..server.layers.inside import Question, Reply
 from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
-from .actions import journaled
+from .actions import journaled, links, steps_of
 from .addresses import this_sandbox
 from .attempt import Attempt, is_text
 from .client import ASK, ASKED, Refused
@@ -37,6 +37,7 @@ class Shown(NamedTuple):
     content: Any
     text: str | None
     request: str | None
+    links: list[tuple[str, str]]
 
 
 @beside.get(DOCS)
@@ -189,5 +190,6 @@ def _shown(reply: Reply) -> Shown:
     text = None
     if content is None and (is_text(media)):
         text = reply.body[:_LONGEST].decode("utf-8", "replace")
-    ident = reply.request_id
-    return Shown(reply, media, content, text, ident if ident and journaled(ident) else None)
+    kept = journaled(reply.request_id) if reply.request_id else None
+    made = links(kept, steps_of(kept)) if kept and kept["step"] is not None else []
+    return Shown(reply, media, content, text, kept["id"] if kept else None, made)

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-import orjson
 from flask import Response, g, render_template, request
 
 from ..core.clock import iso, parse_iso
-from ..server.layers.inside import Reply
 from ..server.request import CONTROL
 from .actions import act, show_done
 from .client import Refused
@@ -18,12 +16,6 @@ from .site import contracts, pages
 
 _HERE, _RULES = "/console/faults", f"{CONTROL}/faults"
 _LISTED = 100  # rules, the most that a sandbox has
-_EXAMPLE = {
-    "name": "checkout is flaky",
-    "match": {"operationId": "createPixOrder", "body": {"$.customer.email": "*@example.com"}},
-    "when": {"probability": 0.2},
-    "then": {"status": 503, "headers": {"Retry-After": "2"}},
-}
 _INTENTS = {
     "slow": "Requests are slow",
     "fails": "Requests fail",
@@ -72,13 +64,10 @@ def make_preset() -> Response:
 @pages.post("/faults/make")
 def make_fault() -> Response | tuple[str, int]:
     """Add a rule; a refusal shows the form again."""
-    return _made(g.client.change("POST", _RULES, _asked()))
-
-
-@pages.post("/faults/make-json")
-def make_fault_of_json() -> Response | tuple[str, int]:
-    """Add a rule that is written as JSON; a refusal shows the form again."""
-    return _made(g.client.write("POST", _RULES, request.form.get("body", "")))
+    reply = g.client.change("POST", _RULES, _asked())
+    if reply.is_refused:
+        return _page(request.form, Refused(reply).message), 422
+    return show_done(reply, _HERE)
 
 
 @pages.post("/faults/switch")
@@ -97,12 +86,6 @@ def _path() -> str:
     return f"{_RULES}/{quote(request.form.get('fault', '-'), safe='')}"
 
 
-def _made(reply: Reply) -> Response | tuple[str, int]:
-    if reply.is_refused:
-        return _page(request.form, Refused(reply).message), 422
-    return show_done(reply, _HERE)
-
-
 def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
     """`sent` are the values of a form that was refused."""
     load_head()
@@ -118,7 +101,6 @@ def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
         events=sorted(contracts().api.events),
         sent=sent,
         problem=problem,
-        example=orjson.dumps(_EXAMPLE, option=orjson.OPT_INDENT_2).decode(),
     )
 
 
