@@ -101,7 +101,7 @@ class Draft:
         record = table.prepare(ident, public, hidden, before, self.now if created is None else created)
         if row is None and table.spec.ring is not None:
             self._rings.setdefault(table, []).append(record)
-        self._versions[ident] = table.name, before, Row(record, public, table.completed(hidden))
+        self._versions[ident] = table.name, before, Row(record, public, hidden)
         return record
 
     def drop(self, table: Table, row: Row) -> None:

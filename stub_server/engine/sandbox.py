@@ -129,6 +129,11 @@ class Sandbox:
             yield from store.tables.values()
 
     @property
+    def present(self) -> int:
+        """The present instant, in ms. A clock that advances stands where it has stopped."""
+        return self.clock.now if self.is_advancing else self.clock.read()
+
+    @property
     def identity(self) -> str:
         """What its credentials are made from: its name and its generation, without the empty one."""
         return f"{self.name}/{self.generation}" if self.generation else self.name

@@ -57,7 +57,7 @@ def due_jobs(sandbox: Sandbox) -> Generator[None, None, None]:
     If a job fails by a defect, time stops before it and the request is served; the next request tries again.
     """
     timers, clock = sandbox.timers, sandbox.clock
-    until = clock.now if sandbox.is_advancing else clock.read()
+    until = sandbox.present
     if timers.next(until) is not None:
         try:
             yield from jobs_until(sandbox, until, [])

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from ..core.slices import at_once
 from ..core.timers import SENDING, Timer
-from ..engine.attempts import attempt_for
+from ..engine.attempts import due_attempt
 from ..engine.deliveries import is_kept_back, is_silent, is_waiting
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import Fired, jobs_until, move_clock
@@ -118,10 +118,11 @@ def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
 
 def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
     """How many attempts are due and kept back, with pauses. Those that wait for an earlier one do not count."""
-    count = 0
-    for timer in sandbox.timers.pending(sandbox.clock.now):
-        attempt = attempt_for(sandbox, timer) if timer.job == SENDING else None
-        if attempt is not None and is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
-            count += not is_waiting(sandbox.stores[timer.merchant_id], attempt.entry)
+    count, now = 0, sandbox.clock.now
+    for timer in sandbox.timers.pending(now):
+        store = sandbox.stores.get(timer.merchant_id) if timer.job == SENDING else None
+        attempt = due_attempt(sandbox, store, timer.subject, now)
+        if store is not None and attempt is not None and is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
+            count += not is_waiting(store, attempt.entry)
         yield
     return count

@@ -194,10 +194,10 @@ class Courier:
                 attempt = claimed_attempt(sandbox, timer)
                 if attempt is None:
                     return False
-                begun, outcome = await self._attempt(sandbox, attempt, timeout)
+                outcome = await self._attempt(sandbox, attempt, timeout)
             if not sandbox.is_broken:
                 await do_due(sandbox, self.worker)
-            record(sandbox, timer, attempt, outcome, begun)
+            record(sandbox, timer, attempt, outcome)
             return True
         except asyncio.CancelledError:
             sandbox.timers.release(timer)
@@ -213,14 +213,12 @@ class Courier:
             self._wake()
         return False
 
-    async def _attempt(self, sandbox: Sandbox, attempt: Attempt, timeout: float) -> tuple[int, AttemptOutcome]:
-        """Send a delivery; returns when that began (ms), and the outcome."""
+    async def _attempt(self, sandbox: Sandbox, attempt: Attempt, timeout: float) -> AttemptOutcome:
+        """Send a delivery."""
         if sandbox.log.stored is not None:  # an event that was sent must not be undone
             await sandbox.log.stored()
-        begun = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
         sender = self.abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
-        disturbed = disturbance(sandbox, attempt.webhook, attempt.entry)
-        return begun, await send(sender, attempt.delivery, timeout, disturbed)
+        return await send(sender, attempt.delivery, timeout, disturbance(sandbox, attempt))
 
     def _try_again(self, sandbox: Sandbox, timer: Timer) -> None:
         sandbox.timers.release(timer)
