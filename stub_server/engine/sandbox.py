@@ -39,14 +39,14 @@ Opened: TypeAlias = tuple[str, Row | None, Row | None]
 class Rules:
     """What all sandboxes of a server share and none of them changes.
 
-    `lifecycles`, `defaults` and `changes` (the event types of each change that moves no state) are by schema name,
-    `payload_keys` by event type. `banks` are the ISPB and name of payers' banks, each as often as it is likely.
+    `lifecycles` and `defaults` are by schema name, `changes` (event types) by schema name and change, `payload_keys` by
+    event type. `banks` are the ISPB and name of payers' banks, each as often as it is likely.
     `converter` knows the served contract; `settings` are those of a new sandbox.
     """
 
     layout: Layout
     lifecycles: Mapping[str, Lifecycle]
-    changes: Mapping[str, Mapping[str, tuple[str, ...]]]
+    changes: Mapping[tuple[str | None, str], tuple[str, ...]]
     payload_keys: Mapping[str, str]
     defaults: Mapping[str, Body]
     banks: tuple[tuple[str, str], ...]

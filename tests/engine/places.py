@@ -42,7 +42,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     Place(Event, "payload"): Planted,
     Place(Event, "__new__"): Planted,
     Place(EventLog, "outgoing"): Planted,
-    Place(Endpoint, "checked", True): ContractViolation,
+    Place(Endpoint, "check", True): ContractViolation,
     Place(Repeatable, "saved"): Planted,
     Place(Step, "__new__"): Planted,
     Place(Sandbox, "take"): Planted,
