@@ -37,14 +37,14 @@ async def pass_time(
     async def go_on() -> None:
         try:
             await _advance(courier, sandbox, to, cause, fired)
-            if not sandbox.is_gone:
+            if not sandbox.status.is_gone:
                 move_clock(sandbox, to, cause)
                 then()
         finally:
-            sandbox.is_advancing = False
+            sandbox.status.is_advancing = False
             courier.look_soon(sandbox)
 
-    sandbox.is_advancing = True
+    sandbox.status.is_advancing = True
     task = courier.spawn(go_on())
     done, _ = await asyncio.wait((task,), timeout=seconds)
     if done:
@@ -56,10 +56,10 @@ async def pass_time(
 async def _advance(courier: Courier, sandbox: Sandbox, to: int, cause: Cause, fired: list[Fired]) -> None:
     """Do the jobs and the attempts that are due until an instant, in the order of their time."""
     await courier.settle(sandbox)
-    while not sandbox.is_gone:
+    while not sandbox.status.is_gone:
         speaks = not is_silent(sandbox)
         release_parked(sandbox)
-        async with sandbox.turn:
+        async with sandbox.status.turn:
             await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=speaks))
         attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
         if attempt is not None and attempt <= to:
@@ -101,8 +101,8 @@ async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:
 def _is_drained(courier: Courier, sandbox: Sandbox) -> bool:
     """Whether nothing is due that will be sent, and no clock call goes on."""
     timers = sandbox.timers
-    if sandbox.is_gone or not (sandbox.is_advancing or timers.claimed or courier.in_flight(sandbox)):
-        due = None if sandbox.is_gone or is_silent(sandbox) else timers.next_attempt()
+    if sandbox.status.is_gone or not (sandbox.status.is_advancing or timers.claimed or courier.in_flight(sandbox)):
+        due = None if sandbox.status.is_gone or is_silent(sandbox) else timers.next_attempt()
         return due is None or due > sandbox.clock.read()
     return False
 

@@ -43,7 +43,7 @@ def release_parked(sandbox: Sandbox) -> None:
 def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
     """What a claimed timer sends now; None where nothing is to be sent, no longer or not yet."""
     timers = sandbox.timers
-    if sandbox.is_gone or sandbox.is_broken or not timers.is_claimed(timer):
+    if sandbox.status.is_gone or sandbox.status.is_broken or not timers.is_claimed(timer):
         return None
     store = sandbox.stores.get(timer.merchant_id)
     attempt = due_attempt(sandbox, store, timer.subject, sandbox.present)
@@ -84,7 +84,7 @@ async def send(sender: Sender, delivery: Delivery, timeout: float, effect: Effec
 def record(sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOutcome) -> None:
     """Record the step of an attempt, at the instant that the clock shows by now, unless its sandbox is gone."""
     store = sandbox.stores.get(timer.merchant_id)
-    if store is not None and not sandbox.is_gone and not sandbox.is_broken:
+    if store is not None and not sandbox.status.is_gone and not sandbox.status.is_broken:
         draft = _draft(sandbox, timer, store)
         conclude(draft, attempt, outcome, AUTOMATIC)
         draft.record()
