@@ -136,11 +136,13 @@ class SandboxSelection:
 
     def _go_on(self, target: Target, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         sandbox = target.sandbox
-        is_up_to_date = sandbox.is_broken or sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing)
+        is_up_to_date = sandbox.status.is_broken or sandbox.clock.latch(
+            sandbox.timers.jobs, stands=sandbox.status.is_advancing
+        )
         begin(scope, target)
         if not is_up_to_date:
             return self._later(target, scope, receive, send)
-        if sandbox.is_broken or target.prefix:
+        if sandbox.status.is_broken or target.prefix:
             return self._serve(target, scope, receive, send)
         return self.app(scope, receive, send)
 
@@ -155,7 +157,7 @@ class SandboxSelection:
     def _serve(self, target: Target, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         """Raises Unavailable where the sandbox is broken, except for requests that end that state."""
         sandbox = target.sandbox
-        if sandbox.is_broken and target.path not in SERVED_WHEN_BROKEN:
+        if sandbox.status.is_broken and target.path not in SERVED_WHEN_BROKEN:
             raise broken(sandbox.name)
         if target.prefix:
             named = _named(scope[REQUEST])
