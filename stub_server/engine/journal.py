@@ -35,8 +35,8 @@ class Trace:
     these changes raised. `auth_at` and so on are when a stage began, in µs since the request, -1 for a stage that was
     not entered.
 
-    When it has ended there are no secrets in it: `received_head`, `body`, and of the answer the headers `sent` and the
-    body's `parts`. A head is all headers as one text (`head_of`), because thousands of requests are kept. A body is
+    When it has ended there are no secrets in it: `received_head`, `body`, and of the answer `sent_head` and the body's
+    `parts`. A head is all headers as one text (`head_of`), because thousands of requests are kept. A body is
     None where none was kept: the journal keeps none, it was never read, or the connection ended without an answer;
     `status` is then 0. `size` is about how many bytes all of it keeps alive.
 
@@ -64,7 +64,7 @@ class Trace:
     refused_origin: str | None = None
     respond_at: int = -1
     rule_at: int = -1
-    sent: Pairs = ()
+    sent_head: bytes = b""
     simulated: str | None = None
     size: int = 0
     status: int = 0
@@ -132,7 +132,7 @@ class Trace:
     @property
     def answer_headers(self) -> list[tuple[str, str]]:
         """The headers of the answer."""
-        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.sent]
+        return [*headers_of(self.sent_head)]
 
     @property
     def reached(self) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable
 from contextlib import suppress
 from time import perf_counter_ns
 from urllib.parse import unquote
@@ -22,7 +21,7 @@ from .hops import HOP, Hops, Word
 from .keeping import Keeping
 from .selection import ABOUT_THE_SERVER
 from .time_travel import AS_OF
-from .way import FAULTS, INTERNAL, LIMITS, PERMITTED, REQUEST, TARGET, TRACE, begin
+from .way import FAULTS, INTERNAL, LIMITS, PERMITTED, REQUEST, TARGET, TRACE
 
 _BEFORE_THE_BODY = ("route", "auth")
 BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
@@ -94,7 +93,9 @@ class RequestContext:
 
     def _begin(self, scope: Scope) -> None:
         """Begin the trace of a request for which no sandbox was chosen."""
-        begin(scope, Target(self._sandboxes, self._sandboxes.default, scope[REQUEST].path, is_chosen=False))
+        request: Request = scope[REQUEST]
+        target = scope[TARGET] = Target(self._sandboxes, self._sandboxes.default, request.path, is_chosen=False)
+        scope[TRACE] = target.begin(request)
 
     def _damaged(self, answer: Answer, scope: Scope) -> Answer:
         """What fault rules make of an answer. Where that cannot be sent, the refusal in its place is left whole."""
@@ -105,21 +106,15 @@ class RequestContext:
             return Said(503, [(HOP, self._hops.said[Word.DROPPED])])
         return damaged
 
-    def _send(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    async def _send(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
         """Complete an answer and send it, once what it tells is stored."""
-        if answer.is_final:
-            return answer.send(scope, receive, send)
-        target: Target = scope[TARGET]
-        if self._is_shared and answer.status != 503 and target.path not in ABOUT_THE_SERVER:
-            self._persistence.check_lease()
-        if (self._persistence.committing or target.sandbox.is_undone) and answer.status < 500:
-            return self._send_later(answer, scope, receive, send)
-        self._complete(answer, scope)
-        return answer.send(scope, receive, send)
-
-    async def _send_later(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._settle(scope[TARGET], scope[TRACE])
-        self._complete(answer, scope)
+        if not answer.is_final:
+            target: Target = scope[TARGET]
+            if self._is_shared and answer.status != 503 and target.path not in ABOUT_THE_SERVER:
+                self._persistence.check_lease()
+            if (self._persistence.committing or target.sandbox.is_undone) and answer.status < 500:
+                await self._settle(target, scope[TRACE])
+            self._complete(answer, scope)
         await answer.send(scope, receive, send)
 
     def _complete(self, answer: Answer, scope: Scope) -> None:
