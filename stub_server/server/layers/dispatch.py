@@ -10,6 +10,8 @@ from ...core.problem import Conflict, NotBuilt, Unavailable
 from ...domain.callers import Caller
 from ...domain.lifecycle import duplicate
 from ...engine.journal import Trace
+from ...engine.sandbox import Sandbox
+from ...engine.tables.memory import Store
 from ...engine.tables.tables import UniqueViolation
 from ..reply import Reply, Streamed
 from ..request import Request
@@ -53,7 +55,9 @@ class Dispatch:
             trace.at, trace.before = target.sandbox.clock.now, target.sandbox.log.number
         endpoint: Endpoint = scope[ENDPOINT]
         arguments: Arguments = scope[ARGUMENTS]
-        work = Work(self._server, request, target, trace, caller=scope.get(CALLER), upload=arguments.upload)
+        sandbox, caller = target.sandbox, scope.get(CALLER)
+        store = _store_of(sandbox, caller)
+        work = Work(self._server, request, target, trace, sandbox, store, caller, arguments.upload)
         if HEADER not in request.headers or not endpoint.operation.takes_key:
             return await self._perform(work, endpoint, arguments)
         repeatable = Repeatable(work, arguments.body, request.headers[HEADER])
@@ -112,6 +116,13 @@ class Dispatch:
             raise
         except (ContractViolation, UniqueViolation) as error:
             raise _refusal_of(error, endpoint, arguments) from None
+
+
+def _store_of(sandbox: Sandbox, caller: Caller | None) -> Store:
+    """The store of the caller's merchant, which the past may not have; without a caller that of the seeded one."""
+    if caller is None:
+        return sandbox.store
+    return sandbox.stores.get(caller.merchant_id) or sandbox.store_of(caller.merchant_id)
 
 
 def _refusal_of(error: ContractViolation | UniqueViolation, endpoint: Endpoint, arguments: Arguments) -> Exception:

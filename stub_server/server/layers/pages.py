@@ -100,7 +100,8 @@ class Pages:
         return NotFound(message, advice=advice, code="route_not_found")
 
     def _work(self, scope: Scope, body: bytes = b"") -> Work:
-        return Work(self._server, scope[REQUEST], scope[TARGET], scope[TRACE], upload=body)
+        sandbox = scope[TARGET].sandbox
+        return Work(self._server, scope[REQUEST], scope[TARGET], scope[TRACE], sandbox, sandbox.store, upload=body)
 
     async def _show_console(self, scope: Scope, receive: Receive) -> Answer:
         request: Request = scope[REQUEST]
