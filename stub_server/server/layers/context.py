@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Awaitable
 from contextlib import suppress
 from time import perf_counter_ns
 from urllib.parse import unquote
@@ -48,7 +49,12 @@ class RequestContext:
         scope = {**scope, REQUEST: request_of(scope, forwarded_for)}  # an idle connection keeps its own last scope
         answer: Answer | None = None
         try:
-            answer = await self._answer(scope, receive, send)
+            try:
+                answer = await self.app(scope, receive, send)
+            except Exception as error:
+                answer = await self._refusal(error, scope, receive)
+            if FAULTS in scope:
+                answer = self._damaged(answer, scope)
             try:
                 await self._send(answer, scope, receive, send)
             except HungUp:
@@ -63,16 +69,6 @@ class RequestContext:
             await hang_up(scope, receive, unsent=True)
         finally:
             self._end(scope, answer)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Answer:
-        """What the layers answer or refuse, and what fault rules make of it."""
-        try:
-            answer = await self.app(scope, receive, send)
-            if scope[TARGET].pending is not None:  # the request has not used the sandbox
-                scope[TARGET].undo(scope[TRACE])
-        except Exception as error:
-            answer = await self._refusal(error, scope, receive)
-        return self._damaged(answer, scope) if FAULTS in scope else answer
 
     async def _refusal(self, error: Exception, scope: Scope, receive: Receive) -> Answer:
         """The answer of a refusal, or of a defect."""
@@ -106,15 +102,21 @@ class RequestContext:
             return Said(503, [(HOP, self._hops.said[Word.DROPPED])])
         return damaged
 
-    async def _send(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
+    def _send(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Complete an answer and send it, once what it tells is stored."""
-        if not answer.is_final:
-            target: Target = scope[TARGET]
-            if self._is_shared and answer.status != 503 and target.path not in ABOUT_THE_SERVER:
-                self._persistence.check_lease()
-            if (self._persistence.committing or target.sandbox.is_undone) and answer.status < 500:
-                await self._settle(target, scope[TRACE])
-            self._complete(answer, scope)
+        if answer.is_final:
+            return answer.send(scope, receive, send)
+        target: Target = scope[TARGET]
+        if self._is_shared and answer.status != 503 and target.path not in ABOUT_THE_SERVER:
+            self._persistence.check_lease()
+        if (self._persistence.committing or target.sandbox.is_undone) and answer.status < 500:
+            return self._send_later(answer, scope, receive, send)
+        self._complete(answer, scope)
+        return answer.send(scope, receive, send)
+
+    async def _send_later(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._settle(scope[TARGET], scope[TRACE])
+        self._complete(answer, scope)
         await answer.send(scope, receive, send)
 
     def _complete(self, answer: Answer, scope: Scope) -> None:
@@ -122,6 +124,8 @@ class RequestContext:
         request: Request = scope[REQUEST]
         target: Target = scope[TARGET]
         trace: Trace = scope[TRACE]
+        if target.pending is not None:  # the request has not used the sandbox
+            target.undo(trace)
         headers = answer.headers
         if trace.warnings and not answer.is_preflight:
             listed = ", ".join(trace.warnings[:MOST_WARNINGS])
