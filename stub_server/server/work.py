@@ -1,6 +1,8 @@
 """The work of one request: what handlers read with, and write through."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from starlette.types import Scope
 
 from ..contract.document import Lifecycle
 from ..core.clock import iso
@@ -23,7 +25,8 @@ from .target import Target
 class Work:
     """The first argument of every handler, which reads through `store` and writes to `draft` only.
 
-    `upload` is the file in the body, while it is processed. `drafted` is the step that is prepared, if any.
+    `upload` is the file in the body, while it is processed. `scope` has the client's connection. `drafted` is the step
+    that is prepared, if any.
     """
 
     server: Server
@@ -34,6 +37,7 @@ class Work:
     store: Store
     caller: Caller | None = None
     upload: bytes | bytearray = b""
+    scope: Scope = field(default_factory=dict)
     drafted: Draft | None = None
 
     @property

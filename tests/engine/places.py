@@ -58,8 +58,8 @@ FOLDING = tuple(
         *((part, ("add", "remove")) for part in (Index, SortOrder, Sum, Members, Texts)),
         (indexes, ("insert", "insort", "remove")),
         (Timers, ("put", "discard")),
-        (EventLog, ("append",)),
-        (Replies, ("put", "drop")),
+        (EventLog, ("exchange",)),
+        (Replies, ("exchange",)),
         (Clock, ("set",)),
     )
     for name in names

@@ -84,7 +84,7 @@ class Dispatch:
             store = sandbox.store
         else:  # the past may not have this merchant
             store = sandbox.stores.get(caller.merchant_id) or sandbox.store_of(caller.merchant_id)
-        work = Work(self._server, request, target, scope[TRACE], sandbox, store, caller, arguments.upload)
+        work = Work(self._server, request, target, scope[TRACE], sandbox, store, caller, arguments.upload, scope)
         if HEADER in request.headers and endpoint.operation.takes_key:
             return self._once(work, endpoint, arguments, request.headers[HEADER])
         return self._perform(work, endpoint, arguments)
