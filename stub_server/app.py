@@ -44,7 +44,8 @@ from .server.layers.hops import Hops
 from .server.layers.hosts import HostPolicy, Hosts
 from .server.layers.pages import Page, Pages
 from .server.layers.rate_limit import RateLimit
-from .server.layers.routing import Application, Routing, Security
+from .server.layers.routing import Application, Routing
+from .server.layers.security import Security
 from .server.layers.selection import SandboxSelection
 from .server.layers.validation import Validation
 from .server.request import CONTROL

@@ -196,10 +196,10 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
             )
         if keeps_bodies:
             trace.received_head = head_of(_encoded(body["headers"]))
-            trace.sent = _encoded(body["answer_headers"])
+            trace.sent_head = head_of(_encoded(body["answer_headers"]))
             trace.body = body["body"].encode("latin-1") or None
             trace.answer = None if body["answer"] is None else body["answer"].encode("latin-1")
-        texts = (trace.received_head, head_of(trace.sent), trace.body or b"", trace.answer or b"")
+        texts = (trace.received_head, trace.sent_head, trace.body or b"", trace.answer or b"")
         trace.size = _OVERHEAD + sum(map(len, texts))
         yield trace
 
