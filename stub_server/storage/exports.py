@@ -176,11 +176,8 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
     for step in steps if requests else ():
         made[step.cause.id].append(step)
     for body in requests:
-        query = body["query"].encode("latin-1")
-        trace = Trace(
-            body["id"], body["at"], body["method"], body["path"], query, sandbox=sandbox, before=body["before"]
-        )
-        trace.received = body["wall"]
+        arrived = body["id"], body["at"], body["method"], body["path"], body["query"].encode("latin-1")
+        trace = Trace(*arrived, sandbox=sandbox, before=body["before"], received=body["wall"])
         trace.is_prefixed = body["prefixed"]
         for name in ("after", "status", "code", "simulated", "operation"):
             setattr(trace, name, body[name])

@@ -8,14 +8,14 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from . import sql
-from .sql import Batch, Damage, Session, StoreError, line_of
+from .sql import Batch, Damage, Database, StoreError, line_of
 
 DATABASE, LOCK = "sandboxes.sqlite", "lock"
 ADVICE = (
@@ -61,17 +61,11 @@ class SqliteSession:
         self._database.close()
 
 
-class SqliteStore:
+class SqliteStore(Database):
     """One server per directory."""
 
-    errors: type[Exception] = sqlite3.Error
-    holder = 0
-    others: Sequence[tuple[str, Mapping[str, str]]] = ()
-    living = "0"
-    is_shared = False
+    errors = sqlite3.Error
     advice = ADVICE
-    lease_left = None
-    epoch = 0
 
     def __init__(self, path: Path, seed: int, *, always: bool) -> None:
         """`seed` is that of a directory that is new. Raises StoreError."""
@@ -116,13 +110,6 @@ class SqliteStore:
         """Commit, in the thread of the event loop: it takes no longer than a request."""
         self._commits += 1
         return sql.commit(self._main, batch, self.holder)
-
-    async def recover(self) -> None:
-        """What was committed is known: no network is between."""
-
-    def claim(self, session: Session, name: str) -> str | None:
-        """No other process uses the directory."""
-        return None
 
     def close(self) -> None:
         """Sync everything to the disk, and close the directory."""
