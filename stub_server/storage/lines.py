@@ -277,12 +277,11 @@ class Reader:
             self.state.fold(self.step(body))
         elif kind == "event":
             events = self.state.sandbox.events
-            events.append(self._event(_row_of(body), self._shown))
-            events.raised -= 1  # the first line counts it
+            events.exchange(Ends(newest_after=(self._event(_row_of(body), self._shown),)), events.raised)
         elif kind == "timer":
             self.state.sandbox.timers.put(Timer(*_timer_row(body)))
         elif kind == "reply":
-            self.state.sandbox.replies.put(*self._reply(body))
+            self.state.sandbox.replies.exchange(Ends(newest_after=(self._reply(body),)))
         elif kind == "merchant":
             usage = {key: _pair(used) for key, used in body.pop("usage").items()}
             self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage)

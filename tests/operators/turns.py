@@ -38,7 +38,7 @@ class Beats:
 def _create(url: str) -> None:
     """Create a sandbox that takes long to fill, and another one that is asked for until it is ready."""
     with httpx2.Client(base_url=url, timeout=60, verify=NO_TLS) as client:
-        body = {"name": "at-once", "scenario": "default"}
+        body: dict[str, object] = {"name": "at-once", "scenario": "default"}
         client.post("/_sandbox/sandboxes", json=body).raise_for_status()
         body = {"name": "later", "scenario": "default", "seed": 5}
         answer = client.post("/_sandbox/sandboxes", json=body, headers={"Prefer": "respond-async"})
