@@ -50,13 +50,9 @@ def write_sandbox(
 
     def lines() -> Iterator[bytes]:
         yield from sandbox_lines(state, steps, change, secrets=secrets)
-        for name, description, now, created_at, sandbox, _ in snapshots:
-            was = capture(sandbox)
-            if not secrets:
-                was.sandbox.replies = Replies()
-            head = {"name": name, "description": description, "now": now, "created_at": created_at}
-            yield line_of("snapshot", head)
-            yield from state_lines(was, change)
+        for snapshot in snapshots:
+            yield line_of("snapshot", snapshot.head)
+            yield from sandbox_lines(capture(snapshot.sandbox), (), change, secrets=secrets)
 
     pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets)
 

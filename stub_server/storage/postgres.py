@@ -153,7 +153,7 @@ class PostgresStore(Database):
         return message or "the database cannot be reached"
 
     def start(self, lost: Callable[[], None]) -> None:
-        """Start to renew the lease; `lost` is called when it ends."""
+        """Once it serves: `lost` is called when the lease ends."""
         self._loop, self._lost = asyncio.get_running_loop(), lost
 
     async def commit(self, batch: Batch) -> Collection[int]:

@@ -169,7 +169,8 @@ class Database(Protocol):
         """The text of an error for clients."""
 
     def start(self, lost: Callable[[], None]) -> None:
-        """Start what goes on beside requests; `lost` is called when this server may no longer use its sandboxes."""
+        """Once it serves: `lost` is called when this server may no longer use its sandboxes."""
+        return
 
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit a batch; returns the numbers of the sandboxes that are lost."""

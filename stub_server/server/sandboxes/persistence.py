@@ -144,12 +144,7 @@ class Persistence(Commits):
         return stored, changes
 
     def _snapshot_entered(self, number: int, snapshot: Snapshot, state: KeptState) -> list[Statement]:
-        about = {
-            "description": snapshot.description,
-            "now": snapshot.now,
-            "created_at": snapshot.created_at,
-            "contract": self.factory.contract,
-        }
+        about = snapshot.head | {"contract": self.factory.contract}
         return sql.state_entered(number, NamedState(snapshot.name, orjson.dumps(about).decode(), 0, state))
 
     def _own(self, state: KeptState, chain: int) -> NamedState:
@@ -180,7 +175,7 @@ class Persistence(Commits):
 
     def check_lease(self) -> None:
         """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
-        if self.is_shared and self.store.lease_left == 0:
+        if self.lease == 0:
             message = "The store cannot be reached, and other servers may have the sandboxes of this one by now."
             raise store_unavailable(message, "Send this again in a few seconds.")
 
