@@ -32,7 +32,7 @@ def table_bytes(table: Table) -> int:
     for index in table.indexes.values():
         total += size(index.data) + sum(_value(value) + _keys(keys) for value, keys in index.data.items())
     for order in table.sorts.values():
-        total += _keys(order.keys) + _keys(order.data)
+        total += _keys(order.data)
         total += sum(_TRACKED + size(pair) + size(pair[0]) for pair in order.data)
     kept: list[dict[Any, Any]] = [
         *(each.data for each in table.sums.values()),

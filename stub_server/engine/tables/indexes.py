@@ -100,29 +100,20 @@ class Tags(Index):
 
 
 class SortOrder(Derived):
-    """Pairs of a value and a key, sorted; and the `keys` in the same order."""
+    """Pairs of a value and a key, sorted."""
 
     data: Keys
 
     def __init__(self) -> None:
         self.data = []
-        self.keys: Keys = []
 
     def add(self, key: int, value: Any) -> None:
         """Add a key at the place of its value."""
-        at = bisect_left(self.data, (value, key))
-        self.data.insert(at, (value, key))
-        self.keys.insert(at, key)
+        insert(self.data, (value, key))
 
     def remove(self, key: int, value: Any) -> None:
         """Remove a key from the place of its value."""
-        at = bisect_left(self.data, (value, key))
-        del self.data[at], self.keys[at]
-
-    def take(self, other: Self) -> None:
-        """Have a copy of what another one has."""
-        super().take(other)
-        self.keys = other.keys.copy()
+        remove(self.data, (value, key))
 
 
 class Sum(Derived):
