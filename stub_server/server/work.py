@@ -1,5 +1,7 @@
 """The work of one request: what handlers read with, and write through."""
 
+from starlette.types import Scope
+
 from ..contract.document import Lifecycle
 from ..core.clock import iso
 from ..core.problem import Forbidden, NotFound, gone, reference_not_found, undone
@@ -23,7 +25,7 @@ class Work:
     `upload` is the file in the body, while it is processed. `drafted` is the step that is prepared, if any.
     """
 
-    __slots__ = ("caller", "drafted", "request", "sandbox", "server", "store", "target", "trace", "upload")
+    __slots__ = ("caller", "drafted", "request", "sandbox", "scope", "server", "store", "target", "trace", "upload")
 
     def __init__(
         self,
@@ -32,15 +34,18 @@ class Work:
         target: Target,
         trace: Trace,
         *,
-        store: Store | None = None,
         caller: Caller | None = None,
         upload: bytes | bytearray = b"",
+        scope: Scope | None = None,
     ) -> None:
-        """`store` is that of the caller's merchant, else of the seeded one."""
+        """It reads the store of the caller's merchant, else of the seeded one; `scope` has the client's connection."""
         self.server, self.request, self.target, self.trace = server, request, target, trace
-        self.sandbox = target.sandbox
-        self.store = self.sandbox.store if store is None else store
-        self.caller, self.upload = caller, upload
+        sandbox = self.sandbox = target.sandbox
+        if caller is None:
+            self.store = sandbox.store
+        else:  # the past may not have this merchant
+            self.store = sandbox.stores.get(caller.merchant_id) or sandbox.store_of(caller.merchant_id)
+        self.caller, self.upload, self.scope = caller, upload, scope or {}
         self.drafted: Draft | None = None
 
     @property

@@ -9,7 +9,6 @@ from stub_server.contract.document import Document
 from .writing import code, line, page, table
 
 API, CONTROL = map(Document, bundle.contracts(data_dir("openapi"))[:2])
-_DONE = {"order.pay": "paid", "order.refund": "refunded"}
 
 
 def events() -> str:

@@ -11,7 +11,7 @@ from ..support.postgres import Postgres
 from ..support.processes import Process
 from .conftest import FLAGS, Pair
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 def test_pages_forms_and_streams_are_those_of_the_holder(pair: Pair) -> None:

@@ -11,7 +11,7 @@ from ..support.browser import Page
 from ..support.live import NO_TLS
 from ..support.make import Maker
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 HOSTILE = "<script>alert(1)</script>\u202e\U0001f984" + "x" * 80
 
 CUT = (

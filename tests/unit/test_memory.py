@@ -17,7 +17,7 @@ from ..support.live import FROZEN, NO_TLS
 from ..support.short import some
 from ..support.worlds import advance, drafted, first_used
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 @pytest.fixture(scope="module", autouse=True)

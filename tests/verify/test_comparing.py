@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 
 from stub_server.tools.verify.comparing import Comparing, Difference, Moment, TargetClock
-from stub_server.tools.verify.probes import Names, Roles
+from stub_server.tools.verify.probes import Roles
 
 HOUR = 3_600.0
 NOW = 1_700_000_000.0
 MOMENT = Moment(NOW, NOW, 0.1)
-OWN = Names("11111111-1111-4111-8111-111111111111", "a" * 8 + "-1111-4111-8111-111111111111",
-            "b" * 8 + "-1111-4111-8111-111111111111")  # fmt: skip
-OTHER = "99999999-9999-4999-8999-999999999999"
 
 
 def comparing(

@@ -22,7 +22,7 @@ from .backend import Act, Ask, Backend, is_for
 from .mutants import every
 from .runs import backend, shown, verify
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 STRICTER = "narrows createApiKey name maxLength"
 CLOSED = ("operation-missing", "other-success-status", "header-missing", STRICTER,
           "exceeds createProject long_description maxLength", "opens listOrders")  # fmt: skip

@@ -49,9 +49,6 @@ def test_each_mutant_says_how_it_must_be_found() -> None:
     assert all(hidden.values())
 
 
-PHONE = {"country_code": "55", "area_code": "11", "number": "987654321"}
-
-
 def test_a_mutant_counts_as_found_by_its_class_and_its_operations_alone() -> None:
     def divergence(kind: str, *operations: str, title: str = "") -> dict[str, Any]:
         return {"class": kind, "operations": [*operations], "title": title}

@@ -11,6 +11,7 @@ from ...engine import samples
 from ...engine.events import Event, EventLog
 from ...engine.scheduler import do_due
 from ...server import reply
+from ...server.layers.answers import has_left
 from ...server.reply import Reply
 from ...server.sandboxes.entry import Entry
 from ...server.work import Work
@@ -103,6 +104,8 @@ async def _since(work: Work, query: Body) -> Reply:
             events, position, total = _next_events(log, position + missed, query)
             after = _position(entry, position)
             if events or began_anew or missed or loop.time() >= until or server.closing.is_set():
+                break
+            if has_left(work.scope):  # its place is for another
                 break
             await asyncio.sleep(PAUSE)
             entry = work.entry  # a reset has put another sandbox in its place
