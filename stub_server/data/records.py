@@ -84,14 +84,12 @@ class Records:
         try:
             visits = Story(crowd.offers, self.now, persona, rng).purchases()
         except ScenarioError as error:
-            raise ScenarioError(f"{error}; list it in `projects`, as plans of `records` do not count") from None
+            advice = "list one that suits in `projects`, as plans of `records` do not count, or raise `months`"
+            raise ScenarioError(f"{error}; {advice}") from None
         first = min((visit.at for visit in visits), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
         ident = sandbox.personas[name] = self._ident("customer", node, given, named_uuid("customer", name))
         buyer = as_buyer(self._customer(node, ident, fields, first))
         for at, offer, fate in visits:
-            if at < offer.opens:
-                story = persona.value["story"]
-                raise persona.fail(f"the story {story!r} begins on {iso(at)}, before its plan: raise `months`")
             self._buy_later(at, persona, Purchase(cart(rng, offer), buyer, ident, fate), offer.plan)
 
     def _buy_later(self, at: int, node: Node, purchase: Purchase, plan: Body) -> None:

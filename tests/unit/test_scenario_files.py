@@ -75,7 +75,7 @@ def test_a_missing_file_is_named() -> None:
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active }, { slug: canto-livre, status: draft }]",
-            r"projects\[1\]: another project has the name 'Canto Livre'",
+            r"projects\[1\]: another project has this slug",
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active, plans: [{ name: M, amount: -1 }] }]",
@@ -83,7 +83,10 @@ def test_a_missing_file_is_named() -> None:
         ),
         (HEAD + "personas: [nobody]", r"personas\[0\]: there is no persona 'nobody'; known ones are .*past_due_br"),
         (HEAD + "personas: [past_due_br]", r"the story 'past_due' needs a monthly plan"),
-        (HEAD + "months: 3\nprojects: 2\npersonas: [loyal_member]", r"the story 'loyal' begins on .*: raise `months`"),
+        (
+            HEAD + "months: 3\nprojects: 2\npersonas: [loyal_member]",
+            r"the story 'loyal' begins on .*, or raise `months`",
+        ),
         (
             HEAD + "personas: [{ name: ana, story: none, customer: { name: Ana } }]",
             r"personas\[0\].customer: .*email.* \(by CustomerCreate",
