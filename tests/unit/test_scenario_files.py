@@ -154,9 +154,9 @@ ORDER = """  orders:
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ("days_ago: 3", "can be paid for a day"),
+        ("days_ago: 3", "by pix is expired by now, not pending: change its days_ago"),
         ("status: done", "status: 'done' is not one of pending"),
-        ("days_ago: 0, status: paid", "cannot be paid yet"),
+        ("days_ago: 0, status: paid", "by pix is pending by now, not paid"),
         ("days_ago: 500, status: paid", "created is"),
         ("days_ago: 385, status: paid", "older than its plan"),
     ],
