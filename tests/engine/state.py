@@ -1,7 +1,7 @@
 """What a world is, as plain data that two worlds can be compared by: its state, and every answer it gives."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import orjson
@@ -144,9 +144,12 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
                 if parts != (row.public, row.hidden):  # somebody has written into what is for reading alone
                     found[f"{ident} {name} {row.id} parsed"] = parts, (row.public, row.hidden)
             for asked, (keys, start, stop) in table.lists.items():
-                fresh = _matching(table, asked)
-                if fresh != keys[start:stop]:
-                    found[f"{ident} {name} list {asked}"] = fresh, keys[start:stop]
+                fresh, held = _matching(table, asked), keys[start:stop]
+                *_, sort = cast("tuple[Any, ...]", asked)
+                if sort is not None:  # each behind the value by which it is sorted
+                    held = [key for _, key in held]
+                if fresh != held:
+                    found[f"{ident} {name} list {asked}"] = fresh, held
     return found
 
 

@@ -209,7 +209,7 @@ class Persistence(Commits):
     async def drop_snapshot(self, entry: Entry, name: str) -> None:
         """Delete a snapshot. Raises NotFound, Unavailable."""
         async with self.changing:
-            if entry.sandbox.is_gone:
+            if entry.sandbox.status.is_gone:
                 raise gone()
             entry.snapshots.get(name)
             stored = self._stored.get(entry.sandbox.name)
