@@ -16,12 +16,15 @@ from stub_server.engine.step import Cause
 from stub_server.engine.tables.memory import Store
 from stub_server.server.layers.endpoint import Endpoint
 
-from .faults import Fault, Place, Planted
 from .inside import Answer, Inside, Json
 from .shop import Shop, Turn, shop_in
 from .small import Wall, origin, serve, set_wall
 from .state import same, stale, state, token_of
-from .trial import is_a_defect
+
+
+class Planted(Exception):
+    """A defect of ours."""
+
 
 CUSTOMER: Json = {"name": "Rosa", "email": "rosa@example.com", "document": "34712695846"}
 
@@ -30,6 +33,14 @@ CUSTOMER: Json = {"name": "Rosa", "email": "rosa@example.com", "document": "3471
 def shop(inside: Inside, hooks: tuple[str, ...]) -> Shop:
     """A world of the test's own, its clock standing."""
     return shop_in(inside, hooks)
+
+
+def is_a_defect(answer: Answer) -> None:
+    """500 in the one shape of every refusal."""
+    body: Json = answer.json()
+    assert (500, "internal_error") == (answer.status, body.get("code")), answer.body
+    assert ["error", "message", "code", "status", "request_id", "details"] == list(body)
+    assert body["request_id"] == answer.headers["x-request-id"]
 
 
 def create(shop: Shop, idem: str | None = None) -> Answer:
@@ -161,9 +172,14 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
 
 
 @pytest.fixture
-def broken(shop: Shop) -> Iterator[Shop]:
+def broken(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     """A world in which folding a step has failed."""
-    with Fault(Place(Store, "replace")):
+
+    def fail(*given: Any) -> None:
+        raise Planted("folding")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "replace", fail)
         is_a_defect(create(shop, "lost"))
     assert shop.world.is_broken
     yield shop

@@ -159,27 +159,6 @@ def test_the_31st_stays_the_31st_where_the_month_has_one(stage: Stage) -> None:
     assert held["cycle"] == 14
 
 
-@pytest.mark.parametrize(
-    ("interval", "count", "length", "lead", "grace"),
-    [("day", 1, 1, 0.5, 1), ("day", 10, 10, 3, 7), ("week", 1, 7, 3, 7), ("week", 4, 28, 3, 7), ("day", 4, 4, 2, 4)],
-)
-def test_an_unpaid_renewal_is_due_then_past_due_then_over(
-    stage: Stage, interval: str, count: int, length: float, lead: float, grace: float
-) -> None:
-    """Each at its instant: lead before the period's end, the end, and the grace after it, with the order's expiry."""
-    held = stage.subscription("active", interval=interval, interval_count=count)
-    end = at(held["current_period_start"]) + timedelta(days=length)
-    assert (end, end) == (at(held["current_period_end"]), at(held["next_billing_at"]))
-    stage.advance(100 * DAY)
-    steps = [("renewal_due", -lead), ("past_due", 0), ("expired", grace)]
-    assert [(name, end + timedelta(days=days)) for name, days in steps] == history(stage, held["id"])[1:]
-    after = stage.get_subscription(held["id"])
-    assert ("expired", None, 0) == (after["status"], after["next_billing_at"], after["cycle"])
-    over = end + timedelta(days=grace)
-    assert [("created", end - timedelta(days=lead)), ("expired", over)] == history(stage, after["lastOrderId"])
-    assert over == at(after["ended_at"]) == at(stage.get_order(after["lastOrderId"])["last_transaction"]["expires_at"])
-
-
 def test_autopay_pays_every_order_so_long_after_it_was_made(serve: Serve, sink: str) -> None:
     """Renewals too: a subscription lives on by itself. A magic e-mail keeps its own will."""
     with staged(serve(autopay=90), "auto", sink) as stage:
