@@ -262,9 +262,7 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
             tables, {spec.schema: partial(schemas.check_record, spec.schema) for spec in tables.values()}, running
         ),
         lifecycles=document.lifecycles,
-        changes={  # one that an overlay has removed has no events
-            name: dict.fromkeys(known, ()) | document.changes.get(name, {}) for name, known in base.changes.items()
-        },
+        changes=document.changes,
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
         banks=tuple((bank["ispb"], bank["name"]) for bank in banks for _ in range(bank["weight"])),

@@ -1,15 +1,16 @@
 """What changes a sandbox from a page: a call of a control or an operation, and the line that says what was done."""
 
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from flask import Response, g, redirect, request
 
 from ..contract.document import Operation
 from ..server.layers.inside import Reply
 from ..server.request import CONTROL
-from .addresses import DONE, own
+from .addresses import DONE, here, own
 from .client import Refused
+from .pages import PAY
 from .site import contracts, pages
 
 _RESETS = {"to_step": 0}
@@ -57,6 +58,7 @@ def done() -> dict[str, Any] | None:
         return None
     operation = contracts().operation(found["operationId"])
     said = found["response"]["body"] if isinstance(found["response"]["body"], dict) else {}
+    steps = g.client.get(f"{CONTROL}/steps", {"cause": ident, "limit": 1}, is_hidden=True)["steps"]
     is_refused = found["status"] is None or found["status"] >= 400
     sandbox = said.get("sandbox") if found["status"] == 201 else None
     return {
@@ -65,7 +67,8 @@ def done() -> dict[str, Any] | None:
         "title": _title(found, operation),
         "status": found["status"],
         "message": said.get("message") if is_refused else None,
-        "undo": ident if _has_changed(found, is_refused=is_refused) else None,
+        "undo": _undo(found, said, has_changed=found["step"] is not None or steps != []),
+        "links": _links(found, steps),
         "now": said.get("now"),
         "fired": said.get("fired"),
         "made": sandbox.get("name") if isinstance(sandbox, dict) else None,
@@ -87,11 +90,34 @@ def journaled(ident: str) -> dict[str, Any] | None:
     return found
 
 
-def _has_changed(found: dict[str, Any], *, is_refused: bool) -> bool:
-    """Whether a request of the journal made a step; those of a clock call are several, which it names none of."""
-    if found["step"] is not None or is_refused:
-        return found["step"] is not None
-    return bool(g.client.get(f"{CONTROL}/steps", {"cause": found["id"], "limit": 1}, is_hidden=True)["steps"])
+def _undo(found: dict[str, Any], said: dict[str, Any], *, has_changed: bool) -> tuple[str, dict[str, str]] | None:
+    """The form that undoes a request: its address and its fields.
+
+    A new fault rule is no step: it is removed. A rewind keeps new credentials.
+    """
+    if found["operationId"] == "createFault" and "fault" in said:
+        return "/console/faults/remove", {"fault": said["fault"]["id"]}
+    if not has_changed or found["operationId"] == "rotateSandbox":
+        return None
+    return "/console/undo", {"request": found["id"]}
+
+
+def _links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """What a request that placed or changed an order leads to: text and address."""
+    changes = steps[0]["changes"] if found["step"] is not None and steps else []
+    order = next((change["id"] for change in changes if change["resource"] == "orders"), None)
+    inspected = g.client.find(f"{CONTROL}/orders/{order}", is_hidden=True) if order else None
+    if inspected is None:
+        return []
+    links = [("The order", here(f"/console/data/orders/{order}")), ("Its pay page", pay_page(inspected))]
+    if found["deliveries"]:
+        links.append(("Its deliveries", here(f"/console/requests/{found['id']}") + "#deliveries"))
+    return links
+
+
+def pay_page(inspected: dict[str, Any]) -> str:
+    """The address of an order's pay page, by what the control of orders answers."""
+    return here(f"{PAY}{inspected['order']['id']}", dict(parse_qsl(urlsplit(inspected["pay_url"]).query)))
 
 
 def _add_plain(address: str, method: str, path: str, to: str | None) -> None:

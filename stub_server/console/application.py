@@ -17,7 +17,7 @@ from ..server.layers.routing import DOCS
 from ..settings import Settings
 from .filters import FILTERS
 from .guide.guide import Guide
-from .leaves import Leaves
+from .leaves import LEAF_FILTERS, Leaves
 from .pages import GUIDE
 from .pay_pages import payers
 from .programs import HTML, MARKDOWN, programs
@@ -36,7 +36,7 @@ def create_console(document: Document, control: Document, root: Path, settings: 
     """
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
-    application.jinja_env.filters.update(FILTERS | {"prose": prose})
+    application.jinja_env.filters.update(FILTERS | LEAF_FILTERS | {"prose": prose})
     leaves = Leaves(document, control)
     application.extensions[EXTENSION] = Contracts(
         api=document,

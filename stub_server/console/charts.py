@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..core.clock import parse_iso
+from .filters import job
 
 # -- columns
 
@@ -66,13 +67,6 @@ _ENDS = (
     ("trial_end", "The trial ends", "others"),
 )
 _TRIAL = "subscription.activate"  # its end is a member of the subscription
-_JOBS = {
-    "subscription.renew": "The next order is placed",
-    "subscription.end": "The period ends",
-    "subscription.resume": "It resumes",
-    "subscription.charge": "The next order is placed",
-    "subscription.expire": "It expires if nobody pays",
-}
 
 
 class Mark(NamedTuple):
@@ -123,6 +117,6 @@ def _marks(
         yield Mark(order["createdAt"], text, _KINDS.get(order["status"], "others"), order["id"])
     for timer in timers:
         if timer["job"] != _TRIAL:
-            yield Mark(timer["due"], _JOBS.get(timer["job"], timer["job"]), "due")
+            yield Mark(timer["due"], job(timer["job"]), "due")
     if body.get("next_billing_at") and body["next_billing_at"] > now:
         yield Mark(body["next_billing_at"], "It is to be paid", "due")

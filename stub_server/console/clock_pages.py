@@ -10,7 +10,7 @@ from ..core.clock import DAY, HOUR, MINUTE, iso, parse_iso
 from ..server.request import CONTROL
 from .actions import act
 from .charts import place
-from .filters import ahead_of_utc, clock_time, from_zone, in_zone
+from .filters import ahead_of_utc, clock_time, from_zone, in_zone, job
 from .forms import given
 from .site import pages
 
@@ -94,7 +94,7 @@ def _dots(timers: list[dict[str, Any]], start: int, end: int) -> Iterator[Dot]:
     for _, column in groupby(placed, key=lambda pair: int(pair[0] * _COLUMNS / 100)):
         stack = [*column]
         for level, (_, timer) in enumerate(stack[:_HIGHEST]):
-            title = f"{timer['job']}, {clock_time(timer['due'])}"
+            title = f"{job(timer['job'])}, {clock_time(timer['due'])}"
             more = len(stack) - _HIGHEST if level == _HIGHEST - 1 else 0
             yield Dot(stack[0][0], level, timer["resource"], title, more)
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import quote
 
 from flask import Response, abort, g, render_template, request
 
 from ..contract.document import Document, Lifecycle, Operation
 from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
-from .actions import act, journaled, show_done
+from .actions import act, journaled, pay_page, show_done
 from .addresses import here, with_query
 from .charts import Chart, Row, Timeline, columns, of_subscription
 from .client import Refused
@@ -231,7 +231,7 @@ def one_record(name: str, ident: str, text: str | None = None, problem: str | No
         "console/record.html",
         name=name,
         ident=ident,
-        pay_query=dict(parse_qsl(urlsplit(inspected["pay_url"]).query)) if inspected else {},
+        pay_page=pay_page(inspected) if inspected else None,
         title=title_of(body, ident),
         body=body,
         state=_state(resource, body),

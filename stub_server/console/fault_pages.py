@@ -92,7 +92,7 @@ def switch_fault() -> Response:
 @pages.post("/faults/remove")
 def remove_fault() -> Response:
     """Remove a rule, or all."""
-    return act("DELETE", _RULES if request.form.get("every") else _path(), to=_HERE)
+    return act("DELETE", _RULES if request.form.get("every") else _path())
 
 
 def _path() -> str:

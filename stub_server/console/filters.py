@@ -21,8 +21,22 @@ _ID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(req|evt|msg|flt)_[0-9A-Za-z]+"
 ).fullmatch
 _MONEY = re.compile(r"(amount|price|total|revenue|mrr|fee)", re.IGNORECASE)
-_SHORTHAND = re.compile(r"\b(api|url|id)\b", re.IGNORECASE)
+_SHORTHAND = re.compile(r"\b(api|br|id|pix|sku|url)\b", re.IGNORECASE)
 _NO_MONEY = re.compile(r"(count|quantity|_id|totalItems)", re.IGNORECASE)
+_JOBS = {
+    "order.pay": "Order is paid",
+    "order.expire": "Order expires unless paid",
+    "order.refund": "Order is refunded",
+    "subscription.activate": "Trial ends",
+    "subscription.renew": "Next order is placed",
+    "subscription.resume": "Subscription resumes",
+    "subscription.end": "Period ends",
+    "subscription.charge": "Next order is placed",
+    "subscription.expire": "Subscription expires unless paid",
+    "webhook.attempt": "Webhook is sent",
+    "webhook.answer": "Webhook is sent",
+    "webhook.call_off": "Webhook is called off",
+}
 NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
 MOST_SHOWN = 65_536
@@ -196,6 +210,11 @@ def words(name: str) -> str:
     return _SHORTHAND.sub(lambda match: match[0].upper(), found[:1].upper() + found[1:])
 
 
+def job(name: str) -> str:
+    """A scheduled job in words."""
+    return _JOBS.get(name, name)
+
+
 def upper_first(text: str) -> str:
     """A text with a capital at its beginning."""
     return text[:1].upper() + text[1:]
@@ -322,6 +341,6 @@ FILTERS = {
     each.__name__: each
     for each in (
         money, clock_time, distance, when, ago, short, duration, value, cut, plain, read_json, lines, words, singular,
-        in_zone, time_of_day, upper_first,
+        in_zone, time_of_day, upper_first, job,
     )
 }  # fmt: skip

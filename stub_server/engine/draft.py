@@ -129,11 +129,8 @@ class Draft:
     def emit_change(
         self, table: Table, record: Record, change: str, project: str | None = None, extras: Extras = NO_EXTRAS
     ) -> None:
-        """Raise the events of a change that moves no state, such as `updated`, as the contract names them.
-
-        A change that `x-events` of the resource does not know is a defect: KeyError.
-        """
-        self.emit(self.sandbox.rules.changes[table.spec.schema][change], table, record, project, extras)
+        """Raise the events of a change that moves no state, such as `updated` (`x-change` of the contract)."""
+        self.emit(self.sandbox.rules.changes.get((table.spec.schema, change), ()), table, record, project, extras)
 
     def emit_move(
         self, table: Table, record: Record, move: Move | None, project: str | None = None, *names: str

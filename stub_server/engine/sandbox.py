@@ -39,14 +39,14 @@ Opened: TypeAlias = tuple[str, Row | None, Row | None]
 class Rules:
     """What all sandboxes of a server share and none of them changes.
 
-    `lifecycles`, `defaults` and `changes` (the event types of each change that moves no state) are by schema name,
-    `payload_keys` by event type. `banks` are the ISPB and name of payers' banks, each as often as it is likely.
+    `lifecycles` and `defaults` are by schema name, `changes` (event types) by schema name and change, `payload_keys` by
+    event type. `banks` are the ISPB and name of payers' banks, each as often as it is likely.
     `converter` knows the served contract; `settings` are those of a new sandbox.
     """
 
     layout: Layout
     lifecycles: Mapping[str, Lifecycle]
-    changes: Mapping[str, Mapping[str, tuple[str, ...]]]
+    changes: Mapping[tuple[str | None, str], tuple[str, ...]]
     payload_keys: Mapping[str, str]
     defaults: Mapping[str, Body]
     banks: tuple[tuple[str, str], ...]
@@ -183,20 +183,14 @@ class Sandbox:
 
     def fold_rest(self, step: Step, store: Usages) -> None:
         """Apply what a step changes beside records and stores; `store` is that of its merchant."""
-        if step.restored is not None:
-            self.events.exchange(step.restored.events, step.restored.raised_after)
-            self.replies.exchange(step.restored.replies)
-            # The deliveries of a restored past are not sent again.
-            if self.held_before != SILENT:
-                self.held_before = self.events.raised
-        for event in step.events:
-            self.events.append(event)
+        self.events.exchange(step.event_ends, step.events_after)
+        self.replies.exchange(step.reply_ends)
+        if step.restored is not None and self.held_before != SILENT:
+            self.held_before = self.events.raised  # the deliveries of a restored past are not sent again
         self.timers.exchange(step.timers_fired, step.timers_set)
         for key_id, usage, _ in step.used:
             store.set_usage(key_id, usage)
             store.unrecorded.pop(key_id, None)
-        if step.saved is not None:
-            self.replies.save(step.saved, step.forgotten_replies)
         if step.settings is not None:
             self.settings = step.settings
         if step.clock is not self.recorded_clock:
@@ -235,13 +229,8 @@ class Sandbox:
 
     def unfold_rest(self, step: Step) -> None:
         """Undo what the newest step changed beside records, usage and stores."""
-        if step.restored is not None:
-            self.events.exchange(step.restored.events.mirrored, step.events_before)
-            self.replies.exchange(step.restored.replies.mirrored)
-        self.events.retract(len(step.events), step.forgotten_events)
-        if step.saved is not None:
-            self.replies.drop(step.saved[0])
-        self.replies.put_back(step.forgotten_replies)
+        self.events.exchange(step.event_ends.mirrored, step.events_before)
+        self.replies.exchange(step.reply_ends.mirrored)
         self.timers.exchange(step.timers_set, step.timers_fired)
         self.timers.last = step.timers_before
         if step.settings is not None:

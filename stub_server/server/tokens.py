@@ -28,8 +28,8 @@ def bad_credentials(message: str, code: str = "invalid_token", advice: str = "")
 class Tokens:
     """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached.
 
-    They expire by the wall clock, not by the sandbox clock. joserfc is imported for the first token: that takes 35 ms,
-    which a start does not need.
+    They expire by the wall clock, not by the sandbox clock. joserfc is imported for the first token: that takes 45 ms,
+    which a start does not need. A server that has started has a thread sign one.
     """
 
     def __init__(self, secret: bytes) -> None:

@@ -34,15 +34,17 @@ class Work:
         target: Target,
         trace: Trace,
         *,
-        store: Store | None = None,
         caller: Caller | None = None,
         upload: bytes | bytearray = b"",
         scope: Scope | None = None,
     ) -> None:
-        """`store` is that of the caller's merchant, else of the seeded one; `scope` has the client's connection."""
+        """It reads the store of the caller's merchant, else of the seeded one; `scope` has the client's connection."""
         self.server, self.request, self.target, self.trace = server, request, target, trace
-        self.sandbox = target.sandbox
-        self.store = self.sandbox.store if store is None else store
+        sandbox = self.sandbox = target.sandbox
+        if caller is None:
+            self.store = sandbox.store
+        else:  # the past may not have this merchant
+            self.store = sandbox.stores.get(caller.merchant_id) or sandbox.store_of(caller.merchant_id)
         self.caller, self.upload, self.scope = caller, upload, scope or {}
         self.drafted: Draft | None = None
 

@@ -282,15 +282,14 @@ class Reader:
         elif kind == "step":
             self.state.fold(self.step(body))
         elif kind == "event":
-            events, raised = self.state.sandbox.events, self.state.sandbox.events.raised
-            events.append(self._event(_row_of(body), self._shown))
-            events.raised = raised
+            events = self.state.sandbox.events
+            events.exchange(Ends(newest_after=(self._event(_row_of(body), self._shown),)), events.raised)
         elif kind == "timer":
             timers, last = self.state.sandbox.timers, self.state.sandbox.timers.last
             timers.put(Timer(*_timer_row(body)))
             timers.last = last
         elif kind == "reply":
-            self.state.sandbox.replies.put(*self._reply(body))
+            self.state.sandbox.replies.exchange(Ends(newest_after=(self._reply(body),)))
         elif kind == "merchant":
             usage = {key: _pair(used) for key, used in body.pop("usage").items()}
             self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage)

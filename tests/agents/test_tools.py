@@ -25,7 +25,11 @@ async def sell(agent: Agent) -> None:
     """From nothing to a paid order with its subscription, and on to a renewal that is declined."""
     begun = await agent("start")
     placed = await agent("call_api", **shown_call(begun))
+    code = re.findall(r"^qr_code: (.+)$", text_of(placed), re.MULTILINE)[0]
+    assert (True, True) == (code.startswith("000201"), code[-8:-4] == "6304"), "whole, as one pays it"
+    assert re.search(rf"^qr_code_url: http\S+{code[-4:]}$", text_of(placed), re.MULTILINE)
     paid = await agent("orders", action="pay")
+    assert f"POST /_sandbox/orders/{facts_of(placed)['id']}/pay: 200" in text_of(paid)
     assert "subscription.created" in text_of(paid)
     assert facts_of(paid)["subscription"]["status"] == "trialing"
     assert (3, True) == (agent.calls, agent.bytes <= 24_000)
@@ -34,6 +38,7 @@ async def sell(agent: Agent) -> None:
     customer = re.findall(r"customerId: (\S+)", text_of(paid))[0]
     await agent("customers", action="behaviour", customer=customer, payment="fails")
     later = await agent("clock", action="advance", months=2, about=customer)
+    assert f'POST /_sandbox/clock/advance?about={customer} {{"months": 2}}: 200' in text_of(later)
     assert "order.payment_failed" in text_of(later)
 
     refused = await agent("call_api", operation="createPixOrder", body={"customer": {"name": "Rui"}})
@@ -54,9 +59,11 @@ async def receive(agent: Agent) -> None:
     assert url in text_of(made)
     assert (number, "whsec_" in shown, "whsec_" in text_of(made)) == (1, True, True)
     assert _TOKEN.search(text_of(made)) is None
-    certified = await agent("webhooks", action="certify", webhookId=facts_of(made)["webhook"]["id"])
+    webhook, effects = facts_of(made)["webhook"]["id"], "http://127.0.0.1:9/processed"
+    certified = await agent("webhooks", action="certify", webhookId=webhook, effects=effects)
     assert facts_of(certified)["certificate"]["passed"] is False, "an inbox verifies nothing"
     assert "id: signature" in text_of(certified)
+    assert "the effects could not be asked (connection_refused)" in text_of(certified)
 
 
 @pytest.mark.parametrize("work", [sell, receive])

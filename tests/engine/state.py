@@ -8,7 +8,7 @@ import orjson
 
 from stub_server.core.clock import Clock
 from stub_server.core.ids import NextIds
-from stub_server.core.slices import at_once
+from stub_server.core.slices import BackgroundWorker, at_once
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Step
 from stub_server.engine.tables.memory import Store
@@ -169,6 +169,10 @@ def _matching(table: Table, asked: Any) -> list[int]:
 # -- answers
 
 
+async def _do_nothing(world: Sandbox, worker: BackgroundWorker) -> None:
+    """What is due waits."""
+
+
 class _At:
     """A clock that stands while a world is read, and its wall with it; no job is done meanwhile."""
 
@@ -189,7 +193,7 @@ def answers(inside: Inside, world: Sandbox) -> Facts:
     """What every reading operation says of every record and list, at the instant of the newest step."""
     found: Facts = {}
     serve(inside.app, world)
-    standing = patch.object(selection, "do_some_due", lambda sandbox: sandbox.clock.now)
+    standing = patch.object(selection, "do_due", _do_nothing)
     with standing, _At(world.clock, world.recorded_clock.now):
         for path in CONTROL:
             found[path] = _said(inside, path, None)

@@ -62,7 +62,7 @@ def test_a_record_has_its_history_and_the_way_back(
 ) -> None:
     order = make_order()
     page = console.open(f"/console/data/orders/{order['id']}")
-    assert "order.expire" in page.text
+    assert "Order expires unless paid" in page.text
     paid = console.send(page, "Pay")
     assert "Pay an order : done." in paid.text
     assert "status pending paid" in paid.text
@@ -128,6 +128,7 @@ def test_a_customer_who_has_lived_a_life_is_added_by_one_click(console: Console,
     forms = [form for form in page.forms if "persona" in form.values]
     assert "past_due_br" in [form.values["persona"] for form in forms]
     assert "A member for four months who stopped paying" in page.text
+    assert "Past due BR" in page.text
     made = console.send(page, "Add", persona="past_due_br")
     assert "Add a persona : done." in made.text
     customer = made.url.rpartition("/")[2].partition("?")[0]

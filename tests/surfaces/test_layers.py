@@ -20,7 +20,7 @@ from stub_server.engine.fault_rules import Effect
 from stub_server.engine.journal import Trace
 from stub_server.engine.step import Cause
 from stub_server.server.connection import Limits
-from stub_server.server.layers.answers import Answer, Dropped, Stream
+from stub_server.server.layers.answers import Answer, Dropped
 from stub_server.server.layers.context import request_of
 from stub_server.server.layers.endpoint import Endpoint
 from stub_server.server.layers.fault_injection import Injection
@@ -206,7 +206,7 @@ def test_request_context_ends_a_stream_that_it_cannot_send(app: Application) -> 
 
     def answer(scope: Any) -> Answer:
         begin(scope, Target(app.sandboxes, app.sandboxes.default, "/here"))
-        return Stream(Streamed(chunks, b"application/json"))
+        return Streamed(chunks, b"application/json")
 
     world = app.sandboxes.default
     world.is_undone = True

@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from ...core.problem import Refusal
+from ...core.slices import at_once
 from ...engine.bounded import Budget, Log
 from ...engine.fault_rules import Faults
 from ...engine.sandbox import Sandbox
-from ...engine.scheduler import do_due_at_once
+from ...engine.scheduler import due_jobs
 from ...webhooks.courier import Courier
 from ...webhooks.sender import Sender, unanswered
 from ..layers.answers import Answer
@@ -64,7 +65,7 @@ class Rehearsal:
         scope[REQUEST] = request_of(scope)
         begin(scope, Target(self.server.sandboxes, copy, asked.path))
         try:
-            do_due_at_once(copy)
+            at_once(due_jobs(copy))
             answer: Answer = await self.routing(scope, receive, send)
         except Refusal as refusal:
             return refusal

@@ -183,6 +183,7 @@ class RequestContext:
         if sandboxes.residence is not None:
             sandboxes.residence.start()
         await send({"type": "lifespan.startup.complete"})
+        await asyncio.to_thread(server.tokens.signed, {})  # imports what signs: too long for a turn of the event loop
         await receive()
         if sandboxes.residence is not None:
             sandboxes.residence.stop()

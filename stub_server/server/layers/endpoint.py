@@ -70,15 +70,14 @@ class Endpoint:
             if JSON in response.media
         }
 
-    def checked(self, reply: Reply) -> Reply:
-        """A reply as the contract has it. Raises ContractViolation for one that it does not have."""
+    def check(self, reply: Reply) -> None:
+        """Give a reply the status of the contract. Raises ContractViolation for one that the contract does not have."""
         if self._success is not None:
             reply.status = self._success
             if reply.status == 204:
                 reply.parts = ()
         if reply.shape is None or (reply.status, reply.shape) not in self._proved:
             self._check(reply)
-        return reply
 
     def _check(self, reply: Reply) -> None:
         """Raises ContractViolation for a status, header or body that the contract does not have.

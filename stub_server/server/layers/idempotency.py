@@ -37,7 +37,8 @@ class Repeatable:
             message = "This key was used with another body, or by a caller with other rights. Use a new key."
             raise Conflict.at("Idempotency-Key", message, "idempotency_key_reused", where="header")
         reply = Reply(saved.status, (saved.body,), None, (*saved.headers, REPLAYED))
-        return Answer.of(reply, saved.body)
+        reply.body = saved.body
+        return reply.completed()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -49,9 +50,9 @@ class Repeatable:
         finally:
             in_progress.discard(self._key)
 
-    def saved(self, reply: Reply, body: bytes) -> tuple[ReplyKey, Saved]:
-        """A reply as it is saved, for 24 hours of the sandbox's clock."""
-        return self._key, Saved(self._fingerprint, self._work.now + DAY, reply.status, body, reply.headers)
+    def saved(self, reply: Reply) -> tuple[ReplyKey, Saved]:
+        """A reply, whose body is joined, as it is saved: for 24 hours of the sandbox's clock."""
+        return self._key, Saved(self._fingerprint, self._work.now + DAY, reply.status, reply.body, tuple(reply.headers))
 
     def failed(self, error: Exception) -> Answer:
         """The answer of a request that failed after it had recorded a step: it is saved, as it must not be done twice.
@@ -60,9 +61,10 @@ class Repeatable:
         """
         answer = render(error, self._work.trace)
         reply = Reply(answer.status, answer.parts)
+        reply.body = answer.body
         self._work.abandon()
-        self._work.commit(self.saved(reply, answer.body))
-        return Answer.of(reply, answer.body)
+        self._work.commit(self.saved(reply))
+        return reply.completed()
 
 
 def _key_of(work: Work, header: bytes) -> ReplyKey:

@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 from ...core.problem import NotFound, broken
 from ...domain.api_keys import digest
 from ...engine.sandbox import DEFAULT, Sandbox
-from ...engine.scheduler import do_due_until, do_some_due
+from ...engine.scheduler import do_due
 from ..request import ADMIN_KEY, CONTROL, Request
 from ..sandboxes.entry import folded
 from ..server import Server
@@ -137,21 +137,18 @@ class SandboxSelection:
     def _go_on(self, target: Target, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         sandbox = target.sandbox
         is_up_to_date = sandbox.is_broken or sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing)
-        trace = begin(scope, target)
+        begin(scope, target)
         if not is_up_to_date:
-            until = do_some_due(sandbox)
-            if until is not None:
-                return self._later(until, target, scope, receive, send)
-            trace.begin(sandbox.clock.now, sandbox.log.number)
+            return self._later(target, scope, receive, send)
         if sandbox.is_broken or target.prefix:
             return self._serve(target, scope, receive, send)
         return self.app(scope, receive, send)
 
-    async def _later(self, until: int, target: Target, scope: Scope, receive: Receive, send: Send) -> Answer:
-        """Run what takes longer: this request waits, and those to other sandboxes do not."""
+    async def _later(self, target: Target, scope: Scope, receive: Receive, send: Send) -> Answer:
+        """Do what is due first: this request waits, and those to other sandboxes do not."""
         sandbox = target.sandbox
         with self._server.waiting.take(sandbox.name):
-            await do_due_until(sandbox, self._sandboxes.worker, until)
+            await do_due(sandbox, self._sandboxes.worker)
         scope[TRACE].begin(sandbox.clock.now, sandbox.log.number)
         return await self._serve(target, scope, receive, send)
 

@@ -2,11 +2,11 @@
 
 import asyncio
 import hmac
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 
 from ...core.clock import SECOND, iso, wall_ms
 from ...core.problem import Conflict, NotFound, Refusal, gone
@@ -15,11 +15,11 @@ from ...core.text import glob, nearest
 from ...data.keys import derive_keys, keep_newest, ready_pair, renewed
 from ...data.scenario import known_scenarios
 from ...engine.draft import Draft
-from ...engine.history import state_at
+from ...engine.history import go_back, state_at
 from ...engine.resources import change_key, drop_key
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import do_due
-from ...engine.step import Cause, SandboxSettings
+from ...engine.step import Cause, SandboxSettings, Step
 from ...engine.tables.memory import Store
 from ...storage import sql
 from ...storage.package import read_file
@@ -32,7 +32,6 @@ from .persistence import Persistence
 from .residence import Residence
 
 MOST, MOST_CREATIONS = 1_000, 64
-T = TypeVar("T")
 
 
 class Sandboxes:
@@ -516,22 +515,19 @@ class Sandboxes:
 
     # -- time
 
-    async def go_back(self, sandbox: Sandbox, work: Generator[None, None, T]) -> tuple[Entry, T]:
-        """Restore an earlier state of a sandbox by `work`, in slices; readers of its events begin again.
+    def go_back(self, sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None = None) -> tuple[Entry, Step]:
+        """Restore an earlier state of a sandbox, a copy that is used up; its seeded keys have the secrets of today.
 
-        Returns its entry, and what the work returns.
+        Returns the sandbox's entry and the step. Readers of its events begin again. Raises Conflict.
         """
+        keep_newest(then, sandbox, self.factory.secret)
+        step = go_back(sandbox, then, cause, instant)
         entry = self.entry(sandbox.name)
-        done = await self.worker.in_line(work)
         self._name_events(entry)
         self.persistence.store_row_soon(sandbox.name)
         if sandbox.on_due is not None:
             sandbox.on_due(sandbox)
-        return entry, done
-
-    def keep_newest(self, then: Sandbox, now: Sandbox) -> None:
-        """Give an earlier state of a sandbox what does not go back: its seeded keys have the secrets of today."""
-        keep_newest(then, now, self.factory.secret)
+        return entry, step
 
     # -- snapshots
 

@@ -1,11 +1,14 @@
 """The tools that are controls: what payers, banks, time and receivers do, what was done, and going back."""
 
+import json
 import re
 from typing import Any
+from urllib.parse import urlencode
 
 import orjson
 
 from ...server.layers.inside import Reply
+from ...server.request import CONTROL
 from .calling import answered
 from .docs import read_docs
 from .session import Json, Session, Wrong, segment
@@ -13,6 +16,7 @@ from .texts import Result, body_lines, facts_of, refusal
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _DEFAULTS = {"order": "last", "subscription": "last", "id": "last"}
+_LONGEST_CALL = 300  # characters of the call that a result shows
 _PATIENCE = 8.0  # seconds that deliveries on their way are waited for
 _CHECK = """It is an inbox: webhooks {action: wait} reads it.
 A receiver checks the signature so (KEY is the signing key, body the bytes as they came; base64, hashlib, hmac):
@@ -37,7 +41,10 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
     asked = {name: own.pop(name) for name in [*own] if method == "GET" or name == in_query}
     body = own if method in ("POST", "PATCH") else None
     answer = await session.ask(method, path, body, **asked)
-    return await answered(session, answer, following, changes=method != "GET")
+    base = "" if path.startswith("/v2/") else CONTROL
+    query = f"?{urlencode(asked)}" if asked else ""
+    sent = f"{method} {base}{path}{query} {json.dumps(body, ensure_ascii=False) if body else ''}"
+    return await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
 
 
 async def _ident(session: Session, name: str, given: str) -> str:
@@ -77,8 +84,8 @@ async def open_inbox(session: Session, inbox: str = "agent", event_type: str = "
     """Make a webhook whose receiver is an inbox of the sandbox. Raises Refused."""
     base = (await session.credentials())["base_url"].partition("/s/")[0]
     url = f"{base}/s/{session.sandbox}/_sandbox/inbox/{segment(inbox)}"
-    answer = await session.ask("POST", "/v2/webhooks", {"url": url, "events": [event_type]})
-    made = await answered(session, answer, "call_api and orders raise events, webhooks {action: wait} reads them")
+    following = "call_api and orders raise events, webhooks {action: wait} reads them"
+    made = await act(session, "POST /v2/webhooks", following, {"url": url, "events": [event_type]})
     made.lines.append(_CHECK)
     return made
 
@@ -108,8 +115,8 @@ async def undo(session: Session) -> Result:
     """Go back to before the newest step of a request or a control."""
     for each in (await session.get("/steps", limit=100))["steps"]:
         if each["cause"]["kind"] in ("request", "control"):
-            answer = await session.ask("POST", "/rewind", {"to_step": each["step"] - 1})
-            result = await answered(session, answer, "history {action: undo} takes that back too")
+            following = "history {action: undo} takes that back too"
+            result = await act(session, "POST /rewind", following, {"to_step": each["step"] - 1})
             result.lines.insert(0, f"{each['cause']['operation']} is undone.")
             return result
     raise Wrong("Nothing was changed yet.")

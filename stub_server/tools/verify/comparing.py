@@ -111,11 +111,14 @@ class Comparing:
         if isinstance(first, dict) and isinstance(second, dict):
             if not isinstance(target, dict):
                 return  # the schema finds it
+            unknown = [target[name] for name in target.keys() - first.keys()]
             for name in first:
                 if name not in second:
                     continue
                 if name in target:
                     yield from self._walk((*place, name), target[name], first[name], second[name], moment)
+                elif first[name] in unknown:
+                    continue  # it has another name, which the schema finds
                 elif first[name] == second[name] and self._is_stored((*place, name), first[name]):
                     yield Difference((*place, name), first[name], "nothing", "not-persisted")
             if first == second and target.keys() - first.keys() and self._is_stored(place, first):

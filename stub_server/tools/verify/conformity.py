@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...contract.assumptions import shape
 from ...contract.document import JSON, Document, Operation, Response
@@ -14,7 +14,7 @@ from ...core.record import has_more_values, is_deeper_than
 from ...domain.documents import is_document_unchecked
 from .catalogue import Place, Places, below, pointer_of
 from .exchange import Answer, Exchange, code_of
-from .findings import Finding, Said
+from .findings import Departure, Finding, Said
 from .showing import Showing
 
 MOST = 20  # findings of one kind in one exchange
@@ -39,17 +39,6 @@ _BEFORE_OPERATIONS = frozenset((408, 413, 414, 429, 431))
 _ERROR = "#/components/schemas/Error"
 # Ids, instants and numbers. Whoever reads a word without a digit does not read it again from its second letter.
 _VARIES = re.compile(rb"(?<![0-9A-Za-z_:.+-])[A-Za-z_:.+-]*+[0-9][0-9A-Za-z_:.+-]*")
-
-
-class _Departure(NamedTuple):
-    """In what an answer departs. Without `got`, the whole answer is shown."""
-
-    kind: str
-    pointer: str
-    cause: str
-    title: str
-    expected: Said
-    got: str = ""
 
 
 class Conformity:
@@ -77,37 +66,32 @@ class Conformity:
         Usually there is at most one finding. Of `schema`, `undocumented-field` and `missing-header` there is one for
         each place of the contract, at most `MOST`. Without an operation, only a failure of the server is a finding.
         """
-        request = None
-        found: list[Finding] = []
-        for departure in self._elsewhere(exchange) if operation is None else self._departures(exchange, operation):
-            request = request or self._showing.shown(exchange.request, operation)
-            name = "" if operation is None else operation.id
-            target = Said(departure.expected.status, departure.got)
-            if not departure.got:
-                target = self._showing.said(exchange.answer, exchange.request)
-            kind, pointer, cause, title, expected, _ = departure
-            found.append(Finding(kind, name, group, pointer, cause, title, request, target, expected))
-        return found
+        departures = self.departures(exchange, operation)
+        return [self._showing.finding(departure, exchange, operation, group) for departure in departures]
+
+    def departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[Departure]:
+        """The same without the exchange."""
+        return self._elsewhere(exchange) if operation is None else self._compared(exchange, operation)
 
     def learn_nowhere(self, exchange: Exchange) -> None:
         """Learn from the answer to a path that does not exist: any other 404 comes from an operation."""
         self.knows_nowhere = True
         self._nowhere = _answer_to_path(exchange) if exchange.answer.status == 404 else None
 
-    def _elsewhere(self, exchange: Exchange) -> Iterator[_Departure]:
+    def _elsewhere(self, exchange: Exchange) -> Iterator[Departure]:
         """What an answer to a path or method departs in that the contract does not have."""
         request, status = exchange.request, exchange.answer.status
         shown = f"{request.method} {self._showing.shown(request).path}"
         expected = Said(404, "route_not_found")
         if status == 0:
-            yield _Departure("transport", "#/paths", "", f"{shown} has no whole answer.", Said(0, "an answer"))
+            yield Departure("transport", "#/paths", "", f"{shown} has no whole answer.", Said(0, "an answer"))
         elif status >= 500:
-            yield _Departure("server-error", "#/paths", "", f"An unknown path is answered {status}.", expected)
+            yield Departure("server-error", "#/paths", "", f"An unknown path is answered {status}.", expected)
         elif status not in _ABSENT and request.path.split("/")[1:2] in [[name] for name in self._beginnings]:
             title = f"{shown} is answered {status}, and the contract does not have it."
-            yield _Departure("undocumented-operation", "#/paths", shown, title, expected)
+            yield Departure("undocumented-operation", "#/paths", shown, title, expected)
 
-    def _departures(self, exchange: Exchange, operation: Operation) -> Iterator[_Departure]:
+    def _compared(self, exchange: Exchange, operation: Operation) -> Iterator[Departure]:
         request, answer = exchange
         status, response = answer.status, operation.responses.get(answer.status)
         at, name = pointer_of(operation), f"{operation.method} {operation.path}"
@@ -115,15 +99,15 @@ class Conformity:
         is_head = request.method == "HEAD"
         body = None if is_head else answer.json()
         if status == 0:
-            yield _Departure("transport", at, "", f"{name} has no whole answer.", success)
+            yield Departure("transport", at, "", f"{name} has no whole answer.", success)
         elif self._is_missing(exchange, response, body):
             title = f"{name} does not exist: {status} without an error of the contract."
-            yield _Departure("missing-operation", at, "", title, success)
+            yield Departure("missing-operation", at, "", title, success)
         elif response is not None:
             pointer, _ = self._places.followed(below(at, "responses", status), operation.raw["responses"][str(status)])
-            yield from self._compared(exchange, operation, response, pointer, body)
+            yield from self._response(exchange, operation, response, pointer, body)
         elif status >= 500:
-            yield _Departure("server-error", at, "", f"{name} fails with {status}.", success)
+            yield Departure("server-error", at, "", f"{name} fails with {status}.", success)
         elif status in _OF_THE_SERVER and (status in _BEFORE_OPERATIONS or code_of(body) in _OF_THE_SERVER[status]):
             if not is_head:
                 says, schema = f"{operation.id} answers {status}", {"$ref": _ERROR}
@@ -132,7 +116,7 @@ class Conformity:
             title = f"{operation.id} answers {status}, which the contract does not list."
             like = min(operation.responses, key=lambda known: (known // 100 != status // 100, known), default=status)
             expected = Said(like, f"one of {', '.join(map(str, operation.responses))}")
-            yield _Departure("undocumented-status", below(at, "responses"), str(status), title, expected)
+            yield Departure("undocumented-status", below(at, "responses"), str(status), title, expected)
 
     def _is_missing(self, exchange: Exchange, response: Response | None, body: Any) -> bool:
         """Whether an answer says that the operation does not exist, and not the record."""
@@ -146,9 +130,9 @@ class Conformity:
         is_like_nowhere = self._nowhere in (None, _answer_to_path(exchange))
         return code is None and (status != 404 or is_like_nowhere)
 
-    def _compared(
+    def _response(
         self, exchange: Exchange, operation: Operation, response: Response, pointer: str, body: Any
-    ) -> Iterator[_Departure]:
+    ) -> Iterator[Departure]:
         """Compare an answer with the response that the contract has for its status, at `pointer`."""
         status = exchange.answer.status
         code, listed = code_of(body), (*response.codes, *_OF_THE_SERVER.get(status, ()))
@@ -156,7 +140,7 @@ class Conformity:
             named = self._showing.name(code)
             title = f"{operation.id} refuses with {status} {named}, which the contract does not list for {status}."
             expected = Said(status, f"code: one of {', '.join(response.codes)}")
-            yield _Departure("error-code", below(pointer, "x-codes"), f"{status} code", title, expected)
+            yield Departure("error-code", below(pointer, "x-codes"), f"{status} code", title, expected)
             body = {**body, "code": response.codes[0]}
         if exchange.request.method != "HEAD":
             yield from self._body(exchange.answer, operation, response, pointer, body)
@@ -167,11 +151,11 @@ class Conformity:
                 raw = self._document.resolve(operation.raw["responses"][str(status)])["headers"][name]
                 where = self._places.followed(below(pointer, "headers", name), raw)[0]
                 title = f"{operation.id} answers {status} without the header {name}."
-                yield _Departure("missing-header", where, name, title, Said(status, f"header {name}"))
+                yield Departure("missing-header", where, name, title, Said(status, f"header {name}"))
 
     def _body(
         self, answer: Answer, operation: Operation, response: Response, pointer: str, body: Any
-    ) -> Iterator[_Departure]:
+    ) -> Iterator[Departure]:
         media = (answer.header("content-type") or "").partition(";")[0].strip().lower()
         says, wanted = f"{operation.id} answers {answer.status}", " or ".join(response.media) or "no body"
         wrong = ""
@@ -189,9 +173,9 @@ class Conformity:
         if wrong:
             at = below(pointer, "content") if response.media else pointer
             title = f"{says} {wrong}; the contract has {wanted}."
-            yield _Departure("schema", at, wrong, title, Said(answer.status, wanted))
+            yield Departure("schema", at, wrong, title, Said(answer.status, wanted))
 
-    def _content(self, says: str, status: int, pointer: str, schema: Any, body: Any) -> Iterator[_Departure]:
+    def _content(self, says: str, status: int, pointer: str, schema: Any, body: Any) -> Iterator[Departure]:
         """Compare a body with a schema: what is missing, what does not fit, then members that it does not name.
 
         Titles begin with `says`.
@@ -204,9 +188,9 @@ class Conformity:
             return
         if is_deep or has_more_values(body, MOST_EXPLAINED):
             title = f"{says} with a body that is too deep or too large to be compared."
-            yield _Departure("schema", root[0].inner, "large", title, Said(status, "a valid body"))
+            yield Departure("schema", root[0].inner, "large", title, Said(status, "a valid body"))
             return
-        found: dict[str, _Departure] = {}
+        found: dict[str, Departure] = {}
         for error in islice(self._validators[pointer].iter_errors(body), _MOST_ERRORS):
             for each in _plain(error):
                 for departure in self._error(says, status, root, each):
@@ -214,7 +198,7 @@ class Conformity:
         for kind in ("schema", "undocumented-field"):
             yield from [each for each in found.values() if each.kind == kind][:MOST]
 
-    def _error(self, says: str, status: int, root: list[Place], error: Any) -> Iterator[_Departure]:
+    def _error(self, says: str, status: int, root: list[Place], error: Any) -> Iterator[Departure]:
         """What one violation departs in."""
         places, path = self._places.at(root, list(error.instance_path))
         keyword, name = error.kind.name, path or "the body"
@@ -224,7 +208,7 @@ class Conformity:
             at = ("properties", lacking[0]) if len(lacking) == 1 else ("required",)
             lacks = ", ".join(f"{path}.{each}" if path else each for each in lacking)
             expected = Said(status, f"{name} with {', '.join(lacking)}")
-            yield _Departure("schema", below(place.inner, *at), "lacks", f"{says} without {lacks}.", expected)
+            yield Departure("schema", below(place.inner, *at), "lacks", f"{says} without {lacks}.", expected)
         elif keyword == "additionalProperties":
             inner = next(each.inner for each in places if each.schema.get("additionalProperties") is False)
             for unknown in error.kind.unexpected:
@@ -232,14 +216,14 @@ class Conformity:
                 title = f"{says} with the member {shown}, which the contract does not have."
                 got = f"{shown}: {self._showing.value(error.instance[unknown])}"
                 where = below(inner, "properties", unknown)
-                yield _Departure("undocumented-field", where, "", title, Said(status, f"no {shown}"), got)
+                yield Departure("undocumented-field", where, "", title, Said(status, f"no {shown}"), got)
         else:
             where = places[0].pointer if error.instance_path else places[0].inner
             wanted, limit = shape(places[0].schema, self._document), places[0].schema.get(keyword)
             if isinstance(limit, (str, int, float)) and keyword not in ("type", "format"):
                 wanted = f"{wanted} ({keyword}: {limit})"
             title, got = f"{says} with {name} that is not {wanted}.", f"{name}: {self._showing.value(error.instance)}"
-            yield _Departure("schema", where, f"{name}: {keyword}", title, Said(status, f"{name}: {wanted}"), got)
+            yield Departure("schema", where, f"{name}: {keyword}", title, Said(status, f"{name}: {wanted}"), got)
 
 
 def _plain(error: Any) -> Iterator[Any]:

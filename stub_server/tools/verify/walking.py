@@ -82,7 +82,7 @@ class Walk:
                 continue
             if isinstance(probe, Flaw):
                 assert last is not None
-                self._run.findings.append(self._judge.flaw(probe, *last))
+                self._run.findings += self._judge.flaw(probe, *last)
                 continue
             try:
                 seen = await self._probe(probe)

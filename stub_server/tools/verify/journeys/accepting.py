@@ -133,10 +133,14 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
         ("the same request with the same Idempotency-Key", body, "idempotency"),
         ("another body with the same Idempotency-Key", _another(builder, operation, body or {}), "idempotency"),
     ):
-        yield builder.probe(
+        seen = yield builder.probe(
             operation, "persists", learns, pointer, body=sent, headers=key, suspect=suspect, makes=makes
         )
         makes = ""
+        if seen.has_departed:  # what the backend has is no longer what the twins have
+            builder.present.clear()
+            yield from builder.prepare(operation)
+            return
 
 
 def _another(builder: Builder, operation: Operation, body: dict[str, Any]) -> Any:

@@ -109,7 +109,7 @@ def depends(builder: Builder, resource: Resource, child: Resource) -> Journey:
         yield from builder.make(child)
         for step in steps:
             yield _move(builder, step, f"to {state}", keeps=True)
-        for operation in (create, child.update, child.delete):
+        for operation in (*child.creates, child.update, child.delete):
             if operation is not None:
                 learns = f"{operation.id} while {resource.role} is {state}"
                 yield _move(builder, (operation, builder.body(operation)), learns)
@@ -167,9 +167,10 @@ def _ways(builder: Builder, resource: Resource) -> list[_Way]:
 
 def _routes(builder: Builder, resource: Resource, ways: list[_Way]) -> dict[str, tuple[dict[str, Any], list[_Way]]]:
     """How a record gets into each state: members of the body that makes it, and the requests after that."""
-    lifecycle, routes = resource.lifecycle, dict[str, tuple[dict[str, Any], list[_Way]]]()
-    if lifecycle is None:
-        return routes
+    lifecycle, update, routes = resource.lifecycle, resource.update, dict[str, tuple[dict[str, Any], list[_Way]]]()
+    if lifecycle is None:  # a status that any update may set
+        status = {} if update is None else builder.document.resolve(builder.properties(update).get("status", {}))
+        return {option: ({}, [(update, {"status": option})]) for option in status.get("enum", ()) if update is not None}
     makers, known = {operation.id for operation in resource.creates}, builder.properties(resource.creates[0])
     for move in lifecycle.moves:
         if move.from_ == "new" and makers & set(move.by):
