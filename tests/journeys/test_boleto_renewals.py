@@ -1,4 +1,4 @@
-"""Renewals by boleto: due on a banking day, with a grace that ends on one; what can be paid late is not deleted."""
+"""Renewals by boleto: due on a banking day, with a grace that ends on one; and attempts that fail."""
 
 from datetime import datetime, timedelta
 
@@ -6,9 +6,9 @@ import httpx2
 import pytest
 
 from ..support.make import Json, make_plan
-from .members import bill_of, buyer, member, order, plan_of
+from .members import bill_of, member, plan_of
 from .stage import DAY, Stage
-from .steps import done, refused
+from .steps import done
 
 LATE = timedelta(hours=23, minutes=59, seconds=59)
 BRASILIA = timedelta(hours=3)
@@ -48,20 +48,6 @@ def test_a_renewal_boleto_is_due_on_a_banking_day_and_its_grace_ends_on_one(stag
         stage.get_subscription(held["id"])["status"],
         bill_of(stage, held)["status"],
     )
-
-
-@pytest.mark.parametrize("what", ["plans", "projects"])
-def test_what_a_late_boleto_pays_for_is_not_deleted(stage: Stage, what: str) -> None:
-    plan = plan_of(stage)
-    late = order(stage, plan, buyer(), "boleto")
-    path = f"/v2/{what}/{plan['id'] if what == 'plans' else plan['projectId']}"
-    stage.go_to(late["last_transaction"]["expires_at"])
-    stage.advance(30 * DAY)
-    answer = stage.api.delete(path)
-    refused(answer, 409, "plan_in_use" if what == "plans" else "project_has_activity")
-    assert late["code"] in answer.json()["message"]
-    stage.advance(0.001)
-    done(stage.api.delete(path))
 
 
 @pytest.mark.parametrize("method", ["pix", "boleto", "credit_card"])

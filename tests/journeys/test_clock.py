@@ -1,10 +1,9 @@
 """Time: what is due happens in its order and at its instant, however far the clock jumps at once."""
 
-import calendar
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import httpx2
 import pytest
@@ -136,27 +135,6 @@ def test_thirteen_months_at_once_are_the_same_as_395_days_one_by_one(live: Live)
     for name in at_once:
         assert at_once[name] == day_by_day[name], name
         assert at_once[name] == parent[name], name
-
-
-# -- a subscription's calendar
-
-
-def test_the_31st_stays_the_31st_where_the_month_has_one(stage: Stage) -> None:
-    """A period ends on the last day of a month that is too short, and the anchor's day comes back."""
-    year = at(stage.now()).year + 1
-    stage.go_to(f"{year}-01-31T10:00:00.500Z")
-    held = stage.subscription("active", magic="succeed_immediately", interval="month")
-    paid = at(held["current_period_start"])
-    ends = []
-    for _ in range(14):
-        ends.append(held["current_period_end"])
-        stage.go_to(held["current_period_end"])
-        held = stage.get_subscription(held["id"])
-    months = [(year + (1 + n) // 12, (1 + n) % 12 + 1) for n in range(14)]
-    days = [datetime(y, m, min(31, calendar.monthrange(y, m)[1]), tzinfo=UTC) for y, m in months]
-    expected = [paid.replace(year=day.year, month=day.month, day=day.day) for day in days]
-    assert expected == [at(end) for end in ends]
-    assert held["cycle"] == 14
 
 
 def test_autopay_pays_every_order_so_long_after_it_was_made(serve: Serve, sink: str) -> None:

@@ -1,15 +1,13 @@
-"""Renewals: when they are billed, and how a card is charged. Who pays again, early or late is held to the model."""
+"""Cards: how first orders and renewals are charged. When renewals are billed and paid is held to the model."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from ..support.banking import banking_day_from
 from ..support.live import Live
 from ..support.make import Json, fresh_cpf
 from .members import (
     at,
-    bill_of,
     broken,
     buyer,
     days,
@@ -34,48 +32,6 @@ def decline(stage: Stage, held: Json) -> None:
     """Have the card of a subscriber declined from now on."""
     address = f"fail_immediately.{fresh_cpf()}@example.com"
     done(stage.api.put(f"/v2/customers/{held['customerId']}", json={"email": address}))
-
-
-# -- bills
-
-
-@pytest.mark.parametrize(("interval", "length"), [("day", 1), ("week", 7)])
-@pytest.mark.parametrize("method", ["pix", "boleto"])
-def test_pix_and_boleto_are_billed_before_the_end(stage: Stage, method: str, interval: str, length: int) -> None:
-    """Three days, or half a short period; payable until the grace is over."""
-    held = member(stage, plan_of(stage, interval=interval), method=method)
-    end, lead = at(held["current_period_end"]), days(min(3, length / 2))
-    stage.advance(length * DAY)
-    bill = bill_of(stage, held)
-    grace = end + days(length)
-    assert (method, end - lead, grace if method == "pix" else banking_day_from(grace)) == (
-        bill["paymentMethod"],
-        at(bill["createdAt"]),
-        at(bill["last_transaction"]["expires_at"]),
-    )
-
-
-def test_a_card_is_charged_by_itself_at_the_end_of_the_period(stage: Stage) -> None:
-    """Not a millisecond earlier; billed, paid and renewed at one instant, without being past due."""
-    held = member(stage, plan_of(stage), method="credit_card")
-    stage.advance(7 * DAY - 0.001)
-    assert held["orderId"] == stage.get_subscription(held["id"])["lastOrderId"]
-    stage.advance(0.001)
-    now, charge = stage.get_subscription(held["id"]), bill_of(stage, held)
-    end = held["current_period_end"]
-    assert ("active", 1, end) == (now["status"], now["cycle"], now["current_period_start"])
-    assert at(end) + days(7) == at(now["current_period_end"])
-    assert ("credit_card", "paid", end, end) == (
-        charge["paymentMethod"],
-        charge["status"],
-        charge["createdAt"],
-        charge["last_transaction"]["paid_at"],
-    )
-    assert ["order.created", "order.paid"] == stage.events(charge["id"])
-    told = ["subscription.created", "subscription.renewal_due", "subscription.renewed"]
-    assert told == stage.events(held["id"])
-    stage.advance(70 * DAY)
-    assert ("active", 11) == tuple(stage.get_subscription(held["id"])[name] for name in ("status", "cycle"))
 
 
 @pytest.mark.parametrize(
