@@ -84,11 +84,19 @@ def _below(document: Document, node: Json, above: str, opened: tuple[int, ...]) 
     if isinstance(rest, dict):
         yield from _below(document, rest, f"{above}*.", opened)
     met: set[str] = set()
-    chosen = (_below(document, part, above, opened) for part in _choices(document, schema))
+    parts = _choices(document, schema)
+    chosen = (_below(document, part, above, opened) for part in parts)
     for each in chain(_members(document, schema, above, opened), *chosen):
         if each.above + each.name not in met:  # alternatives may have fields of the same name
             met.add(each.above + each.name)
-            yield each
+            yield each._replace(required=False) if _is_of_some(each, above, schema, parts) else each
+
+
+def _is_of_some(each: Row, above: str, schema: Json, parts: list[Json]) -> bool:
+    """Whether a field is required in some of the objects that a value may be, but not in all of them."""
+    if each.above != above or "allOf" in schema or each.name in schema.get("required", ()):
+        return False
+    return any("properties" in part and each.name not in part.get("required", ()) for part in parts)
 
 
 def _members(document: Document, schema: Json, above: str, opened: tuple[int, ...]) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 import socket
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -218,6 +219,20 @@ def test_the_number_of_sessions_is_limited(serve: Serve) -> None:
         assert [200] * 64 + [503] == [answer.status_code for answer in opened]
         ended = client.delete(url, headers={"Mcp-Session-Id": opened[0].headers["mcp-session-id"]})
         assert (200, 200) == (ended.status_code, client.post(url, json=_initialize()).status_code)
+
+
+@pytest.mark.promise("agent-sessions")
+def test_one_sandbox_does_not_take_all_sessions(live: Live) -> None:
+    url, others = f"{live.url}/s/greedy/_sandbox/mcp", f"{live.url}/_sandbox/mcp"
+    with ThreadPoolExecutor(20) as callers:
+        opened = [*callers.map(lambda _: _post(url, _initialize()), range(20))]
+    admitted = [answer for answer in opened if answer.status_code == 200]
+    refused = next(answer.json() for answer in opened if answer.status_code != 200)
+    assert (8, "too_many_connections") == (len(admitted), refused["code"])
+    assert 200 == _post(others, _initialize()).status_code
+    head = {**_JSON, "Mcp-Session-Id": admitted[0].headers["mcp-session-id"]}
+    assert 200 == httpx2.delete(url, headers=head, verify=NO_TLS).status_code
+    assert [200, 503] == [_post(url, _initialize()).status_code for _ in range(2)]
 
 
 def test_without_the_package_endpoint_and_verb_say_how_to_install_it(

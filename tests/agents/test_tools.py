@@ -25,15 +25,23 @@ async def sell(agent: Agent) -> None:
     """From nothing to a paid order with its subscription, and on to a renewal that is declined."""
     begun = await agent("start")
     placed = await agent("call_api", **shown_call(begun))
+    code = re.findall(r"^qr_code: (.+)$", text_of(placed), re.MULTILINE)[0]
+    assert (True, True) == (code.startswith("000201"), code[-8:-4] == "6304"), "whole, as one pays it"
+    assert re.search(rf"^qr_code_url: http\S+{code[-4:]}$", text_of(placed), re.MULTILINE)
     paid = await agent("orders", action="pay")
+    assert "POST /_sandbox/orders/last/pay: 200" in text_of(paid)
     assert "subscription.created" in text_of(paid)
     assert facts_of(paid)["subscription"]["status"] == "trialing"
     assert (3, True) == (agent.calls, agent.bytes <= 24_000)
     assert {"id": facts_of(placed)["id"], "code": facts_of(placed)["code"], "status": "paid"} == facts_of(paid)["order"]
 
+    left = await agent("subscriptions", action="cancel", at_period_end=True)
+    assert facts_of(left)["subscription"]["id"] == facts_of(paid)["subscription"]["id"], "the one made last"
+    await agent("subscriptions", action="resume", subscription=facts_of(left)["subscription"]["code"])
     customer = re.findall(r"customerId: (\S+)", text_of(paid))[0]
     await agent("customers", action="behaviour", customer=customer, payment="fails")
     later = await agent("clock", action="advance", months=2, about=customer)
+    assert f'POST /_sandbox/clock/advance?about={customer} {{"months": 2}}: 200' in text_of(later)
     assert "order.payment_failed" in text_of(later)
 
     refused = await agent("call_api", operation="createPixOrder", body={"customer": {"name": "Rui"}})
@@ -54,9 +62,11 @@ async def receive(agent: Agent) -> None:
     assert url in text_of(made)
     assert (number, "whsec_" in shown, "whsec_" in text_of(made)) == (1, True, True)
     assert _TOKEN.search(text_of(made)) is None
-    certified = await agent("webhooks", action="certify", webhookId=facts_of(made)["webhook"]["id"])
+    webhook, effects = facts_of(made)["webhook"]["id"], "http://127.0.0.1:9/processed"
+    certified = await agent("webhooks", action="certify", webhookId=webhook, effects=effects)
     assert facts_of(certified)["certificate"]["passed"] is False, "an inbox verifies nothing"
     assert "id: signature" in text_of(certified)
+    assert "the effects could not be asked (connection_refused)" in text_of(certified)
 
 
 @pytest.mark.parametrize("work", [sell, receive])

@@ -184,16 +184,6 @@ def test_a_large_file_is_read(console: Console, api: httpx2.Client) -> None:
     assert 413 == answer.status_code
 
 
-@pytest.mark.parametrize("path", ["import", "delete", "rewind", "snapshot/delete", "fork", "make"])
-def test_a_form_of_another_origin_does_nothing(console: Console, path: str, make_order: Maker) -> None:
-    make_order()
-    page = console.open(PAGE)
-    token = page.form("Import").values["token"]
-    headers = {"Origin": "https://evil.example"}
-    answer = console.http.post(f"{console.base}{PAGE}/{path}", data={"token": token, "to_step": "0"}, headers=headers)
-    assert 403 == answer.status_code
-
-
 def test_a_control_key_shows_its_own_alone(visit: Visit, guarded: Live, admin: httpx2.Client) -> None:
     assert admin.post("/_sandbox/sandboxes", json={"name": "mine"}).status_code in (201, 409)
     key = admin.get("/s/mine/_sandbox/credentials").json()["control_key"]
@@ -209,3 +199,24 @@ def test_a_control_key_shows_its_own_alone(visit: Visit, guarded: Live, admin: h
     sent = {"token": token, "file": "x" * 1_100_000}
     stranger = visit(guarded.url, "mine").http.post(f"{console.base}{PAGE}/import", data=sent, headers=headers)
     assert 413 == stranger.status_code
+
+
+@pytest.mark.parametrize("header", ["X-Sandbox-Admin-Key", "X-Sandbox-Control-Key"])
+def test_it_is_rotated_by_a_click(visit: Visit, guarded: Live, admin: httpx2.Client, header: str) -> None:
+    """Who came with the control key, which ends, stays in the console with the new one."""
+    name = header.lower()
+    admin.post("/_sandbox/sandboxes", json={"name": name}).raise_for_status()
+    old = admin.get(f"/s/{name}/_sandbox/credentials").json()
+    console = visit(guarded.url, name)
+    key = ADMIN if header == "X-Sandbox-Admin-Key" else old["control_key"]
+    console.send(console.open(PAGE), "Open the console", key=key)
+    page = console.send(console.open(PAGE), "Rotate it")
+    new = admin.get(f"/s/{name}/_sandbox/credentials").json()
+    assert "Give a sandbox new credentials : done." in page.text
+    assert page.url.startswith(f"{console.base}/console/keys?done=req_")
+    assert f'data-copy="{new["private_key"]}"' in page.response.text
+    assert f'data-copy="{new["control_key"]}"' in page.response.text
+    assert [] == [name for name in ("private_key", "control_key", "jwt") if old[name] == new[name]]
+    assert not [form for form in page.forms if form.label == "Undo"]
+    assert 200 == console.open(PAGE).status
+    admin.delete(f"/_sandbox/sandboxes/{name}").raise_for_status()

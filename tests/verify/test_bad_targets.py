@@ -19,7 +19,7 @@ from .bad import Speak, Treat, fronting, speaking
 from .runs import ROOT, Outcome, backend, credential, verify
 from .scripted import received
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 BUDGET = 8
 TIDYING = 20
 STARTING = 60  # seconds until the command runs on a busy machine, and until its report is written

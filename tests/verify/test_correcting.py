@@ -11,7 +11,7 @@ from stub_server.cli.command import main
 from .mutants import every
 from .runs import backend, shown, verify
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 STRICTER = "narrows createApiKey name maxLength"
 CLOSED = ("operation-missing", "other-success-status", "header-missing", STRICTER,
           "exceeds createProject long_description maxLength", "opens listOrders")  # fmt: skip

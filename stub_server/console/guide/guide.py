@@ -55,11 +55,12 @@ class Page(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A page beside the guide, `/docs/NAME`, that a search finds and names lead to."""
+    """A page beside the guide, `/docs/NAME`, that a search finds and names lead to; `summary` is another name of it."""
 
     name: str
     kind: str
     text: str
+    summary: str = ""
 
 
 class Result(NamedTuple):
@@ -160,8 +161,7 @@ class Guide:
         Case, accents, endings and words of questions do not count, and a word counts as its synonyms do. A word that
         no section has may be the beginning of one. Of each section so many words are shown, at most 64.
         """
-        every = [*dict.fromkeys(_ENDING.sub("", word) for word in query.split())]  # FTS5 counts each again and again
-        words = [word for word in every if not _ASKING(word)] or every
+        words = _asked(query)
         terms = [*self._terms(words)]
         names = query, " ".join(words)
         found = self._matching(" AND ".join(terms), names, words_shown)
@@ -174,7 +174,8 @@ class Guide:
         with self._lock:
             rows = self._index.execute(
                 "SELECT path, page, heading, snippet(sections, 3, ?, ?, '…', ?) FROM sections WHERE sections MATCH ?"
-                " ORDER BY heading COLLATE NOCASE IN (?, ?) DESC, bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
+                " ORDER BY heading COLLATE NOCASE = ? OR asked COLLATE NOCASE = ? DESC,"
+                " bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
                 (_FROM, _TO, words_shown, asked, *names, _MOST),
             ).fetchall()
         return [Result(*row) for row in rows]
@@ -209,19 +210,21 @@ class Guide:
         database = sqlite3.connect(":memory:", check_same_thread=False)
         database.execute(
             "CREATE VIRTUAL TABLE sections USING fts5"
-            "(path UNINDEXED, page, heading, text, factor UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2')"
+            "(path UNINDEXED, page, heading, text, factor UNINDEXED, asked UNINDEXED,"
+            " tokenize = 'porter unicode61 remove_diacritics 2')"
         )
-        database.executemany("INSERT INTO sections VALUES (?, ?, ?, ?, ?)", self._rows())
+        database.executemany("INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?)", self._rows())
         return database
 
-    def _rows(self) -> Iterator[tuple[str, str, str, str, float]]:
+    def _rows(self) -> Iterator[tuple[str, str, str, str, float, str]]:
         for name, address in self._addresses.items():
             page, factor = self.pages[address], _FACTORS.get(name, _TASKS if dirname(name) == "docs" else 1.0)
             for part in filter(lambda part: part.text, page.sections):
                 path = f"/guide{address and '/'}{address}" + (f"#{part.anchor}" if part.level > 1 else "")
-                yield path, page.title, part.heading, part.text, factor
+                yield path, page.title, part.heading, part.text, factor, " ".join(_asked(part.heading))
         for entry in self._entries:
-            yield f"/docs/{entry.name}", entry.kind, entry.name, entry.text.replace("`", ""), 1.0
+            asked = " ".join(_asked(entry.summary))
+            yield f"/docs/{entry.name}", entry.kind, entry.name, entry.text.replace("`", ""), 1.0, asked
 
 
 def marked(excerpt: str) -> str:
@@ -232,6 +235,12 @@ def marked(excerpt: str) -> str:
 def unmarked(excerpt: str) -> str:
     """An excerpt as text."""
     return excerpt.replace(_FROM, "").replace(_TO, "")
+
+
+def _asked(text: str) -> list[str]:
+    """The words of a question, or of a heading, each once: FTS5 counts one again and again."""
+    every = [*dict.fromkeys(_ENDING.sub("", word) for word in text.split())]
+    return [word for word in every if not _ASKING(word)] or every
 
 
 def _quoted(words: str) -> str:

@@ -23,8 +23,7 @@ async def create_sandbox(work: Work, body: Body | None) -> Reply:
     asked = body or {}
     sandboxes, (scenario, now) = work.server.sandboxes, checked_beginning(work, asked)
     beginning: dict[str, Any] = {"now": now, "ttl": asked.get("ttl_seconds"), "settings": asked.get("settings")}
-    # Another server of the same store would know nothing of a sandbox that is being created.
-    if sandboxes.persistence.is_shared or not _prefers_to_ask(work):
+    if not _prefers_to_ask(work):
         return _made(work, await sandboxes.create(asked.get("name"), scenario, asked.get("seed"), **beginning))
     name, creation = await sandboxes.create_beside(asked.get("name"), scenario, asked.get("seed"), **beginning)
     await asyncio.wait((creation,), timeout=SOON)
@@ -75,7 +74,7 @@ def _prefers_to_ask(work: Work) -> bool:
 def _being_made(work: Work, name: str, progress: float) -> Reply:
     answer = reply.value({"creation": {"name": name, "progress": round(progress, 3)}}, 202)
     where = f"{work.prefix}/_sandbox/sandboxes/{name}"
-    answer.headers = (b"location", where.encode()), (b"retry-after", b"1")
+    answer.headers += (b"location", where.encode()), (b"retry-after", b"1")
     return answer
 
 

@@ -1,11 +1,14 @@
 """The tools that are controls: what payers, banks, time and receivers do, what was done, and going back."""
 
+import json
 import re
 from typing import Any
+from urllib.parse import urlencode
 
 import orjson
 
 from ...server.layers.inside import Reply
+from ...server.request import CONTROL
 from .calling import answered
 from .docs import read_docs
 from .session import Json, Session, Wrong, segment
@@ -13,6 +16,7 @@ from .texts import Result, body_lines, facts_of, refusal
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _DEFAULTS = {"order": "last", "subscription": "last", "id": "last"}
+_LONGEST_CALL = 300  # characters of the call that a result shows
 _PATIENCE = 8.0  # seconds that deliveries on their way are waited for
 _CHECK = """It is an inbox: webhooks {action: wait} reads it.
 A receiver checks the signature so (KEY is the signing key, body the bytes as they came; base64, hashlib, hmac):
@@ -33,35 +37,16 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
         value = session.sandbox if name == "sandbox" else own.pop(name, _DEFAULTS.get(name))
         if value is None:
             raise Wrong(f"Give `{name}` too: {call} needs it.")
-        path = path.replace(f"{{{name}}}", await _ident(session, name, value))
+        if name == "id" and value == "last":
+            value = await _last_request(session)
+        path = path.replace(f"{{{name}}}", segment(value))
     asked = {name: own.pop(name) for name in [*own] if method == "GET" or name == in_query}
     body = own if method in ("POST", "PATCH") else None
     answer = await session.ask(method, path, body, **asked)
-    return await answered(session, answer, following, changes=method != "GET")
-
-
-async def _ident(session: Session, name: str, given: str) -> str:
-    """A segment of the path: of `last` the id of the record made last, of a code that of its record. Raises Wrong."""
-    if name == "id" and given == "last":
-        return await _last_request(session)
-    if name not in _DEFAULTS or (given != "last" and "-" in given):
-        return segment(given)
-    if given == "last" and (made := await _made_last(session, f"{name}s")):
-        return made
-    records = (await session.get(f"/v2/{name}s", search=None if given == "last" else given))[f"{name}s"]
-    for each in records:
-        if given in ("last", each["code"]):
-            return str(each["id"])
-    raise Wrong(f"There is no {name} {given[:40]}. call_api {{operation: list{name.title()}s}} lists them.")
-
-
-async def _made_last(session: Session, table: str) -> str | None:
-    """The id of the record made last in this sandbox. The orders of a persona are older by their dates."""
-    for step in (await session.get("/steps", table=table, limit=100))["steps"]:
-        for change in reversed(step["changes"]):
-            if change["resource"] == table and change["change"] == "created":
-                return str(change["id"])
-    return None
+    base = "" if path.startswith("/v2/") else CONTROL
+    query = f"?{urlencode(asked)}" if asked else ""
+    sent = f"{method} {base}{path}{query} {json.dumps(body, ensure_ascii=False) if body else ''}"
+    return await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
 
 
 async def _last_request(session: Session, status: str | None = None) -> str:
@@ -77,8 +62,8 @@ async def open_inbox(session: Session, inbox: str = "agent", event_type: str = "
     """Make a webhook whose receiver is an inbox of the sandbox. Raises Refused."""
     base = (await session.credentials())["base_url"].partition("/s/")[0]
     url = f"{base}/s/{session.sandbox}/_sandbox/inbox/{segment(inbox)}"
-    answer = await session.ask("POST", "/v2/webhooks", {"url": url, "events": [event_type]})
-    made = await answered(session, answer, "call_api and orders raise events, webhooks {action: wait} reads them")
+    following = "call_api and orders raise events, webhooks {action: wait} reads them"
+    made = await act(session, "POST /v2/webhooks", following, {"url": url, "events": [event_type]})
     made.lines.append(_CHECK)
     return made
 
@@ -108,8 +93,8 @@ async def undo(session: Session) -> Result:
     """Go back to before the newest step of a request or a control."""
     for each in (await session.get("/steps", limit=100))["steps"]:
         if each["cause"]["kind"] in ("request", "control"):
-            answer = await session.ask("POST", "/rewind", {"to_step": each["step"] - 1})
-            result = await answered(session, answer, "history {action: undo} takes that back too")
+            following = "history {action: undo} takes that back too"
+            result = await act(session, "POST /rewind", following, {"to_step": each["step"] - 1})
             result.lines.insert(0, f"{each['cause']['operation']} is undone.")
             return result
     raise Wrong("Nothing was changed yet.")

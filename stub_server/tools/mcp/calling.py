@@ -80,9 +80,8 @@ async def call_api(
         headers=_headers(parts.get("headers", {})),
         bearer=await _bearer(session, parts.get("as")),
     )
-    changes = method != "GET"
-    following = "orders {action: pay}, call_api, history {action: undo}" if changes else "call_api, search_docs"
-    return await answered(session, answer, following, changes=changes, full=full)
+    following = "call_api, search_docs" if method == "GET" else "orders {action: pay}, call_api, history {action: undo}"
+    return await answered(session, f"{method} {path}", answer, following, full=full)
 
 
 def _headers(given: Json) -> dict[str, str]:
@@ -94,14 +93,12 @@ def _headers(given: Json) -> dict[str, str]:
     return found
 
 
-async def answered(
-    session: Session, answer: Reply, following: str, *, changes: bool = True, full: bool = False
-) -> Result:
-    """What the API or a control answered, and what that changed. Raises Refused."""
+async def answered(session: Session, sent: str, answer: Reply, following: str, *, full: bool = False) -> Result:
+    """What the API or a control answered to what was `sent`, and what that changed. Raises Refused."""
     if answer.is_refused:
         raise Refused(answer)
-    lines = [f"{answer.status}, request {answer.request_id}"]
-    if changes:
+    lines = [f"{sent}: {answer.status}, request {answer.request_id}"]
+    if not sent.startswith("GET "):
         lines += await what_happened(session, answer)
     if "x-sandbox-warnings" in answer.headers:
         lines.append(f"Warnings: {answer.headers['x-sandbox-warnings']}")

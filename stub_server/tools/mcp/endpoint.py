@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
+from time import monotonic
 from typing import Any
 
 import orjson
@@ -24,11 +26,10 @@ from ...server.work import Work
 from .protocol import Context, server_of
 from .session import Session
 
-MOST_SESSIONS = 64
+MOST_SESSIONS, MOST_OF_A_SANDBOX = 64, 8
 IDLE = 30 * 60.0  # seconds after which a session ends that nobody uses
-_REMEMBERED = 1_000  # sessions, of which few are open
-_VERSION = b"mcp-protocol-version"
-_OPENED = "stub_server.agent"  # in the scope of a request: the session that it opens if it is the first
+_FORGOTTEN = IDLE + 60.0  # seconds after its last answer, when it has surely ended
+_VERSION, _SESSION = b"mcp-protocol-version", b"mcp-session-id"
 
 
 class Endpoint:
@@ -38,6 +39,7 @@ class Endpoint:
         """`app` returns the whole stack."""
         self._app = app
         self._sessions: dict[str, Session] = {}
+        self._opening = asyncio.Lock()
         self._manager = StreamableHTTPSessionManager(
             server_of(self._session),
             json_response=True,
@@ -74,9 +76,43 @@ class Endpoint:
             async def received() -> Message:
                 return {"type": "http.request", "body": bytes(body.pop())} if body else await receive()
 
-            await self._manager.handle_request({**scope, "user": user, _OPENED: opened}, received, send)
+            async def sent(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    self._remember(request.method, message, opened)
+                await send(message)
+
+            handled = partial(self._manager.handle_request, {**scope, "user": user}, received, sent)
+            if _SESSION in request.headers:
+                await handled()
+                return
+            async with self._opening:  # one after the other, so that each finds those before it
+                self._check_room(opened.sandbox)
+                await handled()
 
         return Forwarded(passage)
+
+    def _check_room(self, sandbox: str | None) -> None:
+        """Raises a 503 for a further session of a sandbox that has its most: one control key must not take all."""
+        oldest = monotonic() - _FORGOTTEN
+        self._sessions = {ident: each for ident, each in self._sessions.items() if each.used > oldest}
+        open_in = [each.sandbox for each in self._sessions.values()].count(sandbox)
+        if sandbox is not None and open_in >= MOST_OF_A_SANDBOX:
+            message = f"Agents have {open_in} sessions in the sandbox {sandbox}, the most at once. End one by DELETE, "
+            message += "or wait: one ends after 30 minutes without a call."
+            raise Refusal(message, status=503, code="too_many_connections")
+
+    def _remember(self, method: str, answer: Message, opened: Session) -> None:
+        """Note that a session has answered, that one has begun, or that it has ended."""
+        ident = dict(answer["headers"]).get(_SESSION, b"").decode("latin-1")
+        if ident in self._sessions:
+            self._sessions[ident].used = monotonic()
+        if not ident or answer["status"] >= 400:
+            return
+        if method == "DELETE":
+            self._sessions.pop(ident, None)
+        elif ident not in self._sessions:
+            opened.used = monotonic()
+            self._sessions[ident] = opened
 
     def _open(self, work: Work) -> Session:
         """A session in the sandbox that a request names, or whose key it has; else in none yet."""
@@ -94,14 +130,9 @@ class Endpoint:
         return Session(ask, keys, work.sandbox.name if is_named else None)
 
     def _session(self, context: Context) -> Session:
-        """The session of a request. The one that was used longest ago is forgotten."""
+        """The session of a request."""
         request: Any = context.request
-        ident = request.headers["mcp-session-id"]
-        found: Session = self._sessions.pop(ident, request.scope[_OPENED])
-        self._sessions[ident] = found
-        if len(self._sessions) > _REMEMBERED:
-            del self._sessions[next(iter(self._sessions))]
-        return found
+        return self._sessions[request.headers["mcp-session-id"]]
 
 
 async def _read(request: Request, receive: Receive) -> bytes | bytearray:

@@ -37,6 +37,8 @@ class Session:
 
     def __init__(self, ask: Ask, keys: Mapping[str, str], sandbox: str | None) -> None:
         self._ask, self.keys, self.sandbox = ask, keys, sandbox
+        self.used = 0.0
+        """When it answered last, by the clock that does not go back."""
         self._token: str | None = None
         self.secrets: deque[str] = deque(maxlen=_MOST_SECRETS)
         """What answers had of keys: `start` shows them, and no other tool."""

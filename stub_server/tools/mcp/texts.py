@@ -22,6 +22,8 @@ _FACTS = frozenset(
      "verified")
 )  # fmt: skip
 """Members that a program goes on with."""
+_TO_PAY = ("qr_code", "qr_code_url", "line")
+"""What one pays a PIX charge or a boleto with: never cut."""
 _without_secrets = Secrets().text
 
 
@@ -94,7 +96,10 @@ def _nested_lines(body: Json, name: str, most: int) -> list[str]:
         total = body.get("pagination", {}).get("total", len(value))
         head = f"{name}, {min(most, len(value))} of {total:,}:"
         return [head, *(f"- {_row(each)}" for each in value[:most])]
-    return [f"{name}: {_line(value)}"]
+    if not isinstance(value, dict):
+        return [f"{name}: {_line(value)}"]
+    rest = {each: inner for each, inner in value.items() if each not in _TO_PAY}
+    return [f"{name}: {_line(rest)}", *(f"{each}: {value[each]}" for each in _TO_PAY if each in value)]
 
 
 def opened(body: Json) -> Json:
