@@ -48,8 +48,8 @@ test: $(STAMP) ## the short run of the tests: three minutes on two cores
 	@echo 'The short run: about three minutes on two cores. Nearly all tests: make check.'
 	@$(PYTEST) --short $(ARGS)
 
-check: $(STAMP) ## every test but those of the night, and some cases of each matrix (STORE=postgresql or sqlite for all journeys)
-	@echo 'About eight minutes on two cores. The short run: make test. Everything: make night.'
+check: $(STAMP) ## every test but those of the night, in turn where they are long (STORE=postgresql or sqlite for all journeys)
+	@echo 'About five minutes on two cores. The short run: make test. Everything: make night.'
 	@$(PYTEST) --sample $(if $(STORE),--store $(STORE)) $(ARGS)
 
 night: $(STAMP) ## everything that takes long, and a page about it, build/night/night.md (ARGS='crash soak' for parts)

@@ -44,7 +44,8 @@ from .server.layers.hops import Hops
 from .server.layers.hosts import HostPolicy, Hosts
 from .server.layers.pages import Page, Pages
 from .server.layers.rate_limit import RateLimit
-from .server.layers.routing import Application, Routing, Security
+from .server.layers.routing import Application, Routing
+from .server.layers.security import Security
 from .server.layers.selection import SandboxSelection
 from .server.layers.validation import Validation
 from .server.request import CONTROL
@@ -267,9 +268,7 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
             tables, {spec.schema: partial(schemas.check_record, spec.schema) for spec in tables.values()}, running
         ),
         lifecycles=document.lifecycles,
-        changes={  # one that an overlay has removed has no events
-            name: dict.fromkeys(known, ()) | document.changes.get(name, {}) for name, known in base.changes.items()
-        },
+        changes=document.changes,
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
         banks=tuple((bank["ispb"], bank["name"]) for bank in banks for _ in range(bank["weight"])),

@@ -166,7 +166,7 @@ def ready_draft(path: Path, server: Server) -> Path:
     found = {
         "url": server.settings.url,
         "token": server.ready_token(sandbox),
-        "sample": sandbox.sample,
+        "sample": sandbox.origin.sample,
         "pid": os.getpid(),
     }
     try:

@@ -1,15 +1,17 @@
 """What changes a sandbox from a page: a call of a control or an operation, and the line that says what was done."""
 
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from flask import Response, g, redirect, request
 
 from ..contract.document import Operation
 from ..server.layers.inside import Reply
 from ..server.request import CONTROL
-from .addresses import DONE, own
+from .addresses import DONE, here, own
 from .client import Refused
+from .filters import singular
+from .pages import PAY
 from .site import contracts, pages
 
 _RESETS = {"to_step": 0}
@@ -57,6 +59,7 @@ def done() -> dict[str, Any] | None:
         return None
     operation = contracts().operation(found["operationId"])
     said = found["response"]["body"] if isinstance(found["response"]["body"], dict) else {}
+    steps = steps_of(found)
     is_refused = found["status"] is None or found["status"] >= 400
     sandbox = said.get("sandbox") if found["status"] == 201 else None
     return {
@@ -65,7 +68,8 @@ def done() -> dict[str, Any] | None:
         "title": _title(found, operation),
         "status": found["status"],
         "message": said.get("message") if is_refused else None,
-        "undo": ident if _has_changed(found, is_refused=is_refused) else None,
+        "undo": _undo(found, said, has_changed=found["step"] is not None or steps != []),
+        "links": links(found, steps),
         "now": said.get("now"),
         "fired": said.get("fired"),
         "made": sandbox.get("name") if isinstance(sandbox, dict) else None,
@@ -87,11 +91,45 @@ def journaled(ident: str) -> dict[str, Any] | None:
     return found
 
 
-def _has_changed(found: dict[str, Any], *, is_refused: bool) -> bool:
-    """Whether a request of the journal made a step; those of a clock call are several, which it names none of."""
-    if found["step"] is not None or is_refused:
-        return found["step"] is not None
-    return bool(g.client.get(f"{CONTROL}/steps", {"cause": found["id"], "limit": 1}, is_hidden=True)["steps"])
+def _undo(found: dict[str, Any], said: dict[str, Any], *, has_changed: bool) -> tuple[str, dict[str, str]] | None:
+    """The form that undoes a request: its address and its fields.
+
+    A new fault rule is no step: it is removed. A rewind keeps new credentials.
+    """
+    if found["operationId"] == "createFault" and "fault" in said:
+        return "/console/faults/remove", {"fault": said["fault"]["id"]}
+    if not has_changed or found["operationId"] == "rotateSandbox":
+        return None
+    return "/console/undo", {"request": found["id"]}
+
+
+def steps_of(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The newest step of a request of the journal."""
+    query = {"cause": found["id"], "limit": 1}
+    steps: list[dict[str, Any]] = g.client.get(f"{CONTROL}/steps", query, is_hidden=True)["steps"]
+    return steps
+
+
+def links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The pages of the order that a request of one step changed, else of the record that it made: text and address."""
+    changes = steps[0]["changes"] if found["step"] is not None and steps else []
+    order = next((change["id"] for change in changes if change["resource"] == "orders"), None)
+    inspected = g.client.find(f"{CONTROL}/orders/{order}", is_hidden=True) if order else None
+    if inspected is None:
+        made = [change for change in changes if change["change"] == "created"]
+        return [
+            (f"The {singular(each['resource'])}", here(f"/console/data/{each['resource']}/{each['id']}"))
+            for each in made[:1]
+        ]
+    leading = [("The order", here(f"/console/data/orders/{order}")), ("Its pay page", pay_page(inspected))]
+    if found["deliveries"]:
+        leading.append(("Its deliveries", here(f"/console/requests/{found['id']}") + "#deliveries"))
+    return leading
+
+
+def pay_page(inspected: dict[str, Any]) -> str:
+    """The address of an order's pay page, by what the control of orders answers."""
+    return here(f"{PAY}{inspected['order']['id']}", dict(parse_qsl(urlsplit(inspected["pay_url"]).query)))
 
 
 def _add_plain(address: str, method: str, path: str, to: str | None) -> None:

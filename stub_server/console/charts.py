@@ -1,58 +1,36 @@
-"""Pictures over time, as numbers that a template draws as SVG; a table beside each says the same."""
+"""Pictures over time, which templates draw as SVG; a table beside each says the same."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..core.clock import parse_iso
+from .filters import job
 
 # -- columns
 
-WIDTH, HEIGHT, GAP = 1000.0, 64.0, 0.2  # of the picture, and the part of a column that is left free
-
-
-class Piece(NamedTuple):
-    """A part of a column: what it counts, and where it stands."""
-
-    kind: str
-    x: float
-    y: float
-    width: float
-    height: float
-
 
 class Row(NamedTuple):
-    """One column in the table: its name, and a number for each kind."""
+    """One column: its name, and a number for each kind, the first at the bottom."""
 
     label: str
     counts: tuple[int, ...]
 
 
 class Chart(NamedTuple):
-    """A picture of columns. Each kind is the name of a colour, too."""
+    """Columns of stacked pieces. Each kind is the name of a colour, too."""
 
     kinds: tuple[str, ...]
     rows: list[Row]
-    pieces: list[Piece]
 
     @property
     def total(self) -> int:
         """Everything that was counted."""
         return sum(sum(row.counts) for row in self.rows)
 
-
-def columns(kinds: Sequence[str], rows: list[Row]) -> Chart:
-    """Columns of stacked pieces, the first kind at the bottom."""
-    highest = max((sum(row.counts) for row in rows), default=0) or 1
-    wide = WIDTH / max(1, len(rows))
-    pieces = []
-    for place, row in enumerate(rows):
-        base = HEIGHT
-        for kind, count in zip(kinds, row.counts, strict=True):
-            if count:
-                high = max(2.0, count / highest * (HEIGHT - 4))
-                base -= high
-                pieces.append(Piece(kind, place * wide + wide * GAP / 2, base, wide * (1 - GAP), high))
-    return Chart(tuple(kinds), rows, pieces)
+    @property
+    def highest(self) -> int:
+        """What the highest column counts."""
+        return max(sum(row.counts) for row in self.rows)
 
 
 # -- the line of what has happened to a subscription and what will
@@ -66,13 +44,6 @@ _ENDS = (
     ("trial_end", "The trial ends", "others"),
 )
 _TRIAL = "subscription.activate"  # its end is a member of the subscription
-_JOBS = {
-    "subscription.renew": "The next order is placed",
-    "subscription.end": "The period ends",
-    "subscription.resume": "It resumes",
-    "subscription.charge": "The next order is placed",
-    "subscription.expire": "It expires if nobody pays",
-}
 
 
 class Mark(NamedTuple):
@@ -123,6 +94,6 @@ def _marks(
         yield Mark(order["createdAt"], text, _KINDS.get(order["status"], "others"), order["id"])
     for timer in timers:
         if timer["job"] != _TRIAL:
-            yield Mark(timer["due"], _JOBS.get(timer["job"], timer["job"]), "due")
+            yield Mark(timer["due"], job(timer["job"]), "due")
     if body.get("next_billing_at") and body["next_billing_at"] > now:
         yield Mark(body["next_billing_at"], "It is to be paid", "due")

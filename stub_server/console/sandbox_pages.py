@@ -12,6 +12,8 @@ from .addresses import DONE, there, this_sandbox
 from .client import Refused
 from .filters import from_zone
 from .forms import given
+from .sessions import CONTROL_KEY
+from .shell import give_cookie
 from .site import contracts, pages
 
 _LISTED, _STEPS = 50, 20
@@ -107,6 +109,17 @@ def reset_sandbox() -> Response:
     """Go back to how the sandbox began, which can be undone; where the way there is not stored, seed it again."""
     rewound = g.client.change("POST", f"{CONTROL}/rewind", {"to_step": 0})
     return act("POST", f"{CONTROL}/reset") if rewound.is_refused else show_done(rewound)
+
+
+@pages.post("/sandboxes/rotate")
+def rotate_sandbox() -> Response:
+    """Give the sandbox new credentials, which the page of keys shows; also to who came with the key that ends."""
+    reply = g.client.change("POST", f"{CONTROL}/sandboxes/{this_sandbox()}/rotate")
+    answer = show_done(reply, _HERE if reply.is_refused else "/console/keys")
+    if not reply.is_refused and CONTROL_KEY in g.visitor.keys:
+        key = reply.json["sandbox"]["credentials"]["control_key"]
+        give_cookie(answer, contracts().sessions.begin(key), f"{request.script_root}/")
+    return answer
 
 
 @pages.post("/sandboxes/settings")

@@ -19,7 +19,7 @@ import orjson
 from .answers import complete_answers
 from .checks import shape_faults
 from .document import Document
-from .generated import Emitting, Names, emitting, generate
+from .generated import Names, generate
 from .overlay import Overlays
 from .source import METHODS, ContractError, Json, error_at, line_of, nodes, path_to, read, unescaped, value_at
 
@@ -44,27 +44,26 @@ def contracts(folder: Path, files: Sequence[Path] = (), file: Path = CACHE) -> B
     Raises ContractError, with file and line or JSONPath, for a file that cannot be read, a reference without a target,
     or an overlay that does not fit.
     """
-    api, control, emitters = _shipped(folder, file)
+    api, control = _shipped(folder, file)
     overlays = Overlays(files)
     if not files:
         return Bundle(api, control, api, overlays)
     document = overlays.apply(api)
     overlays.refuse(shape_faults(document, api))
     try:
-        generate(document, Names(document), emitters, api)
+        generate(document, Names(document), api)
     except ContractError as error:
         raise overlays.named(error) from None
     overlays.refuse(_broken_references(document))
     _merge_parameters(document)
     names = Names(document)
-    generate(api, names, emitters)
-    _take_names(control, names, emitters)
-    generate(control, names, [])
+    generate(api, names)
+    _take_names(control, names)
     return Bundle(document, control, api, overlays)
 
 
-def _shipped(folder: Path, file: Path) -> tuple[Contract, Contract, list[Emitting]]:
-    """Both contracts without overlays, and the operations of the control contract with the events that they name.
+def _shipped(folder: Path, file: Path) -> tuple[Contract, Contract]:
+    """The API contract without overlays, and the control contract.
 
     They come from the cache in `file` if it was made of the same files by the same code. Otherwise it is written,
     unless Python writes no byte code or the place is not writable.
@@ -75,18 +74,16 @@ def _shipped(folder: Path, file: Path) -> tuple[Contract, Contract, list[Emittin
     if head != _head(sources, cached):
         read_once = cache(read)  # the two share files
         control = bundled(folder / "sandbox.yaml", read_once)
-        emitters = [*emitting(control["paths"].values())]
         api = bundled(folder / "openapi.yaml", read_once)
         names = Names(api)
-        generate(api, names, emitters)
-        _take_names(control, names, emitters)
-        generate(control, names, [])
-        cached = orjson.dumps([api, control, emitters])
+        generate(api, names)
+        _take_names(control, names)
+        cached = orjson.dumps([api, control])
         if not sys.dont_write_bytecode and _digest(folder) == sources:  # else a file has changed meanwhile
             with suppress(OSError):
                 file.write_bytes(_head(sources, cached) + b"\n" + cached)
-    api, control, emitters = orjson.loads(cached)  # no list is in two places, where an overlay would change both
-    return api, control, emitters
+    api, control = orjson.loads(cached)  # no list is in two places, where an overlay would change both
+    return api, control
 
 
 def _head(sources: bytes, cached: bytes) -> bytes:
@@ -105,17 +102,12 @@ def _digest(folder: Path) -> bytes:
     return digest.digest()
 
 
-def _take_names(document: Contract, names: Names, emitters: Sequence[Emitting]) -> None:
-    """Take lifecycles, and the events that operations emit, from `names`, the document that describes them."""
+def _take_names(document: Contract, names: Names) -> None:
+    """Take lifecycles, and all that is generated, from `names`, those of the document that describes them."""
     for name, schema in document["components"]["schemas"].items():
         if name in names.lifecycles:
             schema["x-lifecycle"] = names.lifecycles[name]
-    named = dict(emitters)
-    for item in document["paths"].values():
-        for method in METHODS:
-            operation = item.get(method, {})
-            if "x-emits" in operation:
-                operation["x-emits"] = names.emitted(operation["operationId"], named[operation["operationId"]])
+    generate(document, names)
 
 
 def bundled(entry: Path, read_once: Callable[[Path], Json]) -> Contract:

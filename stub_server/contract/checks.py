@@ -96,9 +96,6 @@ def _operations(document: Document) -> Iterator[ContractError]:
     scopes = {scope["name"] for scope in document.scopes}
     for operation in document.operations.values():
         yield from _unknown(scopes, (("x-scopes", name) for name in sorted(operation.scopes)), operation.at, _IN_SCOPES)
-        if "x-names-from" not in document.raw:  # else bundling has taken the events of the other document
-            place = [*operation.at, "x-emits"]
-            yield from _unknown(document.events.keys(), enumerate(operation.emits), place, _IN_EVENTS)
         if 204 in operation.responses and operation.responses[204].media:
             yield error_at([*operation.at, "responses", "204", "content"], "a 204 has no content: take it out")
 
@@ -139,18 +136,13 @@ def _payload(document: Document, name: str) -> Iterator[ContractError]:
 
 
 def _events(document: Document) -> Iterator[ContractError]:
-    """Every event that a move or a change names is described."""
-    named: list[tuple[Place, tuple[str, ...]]] = []
+    """Every event that a move names is described."""
     for name, lifecycle in document.lifecycles.items():
         for number, move in enumerate(lifecycle.moves):
-            named.append((["components", "schemas", name, "x-lifecycle", "moves", number], move.events))
-    for name, changes in document.changes.items():
-        for change, events in changes.items():
-            named.append((["components", "schemas", name, "x-events", change], events))
-    for place, events in named:
-        for event in events:
-            if event not in document.events:
-                yield error_at(place, _IN_EVENTS.format(event))
+            for event in move.events:
+                if event not in document.events:
+                    place: Place = ["components", "schemas", name, "x-lifecycle", "moves", number]
+                    yield error_at(place, _IN_EVENTS.format(event))
 
 
 # -- what the rules need of the shipped contract

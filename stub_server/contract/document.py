@@ -280,13 +280,13 @@ class Document:
         }
 
     @cached_property
-    def changes(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """The events of changes other than moves (`x-events`), by schema name and change."""
-        found: dict[str, dict[str, tuple[str, ...]]] = {}
-        for name, schema in self.raw["components"]["schemas"].items():
-            for change, events in schema.get("x-events", {}).items():
-                every = (events,) if isinstance(events, str) else tuple(events)
-                found.setdefault(name, {})[change] = every
+    def changes(self) -> dict[tuple[str | None, str], tuple[str, ...]]:
+        """The events of changes other than moves (`x-change`), by schema name and change."""
+        found: dict[tuple[str | None, str], tuple[str, ...]] = {}
+        for name, event in self.events.items():
+            if event["change"] is not None:
+                change = event["record"], event["change"]
+                found[change] = (*found.get(change, ()), name)
         return found
 
     @cached_property
@@ -303,6 +303,7 @@ class Document:
                 "summary": post["summary"],
                 "description": post["description"],
                 "payload_key": post["x-payload-key"],
+                "change": post.get("x-change", {}).get("name"),
                 "emitted_by": post.get("x-emitted-by", []),
                 "schema": media["schema"],
                 "example": media["example"],
@@ -313,9 +314,7 @@ class Document:
     def _record(self, payload: Json, key: str) -> str | None:
         """The schema's name of the record under a key of a payload's data; None if there is no record."""
         data = self.resolve(self.resolve(payload).get("properties", {}).get("data")) or {}
-        name = str(data.get("properties", {}).get(key, {}).get("$ref", "")).rpartition("/")[2]
-        schema = self.raw["components"]["schemas"].get(name, {})
-        return name if "x-lifecycle" in schema or "x-events" in schema else None
+        return str(data.get("properties", {}).get(key, {}).get("$ref", "")).rpartition("/")[2] or None
 
     @cached_property
     def scopes(self) -> list[Json]:

@@ -2,7 +2,8 @@
 
 | Mark | What is generated | From |
 |---|---|---|
-| `x-webhooks` | `x-emitted-by` of each event | `x-emits` of operations, `by` of moves |
+| `x-webhooks` | `x-emitted-by` of each event | `by` of `x-change` and of moves |
+| an operation | `x-emits` | the events that it raises by these |
 | `x-enum-from` | the enum | events, scopes, operations, states |
 | `x-counts-of` | an integer member for each name | the same |
 | `x-one-of-from` | a choice of all webhook payloads | `x-webhooks` |
@@ -10,27 +11,23 @@
 The tables have the shapes of `extensions.yaml`: those of overlays are checked before.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
 
-from .source import Json, error_at, nodes, value_at
+from .source import METHODS, Json, error_at, nodes, value_at
 
-ALL = "*"
 EMITTING = "x-emits"  # in the `by` of a move: every operation that may raise an event
 AUTOMATIC = ("clock", "simulation")
 SOURCE, COUNTS, PAYLOADS = "x-enum-from", "x-counts-of", "x-one-of-from"
-Emitting = tuple[str, list[str]]
-"""An operationId and the events that it names in `x-emits`, or `*` for all."""
 At = tuple[str | int, ...]
 """The place of a schema or of a member."""
 
 
-def emitting(items: Iterable[Json]) -> Iterator[Emitting]:
-    """The operations of path items, with the events that each names."""
-    for item in items:
-        for operation in item.values():
+def operations_of(document: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    """The operations of a document that have a name."""
+    for item in document["paths"].values():
+        for operation in [item[method] for method in METHODS if method in item]:
             if isinstance(operation, dict) and "operationId" in operation:
-                yield str(operation["operationId"]), operation.get("x-emits", [])
+                yield operation
 
 
 class Names:
@@ -39,25 +36,25 @@ class Names:
     def __init__(self, document: dict[str, Json]) -> None:
         schemas, scopes = document["components"].get("schemas", {}), document.get("x-scopes", [])
         self.lifecycles = {name: schema["x-lifecycle"] for name, schema in schemas.items() if "x-lifecycle" in schema}
-        self._webhooks = document.get("x-webhooks", {})
-        self.events = tuple(self._webhooks)
         self.payloads: dict[str, str] = {
             name: item["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
-            for name, item in self._webhooks.items()
+            for name, item in document.get("x-webhooks", {}).items()
         }
-        resources = list(dict.fromkeys(name.partition(".")[0] for name in self.events))
+        self.emitted_by = _emitted_by(document)
+        events = list(self.payloads)
+        resources = list(dict.fromkeys(name.partition(".")[0] for name in events))
         owners = list(dict.fromkeys(scope["resource"] for scope in scopes))
         names = [scope["name"] for scope in scopes]
         self._lists = {
-            "event_types": list(self.events),
+            "event_types": events,
             "event_resources": resources,
-            "event_patterns": ["*", *(f"{resource}.*" for resource in resources), *self.events],
+            "event_patterns": ["*", *(f"{resource}.*" for resource in resources), *events],
             "scopes": names,
             "assignable_scopes": [scope["name"] for scope in scopes if scope["assignable"]],
             "scope_resources": owners,
             # What a token may be given: all, a scope, or every scope of a resource.
             "scope_patterns": ["*", *names, *(f"{owner}:*" for owner in owners)],
-            "operations": [ident for ident, _ in emitting(document["paths"].values())],
+            "operations": [operation["operationId"] for operation in operations_of(document)],
         }
         for name, lifecycle in self.lifecycles.items():
             moves = lifecycle["moves"]
@@ -78,33 +75,13 @@ class Names:
             raise error_at([*at, mark], f"there is no list of names {source!r}")
         return [*self._lists[source]]  # an overlay may change it in one place only
 
-    def emitted(self, operation: str, named: list[str]) -> list[str]:
-        """The events of an operation: those of `named` that exist, then those whose `x-emitted-by` lists it."""
-        if ALL in named:
-            return list(self.events)
-        known = [name for name in named if name in self._webhooks]
-        emitted_by = ((name, item["post"].get("x-emitted-by", ())) for name, item in self._webhooks.items())
-        return known + [name for name, by in emitted_by if operation in by and name not in known]
 
+def generate(document: dict[str, Json], names: Names, shipped: dict[str, Json] | None = None) -> None:
+    """Generate all parts. Raises ContractError.
 
-def generate(
-    document: dict[str, Json],
-    names: Names,
-    controls: Sequence[Emitting],
-    shipped: dict[str, Json] | None = None,
-) -> None:
-    """Generate all parts. `controls` are operations of the control contract. Raises ContractError.
-
-    Where an overlay has changed a part that the `shipped` document has, the change stays.
+    Where an overlay has changed an enum, members or a choice that the `shipped` document has, the change stays.
     """
-    operations = [*emitting(document["paths"].values()), *controls]
-    raising = [ident for ident, events in operations if events]
-    for move in _moves(document):
-        if EMITTING in move.get("by", ()):
-            move["by"] = [*raising, *(name for name in move["by"] if name != EMITTING)]
-    for event in document.get("x-webhooks", {}):
-        post: At = ("x-webhooks", event, "post")
-        _write(document, post, "x-emitted-by", _emitters(document, event, operations), shipped)
+    _write_events(document, names)
     for at, schema in [*marked_schemas(document)]:
         _name(document, at, schema, names, shipped)
     for name, schema in document["components"].get("schemas", {}).items():
@@ -114,6 +91,21 @@ def generate(
             _write(document, at, "oneOf", [{"$ref": reference} for reference in references], shipped)
             by_type = {"propertyName": "type", "mapping": names.payloads}
             _write(document, at, "discriminator", by_type, shipped)
+
+
+def _write_events(document: dict[str, Json], names: Names) -> None:
+    """Write which operations raise which events."""
+    for move in _moves(document):
+        if EMITTING in move.get("by", ()):
+            raising = [name for by in names.emitted_by.values() for name in by]
+            move["by"] = _in_order([*raising, *(name for name in move["by"] if name != EMITTING)])
+    for event, item in document.get("x-webhooks", {}).items():
+        item["post"]["x-emitted-by"] = names.emitted_by.get(event, [])
+    for operation in operations_of(document):
+        events = [event for event, by in names.emitted_by.items() if operation["operationId"] in by]
+        operation.pop("x-emits", None)
+        if events:
+            operation["x-emits"] = events
 
 
 def _name(document: dict[str, Json], at: At, schema: dict[str, Json], names: Names, shipped: Json) -> None:
@@ -128,12 +120,21 @@ def _name(document: dict[str, Json], at: At, schema: dict[str, Json], names: Nam
         _count(schema, [name for name in names.of(at, COUNTS, schema[COUNTS]) if name not in earlier])
 
 
-def _emitters(document: dict[str, Json], event: str, operations: Sequence[Emitting]) -> list[str]:
-    """What raises an event: operations, the clock, the simulation."""
-    raising = [move for move in _moves(document) if event in (move.get("event"), *move.get("also", ()))]
-    automatic = {*chain.from_iterable(move.get("by", ()) for move in raising)}
-    by = [ident for ident, events in operations if event in events or ALL in events]
-    return by + [name for name in AUTOMATIC if name in automatic]
+def _emitted_by(document: dict[str, Json]) -> dict[str, list[str]]:
+    """What raises each event: the operations of its change, and whatever makes a move that raises it."""
+    found: dict[str, list[str]] = {}
+    for event, item in document.get("x-webhooks", {}).items():
+        by = [*item["post"].get("x-change", {}).get("by", ())]
+        for move in _moves(document):
+            if event in (move.get("event"), *move.get("also", ())):
+                by += move.get("by", ())
+        found[event] = _in_order(by)
+    return found
+
+
+def _in_order(names: list[str]) -> list[str]:
+    """Each name once, operations before what happens by itself."""
+    return sorted(dict.fromkeys(names), key=AUTOMATIC.__contains__)
 
 
 def _moves(document: dict[str, Json]) -> list[Json]:

@@ -1,10 +1,11 @@
-"""How the ends of two lists differ that have a stretch in common, such as a log at two times: it drops old items."""
+"""Lists that grow at one end and drop items at the other: what is dropped, and how two such lists differ."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat, takewhile
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+T = TypeVar("T")
 Same = Callable[[Any, Any], bool]
 
 
@@ -31,3 +32,15 @@ def ends_of(before: Sequence[Any], after: Sequence[Any], same: Same = is_) -> En
     return Ends(
         tuple(before[:first]), tuple(after[:second]), tuple(before[first + length :]), tuple(after[second + length :])
     )
+
+
+def oldest_of(items: Iterable[T], number: int, size: int, size_of: Callable[[T], int]) -> tuple[T, ...]:
+    """The oldest items, at least so many and of so many bytes; none where neither is above 0."""
+    going = []
+    for item in items:
+        if number <= 0 >= size:
+            break
+        going.append(item)
+        number -= 1
+        size -= size_of(item)
+    return tuple(going)

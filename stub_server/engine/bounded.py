@@ -6,12 +6,13 @@ All sandboxes of a server share a budget of bytes: past it, the largest queues d
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, ItemsView, Iterator, Sequence
+from collections.abc import Awaitable, Callable, ItemsView, Iterator
+from itertools import takewhile
 from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
-from ..core.ends import Ends
+from ..core.ends import Ends, oldest_of
 from .step import ReplyKey, Saved, Step
 
 MOST_BYTES = 32 * 1024 * 1024
@@ -170,47 +171,21 @@ class Replies:
 
     def outgoing(self, saved: Saved, now: int) -> tuple[tuple[ReplyKey, Saved], ...]:
         """The replies to drop for one more: those that have expired, and the oldest of too many."""
-        number, size = len(self._saved) + 1 - MOST_REPLIES, self._bytes + _size(saved) - MOST_REPLY_BYTES
-        going = []
-        for item in self._saved.items():
-            if item[1].expires > now and number <= 0 >= size:
-                break
-            going.append(item)
-            number -= 1
-            size -= _size(item[1])
-        return tuple(going)
-
-    def save(self, reply: tuple[ReplyKey, Saved], outgoing: Sequence[tuple[ReplyKey, Saved]]) -> None:
-        """Save a reply, for which others make room."""
-        for key, _ in outgoing:
-            self.drop(key)
-        self.put(*reply)
-
-    def put(self, key: ReplyKey, saved: Saved) -> None:
-        """Save a reply."""
-        self.drop(key)
-        self._saved[key] = saved
-        self._bytes += _size(saved)
-
-    def drop(self, key: ReplyKey) -> None:
-        """Delete a reply, if it is there."""
-        gone = self._saved.pop(key, None)
-        if gone is not None:
-            self._bytes -= _size(gone)
-
-    def put_back(self, gone: Sequence[tuple[ReplyKey, Saved]]) -> None:
-        """Save replies again that had made room."""
-        for key, saved in reversed(gone):
-            self.put(key, saved)
-            self._saved.move_to_end(key, last=False)
+        expired = sum(1 for _ in takewhile(lambda reply: reply.expires <= now, self._saved.values()))
+        number = max(expired, len(self._saved) + 1 - MOST_REPLIES)
+        size = self._bytes + _size(saved) - MOST_REPLY_BYTES
+        return oldest_of(self._saved.items(), number, size, lambda item: _size(item[1]))
 
     def exchange(self, ends: Ends) -> None:
-        """Change to the replies of another state, which differ at the ends from these."""
-        for key, _ in (*ends.oldest_before, *ends.newest_before):
-            self.drop(key)
-        self.put_back(ends.oldest_after)
-        for key, saved in ends.newest_after:
-            self.put(key, saved)
+        """Replace the replies by those of another time, which differ at the ends."""
+        for key, saved in (*ends.oldest_before, *ends.newest_before):
+            del self._saved[key]
+            self._bytes -= _size(saved)
+        for key, saved in (*reversed(ends.oldest_after), *ends.newest_after):
+            self._saved[key] = saved
+            self._bytes += _size(saved)
+        for key, _ in reversed(ends.oldest_after):
+            self._saved.move_to_end(key, last=False)
 
     def copy(self) -> Replies:
         """An independent copy."""

@@ -96,12 +96,12 @@ class Draft:
         """Add a new record, which was `created` (ms) now unless told otherwise; with `row` the next version of that."""
         earlier = self._versions.get(ident)
         before = row if earlier is None else earlier[1]
-        if not self.sandbox.is_seeding:  # what was seeded is validated once, as it is at the end
+        if not self.sandbox.origin.is_seeding:  # what was seeded is validated once, as it is at the end
             table.check(public)
         record = table.prepare(ident, public, hidden, before, self.now if created is None else created)
         if row is None and table.spec.ring is not None:
             self._rings.setdefault(table, []).append(record)
-        self._versions[ident] = table.name, before, Row(record, public, table.completed(hidden))
+        self._versions[ident] = table.name, before, Row(record, public, hidden)
         return record
 
     def drop(self, table: Table, row: Row) -> None:
@@ -129,11 +129,8 @@ class Draft:
     def emit_change(
         self, table: Table, record: Record, change: str, project: str | None = None, extras: Extras = NO_EXTRAS
     ) -> None:
-        """Raise the events of a change that moves no state, such as `updated`, as the contract names them.
-
-        A change that `x-events` of the resource does not know is a defect: KeyError.
-        """
-        self.emit(self.sandbox.rules.changes[table.spec.schema][change], table, record, project, extras)
+        """Raise the events of a change that moves no state, such as `updated` (`x-change` of the contract)."""
+        self.emit(self.sandbox.rules.changes.get((table.spec.schema, change), ()), table, record, project, extras)
 
     def emit_move(
         self, table: Table, record: Record, move: Move | None, project: str | None = None, *names: str
@@ -145,7 +142,7 @@ class Draft:
 
     def emit(self, types: tuple[str, ...], table: Table, record: Record, project: str | None, extras: Extras) -> None:
         """Raise events of these types about a record."""
-        if types and self.sandbox.raises_events:
+        if types and self.sandbox.origin.raises_events:
             resource = self.store.shown(table, record)
             hidden = record.hidden if extras.names else b""
             for type_ in types:

@@ -1,14 +1,15 @@
 """The event log of a sandbox: one entry per event, whose payload is written when it is needed."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 import orjson
 
 from ..core.clock import iso
-from ..core.ends import Ends
+from ..core.ends import Ends, oldest_of
 from ..core.record import Extras
 
 KEPT, KEPT_BYTES = 100_000, 64 * 1024 * 1024  # the oldest events are dropped beyond this
@@ -65,45 +66,11 @@ class EventLog:
         self._events: deque[Event] = deque()
         self._bytes = self.raised = 0
 
-    def append(self, event: Event) -> None:
-        """Add an event, and drop the oldest ones when there are too many."""
-        events = self._events
-        events.append(event)
-        self._bytes += event.size
-        self.raised += 1
-        while len(events) > KEPT or self._bytes > KEPT_BYTES:
-            self._bytes -= events.popleft().size
-
-    @classmethod
-    def of(cls, events: Iterable[Event], raised: int) -> "EventLog":
-        """A log of these events, the newest of so many."""
-        log = cls()
-        for event in events:
-            log.append(event)
-        log.raised = raised
-        return log
-
     def outgoing(self, coming: Sequence[Event]) -> tuple[Event, ...]:
         """The oldest events, which are dropped when new ones come."""
-        number = len(self._events) + len(coming) - KEPT
-        size = self._bytes - KEPT_BYTES
-        for event in coming:
-            size += event.size
-        if number <= 0 >= size:
-            return ()
-        going = []
-        for event in self._events:
-            if number <= 0 >= size:
-                break
-            going.append(event)
-            number -= 1
-            size -= event.size
-        return tuple(going)
-
-    def retract(self, count: int, forgotten: Sequence[Event]) -> None:
-        """Remove the newest events, and restore those that were dropped to make room."""
-        newest = tuple(islice(reversed(self._events), count))  # of very many at once, the first were dropped
-        self.exchange(Ends(oldest_after=tuple(forgotten), newest_before=newest), self.raised - count)
+        size = self._bytes + sum([event.size for event in coming])
+        number = len(self._events) + len(coming)
+        return oldest_of(self._events, number - KEPT, size - KEPT_BYTES, attrgetter("size"))
 
     def exchange(self, ends: Ends, raised: int) -> None:
         """Replace the events by those of another time, which differ at the ends; so many had been raised then."""

@@ -6,14 +6,13 @@ A job reads its record as it is by then, and does nothing if that has changed. `
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from itertools import chain
-from time import perf_counter
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from ..core.clock import iso
 from ..core.problem import Conflict, Unavailable
 from ..core.record import Row
-from ..core.slices import BackgroundWorker, at_once
+from ..core.slices import BackgroundWorker
 from ..core.timers import Timer
 from ..domain import deliveries, orders, subscriptions
 from ..domain.api_keys import state
@@ -23,7 +22,6 @@ from .draft import Draft
 from .sandbox import Sandbox
 from .step import Cause, Step
 
-LITTLE = 0.001  # seconds that jobs may take within a request
 MOST_CHANGED = 25  # records that one step of a job changes at most: each may open deliveries to twenty webhooks
 log = logging.getLogger("stub_server")
 
@@ -43,54 +41,23 @@ class Fired(NamedTuple):
 # -- time
 
 
-def do_some_due(sandbox: Sandbox) -> int | None:
-    """Do a few jobs that are due, and latch the time for the request. Returns None when nothing more is due.
-
-    Otherwise returns the instant up to which `do_due_until` must do the rest first.
-    """
-    if sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing):
-        return None
-    now = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
-    if sandbox.turn.locked():
-        return now
-    work, until = due_jobs(sandbox, now), perf_counter() + LITTLE
-    for _ in work:
-        if perf_counter() >= until:
-            work.close()
-            return now
-    return None
-
-
-async def do_due_until(sandbox: Sandbox, worker: BackgroundWorker, until: int) -> None:
-    """Do what is due until an instant, while requests to other sandboxes are served.
+async def do_due(sandbox: Sandbox, worker: BackgroundWorker) -> None:
+    """Do everything that is due by now, and latch the time, while requests to other sandboxes are served.
 
     While the clock advances, it does the jobs itself, and requests are served between them.
     """
-    if not (sandbox.is_advancing and sandbox.turn.locked()):
-        async with sandbox.turn:
-            await worker.in_slices(due_jobs(sandbox, until))
+    if not (sandbox.status.is_advancing and sandbox.status.turn.locked()):
+        async with sandbox.status.turn:
+            await worker.in_slices(due_jobs(sandbox))
 
 
-async def do_due(sandbox: Sandbox, worker: BackgroundWorker) -> None:
-    """Do everything that is due by now, and latch the time."""
-    until = do_some_due(sandbox)
-    if until is not None:
-        await do_due_until(sandbox, worker, until)
-
-
-def do_due_at_once(sandbox: Sandbox) -> None:
-    """The same without pauses, where nobody else waits."""
-    until = do_some_due(sandbox)
-    if until is not None:
-        at_once(due_jobs(sandbox, until))
-
-
-def due_jobs(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
-    """Do what is due until an instant, with pauses, and latch it.
+def due_jobs(sandbox: Sandbox) -> Generator[None, None, None]:
+    """Do what is due by now, with pauses, and latch the time.
 
     If a job fails by a defect, time stops before it and the request is served; the next request tries again.
     """
     timers, clock = sandbox.timers, sandbox.clock
+    until = sandbox.present
     if timers.next(until) is not None:
         try:
             yield from jobs_until(sandbox, until, [])
@@ -105,7 +72,7 @@ def due_jobs(sandbox: Sandbox, until: int) -> Generator[None, None, None]:
 
 def check_not_advancing(sandbox: Sandbox) -> None:
     """Check that the clock of a sandbox is not advancing. Raises Conflict."""
-    if sandbox.is_advancing:
+    if sandbox.status.is_advancing:
         raise Conflict(
             "The clock is still advancing, because it waits for receivers of webhooks.",
             advice="Send this again in a few seconds, or wait with POST /_sandbox/webhooks/drain or with "
@@ -135,7 +102,7 @@ def jobs_until(
     now = clock.now
 
     def goes_on() -> bool:
-        return not sandbox.is_gone and timers is sandbox.timers
+        return not sandbox.status.is_gone and timers is sandbox.timers
 
     try:
         while goes_on() and (timer := timers.next(until)) is not None:

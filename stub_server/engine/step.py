@@ -175,6 +175,25 @@ class Step(NamedTuple):
         return (Part(self.merchant, self.opens_store, False, self.changes, self.used),)
 
     @property
+    def event_ends(self) -> Ends:
+        """How the list of events differs before and after it."""
+        if self.restored is not None:
+            return self.restored.events
+        return Ends(oldest_before=self.forgotten_events, newest_after=self.events)
+
+    @property
+    def events_after(self) -> int:
+        """How many events were raised so far, with its own."""
+        return self.events_before + len(self.events) if self.restored is None else self.restored.raised_after
+
+    @property
+    def reply_ends(self) -> Ends:
+        """How the saved replies differ before and after it."""
+        if self.restored is not None:
+            return self.restored.replies
+        return Ends(oldest_before=self.forgotten_replies, newest_after=() if self.saved is None else (self.saved,))
+
+    @property
     def size(self) -> int:
         """About how many bytes it keeps alive."""
         events, replies = [*self.forgotten_events], [*self.forgotten_replies]

@@ -60,7 +60,7 @@ def _create(work: Work, body: Body, method: str) -> Reply:
     behaviour = store.orders.parse(record).hidden["behaviour"] if b"behaviour" in record.hidden else None
     simulated = rules.magic_of(customer["email"]) if behaviour is None else f"behaviour:{behaviour}"
     if simulated is not None:
-        answer.headers = (*answer.headers, (SIMULATED, simulated.encode()))
+        answer.headers.append((SIMULATED, simulated.encode()))
     return answer
 
 

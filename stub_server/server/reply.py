@@ -1,20 +1,25 @@
 """Builds response bodies and lists: stored records are inserted as the JSON they are stored as."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import orjson
+from starlette.types import Receive, Scope, Send
 
-from ..contract.formats import end_of_range, range_end_ms
+from ..contract.formats import range_end_ms
 from ..core.record import Body
 from ..domain.documents import normalise
 from ..engine.tables.query import Query, select
 from ..engine.tables.table import Table
 from ..engine.tables.tables import finder
+from .layers.answers import JSON, Answer, Pairs, hang_up, left
 from .work import Work
 
+UNBUFFERED = (b"x-accel-buffering", b"no")
+"""Tells nginx, and proxies that follow it, to send each piece on at once."""
+PATIENCE = 5.0  # seconds that a reader may take none of what is sent
 T = TypeVar("T")
 _SHAPING = frozenset(("page", "limit", "sort", "created_since", "created_until"))
 
@@ -32,36 +37,68 @@ def pagination(page: int, limit: int, total: int) -> Body:
     }
 
 
-@dataclass(slots=True, eq=False)
-class Reply:
-    """A status, a body in parts, and headers.
+class Reply(Answer):
+    """What a handler answers: a status, a body in parts, and headers.
 
     `shape` names the constant JSON around stored records: it is checked against the contract when it first occurs, and
     records when they are written. A body without a shape is checked every time.
     """
 
-    status: int
-    parts: Sequence[bytes]
-    shape: object = None
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-    media: bytes = b"application/json"
+    __slots__ = ("media", "shape")
+
+    def __init__(
+        self, status: int, parts: Sequence[bytes], shape: object = None, headers: Pairs = (), media: bytes = JSON[1]
+    ) -> None:
+        self.status, self.parts, self.shape, self.headers, self.media = status, parts, shape, [*headers], media
 
     def created(self, work: Work, path: str) -> "Reply":
         """Make it a 201 with a Location: `path` has no prefix of the sandbox. Returns the reply itself."""
-        self.status, self.headers = 201, (*self.headers, (b"location", f"{work.prefix}{path}".encode()))
+        self.status = 201
+        self.headers.append((b"location", f"{work.prefix}{path}".encode()))
+        return self
+
+    def completed(self) -> "Reply":
+        """Add the headers about the joined body; a 204 has neither. Returns the reply itself."""
+        if self.status != 204:
+            self.headers += ((b"content-type", self.media), (b"content-length", b"%d" % len(self.body)))
         return self
 
 
 class Streamed(Reply):
-    """A 200 whose `chunks` are sent as they come. Only async operations may answer with it."""
+    """A 200 whose `chunks` are sent as they come, until they end or the reader leaves. Async operations answer so.
 
-    __slots__ = ("chunks",)
+    A reader who does not read is cut off. An empty piece is not sent: it is an opportunity to notice that the reader
+    has left.
+    """
 
-    def __init__(
-        self, chunks: AsyncGenerator[bytes], media: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()
-    ) -> None:
-        super().__init__(200, (), None, ((b"cache-control", b"no-store"), *headers), media)
-        self.chunks = chunks
+    __slots__ = ("_chunks",)
+
+    def __init__(self, chunks: AsyncGenerator[bytes], media: bytes, headers: Pairs = ()) -> None:
+        of_streams = ((b"cache-control", b"no-store"), *headers, (b"content-type", media), UNBUFFERED)
+        super().__init__(200, (), None, of_streams, media)
+        self._chunks = chunks
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        leaving = asyncio.ensure_future(left(receive))
+        try:
+            await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+            if scope["method"] != "HEAD":
+                async for chunk in self._chunks:
+                    if leaving.done():
+                        return
+                    if chunk:
+                        async with asyncio.timeout(PATIENCE):
+                            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        except TimeoutError:
+            leaving.cancel()
+            await hang_up(scope, receive, unsent=True)
+        finally:
+            leaving.cancel()
+            await self.abandon()
+
+    async def abandon(self) -> None:
+        await self._chunks.aclose()
 
 
 @lru_cache(maxsize=512)
@@ -134,12 +171,14 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
     """
     found = Query(
         sort=_sort_of(table, query),
-        since=end_of_range(query, "created_since"),
-        until=end_of_range(query, "created_until"),
         newest_first=query.get("sort", "-").startswith("-"),
         page=query.get("page", 1),  # an overlay may have taken a parameter away
         limit=query.get("limit", 20),
     )
+    if "created_since" in query:
+        found.since = range_end_ms(query["created_since"])
+    if "created_until" in query:
+        found.until = range_end_ms(query["created_until"])
     for name, value in query.items():
         if name.endswith("_since"):
             warn_of_empty_range(work, value, query.get(f"{name.removesuffix('since')}until"))

@@ -1,5 +1,9 @@
 """The work of one request: what handlers read with, and write through."""
 
+from dataclasses import dataclass, field
+
+from starlette.types import Scope
+
 from ..contract.document import Lifecycle
 from ..core.clock import iso
 from ..core.problem import Forbidden, NotFound, gone, reference_not_found, undone
@@ -17,31 +21,24 @@ from .server import Server
 from .target import Target
 
 
+@dataclass(slots=True, eq=False)
 class Work:
     """The first argument of every handler, which reads through `store` and writes to `draft` only.
 
-    `upload` is the file in the body, while it is processed. `drafted` is the step that is prepared, if any.
+    `upload` is the file in the body, while it is processed. `scope` has the client's connection. `drafted` is the step
+    that is prepared, if any.
     """
 
-    __slots__ = ("caller", "drafted", "request", "sandbox", "server", "store", "target", "trace", "upload")
-
-    def __init__(
-        self,
-        server: Server,
-        request: Request,
-        target: Target,
-        trace: Trace,
-        *,
-        store: Store | None = None,
-        caller: Caller | None = None,
-        upload: bytes | bytearray = b"",
-    ) -> None:
-        """`store` is that of the caller's merchant, else of the seeded one."""
-        self.server, self.request, self.target, self.trace = server, request, target, trace
-        self.sandbox = target.sandbox
-        self.store = self.sandbox.store if store is None else store
-        self.caller, self.upload = caller, upload
-        self.drafted: Draft | None = None
+    server: Server
+    request: Request
+    target: Target
+    trace: Trace
+    sandbox: Sandbox
+    store: Store
+    caller: Caller | None = None
+    upload: bytes | bytearray = b""
+    scope: Scope = field(default_factory=dict)
+    drafted: Draft | None = None
 
     @property
     def prefix(self) -> str:
@@ -188,7 +185,7 @@ class Work:
 
     def check_there(self) -> None:
         """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the request waited."""
-        if self.sandbox.is_gone:
+        if self.sandbox.status.is_gone:
             raise gone()
-        if self.has_recorded and self.sandbox.is_undone:
+        if self.has_recorded and self.sandbox.status.is_undone:
             raise undone()

@@ -17,7 +17,7 @@ from ..domain.webhooks import ABROAD
 from ..engine.attempts import Attempt, disturbance
 from ..engine.deliveries import is_silent
 from ..engine.sandbox import SILENT, Sandbox
-from ..engine.scheduler import do_due, do_due_until, do_some_due
+from ..engine.scheduler import do_due
 from .posting import claim_due, claimed_attempt, record, release_parked, send
 from .sender import Sender
 
@@ -106,40 +106,47 @@ class Courier:
             self._loop.call_soon(self._look, sandbox, outbox)
 
     def _look(self, sandbox: Sandbox, outbox: Outbox) -> None:
-        """Queue what is due in a sandbox, and set an alarm for what is next."""
+        """Do the jobs that are due in a sandbox, which may raise events, then queue what is to be sent."""
         outbox.is_looking_soon = False
         self._wake()  # those who wait for a sandbox look at it next
+        job = sandbox.timers.next_due()
+        if outbox.has_jobs or not self._serves(sandbox):
+            return
+        if job is not None and job <= sandbox.clock.read():
+            outbox.has_jobs = True
+            self.spawn(self._do_jobs(sandbox, outbox))
+        else:
+            self._queue_due(sandbox, outbox)
+
+    def _serves(self, sandbox: Sandbox) -> bool:
+        """Whether something may be done in a sandbox by now."""
+        return self.is_open and not (
+            sandbox.status.is_gone
+            or sandbox.status.is_advancing
+            or sandbox.status.is_broken
+            or sandbox.status.is_halted
+        )
+
+    async def _do_jobs(self, sandbox: Sandbox, outbox: Outbox) -> None:
+        try:
+            await do_due(sandbox, self.worker)
+        finally:
+            outbox.has_jobs = False
+        if self._serves(sandbox):
+            self._queue_due(sandbox, outbox)
+
+    def _queue_due(self, sandbox: Sandbox, outbox: Outbox) -> None:
+        """Queue what is to be sent, and set an alarm for what is due next."""
+        now = sandbox.clock.read()
+        attempt = None if is_silent(sandbox) else self._queue_attempts(sandbox, outbox, now)
+        job = sandbox.timers.next_due()
+        due = sandbox.status.next_look = min(SILENT if job is None else job, SILENT if attempt is None else attempt)
         if outbox.alarm is not None:
             outbox.alarm.cancel()
             outbox.alarm = None
-        if self._loop is None or sandbox.is_gone or sandbox.is_advancing or sandbox.is_broken or sandbox.is_halted:
-            return
-        try:
-            seconds = self._queue_due(sandbox, outbox)
-        except Exception:
-            log.exception("defect in a job of sandbox %s; it is tried again", sandbox.name)
-            seconds = AFTER_DEFECT
-        if seconds is not None:
+        if due != SILENT and not sandbox.clock.frozen and self._loop is not None:
+            seconds = (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due is a job that failed
             outbox.alarm = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._look, sandbox, outbox)
-
-    def _queue_due(self, sandbox: Sandbox, outbox: Outbox) -> float | None:
-        """Do what is due and queue what is to be sent; returns in how many seconds more is due, if it is."""
-        job, now = sandbox.timers.next_due(), sandbox.clock.read()
-        if job is not None and job <= now:
-            if outbox.has_jobs:
-                return None
-            rest = do_some_due(sandbox)  # jobs raise events
-            if rest is not None:
-                outbox.has_jobs = True
-                self.spawn(self._do_jobs(sandbox, outbox, rest))
-                return None
-            job = sandbox.timers.next_due()
-        attempt = None if is_silent(sandbox) else self._queue_attempts(sandbox, outbox, now)
-        due = min(SILENT if job is None else job, SILENT if attempt is None else attempt)
-        sandbox.next_look = due
-        if due == SILENT or sandbox.clock.frozen:
-            return None
-        return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due now is a job that failed
 
     def _queue_attempts(self, sandbox: Sandbox, outbox: Outbox, now: int) -> int | None:
         """Queue the attempts that are due, as many as fit into a slice; returns when the next one is due."""
@@ -158,13 +165,6 @@ class Courier:
             self.look_soon(sandbox)
         return attempt
 
-    async def _do_jobs(self, sandbox: Sandbox, outbox: Outbox, until: int) -> None:
-        try:
-            await do_due_until(sandbox, self.worker, until)
-        finally:
-            outbox.has_jobs = False
-        self.look_soon(sandbox)
-
     # -- one queue per webhook
 
     async def _work(self, sandbox: Sandbox, outbox: Outbox, webhook: str) -> None:
@@ -172,7 +172,7 @@ class Courier:
         waiting = outbox.queues[webhook]
         try:
             while waiting and self.is_open:
-                if sandbox.is_advancing:
+                if sandbox.status.is_advancing:
                     self._hand_back(sandbox)
                     break
                 await self.deliver(sandbox, waiting.popleft(), TIMEOUT)
@@ -189,20 +189,20 @@ class Courier:
 
     async def deliver(self, sandbox: Sandbox, timer: Timer, timeout: float) -> bool:
         """Make a claimed attempt, if it is still due, and record its outcome. Returns False where nothing was sent."""
-        outbox, advancing = self._outbox(sandbox), sandbox.is_advancing
+        outbox, advancing = self._outbox(sandbox), sandbox.status.is_advancing
         outbox.in_flight += 1
         try:
             async with outbox.places, self._places:
-                if sandbox.is_advancing != advancing:
+                if sandbox.status.is_advancing != advancing:
                     sandbox.timers.release(timer)
                     return False
                 attempt = claimed_attempt(sandbox, timer)
                 if attempt is None:
                     return False
-                begun, outcome = await self._attempt(sandbox, attempt, timeout)
-            if not sandbox.is_broken:
+                outcome = await self._attempt(sandbox, attempt, timeout)
+            if not sandbox.status.is_broken:
                 await do_due(sandbox, self.worker)
-            record(sandbox, timer, attempt, outcome, begun)
+            record(sandbox, timer, attempt, outcome)
             return True
         except asyncio.CancelledError:
             sandbox.timers.release(timer)
@@ -218,14 +218,12 @@ class Courier:
             self._wake()
         return False
 
-    async def _attempt(self, sandbox: Sandbox, attempt: Attempt, timeout: float) -> tuple[int, AttemptOutcome]:
-        """Send a delivery; returns when that began (ms), and the outcome."""
+    async def _attempt(self, sandbox: Sandbox, attempt: Attempt, timeout: float) -> AttemptOutcome:
+        """Send a delivery."""
         if sandbox.log.stored is not None:  # an event that was sent must not be undone
             await sandbox.log.stored()
-        begun = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
         sender = self.abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
-        disturbed = disturbance(sandbox, attempt.webhook, attempt.entry)
-        return begun, await send(sender, attempt.delivery, timeout, disturbed)
+        return await send(sender, attempt.delivery, timeout, disturbance(sandbox, attempt))
 
     def _try_again(self, sandbox: Sandbox, timer: Timer) -> None:
         sandbox.timers.release(timer)

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from stub_server.core.record import Body
+from stub_server.core.slices import at_once
 from stub_server.domain.callers import Caller
 from stub_server.engine.journal import Trace
 from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.scheduler import do_due_at_once
+from stub_server.engine.scheduler import due_jobs
 from stub_server.operations import customers, orders
 from stub_server.server.layers.routing import Application
 from stub_server.server.reply import Reply
@@ -34,7 +35,7 @@ class Shot:
 
 def shots(sandbox: Sandbox) -> list[Shot]:
     """The four operations, on records of a world."""
-    sample = sandbox.sample
+    sample = sandbox.origin.sample
     customer = f"/v2/customers/{sample['customerId']}"
     address = {"line_1": "1374, Avenida Paulista, Bela Vista", "city": "São Paulo", "state": "SP", "country": "BR"}
     phones = {"mobile_phone": {"country_code": "55", "area_code": "11", "number": "987654321"}}
@@ -66,9 +67,10 @@ class Handlers:
         self._request = Request("GET", "/", b"", [], {}, None, 0, 0)
 
     def _work(self) -> Work:
-        do_due_at_once(self._sandbox)
+        at_once(due_jobs(self._sandbox))
         target = Target(self._server.sandboxes, self._sandbox, "/")
-        return Work(self._server, self._request, target, self._trace, caller=self._caller)
+        store = self._sandbox.store
+        return Work(self._server, self._request, target, self._trace, self._sandbox, store, self._caller)
 
     def get(self, ident: str) -> Reply:
         """One customer."""

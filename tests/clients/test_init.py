@@ -9,7 +9,7 @@ from ..support.ends import answers, within
 from ..support.live import Live
 from .conftest import Project, begun
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 def compiled(folder: Project) -> list[str]:

@@ -22,7 +22,7 @@ from ..support.estate import Estate, token
 from ..support.live import Live
 from ..support.requests import LAST, OPERATIONS, QUERIES, UNKNOWN, body_of
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 NAME = "generated_client"
 SPARE = ("deletePlan", "deleteProject")

@@ -12,7 +12,7 @@ from ..support.contract import document
 from ..support.live import Live
 from .conftest import SHIPPED, Project
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 PAGE = Path(__file__).parents[2] / "docs" / "typescript.md"
 SOURCES = sorted((SHIPPED / "src").glob("*.ts"))

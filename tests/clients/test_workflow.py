@@ -13,7 +13,7 @@ from stub_server.cli.command import main
 from ..support.command import run as command
 from .conftest import Project
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
 WORKFLOW = (Path(__file__).parents[2] / "fixtures/init/github-actions/.github/workflows/sandbox-tests.yml").read_text(

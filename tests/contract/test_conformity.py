@@ -13,7 +13,7 @@ from stub_server.contract import checks
 from stub_server.contract.source import ContractError
 
 from ..support.contract import document
-from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, UNEMITTED, copied, overlay, removed, updated
+from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, overlay, removed, updated
 
 ORDER = "$.components.schemas.Order"
 LAST = len(document().lifecycles["Order"].moves)
@@ -40,16 +40,13 @@ FITTING = {
     "an event that nothing raises": copied("$['x-webhooks'] order.seen", PAID),
     "a scope that is gone everywhere": NO_ANALYTICS,
     "an operation without its scope": removed("$.paths['/v2/analytics'].get['x-scopes']"),
-    "an operation that tells nobody": removed("$.paths['/v2/customers'].post['x-emits']"),
     "a move that is gone": removed(f"{LIFE}.moves[?@.to == 'canceled']"),
     "a further state": HELD,
     "a further state that its enum names too": updated(f"{ORDER}.properties.status.enum", "[held]") + HELD,
     "a set without states": removed(f"{LIFE}.sets.refundable[0]"),
     "a further set": updated(f"{LIFE}.sets", "{ final: [refunded, canceled] }"),
-    "a change with several events": updated(
-        "$.components.schemas.Plan['x-events']", "{ deleted: [plan.deleted, plan.updated] }"
-    ),
-    "a change without an event": removed("$.components.schemas.Plan['x-events'].updated"),
+    "a change with several events": copied("$['x-webhooks'] plan.changed", "$['x-webhooks']['plan.updated']"),
+    "a change without an event": removed("$['x-webhooks']['plan.updated']"),
     "another key of the payload": updated(POST, "{ x-payload-key: pedido }")
     + updated(f"{POST}.requestBody.content['application/json'].example.data", "{ pedido: { id: x } }")
     + updated(SCHEMA, "{ $ref: '#/components/schemas/PaidEvent' }")
@@ -63,28 +60,17 @@ FITTING = {
 }  # fmt: skip
 UNFIT = {
     "an event that only the catalogue lost": (
-        removed(PAID, UNEMITTED),
+        removed(PAID),
         f"{LIFE}.moves[2]: order.paid is no event of this contract: take it out, or describe it in x-webhooks",
     ),
     "an event that only the catalogue calls so": (
-        copied("$['x-webhooks'] order.settled", PAID) + removed(PAID, UNEMITTED),
+        copied("$['x-webhooks'] order.settled", PAID) + removed(PAID),
         f"{LIFE}.moves[2]: order.paid is no event of this contract: take it out, or describe it in x-webhooks",
     ),
     "another event of a move": (
-        removed("$['x-webhooks']['order.payment_failed']", "$.paths..['x-emits'][?@ == 'order.payment_failed']",
-                f"{LIFE}.moves[?@.event == 'order.payment_failed'].event"),
+        removed("$['x-webhooks']['order.payment_failed']", f"{LIFE}.moves[?@.event == 'order.payment_failed'].event"),
         f"{LIFE}.moves[1]: order.payment_failed is no event of this contract: take it out, or describe it in "
         "x-webhooks",
-    ),
-    "an event of a change": (
-        removed("$['x-webhooks']['plan.updated']", "$.paths..['x-emits'][?@ == 'plan.updated']"),
-        "$.components.schemas.Plan['x-events'].updated: plan.updated is no event of this contract: take it out, or "
-        "describe it in x-webhooks",
-    ),
-    "an event of an operation": (
-        updated("$.paths['/v2/customers'].post['x-emits']", "[customer.greeted]"),
-        "$.paths['/v2/customers'].post['x-emits'][1]: customer.greeted is no event of this contract: take it out, or "
-        "describe it in x-webhooks",
     ),
     "a scope that only the table lost": (
         removed("$['x-scopes'][?@.name == 'analytics:read']"),
@@ -120,9 +106,9 @@ UNFIT = {
         f"{LIFE}.moves[2]: Additional properties are not allowed ('events' was unexpected)",
     ),
     "a move without an end": (removed(f"{LIFE}.moves[2].to"), f"{LIFE}.moves[2]: 'to' is a required property"),
-    "an event that is no text": (
-        updated("$.components.schemas.Plan['x-events']", "{ updated: 5 }"),
-        "$.components.schemas.Plan['x-events'].updated: 5 is not of type 'string', 'array'",
+    "a change that is no text": (
+        updated("$['x-webhooks']['plan.updated'].post['x-change']", "{ name: 5 }"),
+        "$['x-webhooks']['plan.updated'].post['x-change'].name: 5 is not of type 'string'",
     ),
     "scopes of an operation that are no list": (
         removed("$.paths['/v2/analytics'].get['x-scopes']")
@@ -207,7 +193,7 @@ def test_what_does_not_fit_is_told_with_file_path_and_reason(tmp_path: Path, wha
 
 def test_all_mistakes_of_all_overlays_are_told_at_once(tmp_path: Path) -> None:
     """Each overlay can be right in itself. Where it can be told, a mistake has the line that brought it."""
-    one, two = overlay(tmp_path, removed(PAID, UNEMITTED), "one.yaml"), overlay(tmp_path, LATE, "two.yaml")
+    one, two = overlay(tmp_path, removed(PAID), "one.yaml"), overlay(tmp_path, LATE, "two.yaml")
     with pytest.raises(ContractError) as caught:
         contracts([one, two])
     told = str(caught.value).splitlines()

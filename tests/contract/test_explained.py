@@ -9,7 +9,7 @@ from ..conftest import Serve
 from ..support.contract import document
 from .explained import GOAL, JOURNAL, measure, table
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 @pytest.mark.parametrize(

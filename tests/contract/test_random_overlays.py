@@ -8,6 +8,7 @@ from .random_overlays import outcome
 
 
 @pytest.mark.check
+@pytest.mark.turn
 @pytest.mark.defects
 @pytest.mark.parametrize("seed", range(1_000, 1_008))
 @pytest.mark.matrix

@@ -53,6 +53,7 @@ def test_chains_of_linked_requests_keep_the_contract(live: Live, tmp_path: Path)
     assert len(reach.valid) > 20
 
 
+@pytest.mark.turn
 def test_a_plan_that_is_gone_with_its_project_is_no_lost_creation(live: Live, tmp_path: Path) -> None:
     """Schemathesis takes the 404 for one; the hook knows what was deleted in between."""
     done = chains_of(live.url, tmp_path, "createProject", "createPlan", "deleteProject", "getPlan")

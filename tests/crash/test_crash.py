@@ -10,7 +10,7 @@ import pytest
 from .damage import suffer
 from .deliveries import flooded
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 ROOT = Path(__file__).parents[2]
 KILLS = 10

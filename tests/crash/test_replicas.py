@@ -4,7 +4,7 @@ import pytest
 
 from .replicas import harassed
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 @pytest.mark.night

@@ -42,7 +42,7 @@ DECIDING: Mapping[Place, Callable[[str], Exception]] = {
     Place(Event, "payload"): Planted,
     Place(Event, "__new__"): Planted,
     Place(EventLog, "outgoing"): Planted,
-    Place(Endpoint, "checked", True): ContractViolation,
+    Place(Endpoint, "check", True): ContractViolation,
     Place(Repeatable, "saved"): Planted,
     Place(Step, "__new__"): Planted,
     Place(Sandbox, "take"): Planted,
@@ -58,8 +58,8 @@ FOLDING = tuple(
         *((part, ("add", "remove")) for part in (Index, SortOrder, Sum, Members, Texts)),
         (indexes, ("insert", "insort", "remove")),
         (Timers, ("put", "discard")),
-        (EventLog, ("append",)),
-        (Replies, ("put", "drop")),
+        (EventLog, ("exchange",)),
+        (Replies, ("exchange",)),
         (Clock, ("set",)),
     )
     for name in names
@@ -72,7 +72,7 @@ COPYING = tuple(
         (Sandbox, ("fold",)),
         (Store, ("replace",)),
         (Table, ("copy", "replace")),
-        *((part, ("take",)) for part in (Derived, Groups, SortOrder)),
+        *((part, ("take",)) for part in (Derived, Groups)),
     )
     for name in names
     for late in (False, True)

@@ -63,6 +63,7 @@ class Seen:
 
 
 @pytest.mark.check
+@pytest.mark.turn
 def test_a_world_is_its_origin_and_its_steps(inside: Inside, hooks: tuple[str, ...], tmp_path: Path) -> None:
     """Random sequences over the whole surface: folded here, folded in another process, undone and done again."""
     seen = Seen()

@@ -31,6 +31,7 @@ process.stdin.on("data", part => text += part).on("end", () => {
 """
 
 
+@pytest.mark.turn
 def test_every_event_arrives_and_none_after_its_success(serve: Callable[..., Live], tmp_path: Path) -> None:
     """A thousand events; the receiver fails one request in five and is killed and started again in between."""
     with clients(serve(scenario="empty")) as (api, control), fickle(tmp_path, 0.2) as receiver:

@@ -16,7 +16,7 @@ from ..support.receiver import Receiver
 from ..support.refusal import says
 from .steps import UNKNOWN, done, refused
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 RULES = [
     "accepts",

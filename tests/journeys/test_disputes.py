@@ -147,24 +147,6 @@ def test_nobody_disputes_a_boleto(stage: Stage) -> None:
     assert before == stage.get_order(ident)
 
 
-@pytest.mark.parametrize(
-    ("verb", "body", "field"),
-    [
-        ("dispute", {"amount": 0}, "amount"),
-        ("dispute", {"amount": 0.001}, "amount"),
-        ("dispute", {"reason": ""}, "reason"),
-        ("dispute", {"reason": "\0"}, "reason"),
-        ("dispute", {"why": "fraud"}, "why"),
-        ("dispute/resolve", {}, "outcome"),
-        ("dispute/resolve", {"outcome": "draw"}, "outcome"),
-    ],
-)
-def test_bodies_of_disputes_are_validated(stage: Stage, verb: str, body: Json, field: str) -> None:
-    ident = stage.order("paid")["id"]
-    response = stage.control.post(f"/orders/{ident}/{verb}", json=body)
-    assert [field] == list(refused(response, 422, "validation_error"))
-
-
 # -- the subscription
 
 

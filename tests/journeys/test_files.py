@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from stub_server.core.signing import sign
-from stub_server.server.layers import answers
+from stub_server.server import reply
 
 from ..conftest import Serve
 from ..support.estate import client
@@ -262,7 +262,7 @@ def test_a_reader_of_a_file_who_does_not_read_is_cut_off_and_holds_little(
     live: Live, here: Side, large: socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What he does not take waits on the disk; the server has a few buffers of it ready."""
-    monkeypatch.setattr(answers, "PATIENCE", 0.3)
+    monkeypatch.setattr(reply, "PATIENCE", 0.3)
     large.settimeout(20)
     received = len(large.recv(1))  # the file is packed
     assert nothing_on_its_way(live)

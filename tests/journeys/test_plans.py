@@ -5,7 +5,7 @@ import pytest
 
 from ..support.contract import component, violations
 from ..support.make import Json, Maker
-from .steps import archive, events_of, get_plan, names, refused, restricted_key, update_plan
+from .steps import events_of, get_plan, names, refused, restricted_key, update_plan
 
 
 def test_a_seeded_trial_is_days_on_top_of_what_is_paid(api: httpx2.Client) -> None:
@@ -77,39 +77,6 @@ class TestCreating:
         plan = make_plan(billing_type="one_time", **sent)
         assert (plan["interval"], plan["interval_count"]) == (None, None)
 
-    def test_an_archived_project_gets_no_plan(self, api: httpx2.Client, make_project: Maker) -> None:
-        """409, also when the name is taken: the project decides first."""
-        project = make_project()
-        archive(api, project["id"])
-        response = api.post("/v2/plans", json={"projectId": project["id"], "name": "Mensal", "amount": 10})
-        assert refused(response, 409, "project_archived") == {"projectId": "project_archived"}
-
-    @pytest.mark.parametrize("taken", ["Básico", "BÁSICO", "básico"])
-    def test_a_name_is_free_once_per_project(
-        self, api: httpx2.Client, make_project: Maker, make_plan: Maker, taken: str
-    ) -> None:
-        """Case does not make a name another; another project does."""
-        project, other = make_project(), make_project()
-        make_plan(project["id"], name="Básico")
-        response = api.post("/v2/plans", json={"projectId": project["id"], "name": taken, "amount": 10})
-        assert refused(response, 409, "duplicate_name") == {"name": "duplicate_name"}
-        assert make_plan(other["id"], name=taken)["name"] == taken
-
-    def test_the_project_counts_its_plans(self, api: httpx2.Client, make_project: Maker, make_plan: Maker) -> None:
-        """plans_count follows creation and deletion."""
-        project = make_project()
-
-        def count() -> int:
-            found: int = api.get(f"/v2/projects/{project['id']}").json()["data"]["project"]["plans_count"]
-            return found
-
-        assert count() == 0
-        plan = make_plan(project["id"])
-        make_plan(project["id"])
-        assert count() == 2
-        api.delete(f"/v2/plans/{plan['id']}")
-        assert count() == 1
-
 
 class TestUpdating:
     """updatePlan."""
@@ -134,22 +101,6 @@ class TestUpdating:
         plan = make_plan(billing_type="one_time")
         changed = update_plan(api, plan, interval="week", interval_count=2).json()["plan"]
         assert (changed["interval"], changed["interval_count"]) == (None, None)
-
-    def test_a_name_may_be_kept_but_not_taken(self, api: httpx2.Client, make_project: Maker, make_plan: Maker) -> None:
-        """Its own name in other letters is free for a plan; another's is not."""
-        project = make_project()
-        plan = make_plan(project["id"], name="Ouro")
-        make_plan(project["id"], name="Prata")
-        assert update_plan(api, plan, name="OURO").json()["plan"]["name"] == "OURO"
-        assert refused(update_plan(api, plan, name="prata"), 409, "duplicate_name") == {"name": "duplicate_name"}
-
-    def test_plans_of_an_archived_project_stand_still(self, api: httpx2.Client, make_plan: Maker) -> None:
-        """They can be read, not changed or deleted."""
-        plan = make_plan()
-        archive(api, plan["projectId"])
-        refused(update_plan(api, plan, name="Outro"), 409, "project_archived")
-        refused(api.delete(f"/v2/plans/{plan['id']}"), 409, "project_archived")
-        assert get_plan(api, plan) == plan
 
 
 class TestRestrictedKeys:

@@ -8,7 +8,6 @@ from ..support.make import Json, Maker
 from ..support.refusal import says
 from .steps import (
     UNKNOWN,
-    archive,
     done,
     events_of,
     get_product,
@@ -69,12 +68,6 @@ class TestCreating:
         product = make_product(api, project_id, **sent)
         assert {name: product[name] for name in sent} == sent
 
-    def test_an_archived_project_gets_no_product(self, api: httpx2.Client, project_id: str) -> None:
-        """409."""
-        archive(api, project_id)
-        response = api.post("/v2/products", json={"projectId": project_id, "name": "Curso"})
-        assert refused(response, 409, "project_archived") == {"projectId": "project_archived"}
-
 
 class TestPlanIds:
     """The plans that unlock a product."""
@@ -95,15 +88,6 @@ class TestPlanIds:
         response = update_product(api, product, name="Outro", planIds=[known, UNKNOWN])
         assert refused(response, 409, "reference_not_found") == missing
         assert get_product(api, product) == product
-
-    def test_a_plan_of_another_project_is_unknown(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
-        """A project sells nothing with the plans of another."""
-        foreign = make_plan()["id"]
-        body = {"projectId": project_id, "name": "Curso", "planIds": [foreign]}
-        missing = {"planIds[0]": "reference_not_found"}
-        assert refused(api.post("/v2/products", json=body), 409, "reference_not_found") == missing
-        response = update_product(api, make_product(api, project_id), planIds=[foreign])
-        assert refused(response, 409, "reference_not_found") == missing
 
     def test_an_update_replaces_them_whole(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
         """An absent list stays."""
@@ -148,14 +132,6 @@ class TestUpdatingAndDeleting:
         changed = update_product(api, product, access_url=None, metadata={"b": "2"}).json()["product"]
         assert changed == product | {"access_url": None, "metadata": {"b": "2"}}
         assert get_product(api, product) == changed
-
-    def test_products_of_an_archived_project_stand_still(self, api: httpx2.Client, project_id: str) -> None:
-        """They can be read, not changed or deleted."""
-        product = make_product(api, project_id)
-        archive(api, project_id)
-        refused(update_product(api, product, name="Outro"), 409, "project_archived")
-        refused(api.delete(f"/v2/products/{product['id']}"), 409, "project_archived")
-        assert get_product(api, product) == product
 
 
 def test_a_key_of_another_project_does_not_open_a_product(

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from ..support.contract import document
-from ..support.make import Json, created, make_order, make_project
+from ..support.make import Json, created, make_project
 from .stage import Stage
 from .steps import done, events_of, refused
 
@@ -89,22 +89,6 @@ def test_the_event_of_a_move_has_its_reason(stage: Stage) -> None:
     assert [project.keys()] * 6 == [done(answer)["data"]["project"].keys() for answer in answers]
 
 
-@pytest.mark.parametrize("by", ["archiveProject", "updateProjectStatus", "updateProject"])
-def test_an_archived_project_cancels_what_is_pending_and_ends_what_runs(stage: Stage, by: str) -> None:
-    """Each pending order is told of once; subscriptions run to the end of what is paid."""
-    held = stage.subscription("active")
-    plan = done(stage.api.get(f"/v2/plans/{held['planId']}"))["plan"]
-    pending = [make_order(stage.api, plan)["id"] for _ in range(2)]
-    done(ask(stage, held["projectId"], by, "archived"))
-    for ident in pending:
-        assert ("canceled", ["order.created", "order.canceled"]) == (
-            stage.get_order(ident)["status"],
-            stage.events(ident),
-        )
-    now = stage.get_subscription(held["id"])
-    assert ("active", True, None) == (now["status"], now["cancel_at_period_end"], now["next_billing_at"])
-
-
 # -- API keys
 
 
@@ -145,12 +129,3 @@ def test_every_move_of_an_api_key_happens_and_is_told_once(stage: Stage, from_: 
         done(stage.api.put(path, json={"is_active": to == "active"} | revive))
     assert to == shown(stage, key)
     assert [*told, *move.events] == stage.events(key["id"])
-
-
-def test_an_expired_key_is_not_switched_on_without_a_new_end(stage: Stage) -> None:
-    key = stage.key("expired")
-    told = stage.events(key["id"])
-    response = stage.api.put(f"/api-keys/{key['id']}", json={"is_active": True})
-    assert ["is_active"] == list(refused(response, 409, "api_key_expired"))
-    assert "expires_at" in response.json()["message"]
-    assert ("expired", told) == (shown(stage, key), stage.events(key["id"]))

@@ -31,17 +31,6 @@ def test_an_open_order_holds_a_seat_as_long_as_it_can_be_paid(stage: Stage, kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_paid_order_takes_its_seat(stage: Stage, kind: str) -> None:
-    """Not more seats are sold than there are, in whatever order they are paid."""
-    small = plan(stage, kind, 2)
-    both = [order(stage, small, buyer()) for _ in range(2)]
-    for each in both:
-        stage.drive("orders", each["id"], "pay")
-        refused(ask_order(stage, small, buyer()), 409, "plan_sold_out")
-    assert 2 == get_plan(stage.api, small)["subscribers_count"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_money_back_gives_the_seat_back(stage: Stage, kind: str) -> None:
     """All of it: who got a part keeps the seat."""
     small = plan(stage, kind, 1)

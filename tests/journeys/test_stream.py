@@ -11,7 +11,7 @@ import httpx2
 import orjson
 import pytest
 
-from stub_server.server.layers import answers
+from stub_server.server import reply
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS, Live, running
@@ -211,7 +211,7 @@ def test_only_so_many_read_at_once(serve: Serve) -> None:
 @pytest.mark.check
 def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Megabytes are told to him; others are answered all the while."""
-    monkeypatch.setattr(answers, "PATIENCE", 0.5)
+    monkeypatch.setattr(reply, "PATIENCE", 0.5)
     followers = world.live.app.server.followers
     others = set(followers)
     with stalled(world):
@@ -230,7 +230,7 @@ def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, mo
 @pytest.mark.promise("stalled-reader-costs-nothing")
 def test_a_reader_beside_a_stalled_one_misses_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One takes nothing and is cut off; the other is told each request, step and event once and in order."""
-    monkeypatch.setattr(answers, "PATIENCE", 0.5)
+    monkeypatch.setattr(reply, "PATIENCE", 0.5)
     followers = world.live.app.server.followers
     others = set(followers)
     with stalled(world), ThreadPoolExecutor(1) as beside:

@@ -17,7 +17,7 @@ from ..support.install import needed, plain_env, run
 from ..support.live import NO_TLS
 from ..support.processes import ROOT
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 ENV = plain_env()
 THREE_LINES = """

@@ -14,7 +14,7 @@ from ..support.install import needed
 from ..support.live import NO_TLS, Live
 from ..support.make import Json
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 # Plugins of this environment that no test here is about take half of the time that pytest does.
 PLAIN = ("-q", "-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:hypothesispytest")
 REFUSED = """

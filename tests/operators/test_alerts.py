@@ -14,7 +14,7 @@ import yaml
 from ..support.live import NO_TLS
 from ..support.processes import Process, free_port
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 DEPLOY = Path(__file__).parents[2] / "docs" / "deploy"
 RULES = Path(__file__).parent / "alerts_rules.yml"
 

@@ -18,7 +18,7 @@ from stub_server.storage.sqlite import DATABASE
 from ..support.make import created, customer_body
 from ..support.processes import Process
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 def backup(folder: Path, file: Path) -> Result:

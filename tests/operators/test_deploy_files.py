@@ -20,7 +20,7 @@ from ..support.install import plain_env
 from ..support.live import NO_TLS
 from ..support.processes import free_port
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "docs" / "deploy"
 UNIT = DEPLOY / "membership-sandbox.service"

@@ -13,7 +13,7 @@ from ..conftest import Serve
 from ..support.install import plain_env
 from ..support.live import NO_TLS, Live
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 ADMIN = "a-long-admin-key"
 
 

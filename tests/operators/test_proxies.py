@@ -20,7 +20,7 @@ from ..support.postgres import Postgres
 from ..support.processes import Process
 from .proxies import CADDY, NAME, NGINX, Front, proxy
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 ADMIN = "a-long-admin-key"
 BEHIND = ("--base-url", f"https://{NAME}", "--forwarded-allow-ips", "127.0.0.1", "--admin-key", ADMIN)
 PROXIES = [

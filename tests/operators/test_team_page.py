@@ -13,7 +13,7 @@ from ..support.live import NO_TLS
 from .machine import ROOT, Machine
 from .proxies import NGINX
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 PAGE = (ROOT / "docs" / "teams.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^## (.*)\n|^```sh\n((?:.*\n)*?)```", PAGE, re.MULTILINE)
 ELSEWHERE = ("Docker",)  # its files are tried in test_deploy_files.py

@@ -60,6 +60,7 @@ def test_all_scenarios_are_tried() -> None:
     assert {file.stem for file in (FIXTURES / "scenarios").glob("*.yaml")} == set(SCENARIOS)
 
 
+@pytest.mark.turn
 def test_without_the_provider_no_scenario_can_be_made() -> None:
     """Everybody and everything that is invented comes out of it."""
     code = (
@@ -91,6 +92,7 @@ def test_every_law_holds(made: Sandbox) -> None:
         pytest.param("2027-01-01T00:00:00.000Z", marks=pytest.mark.night),
     ],
 )
+@pytest.mark.turn
 def test_every_law_holds_at_other_times(scenario: str, now: str) -> None:
     broken = {c["id"]: c["violations"] for c in at_once(checking(world(scenario, seed=7, now=now))) if not c["ok"]}
     assert broken == {}
@@ -123,8 +125,8 @@ def test_another_seed_makes_another_world_with_the_same_named_ids(default: Sandb
     assert digest(other) != digest(default)
     for table in ("projects", "plans", "products", "api_keys", "webhooks"):
         assert set(default.store.tables[table].keys) == set(other.store.tables[table].keys)
-    assert default.personas == other.personas
-    assert default.home == other.home
+    assert default.origin.personas == other.origin.personas
+    assert default.origin.home == other.origin.home
 
 
 # -- what default holds
@@ -165,7 +167,7 @@ def some_day(request: pytest.FixtureRequest, seen: Seen) -> Sandbox:
 )  # fmt: skip
 @pytest.mark.matrix
 def test_personas_are_what_their_names_say(persona: str, status: str, some_day: Sandbox) -> None:
-    held = list(some_day.store.subscriptions.rows_of("customerId", some_day.personas[persona]))
+    held = list(some_day.store.subscriptions.rows_of("customerId", some_day.origin.personas[persona]))
     assert [row.public["status"] for row in held] == [status]
     assert held[0].public["cancel_at_period_end"] == (persona in ("leaving_soon", "left_early"))
 
@@ -178,6 +180,7 @@ def test_time_goes_on_from_where_the_seeds_end(default: Sandbox) -> None:
     assert {c["id"]: c["violations"] for c in at_once(checking(sandbox)) if not c["ok"]} == {}
 
 
+@pytest.mark.turn
 def test_a_seeded_world_keeps_every_invariant_for_a_year(scenario: str) -> None:
     """What has been lived goes on like what is lived from here: nothing in the past was only said to have been."""
     with running(Settings(scenario=scenario, now=parse_iso(NOW))) as live, clients(live) as (_, control):

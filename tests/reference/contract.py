@@ -9,8 +9,6 @@ from stub_server.contract.document import Document
 from .writing import code, line, page, table
 
 API, CONTROL = map(Document, bundle.contracts(data_dir("openapi"))[:2])
-_BY_HAND = "triggerEvent"
-_DONE = {"order.pay": "paid", "order.refund": "refunded"}
 
 
 def events() -> str:
@@ -31,5 +29,5 @@ def _when(name: str) -> str:
 
 
 def _by(name: str) -> str:
-    by = [each for each in API.events[name]["emitted_by"] if each != _BY_HAND]
+    by = API.events[name]["emitted_by"]
     return ", ".join("the clock" if each == "clock" else code(each) for each in by)

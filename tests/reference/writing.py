@@ -2,9 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-import orjson
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -30,11 +27,6 @@ def codes(values: Iterable[str]) -> str:
 def line(text: str) -> str:
     """A text as one line."""
     return " ".join(text.split())
-
-
-def json_block(value: Any) -> str:
-    """A value as JSON, indented."""
-    return f"```json\n{orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()}\n```"
 
 
 def page(title: str, text: str, *parts: str) -> str:

@@ -12,7 +12,7 @@ from ..support.make import created, customer_body
 from ..support.processes import Process
 from .conftest import FLAGS
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 _PARTS = {
     "its": SQL("(select id from sandboxes where name = %(name)s)"),
     "its_state": SQL(

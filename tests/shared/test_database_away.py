@@ -19,7 +19,7 @@ from ..support.postgres import Postgres
 from ..support.processes import Process
 from .conftest import FLAGS
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 LEASE = 10.0  # seconds
 SOON = 20.0  # seconds in which everything is as it was
 

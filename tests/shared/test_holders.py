@@ -23,7 +23,7 @@ from ..support.processes import PATIENCE, Process
 from ..support.wire import Answer, answer_on, connect, rest_of
 from .conftest import FLAGS
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 Act = Callable[[socket.socket, bytes], None]
 

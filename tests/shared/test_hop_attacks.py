@@ -11,7 +11,7 @@ from ..support.processes import free_port
 from ..support.wire import Answer, answer_on, connect
 from .conftest import Pair
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 PATH = "/s/team/v2/plans"
 AWAY = ("10.9.8.7", 0)
 

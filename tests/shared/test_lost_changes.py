@@ -11,7 +11,7 @@ from ..support.make import created, customer_body
 from ..support.postgres import Postgres
 from .conftest import Pair
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 def test_what_nobody_knows_to_be_done_shows_with_the_next_read(pair: Pair, postgres: Postgres) -> None:

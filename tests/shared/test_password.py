@@ -18,7 +18,7 @@ from ..support.postgres import Postgres
 from ..support.processes import Process, free_port
 from .conftest import FLAGS
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 USER, PASSWORD = "keeper", "opensesame /?#%é@1"
 ENCODED = quote(PASSWORD, safe="")
 PARTS = ("opensesame", ENCODED, PASSWORD)

@@ -11,7 +11,7 @@ from ..support.postgres import Postgres
 from ..support.processes import PATIENCE, Process
 from .conftest import FLAGS
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 ADMIN = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
 
 

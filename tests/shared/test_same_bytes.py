@@ -12,7 +12,7 @@ import pytest
 from ..support.live import FROZEN, NO_TLS, Live, running
 from ..support.recordings import Session
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 SHOWN = "http://127.0.0.1:4600"
 # By the machine's clock: when sandboxes were made, tokens, keys of controls, and how far a sandbox's clock is off.
 OF_THE_MOMENT = re.compile(

@@ -17,7 +17,7 @@ from ..support.refusal import says
 from ..support.short import some
 from .writing import KEY, LAST, answers, copied, done, missing, opened, server_of, written
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 NICKNAME = updated(
     "$.components.schemas.Customer",

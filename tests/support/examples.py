@@ -22,11 +22,6 @@ def path_examples(contract: Any, operation: Operation) -> dict[str, dict[str, st
     return found
 
 
-def path_ids(contract: Any, operation: Operation) -> set[str]:
-    """The ids in the path of an operation's examples."""
-    return {ident for example in path_examples(contract, operation).values() for ident in example.values()}
-
-
 def bodies(contract: Any, message: Any) -> dict[str, Any]:
     """The examples of a request or an answer by name."""
     media = message.get("content", {}).get("application/json", {}).get("examples", {})

@@ -46,13 +46,11 @@ def copied(target: str, source: str) -> str:
 
 
 LIFE = "$.components.schemas.Order['x-lifecycle']"
-UNEMITTED = "$.paths..['x-emits'][?@ == 'order.paid']"
-NO_PAID = removed("$['x-webhooks']['order.paid']", f"{LIFE}.moves[?@.event == 'order.paid'].event", UNEMITTED)
+NO_PAID = removed("$['x-webhooks']['order.paid']", f"{LIFE}.moves[?@.event == 'order.paid'].event")
 SETTLED = (
     copied("$['x-webhooks'] order.settled", "$['x-webhooks']['order.paid']")
-    + removed("$['x-webhooks']['order.paid']", UNEMITTED)
+    + removed("$['x-webhooks']['order.paid']")
     + updated(f"{LIFE}.moves[?@.event == 'order.paid']", "{ event: order.settled }")
-    + updated("$.paths['/v2/orders'].post['x-emits']", "[order.settled]")
 )
 NO_ANALYTICS = removed(
     "$['x-scopes'][?@.name == 'analytics:read']", "$.paths['/v2/analytics'].get['x-scopes'][?@ == 'analytics:read']"

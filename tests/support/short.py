@@ -1,9 +1,10 @@
 """Fewer cases: what `pytest --short` and `pytest --sample` leave out.
 
 The short run leaves out what is marked `check`, and keeps eight cases of each parametrized test. The sample keeps four
-cases of each test that is marked `matrix`; every commit has other ones.
+cases of each test that is marked `matrix`, and a third of the files with the mark `turn`: other ones with every commit.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from .commit import commit
 
-KEPT, SAMPLED = 8, 4
+KEPT, SAMPLED, TURNS = 8, 4, 3
 
 
 def some(kept: int, cases: Iterable[Any]) -> list[Any]:
@@ -39,10 +40,14 @@ def split(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item
 
 
 def sample(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """What `make check` keeps, and the cases of matrices that it leaves for the night, by the digest of the commit."""
+    """What `make check` keeps, and what it leaves for other commits and the night."""
     matrices = [item for item in items if item.get_closest_marker("matrix")]
     salt = commit()
     left = set(matrices) - _lowest(matrices, SAMPLED, lambda item: _digest(item, salt))
+    in_turn = [item for item in items if item.get_closest_marker("turn")]
+    files = {_file(item) for item in in_turn}
+    now = chosen(math.ceil(len(files) / TURNS), files)
+    left |= {item for item in in_turn if _file(item) not in now}
     return [item for item in items if item not in left], [item for item in items if item in left]
 
 
@@ -52,6 +57,10 @@ def _lowest(items: Iterable[pytest.Item], kept: int, digest: Callable[[pytest.It
     for item in items:
         cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     return {item for each in cases.values() for item in sorted(each, key=digest)[:kept]}
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _digest(item: pytest.Item, salt: str = "") -> bytes:

@@ -13,7 +13,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from stub_server.app import create_app
 from stub_server.cli.serving import with_port
-from stub_server.engine.scheduler import do_due_at_once
+from stub_server.core.slices import at_once
+from stub_server.engine.scheduler import due_jobs
 from stub_server.server.connection import Limits
 from stub_server.server.layers.routing import Application
 
@@ -44,7 +45,7 @@ class Watched:
         path: str = scope["path"]
         world = self.app.sandboxes.find(path.split("/")[2]) if path.startswith("/s/") else None
         world = world or self.app.sandboxes.default
-        do_due_at_once(world)  # what was due before the request is not its doing
+        at_once(due_jobs(world))  # what was due before the request is not its doing
         before, number = state(world) | sandboxes_of(self.app), world.log.number
         sent: list[Message] = []
         scope["extensions"] = {}  # answers come in messages, which can be looked at

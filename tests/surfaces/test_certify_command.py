@@ -13,7 +13,7 @@ from ..receivers.running import KEY, shop
 from ..support.live import Live
 from ..support.make import created
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from ..support.browser import Page
 from ..support.make import Maker
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 @pytest.fixture(autouse=True)

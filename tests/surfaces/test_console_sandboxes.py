@@ -209,3 +209,24 @@ def test_a_control_key_shows_its_own_alone(visit: Visit, guarded: Live, admin: h
     sent = {"token": token, "file": "x" * 1_100_000}
     stranger = visit(guarded.url, "mine").http.post(f"{console.base}{PAGE}/import", data=sent, headers=headers)
     assert 413 == stranger.status_code
+
+
+@pytest.mark.parametrize("header", ["X-Sandbox-Admin-Key", "X-Sandbox-Control-Key"])
+def test_it_is_rotated_by_a_click(visit: Visit, guarded: Live, admin: httpx2.Client, header: str) -> None:
+    """Who came with the control key, which ends, stays in the console with the new one."""
+    name = header.lower()
+    admin.post("/_sandbox/sandboxes", json={"name": name}).raise_for_status()
+    old = admin.get(f"/s/{name}/_sandbox/credentials").json()
+    console = visit(guarded.url, name)
+    key = ADMIN if header == "X-Sandbox-Admin-Key" else old["control_key"]
+    console.send(console.open(PAGE), "Open the console", key=key)
+    page = console.send(console.open(PAGE), "Rotate it")
+    new = admin.get(f"/s/{name}/_sandbox/credentials").json()
+    assert "Give a sandbox new credentials : done." in page.text
+    assert page.url.startswith(f"{console.base}/console/keys?done=req_")
+    assert f'data-copy="{new["private_key"]}"' in page.response.text
+    assert f'data-copy="{new["control_key"]}"' in page.response.text
+    assert [] == [name for name in ("private_key", "control_key", "jwt") if old[name] == new[name]]
+    assert not [form for form in page.forms if form.label == "Undo"]
+    assert 200 == console.open(PAGE).status
+    admin.delete(f"/_sandbox/sandboxes/{name}").raise_for_status()

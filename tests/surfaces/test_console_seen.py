@@ -11,7 +11,7 @@ from ..support.browser import Page
 from ..support.live import NO_TLS
 from ..support.make import Maker
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 HOSTILE = "<script>alert(1)</script>\u202e\U0001f984" + "x" * 80
 
 CUT = (
@@ -56,7 +56,7 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
         "/console/data/webhook_logs",
         "/console/data/orders?code=NOTHING",
         f"/console/data/orders/{order['id']}",
-        "/console/data/orders/new/createPixOrder",
+        "/console/try/createPixOrder",
         f"/console/clock?done={moved.headers['x-request-id']}",
         f"/console/events/{message['event_id']}",
         f"/console/webhooks/{message['webhookId']}",

@@ -5,7 +5,7 @@ import pytest
 
 from ..support.browser import Page
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 def click(browser: Page, text: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from ..support.browser import Page, browsing
 from ..support.make import Maker, customer_body
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 @pytest.fixture(params=[True, False], ids=["scripts", "no scripts"])

@@ -21,7 +21,7 @@ from ..support.live import Live
 
 PAGE = (Path(__file__).parents[2] / "docs" / "partners.md").read_text(encoding="utf-8")
 PROGRAMS = {"python": ("receiver.py", sys.executable), "js": ("receiver.mjs", "node"), "php": ("receiver.php", "php")}
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 @contextmanager

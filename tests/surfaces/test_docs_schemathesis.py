@@ -15,7 +15,7 @@ from ..contract.runner import including
 from ..support.contract import document
 from ..support.short import chosen
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 SECTION = (Path(__file__).parents[2] / "docs" / "schemathesis.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from ..support.live import NO_TLS
 from ..support.make import created, customer_body
 from ..support.processes import Process
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 DRAINING = """
 import runpy

@@ -40,14 +40,39 @@ def test_the_list_of_the_api_has_every_operation_of_both_contracts(live: Live) -
 def test_a_newcomer_begins_by_one_click(
     console: Console, control: httpx2.Client, make_order: Maker, what: str, method: str, path: str
 ) -> None:
-    """The overview then says what was done, with the way back where there is one."""
+    """The overview then says what was done, with the way back, which for a fault rule is to remove it."""
     make_order()
     page = console.send(console.open("/"), what)
     assert page.url.startswith(f"{console.base}/?done=req_")
     assert ": done." in page.text
     newest = control.get("/requests", params={"control": "true"}).json()["requests"][0]
     assert (method, True) == (newest["method"], newest["path"].endswith(path))
-    assert (what != "Break something") is bool([form for form in page.forms if form.label == "Undo"])
+    undone = console.send(page, "Undo")
+    assert undone.url.startswith(f"{console.base}/?done=req_")
+    assert ": done." in undone.text
+    assert [] == control.get("/faults").json()["faults"]
+
+
+def test_a_placed_order_leads_to_its_pages(console: Console, api: httpx2.Client) -> None:
+    """The order, where it is paid, and its deliveries."""
+    webhook = {"url": "https://shop.example/hooks", "name": "shop", "events": ["*"]}
+    assert 201 == api.post("/v2/webhooks", json=webhook).status_code
+    page = console.send(console.open("/"), "Place an order")
+    order = api.get("/v2/orders", params={"limit": 1}).json()["orders"][0]
+    ident = page.url.partition("done=")[2]
+    assert f"console/data/orders/{order['id']}" in page.links
+    assert f"pay/{order['id']}" in page.links
+    deliveries = console.follow(page, f"console/requests/{ident}#deliveries")
+    assert "order.created https://shop.example/hooks" in deliveries.text
+    assert f"console/requests/{ident}#deliveries" in page.links
+    assert not [link for link in console.send(page, "Go a month on").links if link.endswith("#deliveries")]
+
+
+def test_what_is_due_next_is_said_in_words(console: Console, make_order: Maker) -> None:
+    make_order()
+    page = console.open("/")
+    assert "Webhook is sent" in page.text or "Next order is placed" in page.text
+    assert not re.search(r"(order|subscription|webhook)\.[a-z_]+", page.text.partition("Due next")[2])
 
 
 def test_a_reset_is_asked_for_and_undone(console: Console, api: httpx2.Client, make_order: Maker) -> None:

@@ -9,7 +9,7 @@ from ..conftest import Serve
 from ..support.browser import Page
 from ..support.live import NO_TLS, Live
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 def copied(browser: Page, pre: str) -> str:

@@ -42,6 +42,7 @@ def left(folder: Path) -> tuple[int, int]:
 
 
 @pytest.mark.check
+@pytest.mark.turn
 def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> None:
     with Process("--store", str(tmp_path / "store"), *NOW) as server, server.api() as api, server.control() as control:
         disk = Disk(server)
@@ -102,6 +103,7 @@ def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> Non
 @pytest.mark.promise("unwritten-is-not-done")
 @pytest.mark.night
 @pytest.mark.check
+@pytest.mark.turn
 def test_what_was_refused_is_not_done_and_what_was_answered_is(tmp_path: Path) -> None:
     """Many clients at once, while the disk fills and is freed."""
     done: list[str] = []

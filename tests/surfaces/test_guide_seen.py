@@ -5,7 +5,7 @@ import pytest
 from ..support.browser import Page
 from ..support.live import Live
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 PAGES = ("/guide", "/guide/webhooks", "/guide/console", "/guide/reference/errors", "/guide?q=webhook+signature")
 

@@ -20,7 +20,7 @@ from stub_server.engine.fault_rules import Effect
 from stub_server.engine.journal import Trace
 from stub_server.engine.step import Cause
 from stub_server.server.connection import Limits
-from stub_server.server.layers.answers import Answer, Dropped, Stream
+from stub_server.server.layers.answers import Answer, Dropped
 from stub_server.server.layers.context import request_of
 from stub_server.server.layers.endpoint import Endpoint
 from stub_server.server.layers.fault_injection import Injection
@@ -38,7 +38,6 @@ from stub_server.server.layers.way import (
     TRACE,
     VALUES,
     Holder,
-    begin,
 )
 from stub_server.server.reply import Streamed
 from stub_server.server.target import Target
@@ -107,6 +106,11 @@ class Asked:
         """What the journal will have of it."""
         found: Trace = self.handed[TRACE]
         return found
+
+
+def begin(scope: Any, target: Target) -> None:
+    """Hand on the sandbox of a request, and its trace."""
+    scope[TARGET], scope[TRACE] = target, target.begin(scope[REQUEST])
 
 
 class Alone:
@@ -206,14 +210,14 @@ def test_request_context_ends_a_stream_that_it_cannot_send(app: Application) -> 
 
     def answer(scope: Any) -> Answer:
         begin(scope, Target(app.sandboxes, app.sandboxes.default, "/here"))
-        return Stream(Streamed(chunks, b"application/json"))
+        return Streamed(chunks, b"application/json")
 
     world = app.sandboxes.default
-    world.is_undone = True
+    world.status.is_undone = True
     try:
         Alone(app, "RequestContext", answer).ask("GET", "/here", begun=False)
     finally:
-        world.is_undone = False
+        world.status.is_undone = False
     with pytest.raises(StopAsyncIteration):
         asyncio.run(anext_of(chunks))
 
@@ -252,7 +256,7 @@ def test_sandbox_selection_brings_the_sandbox_up_to_date() -> None:
     number = world.log.number
     asked = layer.ask("GET", "/v2/plans", begun=False)
     assert number < world.log.number == asked.trace.before
-    world.is_broken = True
+    world.status.is_broken = True
     assert "sandbox_unavailable" == layer.refused("GET", "/v2/plans", begun=False)
     layer.ask("POST", "/_sandbox/reset", begun=False)
 

@@ -24,7 +24,7 @@ from ..support.make import Maker
 from ..support.receiver import Receiver, receiving
 from ..support.relay import relaying
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 PATIENCE = 20.0
 

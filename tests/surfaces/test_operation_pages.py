@@ -136,6 +136,7 @@ def test_every_call_that_a_page_of_the_api_shows_works(live: Live, sandbox_name:
     assert {} == {name: status for name, status in statuses.items() if status >= [300]}
 
 
+@pytest.mark.turn
 def test_every_call_that_a_page_of_a_control_shows_works(serve: Serve, tmp_path: Path) -> None:
     """Each in a fresh world, unless it says what is to be put in. What needs another state is refused for that."""
     base, statuses = serve(seed=7).url, {}

@@ -21,7 +21,7 @@ from ..conftest import Serve
 from ..support.contract import document
 from ..support.live import NO_TLS
 from ..support.make import make_order, make_plan
-from ..support.overlays import LIFE, NO_PAID, SETTLED, UNEMITTED, overlay, removed
+from ..support.overlays import LIFE, NO_PAID, SETTLED, overlay, removed
 
 pytestmark = pytest.mark.check
 
@@ -111,7 +111,7 @@ def test_a_renamed_event_is_raised_delivered_and_tried_under_its_new_name(
     ("actions", "reason"),
     [
         (
-            removed("$['x-webhooks']['order.paid']", UNEMITTED),
+            removed("$['x-webhooks']['order.paid']"),
             f"{LIFE}.moves[2]: order.paid is no event of this contract",
         ),
         (

@@ -8,10 +8,12 @@ from pathlib import Path
 from time import monotonic, sleep
 
 import httpx2
+import pytest
 
 from ..support.live import NO_TLS
 from ..support.processes import PATIENCE, Process
 
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 SCENARIO = "merchant: { name: Clube do Bolo, city: Recife }\n"
 OVERLAY = (
     "overlay: 1.0.0\ninfo: { title: Ours, version: '1' }\nactions:\n  - { target: $.info, update: { title: %s } }\n"

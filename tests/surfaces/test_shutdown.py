@@ -19,7 +19,7 @@ from ..support.make import created, customer_body
 from ..support.receiver import Received, Receiver, receiving
 from ..support.wire import connect
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
 def address_of(process: "subprocess.Popen[str]") -> str:

@@ -13,7 +13,7 @@ from ..support.live import FROZEN, NOW, Live, running
 from ..support.wire import Door, answer_on, connect
 from .conftest import door_to
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 LARGE = "merchant: { name: Grande, city: Recife }\nmonths: 12\ncustomers: 400\norders: 2000\nprojects: 2\n"
 SEVERAL = 2  # answers that somebody else gets meanwhile: a server that stands still gives one at most, on any machine

@@ -14,7 +14,7 @@ from stub_server.contract.source import ContractError
 from ..support.contract import OPENAPI
 from ..support.forked import run
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 HEAD = 'overlay: 1.0.0\ninfo: { title: x, version: "1" }\nactions:\n'
 SELF = HEAD + ("  - target: $.components.schemas\n    update: { Loop: { $ref: '#/components/schemas/Loop' } }\n")

@@ -18,7 +18,7 @@ from ..support.live import NO_TLS
 from ..support.make import Json
 from ..support.wire import connect
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 PATIENCE = 30
 

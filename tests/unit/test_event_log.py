@@ -2,6 +2,7 @@
 
 import pytest
 
+from stub_server.core.ends import Ends
 from stub_server.core.record import NO_EXTRAS
 from stub_server.engine import events
 from stub_server.engine.events import Event, EventLog
@@ -18,21 +19,27 @@ def large(ident: str, size: int) -> Event:
     return Event(ident, "plan.created", 0, "m", "plan", "a", None, b"x" * size, b"", NO_EXTRAS)
 
 
+def keep(log: EventLog, event: Event) -> Ends:
+    """Add an event as a step does; answers how the log changed."""
+    ends = Ends(oldest_before=log.outgoing([event]), newest_after=(event,))
+    log.exchange(ends, log.raised + 1)
+    return ends
+
+
 @pytest.mark.promise("events")
 def test_events_are_kept_up_to_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred thousand large orders were 25 GB."""
     monkeypatch.setattr(events, "KEPT_BYTES", 3 * events.OVERHEAD + 3_000)
     log = EventLog()
     for ident in "abc":
-        log.append(large(ident, 1_000))
-    forgotten = log.outgoing([large("d", 1_500)])
-    assert ["a", "b"] == [event.id for event in forgotten]
-    log.append(large("d", 1_500))
+        assert not keep(log, large(ident, 1_000)).oldest_before
+    done = keep(log, large("d", 1_500))
+    assert ["a", "b"] == [event.id for event in done.oldest_before]
     assert ["c", "d"] == [event.id for event in log]
-    log.retract(1, forgotten)
+    log.exchange(done.mirrored, 3)
     assert ["a", "b", "c"] == [event.id for event in log]
     twin = log.copy()
-    twin.append(large("e", 1))
+    keep(twin, large("e", 1))
     assert ["b", "c", "e"] == [event.id for event in twin]
-    log.append(large("f", 10_000))
-    assert [] == list(log)
+    keep(log, large("f", 10_000))
+    assert ["f"] == [event.id for event in log]

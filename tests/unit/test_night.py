@@ -12,6 +12,7 @@ NIGHT = datetime(2026, 11, 28, 3, 30, tzinfo=UTC)
 
 
 @pytest.mark.check
+@pytest.mark.turn
 def test_a_night_says_on_a_page_what_ran_and_what_it_found() -> None:
     ended = subprocess.run([sys.executable, "-m", "tests.night", "size"], cwd=ROOT, capture_output=True, check=False)
     text = PAGE.read_text(encoding="utf-8")

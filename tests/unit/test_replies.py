@@ -2,6 +2,7 @@
 
 import pytest
 
+from stub_server.core.ends import Ends
 from stub_server.engine import bounded
 from stub_server.engine.bounded import Replies
 from stub_server.engine.step import ReplyKey, Saved
@@ -20,9 +21,7 @@ def saved(expires: int = 100, size: int = 10) -> Saved:
 def keep(held: Replies, name: str, reply: Saved, now: int = 0) -> tuple[str, ...]:
     """Keep one as a step does; answers the names of those that made room."""
     going = held.outgoing(reply, now)
-    for gone, _ in going:
-        held.drop(gone)
-    held.put(key(name), reply)
+    held.exchange(Ends(oldest_before=going, newest_after=((key(name), reply),)))
     return tuple(gone[3] for gone, _ in going)
 
 

@@ -1,9 +1,8 @@
-"""Exchanges for tests: those of the sandbox itself, and any other made by hand."""
+"""Exchanges for tests, made by hand."""
 
 from collections.abc import Mapping
 from typing import Any
 
-import httpx2
 import orjson
 
 from stub_server.tools.verify.exchange import Answer, Exchange, Request
@@ -12,14 +11,6 @@ from ..support.contract import document
 
 TOKEN = "Bearer the-token-of-a-shop"
 HEADERS = {"Content-Type": "application/json", "X-Request-Id": "req_1"}
-
-
-def exchange_of(response: httpx2.Response, prefix: str = "") -> Exchange:
-    """What a client sent and got. `prefix` is that of the sandbox."""
-    asked = response.request
-    path, _, query = asked.url.raw_path.decode().removeprefix(prefix).partition("?")
-    request = Request(asked.method, path, query, tuple(asked.headers.items()), asked.content)
-    return Exchange(request, Answer(response.status_code, tuple(response.headers.items()), response.content))
 
 
 def exchange(

@@ -1,7 +1,6 @@
 """A run does no harm: what it sends, to whose records, and what of them it shows. It is watched at the backend."""
 
 import re
-from collections.abc import Iterator
 
 import orjson
 import pytest
@@ -12,7 +11,7 @@ from stub_server.tools.verify.outcome import of_run
 
 from .watched import Watched, watched
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _READS = {"GET", "HEAD", "OPTIONS"}
@@ -39,17 +38,6 @@ def body_of(message: bytes) -> dict[str, object]:
 def accepted(run: Watched) -> list[Exchange]:
     """What may have changed something."""
     return [each for each in run.exchanges if each.request.method not in _READS and each.answer.status < 300]
-
-
-def strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from strings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from strings(inner)
 
 
 def shown(run: Watched) -> str:

@@ -1,6 +1,7 @@
 """`stub-server verify` over real HTTP: our own server does not depart, and a mutant is found and named."""
 
 import os
+import re
 import subprocess
 import sys
 from itertools import product
@@ -10,9 +11,21 @@ import httpx2
 import pytest
 import yaml
 
+from ..support.forked import run
 from ..support.live import NO_TLS
 from .mutants import every
-from .runs import CREDENTIALS, LIKE_A_PROXY, ROOT, backend, credentials, departed, missed, verify
+from .runs import (
+    CREDENTIALS,
+    LIKE_A_PROXY,
+    LONGEST,
+    ROOT,
+    backend,
+    credential,
+    credentials,
+    departed,
+    missed,
+    verify,
+)
 
 pytestmark = pytest.mark.check
 WORKFLOW = ROOT / "docs" / "verify-workflow.yml"
@@ -52,10 +65,14 @@ def test_our_own_server_does_not_depart(scenario: str, seed: int, kind: str) -> 
                 "ignores listCustomers type",
                 "renames getWebhook 404 not_found",
                 "renames createOrder 409 idempotency_key_reused",
+                "renames createPixOrder 409 plan_not_active",
+                "member-renamed",
+                "idempotency-key-ignored",
             )
         ),
     ],
 )
+@pytest.mark.turn
 def test_a_mutant_is_found_and_named(name: str) -> None:
     mutant = every()[name]
     only = [part for operation in sorted(mutant.operations) for part in ("--only", operation)]
@@ -64,6 +81,16 @@ def test_a_mutant_is_found_and_named(name: str) -> None:
     assert [] == missed(outcome, [mutant], beside=1), outcome.output
 
 
+def test_the_docs_show_what_is_said_of_a_backend_that_ignores_a_filter() -> None:
+    with backend(mutants=["ignores listCustomers type"]) as url:
+        command = [sys.executable, "-m", "stub_server", "verify", url, "--only", "listCustomers"]
+        said = run([*command, "--token", credential(url)], cwd=ROOT, timeout=LONGEST).stdout
+    for page in ("README.md", "docs/verify.md"):
+        shown = (ROOT / page).read_text(encoding="utf-8").split("```text\n1. filter: ")[1].split("```")[0]
+        assert re.search(".*".join(map(re.escape, shown.strip().split("…"))), said, re.DOTALL), said
+
+
+@pytest.mark.turn
 def test_what_a_credential_may_not_do_is_out_of_reach_with_its_reason() -> None:
     expected = {
         "key of one project": "the credential is limited to some projects",

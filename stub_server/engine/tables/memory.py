@@ -49,11 +49,14 @@ class Usages:
         else:
             self.usage[ident] = usage
 
+    def recorded_usage(self) -> dict[str, Usage]:
+        """How the keys were used as the newest step says."""
+        known = {**self.usage, **self.unrecorded}
+        return {ident: usage for ident, usage in known.items() if usage is not None}
+
     def forget_unrecorded(self) -> None:
         """Have keys been used as often as the newest step says."""
-        for ident, usage in self.unrecorded.items():
-            self.set_usage(ident, usage)
-        self.unrecorded.clear()
+        self.usage, self.unrecorded = self.recorded_usage(), {}
 
 
 class Store(Usages):

@@ -12,6 +12,7 @@ from ...engine import samples
 from ...engine.events import Event, EventLog
 from ...engine.scheduler import do_due
 from ...server import reply
+from ...server.layers.answers import has_left
 from ...server.reply import Reply
 from ...server.sandboxes.entry import Entry
 from ...server.work import Work
@@ -105,9 +106,11 @@ async def _since(work: Work, query: Body) -> Reply:
             after = _position(entry, position)
             if events or began_anew or missed or loop.time() >= until or server.closing.is_set():
                 break
+            if has_left(work.scope):  # its place is for another
+                break
             await asyncio.sleep(PAUSE)
             entry = work.entry  # a reset has put another sandbox in its place
-            if not entry.sandbox.is_broken:
+            if not entry.sandbox.status.is_broken:
                 await do_due(entry.sandbox, server.sandboxes.worker)
     rest = {"pagination": reply.pagination(1, query["limit"], total), "next": after}
     return _page(events, {**rest, "began_anew": began_anew, "missed": missed})

@@ -5,7 +5,7 @@ from itertools import islice
 from ...core.clock import parse_iso
 from ...core.problem import NotFound
 from ...core.record import Body
-from ...engine.history import check_kept, rewind, step_at, step_before
+from ...engine.history import check_kept, state_at, step_at, step_before
 from ...engine.scheduler import check_not_advancing
 from ...engine.step import Step
 from ...server import reply
@@ -44,10 +44,10 @@ async def rewind_sandbox(work: Work, body: Body) -> Reply:
         instant = parse_iso(body["to"])
         number = step_at(sandbox, instant, "to")
     sandboxes = work.server.sandboxes
-    rewinding = rewind(sandbox, number, work.cause, sandboxes.keep_newest, instant)
-    entry, (step, undone) = await sandboxes.go_back(sandbox, rewinding)
+    then = await sandboxes.worker.in_line(state_at(sandbox, number, sandbox.name))
+    entry, step = sandboxes.go_back(sandbox, then, work.cause, instant)
     work.note(step)
-    return reply.value({"sandbox": shown(work, entry), "undone": undone})
+    return reply.value({"sandbox": shown(work, entry), "undone": step.number - 1 - number})
 
 
 def _matches(step: Step, query: Body) -> bool:

@@ -5,8 +5,7 @@ from functools import partial
 from ...contract.secrets import Secrets
 from ...core.clock import iso, wall_ms
 from ...core.record import Body
-from ...engine.history import restore
-from ...engine.scheduler import check_not_advancing
+from ...engine.history import state_in
 from ...server import reply
 from ...server.reply import Reply
 from ...server.sandboxes.entry import records_of
@@ -41,12 +40,10 @@ async def delete_snapshot(work: Work, name: str) -> Reply:
     return Reply(204, ())
 
 
-async def restore_snapshot(work: Work, name: str) -> Reply:
+def restore_snapshot(work: Work, name: str) -> Reply:
     copy = work.entry.snapshots.get(name).sandbox
-    check_not_advancing(work.sandbox)
-    sandboxes = work.server.sandboxes
-    restoring = restore(work.sandbox, copy, work.cause, sandboxes.keep_newest)
-    entry, step = await sandboxes.go_back(work.sandbox, restoring)
+    then = state_in(copy, work.sandbox.name)
+    entry, step = work.server.sandboxes.go_back(work.sandbox, then, work.cause)
     work.note(step)
     return reply.value({"sandbox": shown(work, entry)})
 

@@ -75,7 +75,7 @@ def _prefers_to_ask(work: Work) -> bool:
 def _being_made(work: Work, name: str, progress: float) -> Reply:
     answer = reply.value({"creation": {"name": name, "progress": round(progress, 3)}}, 202)
     where = f"{work.prefix}/_sandbox/sandboxes/{name}"
-    answer.headers = (b"location", where.encode()), (b"retry-after", b"1")
+    answer.headers += (b"location", where.encode()), (b"retry-after", b"1")
     return answer
 
 

@@ -7,17 +7,18 @@ from functools import cached_property
 from typing import Any
 
 from ...core.problem import Refusal
+from ...core.slices import at_once
 from ...engine.bounded import Budget, Log
 from ...engine.fault_rules import Faults
 from ...engine.sandbox import Sandbox
-from ...engine.scheduler import do_due_at_once
+from ...engine.scheduler import due_jobs
 from ...webhooks.courier import Courier
 from ...webhooks.sender import Sender, unanswered
 from ..layers.answers import Answer
 from ..layers.context import request_of
 from ..layers.inside import Question, scope_of
 from ..layers.routing import Application, Routing
-from ..layers.way import REQUEST, begin
+from ..layers.way import REQUEST, TARGET, TRACE
 from ..server import Server
 from ..target import Target
 
@@ -44,7 +45,7 @@ class Rehearsal:
         twin = sandbox.fork(sandbox.name)
         twin.log = Log(0, Budget())
         twin.log.number = sandbox.log.number
-        twin.faults = Faults(sandbox.seed)
+        twin.faults = Faults(sandbox.origin.seed)
         return twin
 
     async def ask(self, copy: Sandbox, asked: Question) -> Refusal | None:
@@ -62,9 +63,10 @@ class Rehearsal:
         await asyncio.sleep(0)
         scope = scope_of("", asked, _PEER)
         scope[REQUEST] = request_of(scope)
-        begin(scope, Target(self.server.sandboxes, copy, asked.path))
+        target = scope[TARGET] = Target(self.server.sandboxes, copy, asked.path)
+        scope[TRACE] = target.begin(scope[REQUEST])
         try:
-            do_due_at_once(copy)
+            at_once(due_jobs(copy))
             answer: Answer = await self.routing(scope, receive, send)
         except Refusal as refusal:
             return refusal

@@ -1,6 +1,5 @@
 """What answers are made of: refusals in one shape, streams piece by piece, and connections closed on purpose."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
@@ -12,7 +11,6 @@ from ...core.problem import Refusal
 from ...engine.journal import Trace
 from ...engine.sandbox import DEFAULT
 from ..connection import Connection
-from ..reply import Reply, Streamed
 from .way import TRACE
 
 log = logging.getLogger("stub_server")
@@ -23,9 +21,6 @@ Passage: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 CONNECTION = "stub_server.connection"
 """Where the state in a scope has its Connection; a scope without a socket has none."""
 JSON = (b"content-type", b"application/json")
-UNBUFFERED = (b"x-accel-buffering", b"no")
-"""Tells nginx, and proxies that follow it, to send each piece on at once."""
-PATIENCE = 5.0  # seconds that a reader may take none of what is sent
 _DEFECT = "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
 
 
@@ -111,14 +106,6 @@ class Answer:
         self.status, self.headers, self.body = status, headers, body
         self.parts = (body,) if parts is None else parts
 
-    @classmethod
-    def of(cls, reply: Reply, body: bytes) -> "Answer":
-        """What a handler replies; `body` are its parts, joined."""
-        if reply.status == 204:  # which has neither body nor headers about one
-            return cls(204, [*reply.headers])
-        media = JSON if reply.media == JSON[1] else (b"content-type", reply.media)
-        return cls(reply.status, [*reply.headers, media, (b"content-length", b"%d" % len(body))], body, reply.parts)
-
     def without_body(self) -> None:
         """Answer a HEAD."""
         self.body, self.parts = b"", (b"",)
@@ -187,42 +174,6 @@ class Forwarded(Answer):
             await send(message)
 
         await self._passage(scope, receive, pass_on)
-
-
-class Stream(Answer):
-    """An answer whose body comes piece by piece, until it ends or the reader leaves.
-
-    A reader who does not read is cut off. An empty piece is not sent: it is an opportunity to notice that the reader
-    has left.
-    """
-
-    __slots__ = ("_chunks",)
-
-    def __init__(self, reply: Streamed) -> None:
-        super().__init__(reply.status, [*reply.headers, (b"content-type", reply.media), UNBUFFERED])
-        self._chunks = reply.chunks
-
-    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        leaving = asyncio.ensure_future(left(receive))
-        try:
-            await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
-            if scope["method"] != "HEAD":
-                async for chunk in self._chunks:
-                    if leaving.done():
-                        return
-                    if chunk:
-                        async with asyncio.timeout(PATIENCE):
-                            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
-        except TimeoutError:
-            leaving.cancel()
-            await hang_up(scope, receive, unsent=True)
-        finally:
-            leaving.cancel()
-            await self.abandon()
-
-    async def abandon(self) -> None:
-        await self._chunks.aclose()
 
 
 Layer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[Answer]]

@@ -11,14 +11,13 @@ from ...core.problem import Conflict, NotBuilt, Unavailable
 from ...domain.callers import Caller
 from ...domain.lifecycle import duplicate
 from ...engine.journal import Trace
-from ...engine.tables.memory import Store
 from ...engine.tables.tables import UniqueViolation
-from ..reply import Streamed
+from ..reply import Reply, Streamed
 from ..request import Request
 from ..server import Server
 from ..target import Target
 from ..work import Work
-from .answers import Answer, Stream
+from .answers import Answer
 from .endpoint import Endpoint
 from .fault_injection import Injection
 from .idempotency import HEADER, Repeatable
@@ -42,47 +41,50 @@ class Dispatch:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         faults: Injection | None = scope.get(FAULTS)
         if faults is None or faults.effect is not None:
-            return self._accept(scope, receive, send)
-        return faults(self._accept, faults.of_body(scope[ARGUMENTS].body), scope, receive, send)
+            return self._execute(scope, receive, send)
+        return faults(self._execute, faults.of_body(scope[ARGUMENTS].body), scope, receive, send)
 
-    def _accept(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+    def _execute(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         request: Request = scope[REQUEST]
         target: Target = scope[TARGET]
-        if AS_OF in request.headers or target.pending is not None:
+        if target.pending is not None or AS_OF in request.headers:
             return self._elsewhere(scope, request, target)
-        caller: Caller | None = scope.get(CALLER)
-        store = None if caller is None else target.sandbox.stores.get(caller.merchant_id)
-        return self._execute(scope, request, target, caller, store)
+        return self._now(scope, request, target)
 
     async def _elsewhere(self, scope: Scope, request: Request, target: Target) -> Answer:
         """Execute a request in an earlier state of its sandbox, or in one that is created for it.
 
         Raises Unavailable if another request has created the sandbox, without the merchant of this one.
         """
+        trace: Trace = scope[TRACE]
         caller: Caller | None = scope.get(CALLER)
         if AS_OF in request.headers:
-            check_past(request.method, scope[TRACE].path, is_control=scope[ENDPOINT].base != "")
+            check_past(request.method, trace.path, is_control=scope[ENDPOINT].base != "")
             target.move_to(await self._past.of(target.sandbox, request.headers[AS_OF].decode("latin-1")))
-        await target.create(scope[TRACE])
-        store = None
-        if caller is not None and AS_OF in request.headers:
-            store = target.sandbox.store_of(caller.merchant_id)
-        elif caller is not None:
-            store = target.sandbox.stores.get(caller.merchant_id)
-            if store is None:
-                message = "The sandbox has just been created. Send the request again."
-                raise Unavailable(message, headers={"Retry-After": "0"})
-        return await self._execute(scope, request, target, caller, store)
+            await target.create(trace)
+            return await self._handle(scope, request, target)
+        await target.create(trace)
+        if caller is not None and caller.merchant_id not in target.sandbox.stores:
+            message = "The sandbox has just been created. Send the request again."
+            raise Unavailable(message, headers={"Retry-After": "0"})
+        return await self._now(scope, request, target)
 
-    def _execute(
-        self, scope: Scope, request: Request, target: Target, caller: Caller | None, store: Store | None
-    ) -> Awaitable[Answer]:
+    def _now(self, scope: Scope, request: Request, target: Target) -> Awaitable[Answer]:
+        """Execute a request in the present. Others were served while its body arrived."""
+        trace: Trace = scope[TRACE]
+        trace.at, trace.before = target.sandbox.clock.now, target.sandbox.log.number
+        return self._handle(scope, request, target)
+
+    def _handle(self, scope: Scope, request: Request, target: Target) -> Awaitable[Answer]:
         endpoint: Endpoint = scope[ENDPOINT]
         arguments: Arguments = scope[ARGUMENTS]
-        trace: Trace = scope[TRACE]
-        if AS_OF not in request.headers:  # others were served while its body arrived
-            trace.at, trace.before = target.sandbox.clock.now, target.sandbox.log.number
-        work = Work(self._server, request, target, trace, store=store, caller=caller, upload=arguments.upload)
+        caller: Caller | None = scope.get(CALLER)
+        sandbox = target.sandbox
+        if caller is None:
+            store = sandbox.store
+        else:  # the past may not have this merchant
+            store = sandbox.stores.get(caller.merchant_id) or sandbox.store_of(caller.merchant_id)
+        work = Work(self._server, request, target, scope[TRACE], sandbox, store, caller, arguments.upload, scope)
         if HEADER in request.headers and endpoint.operation.takes_key:
             return self._once(work, endpoint, arguments, request.headers[HEADER])
         return self._perform(work, endpoint, arguments)
@@ -108,19 +110,19 @@ class Dispatch:
         trace = work.trace
         trace.rule_at = (perf_counter_ns() - trace.began) // 1000
         try:
-            reply = endpoint.handler(work, *arguments.ids, **arguments.named)
-            if endpoint.is_async:
-                reply = await reply
+            replied = endpoint.handler(work, *arguments.ids, **arguments.named)
+            reply: Reply = (await replied) if endpoint.is_async else replied
             trace.respond_at = (perf_counter_ns() - trace.began) // 1000
-            reply = endpoint.checked(reply)
+            if (reply.status, reply.shape) not in endpoint.proved:
+                endpoint.check(reply)
             if isinstance(reply, Streamed):
-                return Stream(reply)
-            body = b"".join(reply.parts)
+                return reply
+            reply.body = b"".join(reply.parts)
             # A refusal is not saved: it can be tried again.
-            saved = None if repeatable is None or reply.status >= 300 else repeatable.saved(reply, body)
+            saved = None if repeatable is None or reply.status >= 300 else repeatable.saved(reply)
             if saved is not None or work.drafted is not None:
                 work.commit(saved)
-            return Answer.of(reply, body)
+            return reply.completed()
         except Conflict as conflict:
             _locate(conflict, arguments)
             raise

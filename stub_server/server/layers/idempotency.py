@@ -27,7 +27,7 @@ class Repeatable:
     def earlier(self) -> Answer | None:
         """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
         sandbox = self._work.sandbox
-        if self._key in sandbox.in_progress:
+        if self._key in sandbox.status.in_progress:
             message = "The first request with this key is still running. Retry soon."
             raise Conflict.at("Idempotency-Key", message, "idempotency_in_progress", where="header")
         saved = sandbox.replies.get(self._key)
@@ -37,21 +37,22 @@ class Repeatable:
             message = "This key was used with another body, or by a caller with other rights. Use a new key."
             raise Conflict.at("Idempotency-Key", message, "idempotency_key_reused", where="header")
         reply = Reply(saved.status, (saved.body,), None, (*saved.headers, REPLAYED))
-        return Answer.of(reply, saved.body)
+        reply.body = saved.body
+        return reply.completed()
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """Within it, a second request with the key is refused."""
-        in_progress = self._work.sandbox.in_progress
+        in_progress = self._work.sandbox.status.in_progress
         in_progress.add(self._key)
         try:
             yield
         finally:
             in_progress.discard(self._key)
 
-    def saved(self, reply: Reply, body: bytes) -> tuple[ReplyKey, Saved]:
-        """A reply as it is saved, for 24 hours of the sandbox's clock."""
-        return self._key, Saved(self._fingerprint, self._work.now + DAY, reply.status, body, reply.headers)
+    def saved(self, reply: Reply) -> tuple[ReplyKey, Saved]:
+        """A reply, whose body is joined, as it is saved: for 24 hours of the sandbox's clock."""
+        return self._key, Saved(self._fingerprint, self._work.now + DAY, reply.status, reply.body, tuple(reply.headers))
 
     def failed(self, error: Exception) -> Answer:
         """The answer of a request that failed after it had recorded a step: it is saved, as it must not be done twice.
@@ -60,9 +61,10 @@ class Repeatable:
         """
         answer = render(error, self._work.trace)
         reply = Reply(answer.status, answer.parts)
+        reply.body = answer.body
         self._work.abandon()
-        self._work.commit(self.saved(reply, answer.body))
-        return Answer.of(reply, answer.body)
+        self._work.commit(self.saved(reply))
+        return reply.completed()
 
 
 def _key_of(work: Work, header: bytes) -> ReplyKey:

@@ -196,7 +196,7 @@ class Persistence(Commits):
         """
         written = await self.write(snapshot.sandbox)
         async with self.changing:
-            if entry.sandbox.is_gone:
+            if entry.sandbox.status.is_gone:
                 return False
             entry.snapshots.check_room(snapshot.name, snapshot.size)
             stored = self._stored.get(entry.sandbox.name)

@@ -2,11 +2,11 @@
 
 import asyncio
 import hmac
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 
 from ...core.clock import SECOND, iso, wall_ms
 from ...core.problem import Conflict, NotFound, Refusal, gone
@@ -15,11 +15,11 @@ from ...core.text import glob, nearest
 from ...data.keys import derive_keys, keep_newest, ready_pair, renewed
 from ...data.scenario import known_scenarios
 from ...engine.draft import Draft
-from ...engine.history import state_at
+from ...engine.history import go_back, state_at
 from ...engine.resources import change_key, drop_key
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import do_due
-from ...engine.step import Cause, SandboxSettings
+from ...engine.step import Cause, SandboxSettings, Step
 from ...engine.tables.memory import Store
 from ...storage import sql
 from ...storage.package import read_file
@@ -32,7 +32,6 @@ from .persistence import Persistence
 from .residence import Residence
 
 MOST, MOST_CREATIONS = 1_000, 64
-T = TypeVar("T")
 
 
 class Sandboxes:
@@ -151,7 +150,7 @@ class Sandboxes:
     def seeded_owner(self, unique: str, value: str) -> str | None:
         """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
         sandbox = self.find(self.keyring.get(value, ""))
-        if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.seeded_keys:
+        if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.origin.seeded_keys:
             return None
         return sandbox.name
 
@@ -185,7 +184,7 @@ class Sandboxes:
         if sandbox.name == DEFAULT:
             self.default = sandbox
         self.keyring.add(sandbox.name, keys_of(sandbox))
-        sandbox.on_due = self._on_due
+        sandbox.status.on_due = self._on_due
         self._on_due(sandbox)
 
     def take_back(self, entry: Entry) -> bool:
@@ -194,7 +193,7 @@ class Sandboxes:
         if current is None or (current.born, current.turn) != (entry.born, entry.born):
             return False
         self.forget(entry.sandbox.name)
-        self.generations.take_back(entry.sandbox.name, entry.sandbox.generation)
+        self.generations.take_back(entry.sandbox.name, entry.sandbox.origin.generation)
         return True
 
     def forget(self, name: str) -> None:
@@ -202,7 +201,7 @@ class Sandboxes:
         if name != DEFAULT and name in self._entries:
             self.persistence.delete_soon(name)
             entry = self._entries.pop(name)
-            self.generations.delete(name, entry.sandbox.generation)
+            self.generations.delete(name, entry.sandbox.origin.generation)
             self._leave(entry)
 
     def unload(self, sandbox: Sandbox) -> None:
@@ -215,7 +214,7 @@ class Sandboxes:
 
     def _leave(self, entry: Entry) -> None:
         """Free what a removed sandbox held; its pending jobs are not done."""
-        entry.sandbox.is_gone = True
+        entry.sandbox.status.is_gone = True
         entry.sandbox.log.close()
         entry.sandbox.journal.clear()
         self._on_due(entry.sandbox)
@@ -282,7 +281,7 @@ class Sandboxes:
         seed = self.seed if seed is None else seed
         sandbox = await self.factory.begin(name, self.generations.first(name), scenario or self.scenario, seed, now)
         _begin_with(sandbox, sandbox.settings, settings)
-        sandbox.first_clock = None if now is None else (now, True)
+        sandbox.origin.first_clock = None if now is None else (now, True)
         return await self._admit(sandbox, None, ttl)
 
     async def create_beside(
@@ -334,7 +333,7 @@ class Sandboxes:
             sandbox = await self.worker.in_line(state_at(origin, step, name))
         await self.persistence.settled(origin)
         sandbox.renew(self.generations.first(name))
-        sandbox.first_clock = sandbox.clock.now, sandbox.clock.frozen
+        sandbox.origin.first_clock = sandbox.clock.now, sandbox.clock.frozen
         derive_keys(sandbox, self.factory.secret)
         if deliver:
             sandbox.speak()
@@ -406,15 +405,15 @@ class Sandboxes:
         from the ones that it began with. Raises NotFound.
         """
         old = self.entry(name).sandbox
-        seed = old.seed if seed is None else seed
-        first_clock = old.first_clock if now is None else (now, True)
+        seed = old.origin.seed if seed is None else seed
+        first_clock = old.origin.first_clock if now is None else (now, True)
         begins, stands = first_clock or (None, True)
-        sandbox = await self.factory.begin(name, old.generation, scenario or old.scenario, seed, begins)
-        sandbox.first_clock = first_clock
+        sandbox = await self.factory.begin(name, old.origin.generation, scenario or old.origin.scenario, seed, begins)
+        sandbox.origin.first_clock = first_clock
         if not stands:
             sandbox.recorded_clock = sandbox.clock.resumed()
             sandbox.clock.set(sandbox.recorded_clock)
-        _begin_with(sandbox, old.first_settings, settings)
+        _begin_with(sandbox, old.origin.first_settings, settings)
         return (await self._replace(name, sandbox)).sandbox
 
     async def import_(
@@ -433,7 +432,7 @@ class Sandboxes:
         Raises NotFound, and BadFile for a file that cannot be used.
         """
         present = self.entry(name).sandbox
-        name, generation = present.name, present.generation
+        name, generation = present.name, present.origin.generation
         sandbox, snapshots = await self.worker.beside(lambda: self.factory.read(name, generation, file, abroad=abroad))
         if deliver:
             sandbox.speak()
@@ -445,7 +444,7 @@ class Sandboxes:
         """Replace the sandbox of its name, which is created where there is none, and its generation."""
         if self.find(sandbox.name) is None:
             await self.create(sandbox.name)
-        self.entry(sandbox.name).sandbox.renew(sandbox.generation)
+        self.entry(sandbox.name).sandbox.renew(sandbox.origin.generation)
         await self._replace(sandbox.name, sandbox)
 
     async def _replace(self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = ()) -> Entry:
@@ -453,7 +452,7 @@ class Sandboxes:
         written = await self.persistence.write(sandbox, *(snapshot.sandbox for snapshot in brought))
         async with self.persistence.changing:
             before = await self._present(name)
-            if before.sandbox.generation != sandbox.generation:  # it was rotated meanwhile
+            if before.sandbox.origin.generation != sandbox.origin.generation:  # it was rotated meanwhile
                 raise gone()
             before.snapshots.check_room_instead(brought)
             inbox, snapshots = self.factory.belongings()
@@ -474,7 +473,7 @@ class Sandboxes:
         async with self.persistence.changing:
             entry = await self._present(name)
             sandbox = entry.sandbox
-            earlier, number, ready = sandbox.generation, sandbox.log.number, sandbox.credentials
+            earlier, number, ready = sandbox.origin.generation, sandbox.log.number, sandbox.origin.credentials
             sandbox.renew(self.generations.after(sandbox.name, earlier))
             try:
                 made = self._renew_keys(sandbox, cause, deletes_others=keys)
@@ -484,7 +483,7 @@ class Sandboxes:
             except Refusal:
                 if sandbox.log.number <= number:  # the step was not recorded, or is undone
                     sandbox.renew(earlier)
-                    sandbox.credentials = ready
+                    sandbox.origin.credentials = ready
                 raise
             return entry, made
 
@@ -494,14 +493,14 @@ class Sandboxes:
         for store in sandbox.stores.values():
             draft = Draft(sandbox, store, cause)
             for row in store.api_keys.all_rows():
-                if row.id in sandbox.seeded_keys:
+                if row.id in sandbox.origin.seeded_keys:
                     change_key(draft, row, *renewed(sandbox, row, self.factory.secret))
                     continue
                 others.append((store, row.record))
                 if deletes_others:
                     drop_key(draft, row)
             draft.record()
-        sandbox.credentials = ready_pair(sandbox, self.factory.secret)
+        sandbox.origin.credentials = ready_pair(sandbox, self.factory.secret)
         return others
 
     async def delete(self, name: str) -> None:
@@ -516,22 +515,19 @@ class Sandboxes:
 
     # -- time
 
-    async def go_back(self, sandbox: Sandbox, work: Generator[None, None, T]) -> tuple[Entry, T]:
-        """Restore an earlier state of a sandbox by `work`, in slices; readers of its events begin again.
+    def go_back(self, sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None = None) -> tuple[Entry, Step]:
+        """Restore an earlier state of a sandbox, a copy that is used up; its seeded keys have the secrets of today.
 
-        Returns its entry, and what the work returns.
+        Returns the sandbox's entry and the step. Readers of its events begin again. Raises Conflict.
         """
+        keep_newest(then, sandbox, self.factory.secret)
+        step = go_back(sandbox, then, cause, instant)
         entry = self.entry(sandbox.name)
-        done = await self.worker.in_line(work)
         self._name_events(entry)
         self.persistence.store_row_soon(sandbox.name)
-        if sandbox.on_due is not None:
-            sandbox.on_due(sandbox)
-        return entry, done
-
-    def keep_newest(self, then: Sandbox, now: Sandbox) -> None:
-        """Give an earlier state of a sandbox what does not go back: its seeded keys have the secrets of today."""
-        keep_newest(then, now, self.factory.secret)
+        if sandbox.status.on_due is not None:
+            sandbox.status.on_due(sandbox)
+        return entry, step
 
     # -- snapshots
 
@@ -558,7 +554,7 @@ class Sandboxes:
 
 
 def _begin_with(sandbox: Sandbox, settings: SandboxSettings, changes: Body | None) -> None:
-    sandbox.settings = sandbox.first_settings = settings._replace(**(changes or {}))
+    sandbox.settings = sandbox.origin.first_settings = settings._replace(**(changes or {}))
 
 
 def _none(name: str, error: Refusal) -> NotFound:

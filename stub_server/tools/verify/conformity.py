@@ -1,10 +1,9 @@
 """Compares one exchange with the contract: its status, its headers and its body."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...contract.assumptions import shape
 from ...contract.document import JSON, Document, Operation, Response
@@ -12,9 +11,9 @@ from ...contract.formats import formats
 from ...contract.schema import MOST_EXPLAINED, Schemas, Validator
 from ...core.record import has_more_values, is_deeper_than
 from ...domain.documents import is_document_unchecked
-from .catalogue import Place, Places, below, pointer_of
+from .catalogue import below, canonical, pointer_of, within
 from .exchange import Answer, Exchange, code_of
-from .findings import Finding, Said
+from .findings import Departure, Finding, Said
 from .showing import Showing
 
 MOST = 20  # findings of one kind in one exchange
@@ -22,34 +21,10 @@ DEEPEST = 100  # levels of a body
 _MOST_ERRORS = 1_000  # of a body that are looked at
 _ABSENT = frozenset((404, 405, 501))
 _NO_ROUTE = frozenset(("route_not_found", "method_not_allowed", "not_implemented"))
-# Answers of the server that belong to no operation, as `x-server-answers` of the contract has them.
-_OF_THE_SERVER: Mapping[int, tuple[str, ...]] = MappingProxyType(
-    {
-        400: ("malformed_request",),
-        403: ("host_not_allowed", "delivery_not_allowed"),
-        408: ("request_timeout",),
-        409: ("step_not_kept",),
-        413: ("payload_too_large",),
-        414: ("uri_too_long",),
-        429: ("rate_limited",),
-        431: ("headers_too_large",),
-    }
-)
 _BEFORE_OPERATIONS = frozenset((408, 413, 414, 429, 431))
 _ERROR = "#/components/schemas/Error"
 # Ids, instants and numbers. Whoever reads a word without a digit does not read it again from its second letter.
 _VARIES = re.compile(rb"(?<![0-9A-Za-z_:.+-])[A-Za-z_:.+-]*+[0-9][0-9A-Za-z_:.+-]*")
-
-
-class _Departure(NamedTuple):
-    """In what an answer departs. Without `got`, the whole answer is shown."""
-
-    kind: str
-    pointer: str
-    cause: str
-    title: str
-    expected: Said
-    got: str = ""
 
 
 class Conformity:
@@ -60,8 +35,9 @@ class Conformity:
         self._document = document
         self._showing = showing or Showing(document)
         self._schemas = Schemas(document.raw, formats(is_document_unchecked, is_document_unchecked))
-        self._places = Places(document)
         self._validators: dict[str, Validator] = {}
+        answers = document.raw.get("x-server-answers", {})
+        self._of_the_server = {int(status): document.resolve(node)["x-codes"] for status, node in answers.items()}
         self._beginnings = {path.split("/")[1] for path in document.raw["paths"]}
         self.knows_nowhere = False
         """Whether `learn_nowhere` was called."""
@@ -77,37 +53,32 @@ class Conformity:
         Usually there is at most one finding. Of `schema`, `undocumented-field` and `missing-header` there is one for
         each place of the contract, at most `MOST`. Without an operation, only a failure of the server is a finding.
         """
-        request = None
-        found: list[Finding] = []
-        for departure in self._elsewhere(exchange) if operation is None else self._departures(exchange, operation):
-            request = request or self._showing.shown(exchange.request, operation)
-            name = "" if operation is None else operation.id
-            target = Said(departure.expected.status, departure.got)
-            if not departure.got:
-                target = self._showing.said(exchange.answer, exchange.request)
-            kind, pointer, cause, title, expected, _ = departure
-            found.append(Finding(kind, name, group, pointer, cause, title, request, target, expected))
-        return found
+        departures = self.departures(exchange, operation)
+        return [self._showing.finding(departure, exchange, operation, group) for departure in departures]
+
+    def departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[Departure]:
+        """The same without the exchange."""
+        return self._elsewhere(exchange) if operation is None else self._compared(exchange, operation)
 
     def learn_nowhere(self, exchange: Exchange) -> None:
         """Learn from the answer to a path that does not exist: any other 404 comes from an operation."""
         self.knows_nowhere = True
         self._nowhere = _answer_to_path(exchange) if exchange.answer.status == 404 else None
 
-    def _elsewhere(self, exchange: Exchange) -> Iterator[_Departure]:
+    def _elsewhere(self, exchange: Exchange) -> Iterator[Departure]:
         """What an answer to a path or method departs in that the contract does not have."""
         request, status = exchange.request, exchange.answer.status
         shown = f"{request.method} {self._showing.shown(request).path}"
         expected = Said(404, "route_not_found")
         if status == 0:
-            yield _Departure("transport", "#/paths", "", f"{shown} has no whole answer.", Said(0, "an answer"))
+            yield Departure("transport", "#/paths", "", f"{shown} has no whole answer.", Said(0, "an answer"))
         elif status >= 500:
-            yield _Departure("server-error", "#/paths", "", f"An unknown path is answered {status}.", expected)
+            yield Departure("server-error", "#/paths", "", f"An unknown path is answered {status}.", expected)
         elif status not in _ABSENT and request.path.split("/")[1:2] in [[name] for name in self._beginnings]:
             title = f"{shown} is answered {status}, and the contract does not have it."
-            yield _Departure("undocumented-operation", "#/paths", shown, title, expected)
+            yield Departure("undocumented-operation", "#/paths", shown, title, expected)
 
-    def _departures(self, exchange: Exchange, operation: Operation) -> Iterator[_Departure]:
+    def _compared(self, exchange: Exchange, operation: Operation) -> Iterator[Departure]:
         request, answer = exchange
         status, response = answer.status, operation.responses.get(answer.status)
         at, name = pointer_of(operation), f"{operation.method} {operation.path}"
@@ -115,16 +86,16 @@ class Conformity:
         is_head = request.method == "HEAD"
         body = None if is_head else answer.json()
         if status == 0:
-            yield _Departure("transport", at, "", f"{name} has no whole answer.", success)
+            yield Departure("transport", at, "", f"{name} has no whole answer.", success)
         elif self._is_missing(exchange, response, body):
             title = f"{name} does not exist: {status} without an error of the contract."
-            yield _Departure("missing-operation", at, "", title, success)
+            yield Departure("missing-operation", at, "", title, success)
         elif response is not None:
-            pointer, _ = self._places.followed(below(at, "responses", status), operation.raw["responses"][str(status)])
-            yield from self._compared(exchange, operation, response, pointer, body)
+            pointer = operation.raw["responses"][str(status)].get("$ref") or below(at, "responses", status)
+            yield from self._response(exchange, operation, response, pointer, body)
         elif status >= 500:
-            yield _Departure("server-error", at, "", f"{name} fails with {status}.", success)
-        elif status in _OF_THE_SERVER and (status in _BEFORE_OPERATIONS or code_of(body) in _OF_THE_SERVER[status]):
+            yield Departure("server-error", at, "", f"{name} fails with {status}.", success)
+        elif status in _BEFORE_OPERATIONS or code_of(body) in self._of_the_server.get(status, ()):
             if not is_head:
                 says, schema = f"{operation.id} answers {status}", {"$ref": _ERROR}
                 yield from self._content(says, status, _ERROR, schema, body)
@@ -132,7 +103,7 @@ class Conformity:
             title = f"{operation.id} answers {status}, which the contract does not list."
             like = min(operation.responses, key=lambda known: (known // 100 != status // 100, known), default=status)
             expected = Said(like, f"one of {', '.join(map(str, operation.responses))}")
-            yield _Departure("undocumented-status", below(at, "responses"), str(status), title, expected)
+            yield Departure("undocumented-status", below(at, "responses"), str(status), title, expected)
 
     def _is_missing(self, exchange: Exchange, response: Response | None, body: Any) -> bool:
         """Whether an answer says that the operation does not exist, and not the record."""
@@ -146,17 +117,17 @@ class Conformity:
         is_like_nowhere = self._nowhere in (None, _answer_to_path(exchange))
         return code is None and (status != 404 or is_like_nowhere)
 
-    def _compared(
+    def _response(
         self, exchange: Exchange, operation: Operation, response: Response, pointer: str, body: Any
-    ) -> Iterator[_Departure]:
+    ) -> Iterator[Departure]:
         """Compare an answer with the response that the contract has for its status, at `pointer`."""
         status = exchange.answer.status
-        code, listed = code_of(body), (*response.codes, *_OF_THE_SERVER.get(status, ()))
+        code, listed = code_of(body), (*response.codes, *self._of_the_server.get(status, ()))
         if code is not None and response.codes and status >= 400 and code not in listed:
             named = self._showing.name(code)
             title = f"{operation.id} refuses with {status} {named}, which the contract does not list for {status}."
             expected = Said(status, f"code: one of {', '.join(response.codes)}")
-            yield _Departure("error-code", below(pointer, "x-codes"), f"{status} code", title, expected)
+            yield Departure("error-code", below(pointer, "x-codes"), f"{status} code", title, expected)
             body = {**body, "code": response.codes[0]}
         if exchange.request.method != "HEAD":
             yield from self._body(exchange.answer, operation, response, pointer, body)
@@ -165,13 +136,13 @@ class Conformity:
             is_due = header.get("required") or (status == 401 and name.lower() == "www-authenticate")
             if is_due and exchange.answer.header(name) is None:
                 raw = self._document.resolve(operation.raw["responses"][str(status)])["headers"][name]
-                where = self._places.followed(below(pointer, "headers", name), raw)[0]
+                where = raw.get("$ref") or below(pointer, "headers", name)
                 title = f"{operation.id} answers {status} without the header {name}."
-                yield _Departure("missing-header", where, name, title, Said(status, f"header {name}"))
+                yield Departure("missing-header", where, name, title, Said(status, f"header {name}"))
 
     def _body(
         self, answer: Answer, operation: Operation, response: Response, pointer: str, body: Any
-    ) -> Iterator[_Departure]:
+    ) -> Iterator[Departure]:
         media = (answer.header("content-type") or "").partition(";")[0].strip().lower()
         says, wanted = f"{operation.id} answers {answer.status}", " or ".join(response.media) or "no body"
         wrong = ""
@@ -189,68 +160,54 @@ class Conformity:
         if wrong:
             at = below(pointer, "content") if response.media else pointer
             title = f"{says} {wrong}; the contract has {wanted}."
-            yield _Departure("schema", at, wrong, title, Said(answer.status, wanted))
+            yield Departure("schema", at, wrong, title, Said(answer.status, wanted))
 
-    def _content(self, says: str, status: int, pointer: str, schema: Any, body: Any) -> Iterator[_Departure]:
+    def _content(self, says: str, status: int, pointer: str, schema: Any, body: Any) -> Iterator[Departure]:
         """Compare a body with a schema: what is missing, what does not fit, then members that it does not name.
 
         Titles begin with `says`.
         """
-        root = self._places.of(pointer, schema)
         if pointer not in self._validators:
             self._validators[pointer] = self._schemas.compile(schema, request=False)
+        validator, root = self._validators[pointer], schema.get("$ref") or pointer
         is_deep = is_deeper_than(body, DEEPEST)
-        if not is_deep and self._validators[pointer].is_valid(body):
+        if not is_deep and validator.is_valid(body):
             return
         if is_deep or has_more_values(body, MOST_EXPLAINED):
             title = f"{says} with a body that is too deep or too large to be compared."
-            yield _Departure("schema", root[0].inner, "large", title, Said(status, "a valid body"))
+            yield Departure("schema", root, "large", title, Said(status, "a valid body"))
             return
-        found: dict[str, _Departure] = {}
-        for error in islice(self._validators[pointer].iter_errors(body), _MOST_ERRORS):
-            for each in _plain(error):
-                for departure in self._error(says, status, root, each):
-                    found.setdefault(departure.pointer, departure)
+        found: dict[str, Departure] = {}
+        for error in islice(validator.iter_errors(body), _MOST_ERRORS):
+            for departure in self._error(says, status, root, error):
+                found.setdefault(departure.pointer, departure)
         for kind in ("schema", "undocumented-field"):
             yield from [each for each in found.values() if each.kind == kind][:MOST]
 
-    def _error(self, says: str, status: int, root: list[Place], error: Any) -> Iterator[_Departure]:
+    def _error(self, says: str, status: int, root: str, error: Any) -> Iterator[Departure]:
         """What one violation departs in."""
-        places, path = self._places.at(root, list(error.instance_path))
+        pointer, schema, path = within(self._document, root, error.instance_path)
         keyword, name = error.kind.name, path or "the body"
+        above = f"{path}." if path else ""
         if keyword == "required":
-            place = next((each for each in places if error.kind.property in each.schema.get("required", ())), places[0])
-            lacking = [each for each in place.schema.get("required", ()) if each not in error.instance]
+            lacking = [each for each in schema["required"] if each not in error.instance]
             at = ("properties", lacking[0]) if len(lacking) == 1 else ("required",)
-            lacks = ", ".join(f"{path}.{each}" if path else each for each in lacking)
+            title = f"{says} without {', '.join(above + each for each in lacking)}."
             expected = Said(status, f"{name} with {', '.join(lacking)}")
-            yield _Departure("schema", below(place.inner, *at), "lacks", f"{says} without {lacks}.", expected)
+            yield Departure("schema", canonical(self._document, below(pointer, *at)), "lacks", title, expected)
         elif keyword == "additionalProperties":
-            inner = next(each.inner for each in places if each.schema.get("additionalProperties") is False)
             for unknown in error.kind.unexpected:
-                shown = self._showing.name(f"{path}.{unknown}" if path else unknown)
+                shown = self._showing.name(above + unknown)
                 title = f"{says} with the member {shown}, which the contract does not have."
                 got = f"{shown}: {self._showing.value(error.instance[unknown])}"
-                where = below(inner, "properties", unknown)
-                yield _Departure("undocumented-field", where, "", title, Said(status, f"no {shown}"), got)
+                where = canonical(self._document, below(pointer, "properties", unknown))
+                yield Departure("undocumented-field", where, "", title, Said(status, f"no {shown}"), got)
         else:
-            where = places[0].pointer if error.instance_path else places[0].inner
-            wanted, limit = shape(places[0].schema, self._document), places[0].schema.get(keyword)
+            wanted, limit = shape(schema, self._document), schema.get(keyword)
             if isinstance(limit, (str, int, float)) and keyword not in ("type", "format"):
                 wanted = f"{wanted} ({keyword}: {limit})"
             title, got = f"{says} with {name} that is not {wanted}.", f"{name}: {self._showing.value(error.instance)}"
-            yield _Departure("schema", where, f"{name}: {keyword}", title, Said(status, f"{name}: {wanted}"), got)
-
-
-def _plain(error: Any) -> Iterator[Any]:
-    """The errors that a choice between schemas has: those of the one that is for such a value."""
-    for context in getattr(error.kind, "context", ()):
-        own = [each for each in context if list(each.instance_path) == list(error.instance_path)]
-        if not any(each.kind.name in ("type", "enum") for each in own):
-            for inner in context:
-                yield from _plain(inner)
-            return
-    yield error
+            yield Departure("schema", pointer, f"{name}: {keyword}", title, Said(status, f"{name}: {wanted}"), got)
 
 
 def _answer_to_path(exchange: Exchange) -> bytes:

@@ -67,13 +67,28 @@ class Said(NamedTuple):
     excerpt: str
 
 
+class Departure(NamedTuple):
+    """One way in which an answer departs.
+
+    `kind` is one of `CLASSES`. `pointer` leads to the line of the contract (`#/paths/…`). `cause` says in a few words
+    what departs, without values that differ between runs. Without `got`, the whole answer is shown. `operation` is the
+    one that it is about, if that is not the one that was asked.
+    """
+
+    kind: str
+    pointer: str
+    cause: str
+    title: str
+    expected: Said
+    got: str = ""
+    operation: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One way in which an exchange departs.
+    """A departure as a report shows it, with the exchange. `group` is one of `GROUPS` or the setup.
 
-    `kind` is one of `CLASSES`, `operation` an operationId or empty, `group` one of `GROUPS` or the setup.
-    `pointer` leads to the line of the contract (`#/paths/…`). `cause` says in a few words what departs, without values
-    that differ between runs: findings of one kind with the same pointer, else with the same cause, are merged.
+    Findings of one kind with the same pointer, else with the same cause, are merged.
     """
 
     kind: str

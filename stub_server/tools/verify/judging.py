@@ -8,12 +8,12 @@ from typing import Any
 import orjson
 
 from ...contract.document import JSON, Document, Operation
-from .catalogue import Catalogue, Places, Steps, at, below, body_of, pointer_of, queried
+from .catalogue import Catalogue, Steps, at, below, body_of, pointer_of, queried, within
 from .cleanup import Cleanup
-from .comparing import Comparing, Difference, Moment, TargetClock, instant_of
+from .comparing import Comparing, Difference, Moment, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, code_of
-from .findings import BESIDE, GROUPS, RANKS, Finding, Said
+from .findings import BESIDE, GROUPS, RANKS, Departure, Finding, Said
 from .probes import Flaw, Probe, Roles, roles_in
 from .showing import Showing
 from .target import Rights, Target
@@ -53,7 +53,6 @@ class Run:
     away: str = ""
     is_late: bool = False
     is_interrupted: bool = False
-    clock: TargetClock = field(default_factory=TargetClock)
     constants: dict[Steps, tuple[Any, Any]] = field(default_factory=dict)
     unanswered: list[Operation] = field(default_factory=list)
     strange: set[str] = field(default_factory=set)
@@ -88,73 +87,77 @@ class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, run.constants, run.defaults, run.clock)
+        self.comparing = Comparing(roles, run.constants, run.defaults)
         self._run = run
+        self._departed: set[Steps] = set()  # places of values that are not as expected
 
     def findings(self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], moment: Moment) -> list[Finding]:
         """In what the target departs from both twins: findings of one class, and those of `BESIDE`."""
-        found = self._run.conformity.findings(self._without_strange(probe, exchange), probe.operation, probe.group)
-        own = self._status(probe, exchange, twins[0])
-        found += self._values(probe, exchange, twins, moment) if own is None else [own]
-        found.sort(key=lambda finding: RANKS[finding.kind])
-        main = [finding for finding in found if finding.kind not in BESIDE]
-        beside = [finding for finding in found if finding.kind in BESIDE]
-        if main and main[0].kind in _SEVERAL:
-            return [*(finding for finding in main if finding.kind == main[0].kind), *beside]
-        return main[:1] + beside
+        exchange = self._without_strange(probe, exchange)
+        status = self._status(probe, exchange.answer, twins[0])
+        found = [*self._run.conformity.departures(exchange, probe.operation)]
+        found += [status] if status is not None else self._values(probe, exchange.answer, twins, moment)
+        found.sort(key=lambda each: RANKS[each.kind])
+        main = [each for each in found if each.kind not in BESIDE]
+        is_plural = bool(main) and main[0].kind in _SEVERAL
+        main = [each for each in main if each.kind == main[0].kind] if is_plural else main[:1]
+        return self._shown(probe, exchange, [*main, *(each for each in found if each.kind in BESIDE)])
 
     def findings_alone(self, probe: Probe, exchange: Exchange) -> list[Finding]:
         """In what the target departs, without a twin: by the contract, and by the order that was asked for."""
         status = exchange.answer.status
-        found = self._run.conformity.findings(exchange, probe.operation, probe.group)
+        found = [*self._run.conformity.departures(exchange, probe.operation)]
         if not found and status < 300 and probe.suspect == "sort":
-            return [*self._sorted(probe, exchange)]
-        if not found and 300 <= status < 500:
+            found = [*self._sorted(probe, exchange.answer)]
+        elif not found and 300 <= status < 500:
             title = f"{probe.learns}: answered {status}, expected 200."
-            return [self._finding("stricter", probe, exchange, Said(200, "an answer"), "refused", title)]
-        return found
+            found = [self._departure("stricter", probe, Said(200, "an answer"), "refused", title)]
+        return self._shown(probe, exchange, found)
 
-    def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
+    def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> list[Finding]:
         """The finding of a flaw in the answer to a probe."""
         expected = Said(exchange.answer.status, flaw.expected)
-        return self._finding(flaw.kind, probe, exchange, expected, flaw.title, f"{flaw.title}.")
+        return self._shown(probe, exchange, [self._departure(flaw.kind, probe, expected, flaw.title, f"{flaw.title}.")])
+
+    def _shown(self, probe: Probe, exchange: Exchange, found: list[Departure]) -> list[Finding]:
+        return [self._run.showing.finding(each, exchange, probe.operation, probe.group) for each in found]
+
+    def _departure(self, kind: str, probe: Probe, expected: Said, cause: str, title: str, got: str = "") -> Departure:
+        about = probe.about or probe.operation
+        assert about is not None
+        is_refusal = kind in ("wrong-status", "error-code")
+        pointer = pointer_of(about, "responses") if is_refusal else probe.pointer
+        return Departure(kind, pointer, cause, f"{about.id} · {title}", expected, got, about.id)
 
     # -- the status
 
-    def _status(self, probe: Probe, exchange: Exchange, twin: Answer) -> Finding | None:
-        target = exchange.answer
-        statuses = f"{target.status} for {twin.status}"
-        if target.status == 0 or target.status >= 500:
-            return None  # the contract allows neither
-        if probe.operation is None:
-            if target.status in (404, 405):
-                return None
-            return self._unlike("undocumented-operation", probe, exchange, twin, f"{probe.learns} is answered")
+    def _status(self, probe: Probe, target: Answer, twin: Answer) -> Departure | None:
+        if target.status == 0 or target.status >= 500 or probe.operation is None:
+            return None  # the contract says what departs
         if target.status == twin.status:
-            return self._code(probe, exchange, twin) if target.status >= 400 else None
-        if target.is_success and twin.is_success:
-            return self._unlike("wrong-status", probe, exchange, twin, statuses)
-        if not target.is_success and not twin.is_success:
-            kind = probe.suspect if probe.suspect in ("auth", "scope") else "wrong-status"
-            return self._unlike(kind, probe, exchange, twin, statuses)
+            return self._code(probe, target, twin) if target.status >= 400 else None
         cause = probe.learns.rpartition(": ")[2]  # what is refused or accepted in a body or a parameter
-        if twin.is_success:
-            kind = {401: "auth", 403: "scope"}.get(target.status) or probe.suspect or "stricter"
-            return self._unlike(kind, probe, exchange, twin, cause)
-        code = str(code_of(twin.json()))
-        kind = {401: "auth", 403: "scope"}.get(twin.status) or probe.suspect or self._laxer(code)
-        if kind == "laxer" and twin.status == 409:
-            cause = code  # a rule between several members
-        return self._unlike(kind, probe, exchange, twin, cause)
+        refused = {401: "auth", 403: "scope"}
+        if target.is_success is twin.is_success:
+            kind = probe.suspect if probe.suspect in refused.values() and not twin.is_success else "wrong-status"
+            cause = f"{target.status} for {twin.status}"
+        elif twin.is_success:
+            kind = refused.get(target.status) or probe.suspect or "stricter"
+        else:
+            code = str(code_of(twin.json()))
+            kind = refused.get(twin.status) or probe.suspect or self._laxer(code)
+            if kind == "laxer" and twin.status == 409:
+                cause = code  # a rule between several members
+        title = f"{probe.learns}: answered {target.status}, expected {twin.status}."
+        return self._departure(kind, probe, self._run.showing.said(twin), cause, title)
 
-    def _code(self, probe: Probe, exchange: Exchange, twin: Answer) -> Finding | None:
-        code, expected = code_of(exchange.answer.json()), code_of(twin.json())
+    def _code(self, probe: Probe, target: Answer, twin: Answer) -> Departure | None:
+        code, expected = code_of(target.json()), code_of(twin.json())
         if code == expected:
             return None
         named = "without a code" if code is None else f"with the code {self._run.showing.name(code)}"
-        title = f"{probe.learns}: {exchange.answer.status} {named}."
-        said = self._run.showing.said(twin)
-        return self._finding("error-code", probe, exchange, said, f"code {code} for {expected}", title)
+        said, cause = self._run.showing.said(twin), f"code {code} for {expected}"
+        return self._departure("error-code", probe, said, cause, f"{probe.learns}: {target.status} {named}.")
 
     def _laxer(self, code: str) -> str:
         """The class of a success in place of a refusal with a code."""
@@ -165,10 +168,10 @@ class Judge:
     # -- the values
 
     def _values(
-        self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], moment: Moment
-    ) -> Iterator[Finding]:
-        bodies = exchange.answer.json(), twins[0].json(), twins[1].json()
-        if probe.operation is None or exchange.answer.status >= 300 or twins[0].status >= 300 or bodies[0] is None:
+        self, probe: Probe, target: Answer, twins: tuple[Answer, Answer], moment: Moment
+    ) -> Iterator[Departure]:
+        bodies = target.json(), twins[0].json(), twins[1].json()
+        if probe.operation is None or target.status >= 300 or twins[0].status >= 300 or bodies[0] is None:
             return
         steps = self._run.catalogue.entries_at(probe.operation)
         if steps is None and not _is_own(probe):
@@ -176,33 +179,31 @@ class Judge:
         theirs, ours = (len(at(body, steps) or ()) if steps else 0 for body in bodies[:2])
         if probe.suspect == "paging":  # which records are on a page depends on the order of those of one instant
             if theirs != ours:
-                expected = Said(exchange.answer.status, f"{ours} entries")
                 title = f"{probe.learns}: {theirs} entries, not {ours}."
-                yield self._finding("paging", probe, exchange, expected, "entries", title)
+                yield self._departure("paging", probe, Said(target.status, f"{ours} entries"), "entries", title)
             return
         differences = [*self.comparing.differences(*bodies, moment, None if probe.narrowed else steps)]
-        if steps and theirs != ours and probe.suspect != "filter":  # totals follow from that
+        is_sure = not self._run.strange and (theirs == ours or probe.suspect == "filter")
+        if steps and not is_sure:  # totals follow from that
             differences = [each for each in differences if each.at[: len(steps)] == steps]
         strange = [each for each in differences if each.kind == "filter"]
         for difference in strange or differences:  # what else differs follows from strange records
-            yield self._differs(probe, exchange, difference)
+            yield self._differs(probe, target.status, difference)
         if probe.suspect == "sort":
-            yield from self._sorted(probe, exchange)
+            yield from self._sorted(probe, target)
 
-    def _differs(self, probe: Probe, exchange: Exchange, difference: Difference) -> Finding:
-        operation, kind = probe.operation, difference.kind
+    def _differs(self, probe: Probe, status: int, difference: Difference) -> Departure:
+        operation, kind, learns = probe.operation, difference.kind, probe.learns
         assert operation is not None
         member = ".".join(difference.at) or "the body"
         got, wanted = str(difference.got), str(difference.expected)
         if kind not in ("list", "filter", "not-deleted"):
             got = self._run.showing.value(difference.got)
             wanted = wanted if kind == "reference" else self._run.showing.value(difference.expected)
-        title = f"{probe.learns}: {member} has {got}, not {wanted}."
-        about, pointer = probe.about, probe.pointer
+        about, pointer = probe.about or operation, probe.pointer
         if kind == "filter" and probe.narrowed:  # the list is not narrowed to the journey's records
             name = next(iter(probe.query))
-            about, (pointer, _) = None, queried(operation)[name]
-            title = f"filtered by {name}: {member} has {got}."
+            about, pointer, learns = operation, queried(operation)[name][0], f"filtered by {name}"
         elif kind == "not-deleted":
             about = self.comparing.deleted[got.rpartition(" ")[2]]
             pointer = pointer_of(about)
@@ -214,10 +215,11 @@ class Judge:
             pointer = below(body_of(about), "properties", name)
         else:
             kind = "value" if kind == "list" else kind
-            about, pointer = None, self._member_at(operation, exchange.answer.status, difference.at)
+            about, pointer = operation, self._member_at(operation, status, difference.at)
+        self._departed.add(difference.at)
+        title = f"{learns}: {member} has {got}, not {wanted}."
         probe = replace(probe, about=about, pointer=pointer)
-        expected = Said(exchange.answer.status, f"{member}: {wanted}")
-        return self._finding(kind, probe, exchange, expected, member, title, got=f"{member}: {got}")
+        return self._departure(kind, probe, Said(status, f"{member}: {wanted}"), member, title, f"{member}: {got}")
 
     def _is_confirmed(self, suspect: str, difference: Difference) -> bool:
         """Whether a value is what the probe has suspected, and not one that departs elsewhere too."""
@@ -227,24 +229,23 @@ class Judge:
             case "figures":
                 return isinstance(difference.expected, (int, float))
             case "idempotency":
-                return difference.kind == "reference"
+                return difference.kind == "reference" or difference.at not in self._departed
         return bool(suspect) and difference.kind == "list"
 
     def _member_at(self, operation: Operation, status: int, steps: Steps) -> str:
         """The pointer to the schema of a member of an answer."""
-        places = Places(self._run.catalogue.document)
-        where = pointer_of(operation, "responses", status, "content", JSON, "schema")
-        found = places.of(where, operation.responses[status].media.get(JSON, {}))
+        document = self._run.catalogue.document
+        pointer = pointer_of(operation, "responses", status, "content", JSON, "schema")
         for step in steps:
-            while any(place.schema.get("type") == "array" for place in found):
-                found = places.step(found, 0)
-            found = places.step(found, step) or found
-        return found[0].pointer
+            while within(document, pointer, ())[1].get("type") == "array":
+                pointer, _, _ = within(document, pointer, [0])
+            pointer, _, _ = within(document, pointer, [step])
+        return pointer
 
-    def _sorted(self, probe: Probe, exchange: Exchange) -> Iterator[Finding]:
+    def _sorted(self, probe: Probe, target: Answer) -> Iterator[Departure]:
         assert probe.operation is not None
         steps = self._run.catalogue.entries_at(probe.operation)
-        entries = at(exchange.answer.json(), steps) if steps else None
+        entries = at(target.json(), steps) if steps else None
         option = str(probe.query.get("sort", ""))
         key = option.removeprefix("-")
         values: list[Any] = [entry.get(key) for entry in entries or () if isinstance(entry, dict)]
@@ -256,35 +257,7 @@ class Judge:
         values = [value.casefold() if isinstance(value, str) else value for value in values]
         if values != sorted(values, reverse=option.startswith("-")):
             title = f"The entries are not in the order of {option}."
-            yield self._finding("sort", probe, exchange, Said(200, f"entries by {option}"), option, title)
-
-    # -- findings
-
-    def _unlike(self, kind: str, probe: Probe, exchange: Exchange, twin: Answer, cause: str) -> Finding:
-        """A finding about the status."""
-        title = f"{probe.learns}: answered {exchange.answer.status}, expected {twin.status}."
-        return self._finding(kind, probe, exchange, self._run.showing.said(twin), cause, title)
-
-    def _finding(
-        self, kind: str, probe: Probe, exchange: Exchange, expected: Said, cause: str, title: str, got: str = ""
-    ) -> Finding:
-        said = self._run.showing.said(exchange.answer, exchange.request)
-        about = probe.about or probe.operation
-        name = "" if about is None else about.id
-        pointer = probe.pointer
-        if about is not None and kind in ("wrong-status", "error-code"):
-            pointer = pointer_of(about, "responses")
-        return Finding(
-            kind,
-            name,
-            probe.group,
-            pointer,
-            cause,
-            f"{name or probe.path} · {title}",
-            self._run.showing.shown(exchange.request, probe.operation),
-            Said(said.status, got) if got else said,
-            expected,
-        )
+            yield self._departure("sort", probe, Said(200, f"entries by {option}"), option, title)
 
     def _without_strange(self, probe: Probe, exchange: Exchange) -> Exchange:
         """The exchange, with no strange records in a list."""

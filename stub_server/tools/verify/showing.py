@@ -11,7 +11,7 @@ from ...contract.secrets import REDACTED, SECRET_HEADERS, Secrets
 from ...server.curl import command
 from .catalogue import queried
 from .exchange import Answer, Exchange, Headers, Request
-from .findings import Said, Shown
+from .findings import Departure, Finding, Said, Shown
 
 LONGEST = 300  # characters of an excerpt
 _LARGEST_SENT = 4_096  # bytes of a body that a command repeats
@@ -86,6 +86,22 @@ class Showing:
         # A shell inserts the value only between double quotes.
         curl = None if curl is None else curl.replace(f"'Authorization: {_TOKEN}'", f'"Authorization: {_TOKEN}"', 1)
         return Shown(redacted.method, path, (curl or "") + rest)
+
+    def finding(self, departure: Departure, exchange: Exchange, operation: Operation | None, group: str) -> Finding:
+        """A departure of an answer of an operation, with the exchange as a report shows it."""
+        kind, pointer, cause, title, expected, got, about = departure
+        said = self.said(exchange.answer, exchange.request)
+        return Finding(
+            kind,
+            about or ("" if operation is None else operation.id),
+            group,
+            pointer,
+            cause,
+            title,
+            self.shown(exchange.request, operation),
+            said._replace(excerpt=got) if got else said,
+            expected,
+        )
 
     def said(self, answer: Answer, request: Request | None = None) -> Said:
         """The answer as a report shows it. Credentials of `request` are removed from it."""

@@ -82,7 +82,7 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
                 yield probe(operation, f"{parent.role} after the create", "figures")
     if delete is not None and builder.may(delete):
         builder.present.pop(resource.role)
-        yield probe(delete, "delete", "not-deleted")
+        yield probe(delete, "delete", "")
         yield from seen_by("the deleted record", "not-deleted", delete)
         yield probe(delete, "delete again", "not-deleted")
 
@@ -109,7 +109,7 @@ def depends(builder: Builder, resource: Resource, child: Resource) -> Journey:
         yield from builder.make(child)
         for step in steps:
             yield _move(builder, step, f"to {state}", keeps=True)
-        for operation in (create, child.update, child.delete):
+        for operation in (*child.creates, child.update, child.delete):
             if operation is not None:
                 learns = f"{operation.id} while {resource.role} is {state}"
                 yield _move(builder, (operation, builder.body(operation)), learns)
@@ -132,12 +132,6 @@ def moves(builder: Builder, resource: Resource) -> Journey:
             yield _move(builder, (operation, body), learns, keeps=True)
             if operation == resource.delete:
                 continue
-            if resource.read is not None:
-                where = below("#/components/schemas", resource.schema, "x-lifecycle")
-                yield builder.probe(
-                    resource.read, "transitions", f"after {learns}", where, suspect="lifecycle", about=operation,
-                    keeps=True,
-                )  # fmt: skip
             yield from builder.delete(resource, resource.role)
     builder.present.pop(resource.role, None)
 
@@ -167,9 +161,10 @@ def _ways(builder: Builder, resource: Resource) -> list[_Way]:
 
 def _routes(builder: Builder, resource: Resource, ways: list[_Way]) -> dict[str, tuple[dict[str, Any], list[_Way]]]:
     """How a record gets into each state: members of the body that makes it, and the requests after that."""
-    lifecycle, routes = resource.lifecycle, dict[str, tuple[dict[str, Any], list[_Way]]]()
-    if lifecycle is None:
-        return routes
+    lifecycle, update, routes = resource.lifecycle, resource.update, dict[str, tuple[dict[str, Any], list[_Way]]]()
+    if lifecycle is None:  # a status that any update may set
+        status = {} if update is None else builder.document.resolve(builder.properties(update).get("status", {}))
+        return {option: ({}, [(update, {"status": option})]) for option in status.get("enum", ()) if update is not None}
     makers, known = {operation.id for operation in resource.creates}, builder.properties(resource.creates[0])
     for move in lifecycle.moves:
         if move.from_ == "new" and makers & set(move.by):
