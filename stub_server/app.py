@@ -260,7 +260,7 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
     tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique)
     base = shipped or document  # rules rely on what overlays take away
     defaults = {spec.schema: base.defaults(spec.schema) | document.defaults(spec.schema) for spec in tables.values()}
-    for name in ("Plan", "Product"):  # their create requests have more defaults
+    for name in ("Plan", "Product", "Webhook"):  # their create requests have more defaults
         for contract in (base, document):
             defaults[name] |= contract.defaults(f"{name}Create")
     return Rules(
