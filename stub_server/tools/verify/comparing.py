@@ -195,7 +195,8 @@ class Comparing:
         role = self._roles.role(first, second)
         if role is not None:
             if target != role:
-                yield Difference(place, "the id of the record in the request", target, "reference")
+                kind = "not-persisted" if target is None and self._is_stored(place, first) else "reference"
+                yield Difference(place, "the id of the record in the request", target, kind)
         elif is_id(target) and not self._roles.is_known(first):
             self._roles.pair(target, first, second)
 
