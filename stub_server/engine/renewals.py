@@ -99,12 +99,13 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Record:
     grace is over.
     """
     store = draft.store
-    first, customer = store.orders.get(row.public["orderId"]), store.customers.get(row.public["customerId"])
+    first, customer = store.orders.get(row.public["orderId"]), store.customers.peek(row.public["customerId"])
+    assert customer is not None  # customers are never deleted
     life = max(0, subscriptions.grace_end(row.public, row.hidden) - draft.now)
     body = subscriptions.renewal_body(row.public, first.public, first.hidden["metadata"])
     method = row.public["paymentMethod"]
     copy_only = first.hidden["copy_only"] and store.has_copy_only(row.public)
-    buyer = first.public["customer"] if copy_only else as_buyer(customer.public)
+    buyer = first.public["customer"] if copy_only else as_buyer(customer)
     again = _was_refunded(draft, row, buyer["email"])
     declined = draft.sandbox.declining.get(row.id)
     due = boleto.closes_at(subscriptions.period_end(row.hidden))
@@ -112,7 +113,7 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Record:
         draft,
         body,
         buyer,
-        customer.id,
+        row.public["customerId"],
         method,
         life=life,
         subscription_id=row.id,
