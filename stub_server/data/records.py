@@ -80,14 +80,14 @@ class Records:
         fields = expand(node)
         given = fields.pop("id", None)
         check_request(self.schemas, "CustomerCreate", fields, node)
-        rng = stream(sandbox.seed, "personas", name)
+        rng = stream(sandbox.origin.seed, "personas", name)
         try:
             visits = Story(crowd.offers, self.now, persona, rng).purchases()
         except ScenarioError as error:
             advice = "list one that suits in `projects`, as plans of `records` do not count, or raise `months`"
             raise ScenarioError(f"{error}; {advice}") from None
         first = min((visit.at for visit in visits), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
-        ident = sandbox.personas[name] = self._ident("customer", node, given, named_uuid("customer", name))
+        ident = sandbox.origin.personas[name] = self._ident("customer", node, given, named_uuid("customer", name))
         buyer = as_buyer(self._customer(node, ident, fields, first))
         for at, offer, fate in visits:
             self._buy_later(at, persona, Purchase(cart(rng, offer), buyer, ident, fate), offer.plan)
