@@ -15,17 +15,16 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, g, make_response, render_template, request
 from werkzeug.exceptions import HTTPException, NotFound
 
-from ..core.clock import iso, parse_iso
+from ..core.clock import parse_iso
 from ..server.request import CONTROL
 from .actions import go
 from .addresses import here, split
 from .client import ASK, Client, Refused
-from .filters import ZONES
+from .filters import in_zone
 from .pages import MOVES, PAY
 from .shell import check_form
 from .site import contracts
 
-_IN_BRASILIA = ZONES["brasilia"][1]
 _LONG = 2 * 86_400  # seconds that are shown as days
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE).fullmatch
 
@@ -42,7 +41,8 @@ class Left(NamedTuple):
 
 @payers.before_request
 def begin() -> None:
-    """Give the views a client without a key, and the texts of the payer's language."""
+    """Give the views a client without a key, the zone of Brasília, and the texts of the payer's language."""
+    g.zone = "brasilia"
     g.client = Client(request.environ[ASK], request.headers.get("Host", ""), {})
     known = contracts().payer_texts
     read = [language.partition("-")[0].lower() for language in request.accept_languages.values()]
@@ -177,7 +177,7 @@ def _duration(seconds: int) -> str:
 
 def _in_brasilia(text: str) -> str:
     """An instant as clocks in Brasília show it, to the minute."""
-    local = iso(parse_iso(text) + _IN_BRASILIA)
+    local = in_zone(text)
     return f"{int(local[8:10])} {g.texts['months'][int(local[5:7]) - 1]} {local[:4]}, {local[11:16]}"
 
 
