@@ -16,10 +16,10 @@ import yaml
 
 from ..contract.source import Json
 from ..core.problem import Refusal
-from ..server.credentials import sees_everything
 from ..server.layers.access import Origins, check_control
 from ..server.layers.answers import Answer
 from ..server.layers.hosts import is_local_host
+from ..server.layers.security import sees_everything
 from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server.work import Work
 from .examples import aim, replacements, stand_ins, with_examples_of_parameters
