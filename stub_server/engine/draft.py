@@ -42,7 +42,6 @@ class Draft:
         self.ids = NextIds(sandbox.ids)
         self._base = sandbox.log.number
         self._versions: dict[str, Opened] = {}
-        self._rings: dict[Table, list[Record]] = {}  # the new records of tables that drop old ones
         self._events: list[Event] = []
         self._later: list[Timer] = []
         self._fired: list[Timer] = []
@@ -99,8 +98,6 @@ class Draft:
         if not self.sandbox.origin.is_seeding:  # what was seeded is validated once, as it is at the end
             table.check(public)
         record = table.prepare(ident, public, hidden, before, self.now if created is None else created)
-        if row is None and table.spec.ring is not None:
-            self._rings.setdefault(table, []).append(record)
         self._versions[ident] = table.name, before, Row(record, public, hidden)
         return record
 
@@ -209,9 +206,10 @@ class Draft:
             raise RuntimeError(f"the draft of {self.cause.operation} is void: another step was recorded meanwhile")
         if saved is None and self.is_empty:
             return None
-        for table, made in self._rings.items():  # rings drop records for the new ones
-            for record in table.outgoing(made):
-                self.drop(table, table.parse(record))
+        deliveries = store.webhook_logs
+        opened = [new.record for name, old, new in versions.values() if new and not old and name == deliveries.name]
+        for record in deliveries.outgoing(opened) if opened else ():  # the oldest make room
+            self.drop(deliveries, deliveries.parse(record))
         timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
         recorded = sandbox.recorded_clock
         clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))

@@ -143,10 +143,10 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
                 parts = orjson.loads(row.record.public), orjson.loads(row.record.hidden)
                 if parts != (row.public, row.hidden):  # somebody has written into what is for reading alone
                     found[f"{ident} {name} {row.id} parsed"] = parts, (row.public, row.hidden)
-            for asked, (keys, start, stop) in table.lists.items():
+            for asked, keys in table.lists.items():
                 fresh = _matching(table, asked)
-                if fresh != keys[start:stop]:
-                    found[f"{ident} {name} list {asked}"] = fresh, keys[start:stop]
+                if fresh != keys:
+                    found[f"{ident} {name} list {asked}"] = fresh, keys
     return found
 
 
