@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..core.record import Record
+from ..core.record import Body, Record
 from ..data.keys import ready_pair
 from ..engine.sandbox import Sandbox
 from ..engine.step import Part, Step
@@ -103,6 +103,16 @@ class Snapshot(NamedTuple):
     created_at: int
     sandbox: Sandbox
     size: int
+
+    @property
+    def head(self) -> Body:
+        """What is stored of it besides the state."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "now": self.now,
+            "created_at": self.created_at,
+        }
 
 
 def measured(name: str, description: str | None, now: int, created_at: int, sandbox: Sandbox) -> Snapshot:

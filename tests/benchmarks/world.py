@@ -69,7 +69,8 @@ class Handlers:
     def _work(self) -> Work:
         at_once(due_jobs(self._sandbox))
         target = Target(self._server.sandboxes, self._sandbox, "/")
-        return Work(self._server, self._request, target, self._trace, caller=self._caller)
+        store = self._sandbox.store
+        return Work(self._server, self._request, target, self._trace, self._sandbox, store, self._caller)
 
     def get(self, ident: str) -> Reply:
         """One customer."""

@@ -73,7 +73,7 @@ def world(live: Live) -> Iterator[World]:
 
 def everything(world: World) -> str:
     """All that the journal holds, as text."""
-    return str([{name: getattr(trace, name) for name in vars(trace)} for trace in world.journal])
+    return str([{name: getattr(trace, name) for name in trace.__slots__} for trace in world.journal])
 
 
 def until(world: World, **members: str) -> Trace:
@@ -225,7 +225,7 @@ def test_the_admin_key_is_kept_nowhere(serve: Serve) -> None:
     for name in ("Correct-Horse", "X-Sandbox-Correct-Horse"):  # a warning repeats it
         httpx2.get(f"{live.url}/v2/plans", headers={name: "1"}, verify=NO_TLS, timeout=30)
     journal = live.app.sandboxes.default.journal
-    kept = str([{name: getattr(trace, name) for name in vars(trace)} for trace in journal])
+    kept = str([{name: getattr(trace, name) for name in trace.__slots__} for trace in journal])
     assert 6 == len(journal)
     assert "correct" not in kept
     assert REDACTED in kept

@@ -38,7 +38,6 @@ from stub_server.server.layers.way import (
     TRACE,
     VALUES,
     Holder,
-    begin,
 )
 from stub_server.server.reply import Streamed
 from stub_server.server.target import Target
@@ -107,6 +106,11 @@ class Asked:
         """What the journal will have of it."""
         found: Trace = self.handed[TRACE]
         return found
+
+
+def begin(scope: Any, target: Target) -> None:
+    """Hand on the sandbox of a request, and its trace."""
+    scope[TARGET], scope[TRACE] = target, target.begin(scope[REQUEST])
 
 
 class Alone:

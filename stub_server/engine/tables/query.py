@@ -50,6 +50,8 @@ def select(table: Table, query: Query) -> tuple[list[Record], int]:
     count = min(query.limit, total - first)
     low = total - first - count if query.newest_first else first
     chosen = keys[low : low + count]
+    if query.sort is not None:
+        chosen = [key for _, key in chosen]
     if query.newest_first:
         chosen.reverse()
     return [table.rows[key] for key in chosen], total
@@ -117,9 +119,11 @@ def _fits(table: Table, query: Query, key: int) -> bool:
 
 
 def _sorted(table: Table, sort: str, keys: Keys) -> Keys:
-    """Keys in a further sort order."""
+    """Keys in a further sort order, each behind its value."""
+    if len(keys) == len(table):
+        return table.views.sorts[sort].data
     if len(keys) > SORTED_OUTRIGHT:
         wanted = set(keys)
-        return [key for _, key in table.views.sorts[sort].data if key in wanted]
+        return [pair for pair in table.views.sorts[sort].data if pair[1] in wanted]
     values = [table.views.derive(table.parse(table.rows[key]))[sort] for key in keys]
-    return [key for _, key in sorted(zip(values, keys, strict=True))]
+    return sorted(zip(values, keys, strict=True))

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import TypeVar
 
 import orjson
 
@@ -22,13 +21,13 @@ from ...engine.sandbox import SILENT, Sandbox
 from ...engine.step import Step
 from ...storage import sql
 from ...storage.lines import step_line
-from ...storage.sql import Batch, Database, Kept, Session, Statement, chained, key_entered, line_of, place_of
+from ...storage.sql import Batch, Database, Kept, Statement, chained, key_entered, line_of, place_of
+from .beside import Beside
 from .entry import Entry, records_of
 from .making import SandboxFactory
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
-T = TypeVar("T")
 log = logging.getLogger("stub_server")
 
 
@@ -115,12 +114,13 @@ class Commits:
         self.is_shared, self.epoch = False, 0
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
+            # A request may wait for what is read, and what is written may be a large state.
+            self._reading, self._writing = Beside(store), Beside(store)
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()  # steps that are to be committed next
         self._changes: list[Pending] = []  # changes to be committed, each by itself
         self._flying: list[Pending] = []  # being committed, steps first
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
-        self._session: Session | None = None  # for long work beside the requests, one at a time
         self._wake = asyncio.Event()
         self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
         self.committing: asyncio.Task[None] | None = None  # while there is anything that is not stored yet
@@ -133,7 +133,7 @@ class Commits:
 
         def write(step: Step) -> None:
             self._check_written()
-            line, pending = step_line(step, part=bytes.decode), self._pending
+            line, pending = step_line(step), self._pending
             stored.newest, stored.chain = step.number, chained(line, stored.chain)
             pending.steps.append((place_of(stored.number, step.number), line, stored.chain))
             pending.touched[stored.number] = stored
@@ -293,27 +293,13 @@ class Commits:
     async def _can_be_written(self) -> bool:
         try:
             await self.store.recover()
+            for beside in (self._reading, self._writing):  # their connections may be as broken
+                await beside.close_after()
             await self.store.commit(Batch([sql.probe()]))
         except Exception as error:
             log.debug("the store still cannot be written (%s)", error)
             return False
         return True
-
-    async def _beside(self, work: Callable[[Session], T]) -> T:
-        """Run work on the connection for long work, beside the requests. Raises Unavailable."""
-
-        def run() -> T:
-            try:
-                if self._session is None:
-                    self._session = self.store.session()
-                return work(self._session)
-            except self.store.errors as error:
-                if self._session is not None:
-                    self._session.close()
-                self._session = None
-                raise unwritten(self.store.reason(error)) from None
-
-        return await self.factory.worker.beside(run)
 
 
 def _next_due(sandbox: Sandbox) -> int | None:

@@ -25,8 +25,9 @@ from ...storage import sql
 from ...storage.package import read_file
 from ...storage.sql import Kept
 from ...storage.state import Snapshot
-from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, keys_of, made_up, records_of, too_many
+from .entry import NAMING, Entry, duplicate_name, folded, is_name, keys_of, made_up, records_of, too_many
 from .generations import Generations
+from .loaded import LoadedSandboxes
 from .making import SandboxFactory
 from .persistence import Persistence
 from .residence import Residence
@@ -34,7 +35,7 @@ from .residence import Residence
 MOST, MOST_CREATIONS = 1_000, 64
 
 
-class Sandboxes:
+class Sandboxes(LoadedSandboxes):
     """All sandboxes by name, of which a server makes at most `MOST`."""
 
     def __init__(self, factory: SandboxFactory, on_due: Callable[[Sandbox], None], persistence: Persistence) -> None:
@@ -42,19 +43,15 @@ class Sandboxes:
 
         `persistence` has the sandboxes of an earlier process. Raises StoreError, BadFile, ScenarioError.
         """
-        self._on_due, self.persistence, self.keyring = on_due, persistence, Keyring()
-        self._entries: dict[str, Entry] = {}
+        super().__init__(on_due, persistence, Generations(factory.settings))
         self._creations: dict[str, asyncio.Task[Entry]] = {}  # those that are under way, and failed ones
-        self.default: Sandbox  # the sandbox that is there from the start
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
-        self._turns = count(1)  # how often sandboxes were used
         self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
-        self.generations = Generations(self.settings)
         self.residence: Residence | None = None  # set with a store, which may have sandboxes that are not in memory
         self._read_stored()
-        self.has_kept_default = self._is_default_stored
+        self.has_kept_default = DEFAULT in self._entries or persistence.default_elsewhere is not None
         if not self.has_kept_default and not self._begin_default():
             self._read_stored()  # another server of the store has begun it meanwhile
         kept = persistence.default_elsewhere
@@ -67,12 +64,6 @@ class Sandboxes:
         """Put the stored sandboxes in memory that the persistence reads at a start. Raises StoreError."""
         for entry in sorted(self.persistence.read(MOST), key=lambda entry: entry.created_at):
             self.put(entry)
-        for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
-            entry.turn = next(self._turns)
-
-    @property
-    def _is_default_stored(self) -> bool:
-        return DEFAULT in self._entries or self.persistence.default_elsewhere is not None
 
     def _begin_default(self) -> bool:
         """Make the default sandbox; False where another server of the store was quicker.
@@ -114,49 +105,6 @@ class Sandboxes:
         named = f"pay/{sandbox.identity}/{order}".encode()
         return "sk_pay_" + hmac.digest(self.factory.secret, named, "sha256").hex()[:32]
 
-    def _found(self, name: str) -> Entry | None:
-        """What is known of a sandbox, if it is there and has not expired."""
-        entry = self._entries.get(name) or self._entries.get(folded(name))
-        return None if entry is None or self._has_expired(entry) else entry
-
-    def find(self, name: str) -> Sandbox | None:
-        """A sandbox that exists already."""
-        entry = self._found(name)
-        return None if entry is None else entry.sandbox
-
-    def choose(self, name: str) -> Sandbox | None:
-        """A sandbox that exists already, which somebody uses now."""
-        entry = self._found(name)
-        if entry is None:
-            return None
-        entry.last_used_at, entry.turn = wall_ms(), next(self._turns)
-        return entry.sandbox
-
-    def entry(self, name: str) -> Entry:
-        """What is known of a sandbox that exists. Raises NotFound."""
-        entry = self._found(name)
-        if entry is None:
-            message = f"There is no sandbox {name[:63]}. POST /_sandbox/sandboxes creates one."
-            raise NotFound(message, code="sandbox_not_found")
-        return entry
-
-    def entries(self, pattern: str = "*") -> list[Entry]:
-        """The sandboxes whose name matches a glob, in which capitals mean the same; those made last first."""
-        for entry in list(self._entries.values()):
-            self._has_expired(entry)
-        pattern = folded(pattern)
-        return [entry for name, entry in reversed(self._entries.items()) if glob(pattern, name)]
-
-    def seeded_owner(self, unique: str, value: str) -> str | None:
-        """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
-        sandbox = self.find(self.keyring.get(value, ""))
-        if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.origin.seeded_keys:
-            return None
-        return sandbox.name
-
-    def sandboxes(self) -> list[Sandbox]:
-        return [entry.sandbox for entry in self._entries.values()]
-
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
         """API keys that a sandbox has from now on: digests of private ones, and public ones."""
         self.keyring.add(name, keys)
@@ -164,69 +112,20 @@ class Sandboxes:
 
     async def listed(self, pattern: str) -> list[Entry | Kept]:
         """All sandboxes whose name matches a glob, in memory or not, those made last first. Raises Unavailable."""
+        rows = [] if self.residence is None else await self.persistence.query(sql.listed)
         found: list[Entry | Kept] = [*self.entries(pattern)]
-        if self.residence is not None:
-            here, pattern = {entry.sandbox.name for entry in self.entries()}, folded(pattern)
-            rows = await self.persistence.query(sql.listed)
-            found += [row for row in rows if row.name not in here and glob(pattern, row.name)]
-            found.sort(key=lambda each: each.created_at, reverse=True)
-        return found
+        pattern = folded(pattern)
+        found += [row for row in rows if row.name not in self._entries and glob(pattern, row.name)]
+        return sorted(found, key=lambda each: each.created_at, reverse=True)
 
     # -- coming and going
 
-    def put(self, entry: Entry) -> None:
-        """Add a sandbox, in place of the one of its name."""
-        sandbox = entry.sandbox
-        before = self._entries.get(sandbox.name)
-        self._entries[sandbox.name] = entry
-        if before is not None:
-            self._leave(before)
-        if sandbox.name == DEFAULT:
-            self.default = sandbox
-        self.keyring.add(sandbox.name, keys_of(sandbox))
-        sandbox.status.on_due = self._on_due
-        self._on_due(sandbox)
-
     def take_back(self, entry: Entry) -> bool:
         """Delete the sandbox of a request that failed after it created it, unless others have used it since."""
-        current = self._entries.get(entry.sandbox.name)
-        if current is None or (current.born, current.turn) != (entry.born, entry.born):
+        if self._entries.get(entry.sandbox.name) is not entry or entry.uses:
             return False
         self.forget(entry.sandbox.name)
         self.generations.take_back(entry.sandbox.name, entry.sandbox.origin.generation)
-        return True
-
-    def forget(self, name: str) -> None:
-        """Delete a sandbox, if it is there and not the default one; the next use of its name creates another."""
-        if name != DEFAULT and name in self._entries:
-            self.persistence.delete_soon(name)
-            entry = self._entries.pop(name)
-            self.generations.delete(name, entry.sandbox.origin.generation)
-            self._leave(entry)
-
-    def unload(self, sandbox: Sandbox) -> None:
-        """Remove a sandbox from memory; the store keeps it."""
-        entry = self._entries.get(sandbox.name)
-        if entry is not None and entry.sandbox is sandbox:
-            self._leave(self._entries.pop(sandbox.name))
-            if sandbox is self.default:
-                self.default = sandbox.fork(DEFAULT)  # for what is refused before a sandbox is chosen
-
-    def _leave(self, entry: Entry) -> None:
-        """Free what a removed sandbox held; its pending jobs are not done."""
-        entry.sandbox.status.is_gone = True
-        entry.sandbox.log.close()
-        entry.sandbox.journal.clear()
-        self._on_due(entry.sandbox)
-        entry.inbox.clear()
-        entry.snapshots.clear()
-        self.keyring.forget(entry.sandbox.name)
-
-    def _has_expired(self, entry: Entry) -> bool:
-        """Whether a sandbox has expired; if so, it is deleted."""
-        if entry.expires_at is None or entry.expires_at > wall_ms():
-            return False
-        self.forget(entry.sandbox.name)
         return True
 
     # -- making
@@ -287,7 +186,10 @@ class Sandboxes:
     async def create_beside(
         self, name: str | None, scenario: str | None, seed: int | None, **beginning: Any
     ) -> tuple[str, asyncio.Task[Entry]]:
-        """Begin to `create` a sandbox, which goes on when the request has been answered. Raises Conflict."""
+        """Begin to `create` a sandbox, which goes on when the request has been answered.
+
+        Raises Conflict, Unavailable.
+        """
         name = await self._new_name(name, "sandbox")
         under_way = [each for each, task in self._creations.items() if not task.done()]
         if name in under_way:
@@ -298,6 +200,7 @@ class Sandboxes:
         if len(self._creations) >= 2 * MOST_CREATIONS:  # nobody has asked for what became of the others
             self._creations = {each: self._creations[each] for each in under_way}
         task = self._creations[name] = asyncio.create_task(self.create(name, scenario, seed, **beginning))
+        await self.persistence.announce(name)
         return name, task
 
     def creation(self, name: str) -> float | None:
@@ -355,7 +258,7 @@ class Sandboxes:
             unnamed = [entry for entry in entries if entry.created_on_first_use]
             if not unnamed:
                 raise too_many(MOST)
-            self.forget(min(unnamed, key=lambda entry: entry.turn).sandbox.name)
+            self.forget(min(unnamed, key=lambda entry: entry.last_used_at).sandbox.name)
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
         """The requested name, or a generated one, and room for it. Raises Conflict, also where the name exists."""
@@ -529,23 +432,12 @@ class Sandboxes:
             sandbox.status.on_due(sandbox)
         return entry, step
 
-    # -- snapshots
-
-    async def drop_snapshot(self, name: str, snapshot: str) -> None:
-        """Delete a snapshot. Raises NotFound, Unavailable."""
-        async with self.persistence.changing:
-            entry = await self._present(name)
-            entry.snapshots.get(snapshot)
-            await self.persistence.delete_snapshot(entry, snapshot)
-            entry.snapshots.drop(snapshot)
-
     def _entry(
         self, sandbox: Sandbox, parent: str | None, *, ttl: int | None = None, on_first_use: bool = False
     ) -> Entry:
         now = wall_ms()
         expires_at = None if ttl is None else now + ttl * SECOND
         entry = Entry(sandbox, parent, on_first_use, now, now, expires_at, *self.factory.belongings())
-        entry.turn = entry.born = next(self._turns)
         self._name_events(entry)
         return entry
 

@@ -100,12 +100,7 @@ class Session:
         self._fitting = Fitting(rules, factory.shapes, header["contract"]["digest"])
         # Every API key gets the private half of `pair_of`.
         rewrite = adopted(_SECRET, anew=not secrets, keyless=True, keeps_shown=True)
-        generation = about.get("generation", "")
-
-        def empty(name: str, scenario: str, seed: int) -> Sandbox:
-            return factory.carried(name, generation, scenario, seed)
-
-        self._reader = Reader(empty, rewrite, self._fitting)
+        self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
         later: list[Body] = []
         for kind, body in unpack(data, None, (RECORDING,)):
             if kind == "later":
