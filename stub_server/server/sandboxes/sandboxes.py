@@ -112,11 +112,13 @@ class Sandboxes(LoadedSandboxes):
 
     async def listed(self, pattern: str) -> list[Entry | Kept]:
         """All sandboxes whose name matches a glob, in memory or not, those made last first. Raises Unavailable."""
-        rows = [] if self.residence is None else await self.persistence.query(sql.listed)
         found: list[Entry | Kept] = [*self.entries(pattern)]
-        pattern = folded(pattern)
-        found += [row for row in rows if row.name not in self._entries and glob(pattern, row.name)]
-        return sorted(found, key=lambda each: each.created_at, reverse=True)
+        if self.residence is not None:
+            here, pattern = {*self._entries}, folded(pattern)
+            rows = await self.persistence.query(sql.listed)
+            found += [row for row in rows if row.name not in here and glob(pattern, row.name)]
+            found.sort(key=lambda each: each.created_at, reverse=True)
+        return found
 
     # -- coming and going
 
