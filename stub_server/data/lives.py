@@ -168,10 +168,10 @@ class Lives:
         if bill == PAID:
             return
         yield end - MINUTE
-        self.script.sandbox.declining[ident] = pick(self.rng, "habits", "refusals_of_members")
+        self.script.sandbox.origin.declining[ident] = pick(self.rng, "habits", "refusals_of_members")
         if bill == LATE:
             yield end + ATTEMPTS[0] - MINUTE
-            self.script.sandbox.declining.pop(ident)
+            self.script.sandbox.origin.declining.pop(ident)
 
     def _billed(self, ident: str, bill: str, at: int, end: int) -> Iterator[int]:
         """The clock places an order before the period ends, for the member to pay by PIX or boleto."""

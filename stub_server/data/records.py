@@ -80,13 +80,13 @@ class Records:
         fields = expand(node)
         given = fields.pop("id", None)
         check_request(self.schemas, "CustomerCreate", fields, node)
-        rng = stream(sandbox.seed, "personas", name)
+        rng = stream(sandbox.origin.seed, "personas", name)
         try:
             visits = Story(crowd.offers, self.now, persona, rng).purchases()
         except ScenarioError as error:
             raise ScenarioError(f"{error}; list it in `projects`, as plans of `records` do not count") from None
         first = min((visit.at for visit in visits), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
-        ident = sandbox.personas[name] = self._ident("customer", node, given, named_uuid("customer", name))
+        ident = sandbox.origin.personas[name] = self._ident("customer", node, given, named_uuid("customer", name))
         buyer = as_buyer(self._customer(node, ident, fields, first))
         for at, offer, fate in visits:
             if at < offer.opens:

@@ -86,7 +86,7 @@ def build(state: SandboxState, secret: bytes) -> Sandbox:
         store = sandbox.stores[ident] = Store(owned.merchant, sandbox.rules.layout)
         store.rebuild({name: owned.rows.get(name, {}) for name in store.tables})
         store.usage = dict(owned.usage)
-    sandbox.credentials = ready_pair(sandbox, secret)
+    sandbox.origin.credentials = ready_pair(sandbox, secret)
     return sandbox
 
 

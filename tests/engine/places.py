@@ -72,7 +72,7 @@ COPYING = tuple(
         (Sandbox, ("fold",)),
         (Store, ("replace",)),
         (Table, ("copy", "replace")),
-        *((part, ("take",)) for part in (Derived, Groups, SortOrder)),
+        *((part, ("take",)) for part in (Derived, Groups)),
     )
     for name in names
     for late in (False, True)

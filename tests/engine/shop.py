@@ -46,7 +46,7 @@ class Shop:
 
     def play(self, turn: Turn) -> Answer:
         """Send one request of a sequence."""
-        merchant = MERCHANTS[(0, 0, 0, 0, 0, 0, 0, 0, 1, 2)[turn.who]] or self.world.home
+        merchant = MERCHANTS[(0, 0, 0, 0, 0, 0, 0, 0, 1, 2)[turn.who]] or self.world.origin.home
         if merchant not in self.world.stores:
             made = self.inside.ask("POST", "/_sandbox/tokens", {"merchant_id": merchant})
             assert 201 == made.status, made.body

@@ -34,12 +34,14 @@ def shop(inside: Inside, hooks: tuple[str, ...]) -> Shop:
 
 def create(shop: Shop, idem: str | None = None) -> Answer:
     """One writing request."""
-    return shop.inside.ask("POST", "/v2/customers", CUSTOMER, token_of(shop.inside, shop.world, shop.world.home), idem)
+    return shop.inside.ask(
+        "POST", "/v2/customers", CUSTOMER, token_of(shop.inside, shop.world, shop.world.origin.home), idem
+    )
 
 
 def read(shop: Shop) -> Answer:
     """One reading request."""
-    return shop.inside.ask("GET", "/v2/orders", token=token_of(shop.inside, shop.world, shop.world.home))
+    return shop.inside.ask("GET", "/v2/orders", token=token_of(shop.inside, shop.world, shop.world.origin.home))
 
 
 # -- jobs
@@ -164,7 +166,7 @@ def broken(shop: Shop) -> Iterator[Shop]:
     """A world in which folding a step has failed."""
     with Fault(Place(Store, "replace")):
         is_a_defect(create(shop, "lost"))
-    assert shop.world.is_broken
+    assert shop.world.status.is_broken
     yield shop
     serve(shop.inside.app, origin(shop.inside.app))
 
@@ -200,5 +202,5 @@ def test_a_broken_world_answers_503_until_it_is_reset(broken: Shop) -> None:
     healed = inside.app.sandboxes.default
     assert healed is not world
     same(state(origin(inside.app)), state(healed))
-    token = token_of(inside, healed, healed.home)
+    token = token_of(inside, healed, healed.origin.home)
     assert 201 == inside.ask("POST", "/v2/customers", CUSTOMER, token, "lost").status

@@ -29,13 +29,13 @@ def base(inside: Inside, hooks: tuple[str, ...]) -> Shop:
         shop.play(Turn("create customer", 0, number + 1, number, f"old-{number}"))
     assert 201 == shop.play(Turn("place order", 0, 0, 4, None)).status
     empty = shop.inside.ask(
-        "POST", "/v2/projects", {"name": "Vazio"}, token_of(inside, shop.world, shop.world.home)
+        "POST", "/v2/projects", {"name": "Vazio"}, token_of(inside, shop.world, shop.world.origin.home)
     ).json()["data"]["project"]["id"]
     for path, body in (
         ("/v2/plans", {"projectId": empty, "name": "Plano", "amount": 5}),
         ("/v2/products", {"projectId": empty, "name": "Aula"}),
     ):
-        assert 201 == inside.ask("POST", path, body, token_of(inside, shop.world, shop.world.home)).status
+        assert 201 == inside.ask("POST", path, body, token_of(inside, shop.world, shop.world.origin.home)).status
     while len(shop.world.events) == shop.world.events.raised:  # the oldest ones have to go, too
         assert 200 == shop.play(Turn("update customer", 0, 0, 3 * shop.world.events.raised + 2, None)).status
     assert 200 == inside.ask("GET", "/v2/orders", token=shop.keys[0]).status
@@ -90,7 +90,7 @@ class TestPlanted:
         if not fault.fired:
             same(expected.after, state(trial.world))
             return
-        assert trial.world.is_broken
+        assert trial.world.status.is_broken
         assert answer.status in (500, 503)
         assert 503 == trial.ask().status
 

@@ -18,7 +18,7 @@ def shop(inside: Inside) -> Shop:
 
 def customers(shop: Shop, count: int) -> None:
     """So many events for who listens to them."""
-    token = token_of(shop.inside, shop.world, shop.world.home)
+    token = token_of(shop.inside, shop.world, shop.world.origin.home)
     for _ in range(count):
         assert 201 == shop.inside.ask("POST", "/v2/customers", customer_body(), token).status
 
@@ -32,7 +32,7 @@ def by_status(shop: Shop) -> dict[str, int]:
 def test_open_deliveries_stay_and_finished_ones_make_room(shop: Shop) -> None:
     """What is called off goes, oldest first, before anything that is still to be sent."""
     hook = next(shop.world.store.webhooks.all_rows()).id
-    token = token_of(shop.inside, shop.world, shop.world.home)
+    token = token_of(shop.inside, shop.world, shop.world.origin.home)
     assert 200 == shop.inside.ask("PUT", f"/v2/webhooks/{hook}", {"is_active": False}, token).status
     assert 200 == shop.inside.ask("GET", "/v2/webhooks", token=token).status  # what is due is done before it
     assert by_status(shop)["canceled"] > ROWS

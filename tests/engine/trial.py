@@ -112,7 +112,7 @@ class Trial:
         self.inside, self.world = base.inside, self.shop.world
         set_wall(self.world.clock, Wall(self.world.clock.now))
         serve(self.inside.app, self.world)
-        self.merchant = self.world.home
+        self.merchant = self.world.origin.home
         self.token = token_of(self.inside, self.world, self.merchant)
         self.request = (REQUESTS | OF_THE_CLOCK)[request](self.shop)
 
@@ -120,7 +120,7 @@ class Trial:
         """Have every list asked for, so that a write has views to think of, in tables that are the world's own."""
         for store in self.world.stores.values():
             store.rebuild({name: table.rows for name, table in store.tables.items()})
-        token = token_of(self.inside, self.world, self.world.home)
+        token = token_of(self.inside, self.world, self.world.origin.home)
         for path, queries in LISTS.items():
             for query in queries:
                 assert 200 == self.inside.ask("GET", f"{path}?{query}", token=token).status

@@ -38,7 +38,6 @@ from stub_server.server.layers.way import (
     TRACE,
     VALUES,
     Holder,
-    begin,
 )
 from stub_server.server.reply import Streamed
 from stub_server.server.target import Target
@@ -107,6 +106,11 @@ class Asked:
         """What the journal will have of it."""
         found: Trace = self.handed[TRACE]
         return found
+
+
+def begin(scope: Any, target: Target) -> None:
+    """Hand on the sandbox of a request, and its trace."""
+    scope[TARGET], scope[TRACE] = target, target.begin(scope[REQUEST])
 
 
 class Alone:
@@ -209,11 +213,11 @@ def test_request_context_ends_a_stream_that_it_cannot_send(app: Application) -> 
         return Streamed(chunks, b"application/json")
 
     world = app.sandboxes.default
-    world.is_undone = True
+    world.status.is_undone = True
     try:
         Alone(app, "RequestContext", answer).ask("GET", "/here", begun=False)
     finally:
-        world.is_undone = False
+        world.status.is_undone = False
     with pytest.raises(StopAsyncIteration):
         asyncio.run(anext_of(chunks))
 
@@ -252,7 +256,7 @@ def test_sandbox_selection_brings_the_sandbox_up_to_date() -> None:
     number = world.log.number
     asked = layer.ask("GET", "/v2/plans", begun=False)
     assert number < world.log.number == asked.trace.before
-    world.is_broken = True
+    world.status.is_broken = True
     assert "sandbox_unavailable" == layer.refused("GET", "/v2/plans", begun=False)
     layer.ask("POST", "/_sandbox/reset", begun=False)
 

@@ -187,7 +187,7 @@ def test_a_world_of_ones_own(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     sandbox = world(str(path))
-    assert sandbox.personas == {"ana": ident}
+    assert sandbox.origin.personas == {"ana": ident}
     persona = sandbox.store.customers.open(ident)
     assert persona is not None
     assert (persona.public["document"], persona.public["email"]) == ("34712695846", "a@example.com")
@@ -215,7 +215,7 @@ def test_the_example_of_the_readme_can_be_used(tmp_path: Path) -> None:
     sandbox = world(str(path))
     counts = sandbox.store.counts()
     assert (counts["customers"], counts["orders"], counts["projects"]) == (1, 1, 1)
-    assert sandbox.store.orders.count("customerId", sandbox.personas["ana"]) == 1
+    assert sandbox.store.orders.count("customerId", sandbox.origin.personas["ana"]) == 1
 
 
 def test_two_personas_with_one_document_are_refused(tmp_path: Path) -> None:

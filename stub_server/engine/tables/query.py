@@ -1,7 +1,7 @@
 """A page of a table: filters, time range, search and sort order, at the cost of the page wherever an index answers."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeAlias
@@ -89,7 +89,7 @@ def _find(table: Table, query: Query) -> Found:
 def _matching(table: Table, query: Query) -> Keys:
     """The keys that satisfy what indexes know: the shortest condition decides, its keys are looked up in the others."""
     conditions: list[list[Keys]] = []
-    for name, values in _paired(table, query.conditions):
+    for name, values in query.conditions:
         conditions.append([table.keys_with(name, value) for value in values])
     if query.between is not None:
         conditions.append([_between(table, *query.between)])
@@ -107,24 +107,9 @@ def _is_in(key: Any, lists: list[Keys]) -> bool:
     return any(contains(each, key) for each in lists)
 
 
-def _paired(table: Table, conditions: Iterable[Condition]) -> Iterable[Condition]:
-    """The conditions, where two of one value each are one by the index of a pair."""
-    left = list(conditions)
-    single: dict[str, Condition] = {condition[0]: condition for condition in left if len(condition[1]) == 1}
-    for pair in table.spec.pairs:
-        first, _, second = pair.partition("+")
-        if first in single and second in single:
-            both = single.pop(first), single.pop(second)
-            ((one,), (other,)) = (values for _, values in both)
-            for condition in both:
-                left.remove(condition)
-            left.append((pair, frozenset([(one, other)])))
-    return left
-
-
 def _between(table: Table, name: str, low: Any, high: Any) -> Keys:
     """The keys of a stretch of a sort order, oldest first."""
-    order = table.sorts[name].data
+    order = table.views.sorts[name].data
     start = 0 if low is None else bisect_left(order, (low,))
     stop = len(order) if high is None else bisect_left(order, (high,))
     return sorted(key for _, key in order[start:stop])
@@ -132,17 +117,15 @@ def _between(table: Table, name: str, low: Any, high: Any) -> Keys:
 
 def _fits(table: Table, query: Query, key: int) -> bool:
     for name, finds in query.contains.items():
-        if not finds(table.texts[name].data.get(key, "")):
+        if not finds(table.views.texts[name].data.get(key, "")):
             return False
     return query.where is None or query.where(table.parse(table.rows[key]))
 
 
 def _sorted(table: Table, sort: str, keys: Keys) -> Keys:
     """Keys in a further sort order."""
-    if len(keys) == len(table):
-        return table.sorts[sort].keys
     if len(keys) > SORTED_OUTRIGHT:
         wanted = set(keys)
-        return [key for key in table.sorts[sort].keys if key in wanted]
-    values = [table.derive(table.parse(table.rows[key]))[sort] for key in keys]
+        return [key for _, key in table.views.sorts[sort].data if key in wanted]
+    values = [table.views.derive(table.parse(table.rows[key]))[sort] for key in keys]
     return [key for _, key in sorted(zip(values, keys, strict=True))]

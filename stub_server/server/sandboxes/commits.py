@@ -61,11 +61,11 @@ class Stored:
             "on_first_use": entry.created_on_first_use,
             "incarnation": entry.incarnation,
             "origin_events": entry.origin_events,
-            "generation": sandbox.generation,
+            "generation": sandbox.origin.generation,
             "contract": self.contract,
-            "held": sandbox.held_before,
-            "scenario": sandbox.scenario,
-            "seed": sandbox.seed,
+            "held": sandbox.status.held_before,
+            "scenario": sandbox.origin.scenario,
+            "seed": sandbox.origin.seed,
             "records": records_of(sandbox),
             "clock": tuple(sandbox.recorded_clock),
         }
@@ -129,7 +129,7 @@ class Commits:
         """Store every further step of a sandbox."""
         sandbox = stored.entry.sandbox
         self._stored[sandbox.name] = stored
-        sandbox.is_halted = self.failure is not None
+        sandbox.status.is_halted = self.failure is not None
 
         def write(step: Step) -> None:
             self._check_written()
@@ -187,7 +187,7 @@ class Commits:
     def _lose(self, stored: Stored, *, is_undone: bool = True) -> None:
         """Unload a sandbox that another process has, that was deleted, or that may be otherwise in the store."""
         sandbox = stored.entry.sandbox
-        sandbox.is_undone = sandbox.is_undone or is_undone
+        sandbox.status.is_undone = sandbox.status.is_undone or is_undone
         if self._stored.get(sandbox.name) is stored:
             del self._stored[sandbox.name]
             self.on_lost(sandbox)
@@ -221,7 +221,7 @@ class Commits:
 
     async def settled(self, sandbox: Sandbox) -> None:
         """Wait until all steps that a sandbox has recorded are stored. Raises Unavailable when they are not."""
-        if sandbox.is_undone:
+        if sandbox.status.is_undone:
             raise (self.failure or undone()).again()
         stored = self._stored.get(sandbox.name)
         if stored is None or stored.entry.sandbox is not sandbox:
@@ -270,7 +270,7 @@ class Commits:
                     self._lose(stored)
             pending.failure = failure
         for stored in self._stored.values():
-            stored.entry.sandbox.is_halted = True
+            stored.entry.sandbox.status.is_halted = True
         can_be_written = await self._can_be_written()
         for pending in failed:
             pending.known.set()
@@ -286,9 +286,9 @@ class Commits:
         self._wake.set()
         for stored in self._stored.values():
             sandbox = stored.entry.sandbox
-            sandbox.is_halted = False
-            if sandbox.on_due is not None:
-                sandbox.on_due(sandbox)
+            sandbox.status.is_halted = False
+            if sandbox.status.on_due is not None:
+                sandbox.status.on_due(sandbox)
 
     async def _can_be_written(self) -> bool:
         try:
@@ -305,7 +305,7 @@ class Commits:
 def _next_due(sandbox: Sandbox) -> int | None:
     """When the next delivery of a sandbox is due, in ms of the machine; None where none is, or its clock is frozen."""
     timers, clock = sandbox.timers, sandbox.clock
-    if clock.frozen or sandbox.held_before == SILENT:
+    if clock.frozen or sandbox.status.held_before == SILENT:
         return None
     due = [timer[0] for timer in timers.claimed.values()]
     attempt = timers.next_attempt()

@@ -57,7 +57,7 @@ class LoadedSandboxes:
     def seeded_owner(self, unique: str, value: str) -> str | None:
         """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
         sandbox = self.find(self.keyring.get(value, ""))
-        if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.seeded_keys:
+        if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.origin.seeded_keys:
             return None
         return sandbox.name
 
@@ -76,7 +76,7 @@ class LoadedSandboxes:
         if sandbox.name == DEFAULT:
             self.default = sandbox
         self.keyring.add(sandbox.name, keys_of(sandbox))
-        sandbox.on_due = self._on_due
+        sandbox.status.on_due = self._on_due
         self._on_due(sandbox)
 
     def forget(self, name: str) -> None:
@@ -84,7 +84,7 @@ class LoadedSandboxes:
         if name != DEFAULT and name in self._entries:
             self.persistence.delete_soon(name)
             entry = self._entries.pop(name)
-            self.generations.delete(name, entry.sandbox.generation)
+            self.generations.delete(name, entry.sandbox.origin.generation)
             self._leave(entry)
 
     def unload(self, sandbox: Sandbox) -> None:
@@ -97,7 +97,7 @@ class LoadedSandboxes:
 
     def _leave(self, entry: Entry) -> None:
         """Free what a removed sandbox held; its pending jobs are not done."""
-        entry.sandbox.is_gone = True
+        entry.sandbox.status.is_gone = True
         entry.sandbox.log.close()
         entry.sandbox.journal.clear()
         self._on_due(entry.sandbox)

@@ -12,7 +12,7 @@ from ...data.keys import derive_keys, mark_seeded
 from ...data.scenario import known_scenarios
 from ...engine.bounded import Budget, Log
 from ...engine.journal import Journal
-from ...engine.sandbox import SILENT, Rules, Sandbox
+from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
 from ...storage.admitting import Admitted, admit
 from ...storage.exports import adopted, traces_of
@@ -56,7 +56,8 @@ class SandboxFactory:
         settings = self.settings
         clock, ids = Clock(settings.now if now is None else now), Ids(seed, self.secret, name)
         log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
-        sandbox = Sandbox(name, seed, scenario, self.rules, clock, ids, log, journal=journal)
+        origin = Origin(seed, scenario, self.rules.settings)
+        sandbox = Sandbox.empty(name, origin, self.rules, clock=clock, ids=ids, log=log, journal=journal)
         sandbox.renew(generation)
         return sandbox
 
@@ -115,7 +116,7 @@ class SandboxFactory:
         found = admit(own, snapshots.values(), self.secret)
         for trace in traces_of(requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies):
             sandbox.journal.append(trace)
-        sandbox.held_before = SILENT
+        sandbox.status.held_before = SILENT
         return found
 
     def make(self, name: str, generation: str, scenario: str, seed: int, now: int | None) -> Sandbox:
@@ -147,7 +148,7 @@ class SandboxFactory:
         if name not in self._filling:
             return 1.0
         sandbox, end = self._filling[name]
-        since = sandbox.seeding_since
+        since = sandbox.origin.seeding_since
         if since == 0:  # others are filled before it
             return 0.0
         return min(1.0, (sandbox.clock.now - since) / (end - since))
@@ -156,7 +157,7 @@ class SandboxFactory:
         """A sandbox that has just been filled, with seeded keys of its own."""
         mark_seeded(sandbox)
         derive_keys(sandbox, self.secret)
-        sandbox.held_before = sandbox.events.raised
+        sandbox.status.held_before = sandbox.events.raised
         return sandbox
 
 

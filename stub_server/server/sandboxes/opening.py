@@ -42,8 +42,8 @@ def opened(
         raise StoreError("\n  ".join(("does not fit the contract that is served:", *error.reasons))) from None
     sandbox = found.sandbox
     if kept.newest or holder:  # no ids of requests that an earlier process has given
-        sandbox.ids.requests = Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}")
-    sandbox.held_before = about["held"]
+        sandbox.ids.requests = Random(f"{sandbox.origin.seed}/requests/{kept.name}/{kept.newest}/{holder}")
+    sandbox.status.held_before = about["held"]
     entry = Entry(
         sandbox,
         about["parent"],

@@ -197,7 +197,7 @@ class Persistence(Commits):
         """
         written = await self.write(snapshot.sandbox)
         async with self.changing:
-            if entry.sandbox.is_gone:
+            if entry.sandbox.status.is_gone:
                 return False
             entry.snapshots.check_room(snapshot.name, snapshot.size)
             stored = self._stored.get(entry.sandbox.name)
@@ -209,7 +209,7 @@ class Persistence(Commits):
     async def drop_snapshot(self, entry: Entry, name: str) -> None:
         """Delete a snapshot. Raises NotFound, Unavailable."""
         async with self.changing:
-            if entry.sandbox.is_gone:
+            if entry.sandbox.status.is_gone:
                 raise gone()
             entry.snapshots.get(name)
             stored = self._stored.get(entry.sandbox.name)

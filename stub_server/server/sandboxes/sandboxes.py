@@ -127,7 +127,7 @@ class Sandboxes(LoadedSandboxes):
         if self._entries.get(entry.sandbox.name) is not entry or entry.uses:
             return False
         self.forget(entry.sandbox.name)
-        self.generations.take_back(entry.sandbox.name, entry.sandbox.generation)
+        self.generations.take_back(entry.sandbox.name, entry.sandbox.origin.generation)
         return True
 
     # -- making
@@ -182,7 +182,7 @@ class Sandboxes(LoadedSandboxes):
         seed = self.seed if seed is None else seed
         sandbox = await self.factory.begin(name, self.generations.first(name), scenario or self.scenario, seed, now)
         _begin_with(sandbox, sandbox.settings, settings)
-        sandbox.first_clock = None if now is None else (now, True)
+        sandbox.origin.first_clock = None if now is None else (now, True)
         return await self._admit(sandbox, None, ttl)
 
     async def create_beside(
@@ -238,7 +238,7 @@ class Sandboxes(LoadedSandboxes):
             sandbox = await self.worker.in_line(state_at(origin, step, name))
         await self.persistence.settled(origin)
         sandbox.renew(self.generations.first(name))
-        sandbox.first_clock = sandbox.clock.now, sandbox.clock.frozen
+        sandbox.origin.first_clock = sandbox.clock.now, sandbox.clock.frozen
         derive_keys(sandbox, self.factory.secret)
         if deliver:
             sandbox.speak()
@@ -310,15 +310,15 @@ class Sandboxes(LoadedSandboxes):
         from the ones that it began with. Raises NotFound.
         """
         old = self.entry(name).sandbox
-        seed = old.seed if seed is None else seed
-        first_clock = old.first_clock if now is None else (now, True)
+        seed = old.origin.seed if seed is None else seed
+        first_clock = old.origin.first_clock if now is None else (now, True)
         begins, stands = first_clock or (None, True)
-        sandbox = await self.factory.begin(name, old.generation, scenario or old.scenario, seed, begins)
-        sandbox.first_clock = first_clock
+        sandbox = await self.factory.begin(name, old.origin.generation, scenario or old.origin.scenario, seed, begins)
+        sandbox.origin.first_clock = first_clock
         if not stands:
             sandbox.recorded_clock = sandbox.clock.resumed()
             sandbox.clock.set(sandbox.recorded_clock)
-        _begin_with(sandbox, old.first_settings, settings)
+        _begin_with(sandbox, old.origin.first_settings, settings)
         return (await self._replace(name, sandbox)).sandbox
 
     async def import_(
@@ -337,7 +337,7 @@ class Sandboxes(LoadedSandboxes):
         Raises NotFound, and BadFile for a file that cannot be used.
         """
         present = self.entry(name).sandbox
-        name, generation = present.name, present.generation
+        name, generation = present.name, present.origin.generation
         sandbox, snapshots = await self.worker.beside(lambda: self.factory.read(name, generation, file, abroad=abroad))
         if deliver:
             sandbox.speak()
@@ -349,7 +349,7 @@ class Sandboxes(LoadedSandboxes):
         """Replace the sandbox of its name, which is created where there is none, and its generation."""
         if self.find(sandbox.name) is None:
             await self.create(sandbox.name)
-        self.entry(sandbox.name).sandbox.renew(sandbox.generation)
+        self.entry(sandbox.name).sandbox.renew(sandbox.origin.generation)
         await self._replace(sandbox.name, sandbox)
 
     async def _replace(self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = ()) -> Entry:
@@ -357,7 +357,7 @@ class Sandboxes(LoadedSandboxes):
         written = await self.persistence.write(sandbox, *(snapshot.sandbox for snapshot in brought))
         async with self.persistence.changing:
             before = await self._present(name)
-            if before.sandbox.generation != sandbox.generation:  # it was rotated meanwhile
+            if before.sandbox.origin.generation != sandbox.origin.generation:  # it was rotated meanwhile
                 raise gone()
             before.snapshots.check_room_instead(brought)
             inbox, snapshots = self.factory.belongings()
@@ -378,7 +378,7 @@ class Sandboxes(LoadedSandboxes):
         async with self.persistence.changing:
             entry = await self._present(name)
             sandbox = entry.sandbox
-            earlier, number, ready = sandbox.generation, sandbox.log.number, sandbox.credentials
+            earlier, number, ready = sandbox.origin.generation, sandbox.log.number, sandbox.origin.credentials
             sandbox.renew(self.generations.after(sandbox.name, earlier))
             try:
                 made = self._renew_keys(sandbox, cause, deletes_others=keys)
@@ -388,7 +388,7 @@ class Sandboxes(LoadedSandboxes):
             except Refusal:
                 if sandbox.log.number <= number:  # the step was not recorded, or is undone
                     sandbox.renew(earlier)
-                    sandbox.credentials = ready
+                    sandbox.origin.credentials = ready
                 raise
             return entry, made
 
@@ -398,14 +398,14 @@ class Sandboxes(LoadedSandboxes):
         for store in sandbox.stores.values():
             draft = Draft(sandbox, store, cause)
             for row in store.api_keys.all_rows():
-                if row.id in sandbox.seeded_keys:
+                if row.id in sandbox.origin.seeded_keys:
                     change_key(draft, row, *renewed(sandbox, row, self.factory.secret))
                     continue
                 others.append((store, row.record))
                 if deletes_others:
                     drop_key(draft, row)
             draft.record()
-        sandbox.credentials = ready_pair(sandbox, self.factory.secret)
+        sandbox.origin.credentials = ready_pair(sandbox, self.factory.secret)
         return others
 
     async def delete(self, name: str) -> None:
@@ -430,8 +430,8 @@ class Sandboxes(LoadedSandboxes):
         entry = self.entry(sandbox.name)
         self._name_events(entry)
         self.persistence.store_row_soon(sandbox.name)
-        if sandbox.on_due is not None:
-            sandbox.on_due(sandbox)
+        if sandbox.status.on_due is not None:
+            sandbox.status.on_due(sandbox)
         return entry, step
 
     def _entry(
@@ -448,7 +448,7 @@ class Sandboxes(LoadedSandboxes):
 
 
 def _begin_with(sandbox: Sandbox, settings: SandboxSettings, changes: Body | None) -> None:
-    sandbox.settings = sandbox.first_settings = settings._replace(**(changes or {}))
+    sandbox.settings = sandbox.origin.first_settings = settings._replace(**(changes or {}))
 
 
 def _none(name: str, error: Refusal) -> NotFound:

@@ -130,7 +130,7 @@ class Session:
         sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
         sandbox = admit(self._reader, (), secret).sandbox
         held = self._held_before
-        sandbox.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
+        sandbox.status.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
         await sandboxes.put_in_place(sandbox)
         compared, unsent, skipped = 0, 0, defaultdict[str, list[str]](list)
         differing: list[tuple[Trace, str]] = []
