@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import orjson
+
 from ..contract.document import Document
 from ..contract.schema import Schemas
 from ..core.clock import DAY, HOUR, iso
@@ -107,8 +109,8 @@ class Seeding:
             script.run()
             records.check()
             for table in store.tables.values():
-                for row in table.all_rows():
-                    table.check(row.public)
+                for record in table.rows.values():
+                    table.check(orjson.loads(record.public))
         sandbox.settings, sandbox.origin.raises_events = settings, True
         sandbox.origin.sample = _sample(store, merchant.offers)
 

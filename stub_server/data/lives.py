@@ -80,7 +80,9 @@ class Lives:
     def _place(self, draft: Draft, purchase: Purchase) -> Record:
         fate, customer_id = purchase.fate, purchase.customer_id
         body = purchase.body | {"paymentMethod": fate.method}
-        project, plan = self.store.projects.get(body["projectId"]).public, self.store.plans.get(body["planId"]).public
+        project, plan = self.store.projects.peek(body["projectId"]), self.store.plans.peek(body["planId"])
+        assert project is not None
+        assert plan is not None
         renews = billing.running_of(draft, customer_id, plan["id"]) is not None
         sold_out = self.store.is_sold_out(plan, customer_id)
         order_rules.check_buyable(project, plan, fate.method, sold_out=sold_out, renews=renews)

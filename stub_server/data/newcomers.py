@@ -45,11 +45,6 @@ def live(draft: Draft, persona: Node, wanted: Body, offers: list[Offer]) -> dict
     except ScenarioError as error:
         reason = str(error).rpartition(": ")[2]
         raise Conflict(f"{reason[0].upper()}{reason[1:]}.", code=IMPOSSIBLE) from None
-    for at, offer, _ in purchases:
-        if at < offer.opens:
-            message = f"The story begins on {iso(at)}, and the plan {offer.plan['name']} is of {iso(offer.opens)}."
-            advice = "Name an older plan, or advance the clock."
-            raise Conflict.at("planId", message, IMPOSSIBLE, advice=advice)
     ident = draft.ids.uuid()
     begins = min((visit.at for visit in purchases), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
     return _move_in(draft, _scratch(draft, purchases, fields | {"id": ident}, begins, rng))

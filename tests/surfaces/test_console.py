@@ -95,18 +95,6 @@ def test_an_action_says_what_was_done_and_can_be_undone(
     assert "done." not in console.open("/console/requests?done=req_0123456789abcdef01234567").text
 
 
-def test_a_form_without_the_token_of_its_visitor_does_nothing(
-    console: Console, control: httpx2.Client, api: httpx2.Client, visit: Visit, live: Live
-) -> None:
-    api.get("/v2/orders")
-    page = console.open("/console/requests")
-    for token in ("", "0" * 64, visit(live.url).open("/console/requests").form("Forget all").values["token"], "é"):
-        assert 403 == console.send(page, "Forget all", token=token).status
-    assert 1 == control.get("/requests").json()["pagination"]["total"]
-    assert 200 == console.send(page, "Forget all").status
-    assert 0 == control.get("/requests").json()["pagination"]["total"]
-
-
 def test_an_action_leads_to_pages_of_the_console_alone(console: Console, live: Live) -> None:
     for to in (
         "https://evil.example/",

@@ -1,7 +1,6 @@
 """The page of fault rules: ready ones, own ones, what they did, and that they end."""
 
 import httpx2
-import pytest
 
 from ..support.console import Console, Page
 from ..support.make import Json
@@ -105,13 +104,3 @@ def test_all_are_removed(console: Console, control: httpx2.Client) -> None:
     page = console.send(console.open(PAGE), "Remove all")
     assert "Delete all fault rules : done." in page.text
     assert [] == rules(control)
-
-
-@pytest.mark.parametrize("path", ["preset", "make", "switch", "remove"])
-def test_a_form_of_another_origin_does_nothing(console: Console, control: httpx2.Client, path: str) -> None:
-    control.post("/faults", json={"preset": "flaky"})
-    token = console.open(PAGE).form("Add").values["token"]
-    sent = {"token": token, "preset": "outage", "every": "true", "fault": "fault_1", "body": "{}"}
-    headers = {"Origin": "http://127.0.0.1:1"}
-    assert 403 == console.http.post(f"{console.base}{PAGE}/{path}", data=sent, headers=headers).status_code
-    assert [("flaky", True)] == [(each["preset"], each["enabled"]) for each in rules(control)]

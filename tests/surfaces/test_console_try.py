@@ -103,12 +103,6 @@ def test_there_is_no_form_for_what_is_no_operation(console: Console, ident: str)
     assert 404 == console.open(f"/console/try/{ident}").status
 
 
-def test_a_form_of_another_page_is_refused(console: Console) -> None:
-    page = console.open("/console/try/createCustomer")
-    assert 403 == console.send(page, "Body", origin="http://127.0.0.1:1").status
-    assert 403 == console.send(page, "Body", token="x").status
-
-
 @pytest.mark.promise("trying-needs-key")
 def test_with_an_admin_key_trying_asks_for_it(serve: Serve, visit: Visit) -> None:
     """The page of the operation stays open, and shows nobody more than the contract's example."""

@@ -75,7 +75,7 @@ def test_a_missing_file_is_named() -> None:
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active }, { slug: canto-livre, status: draft }]",
-            r"projects\[1\]: another project has the name 'Canto Livre'",
+            r"projects\[1\]: another project has this slug",
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active, plans: [{ name: M, amount: -1 }] }]",
@@ -83,7 +83,10 @@ def test_a_missing_file_is_named() -> None:
         ),
         (HEAD + "personas: [nobody]", r"personas\[0\]: there is no persona 'nobody'; known ones are .*past_due_br"),
         (HEAD + "personas: [past_due_br]", r"the story 'past_due' needs a monthly plan"),
-        (HEAD + "months: 3\nprojects: 2\npersonas: [loyal_member]", r"the story 'loyal' begins on .*: raise `months`"),
+        (
+            HEAD + "months: 3\nprojects: 2\npersonas: [loyal_member]",
+            r"the story 'loyal' begins on .*, or raise `months`",
+        ),
         (
             HEAD + "personas: [{ name: ana, story: none, customer: { name: Ana } }]",
             r"personas\[0\].customer: .*email.* \(by CustomerCreate",
@@ -151,9 +154,9 @@ ORDER = """  orders:
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ("days_ago: 3", "can be paid for a day"),
+        ("days_ago: 3", "by pix is expired by now, not pending: change its days_ago"),
         ("status: done", "status: 'done' is not one of pending"),
-        ("days_ago: 0, status: paid", "cannot be paid yet"),
+        ("days_ago: 0, status: paid", "by pix is pending by now, not paid"),
         ("days_ago: 500, status: paid", "created is"),
         ("days_ago: 385, status: paid", "older than its plan"),
     ],

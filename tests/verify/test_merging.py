@@ -12,7 +12,6 @@ from ..support.contract import document
 from .reports import NAME, finding
 
 EVERY = tuple(document().operations)
-LISTS = (("listApiKeys", "~1api-keys"), ("listCustomers", "~1v2~1customers"))
 
 
 def test_findings_of_a_class_with_one_pointer_are_one() -> None:

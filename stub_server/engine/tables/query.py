@@ -12,7 +12,7 @@ from .table import REMEMBERED, Table
 
 SORTED_OUTRIGHT = 256  # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 Found: TypeAlias = tuple[Keys, int, int]
-"""Keys in the order of a list, and the positions between which the matching ones stand."""
+"""Keys in the order of a list, each behind its value in a further sort order, and where the matching ones stand."""
 Condition: TypeAlias = tuple[str, frozenset[Hashable]]
 """The name of an index, a tag, a unique key or `id`, and the values of which a record has one."""
 
@@ -52,6 +52,8 @@ def select(table: Table, query: Query) -> tuple[list[Record], int]:
     count = min(query.limit, total - first)
     low = stop - first - count if query.newest_first else start + first
     chosen = keys[low : low + count]
+    if query.sort is not None:
+        chosen = [key for _, key in chosen]
     if query.newest_first:
         chosen.reverse()
     return [table.rows[key] for key in chosen], total
@@ -123,9 +125,11 @@ def _fits(table: Table, query: Query, key: int) -> bool:
 
 
 def _sorted(table: Table, sort: str, keys: Keys) -> Keys:
-    """Keys in a further sort order."""
+    """Keys in a further sort order, each behind its value."""
+    if len(keys) == len(table):
+        return table.views.sorts[sort].data
     if len(keys) > SORTED_OUTRIGHT:
         wanted = set(keys)
-        return [key for _, key in table.views.sorts[sort].data if key in wanted]
+        return [pair for pair in table.views.sorts[sort].data if pair[1] in wanted]
     values = [table.views.derive(table.parse(table.rows[key]))[sort] for key in keys]
-    return [key for _, key in sorted(zip(values, keys, strict=True))]
+    return sorted(zip(values, keys, strict=True))
