@@ -5,7 +5,9 @@ A request is kept as the bytes that came and went; text is made when somebody re
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter_ns
 from typing import Final, TypeAlias
@@ -23,11 +25,13 @@ _MOST_WARNINGS = 50  # of one request
 STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 
 
+@dataclass(slots=True, eq=False)
 class Trace:
     """What the journal has of one request.
 
     Layers note in it what they find out; `server/layers/context.py` completes it.
 
+    `at` is the sandbox's time in ms and `before` its step; `began`, `received` and durations are the machine's.
     `operation` is an id, `by_command` says that the command `stub-server` sent it, `caller` is a
     `calls.request.Caller`, also of a credential that was recognised and refused, `code` that of a refusal, `simulated`
     the rule or header that caused a failure or a delay. `before` and `after` are the newest step before its first
@@ -35,8 +39,8 @@ class Trace:
     these changes raised. `auth_at` and so on are when a stage began, in µs since the request, -1 for a stage that was
     not entered.
 
-    When it has ended there are no secrets in it: `received_head`, `body`, and of the answer the headers `sent` and the
-    body's `parts`. A head is all headers as one text (`head_of`), because thousands of requests are kept. A body is
+    When it has ended there are no secrets in it: `received_head`, `body`, and of the answer `sent_head` and the body's
+    `parts`. A head is all headers as one text (`head_of`), because thousands of requests are kept. A body is
     None where none was kept: the journal keeps none, it was never read, or the connection ended without an answer;
     `status` is then 0. `size` is about how many bytes all of it keeps alive.
 
@@ -45,7 +49,16 @@ class Trace:
     preflights. A path or query that is longer than any of the API is cut.
     """
 
-    # Defaults of the class: to set all of them for every request would take longer.
+    id: str
+    at: int
+    method: str
+    path: str
+    query: bytes
+    sandbox: str = ""
+    before: int = 0
+    warnings: Sequence[str] = ()
+    began: int = field(default_factory=perf_counter_ns)
+    received: int = field(default_factory=wall_ms)
     after: int | None = None
     auth_at: int = -1
     body: bytes | None = None
@@ -64,33 +77,17 @@ class Trace:
     refused_origin: str | None = None
     respond_at: int = -1
     rule_at: int = -1
-    sent: Pairs = ()
+    sent_head: bytes = b""
     simulated: str | None = None
     size: int = 0
     status: int = 0
     validate_at: int = -1
 
-    def __init__(
-        self,
-        ident: str,
-        at: int,
-        method: str,
-        path: str,
-        query: bytes,
-        *,
-        sandbox: str = "",
-        before: int = 0,
-        warnings: Sequence[str] = (),
-        began: int | None = None,
-        received: int | None = None,
-    ) -> None:
-        """`at` is the sandbox's time in ms and `before` its step; `received` and durations are the machine's."""
-        self.id, self.at, self.method, self.sandbox, self.before = ident, at, method, sandbox, before
-        self.path = path if len(path) <= LONGEST else path[:LONGEST] + "…"
-        self.query = query if len(query) <= LONGEST else query[:LONGEST] + "…".encode()
-        self.began = perf_counter_ns() if began is None else began
-        self.received = wall_ms() if received is None else received
-        self.warnings = warnings
+    def __post_init__(self) -> None:
+        if len(self.path) > LONGEST:
+            self.path = self.path[:LONGEST] + "…"
+        if len(self.query) > LONGEST:
+            self.query = self.query[:LONGEST] + "…".encode()
 
     def begin(self, at: int, before: int) -> None:
         """Begin only now, at the sandbox's time in ms and its step: the request had to wait."""
@@ -132,7 +129,7 @@ class Trace:
     @property
     def answer_headers(self) -> list[tuple[str, str]]:
         """The headers of the answer."""
-        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.sent]
+        return [*headers_of(self.sent_head)]
 
     @property
     def reached(self) -> str:
@@ -172,20 +169,17 @@ class Journal(Bounded[Trace]):
         super().__init__(budget or Budget())
         self._most, self.keeps_bodies = most or KEPT, most > 0
         self._appended = self._cleared = 0
-        self._controls = 0  # requests to the control surface
+        self._controls: deque[int] = deque()  # which of those that were appended went to the control surface
 
     def append(self, trace: Trace) -> None:
         """Keep a request; the oldest make room."""
         self._appended += 1
+        controls = self._controls
         if trace.is_control:
-            self._controls += 1
-        self._add(trace, self._most + min(self._controls, self._most), MOST_BYTES)
-
-    def _drop(self) -> Trace:
-        trace = super()._drop()
-        if trace.is_control:
-            self._controls -= 1
-        return trace
+            controls.append(self._appended)
+        while controls and controls[0] < self._appended - len(self._items):
+            controls.popleft()
+        self._add(trace, self._most + min(len(controls), self._most), MOST_BYTES)
 
     @property
     def is_whole(self) -> bool:

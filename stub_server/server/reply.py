@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import orjson
 from starlette.types import Receive, Scope, Send
 
-from ..contract.formats import end_of_range, range_end_ms
+from ..contract.formats import range_end_ms
 from ..core.record import Body
 from ..domain.documents import normalise
 from ..engine.tables.query import Query, select
@@ -171,12 +171,14 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
     """
     found = Query(
         sort=_sort_of(table, query),
-        since=end_of_range(query, "created_since"),
-        until=end_of_range(query, "created_until"),
         newest_first=query.get("sort", "-").startswith("-"),
         page=query.get("page", 1),  # an overlay may have taken a parameter away
         limit=query.get("limit", 20),
     )
+    if "created_since" in query:
+        found.since = range_end_ms(query["created_since"])
+    if "created_until" in query:
+        found.until = range_end_ms(query["created_until"])
     for name, value in query.items():
         if name.endswith("_since"):
             warn_of_empty_range(work, value, query.get(f"{name.removesuffix('since')}until"))

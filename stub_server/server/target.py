@@ -1,9 +1,17 @@
 """The sandbox that a request is for: one that exists, or one that its first accepted request creates."""
 
+from collections.abc import Mapping
+
+from ..core.text import nearest, warning_of
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT, Sandbox
+from .request import MOST_WARNINGS, Request
 from .sandboxes.entry import Entry
 from .sandboxes.sandboxes import Sandboxes
+
+_OURS = b"x-sandbox"
+_ENDINGS = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
+_KNOWN = frozenset(_OURS + ending.encode() for ending in _ENDINGS)
 
 
 class Target:
@@ -28,10 +36,26 @@ class Target:
         """`sandboxes` are those of the server. Where none is chosen, the default one has the request in its journal."""
         self.sandbox, self.path, self.prefix = sandbox, path, prefix
         self.pending = sandbox if is_pending else None
-        self.was_gone = sandbox.is_gone  # deleted before the request began
+        self.was_gone = sandbox.status.is_gone  # deleted before the request began
         self.is_chosen = is_chosen
         self._sandboxes = sandboxes
         self._created: Entry | None = None  # what this request has created
+
+    def begin(self, request: Request) -> Trace:
+        """Begin the trace of the request that is for it."""
+        sandbox, names = self.sandbox, b"\n".join(request.headers)
+        return Trace(
+            sandbox.ids.request(),
+            sandbox.clock.now,
+            request.method,
+            self.path or "/",
+            request.query,
+            sandbox=sandbox.name,
+            before=sandbox.log.number,
+            warnings=_without_effect(request.headers) if _OURS in names or b"if-match" in names else (),
+            began=request.began,
+            received=request.received_at,
+        )
 
     def move_to(self, sandbox: Sandbox) -> None:
         """Go on in the sandbox that has taken the place of this one, or in what it was."""
@@ -66,3 +90,14 @@ class Target:
         trace.id, trace.at, trace.before = default.ids.request(), default.clock.read(), default.log.number
         trace.sandbox, trace.path = DEFAULT, self.prefix + trace.path
         self.prefix = ""
+
+
+def _without_effect(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
+    """Warnings of headers that have no effect: X-Sandbox headers that this server does not know may be misspelt."""
+    found = ["if_match_ignored"] if b"if-match" in headers else []
+    unknown = [name for name in headers if name.startswith(_OURS) and name not in _KNOWN]
+    for name in unknown[:MOST_WARNINGS]:
+        ending = name[len(_OURS) :].decode("latin-1")
+        guess = nearest(ending, _ENDINGS)
+        found.append(warning_of("unknown_sandbox_header", f"x-sandbox{ending}", guess and f"x-sandbox{guess}"))
+    return tuple(found)

@@ -34,7 +34,7 @@ class Tokens:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self._verified = lru_cache(maxsize=_REMEMBERED)(self._verify)
+        self.verified = lru_cache(maxsize=_REMEMBERED)(self._verify)
 
     @cached_property
     def _key(self) -> "OctKey":
@@ -51,7 +51,7 @@ class Tokens:
         claims = {
             "iss": ISSUER,
             "sandbox": sandbox.name,
-            **({"generation": sandbox.generation} if sandbox.generation else {}),
+            **({"generation": sandbox.origin.generation} if sandbox.origin.generation else {}),
             "sub": user_id,
             "merchant_id": merchant_id,
             "scope": granted,
@@ -66,25 +66,14 @@ class Tokens:
 
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
 
-    def caller_in(self, authorization: bytes) -> Caller | None:
-        """The caller of a bearer token of this server; None for anything else, which is rejected later."""
-        if authorization[:9].lower() != b"bearer ey":
-            return None
-        try:
-            return self._verified(authorization[7:].strip())
-        except Unauthenticated:
-            return None
-
-    def verified(self, authorization: bytes) -> Caller:
+    def _verify(self, authorization: bytes) -> Caller:
         """The caller whose token is in an Authorization header, expired or not. Raises Unauthenticated."""
-        return self._verified(authorization[7:].strip())
-
-    def _verify(self, token: bytes) -> Caller:
         from joserfc import jwt
         from joserfc.errors import JoseError
 
         try:
-            claims = jwt.decode(token.decode("latin-1"), self._key, algorithms=["HS256"]).claims
+            token = authorization[7:].strip().decode("latin-1")
+            claims = jwt.decode(token, self._key, algorithms=["HS256"]).claims
         except (JoseError, ValueError, TypeError, KeyError, UnicodeError, AttributeError):
             raise bad_credentials("The token is not one that this sandbox has issued.") from None
         if (

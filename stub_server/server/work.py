@@ -1,5 +1,7 @@
 """The work of one request: what handlers read with, and write through."""
 
+from dataclasses import dataclass, field
+
 from starlette.types import Scope
 
 from ..contract.document import Lifecycle
@@ -19,34 +21,24 @@ from .server import Server
 from .target import Target
 
 
+@dataclass(slots=True, eq=False)
 class Work:
     """The first argument of every handler, which reads through `store` and writes to `draft` only.
 
-    `upload` is the file in the body, while it is processed. `drafted` is the step that is prepared, if any.
+    `upload` is the file in the body, while it is processed. `scope` has the client's connection. `drafted` is the step
+    that is prepared, if any.
     """
 
-    __slots__ = ("caller", "drafted", "request", "sandbox", "scope", "server", "store", "target", "trace", "upload")
-
-    def __init__(
-        self,
-        server: Server,
-        request: Request,
-        target: Target,
-        trace: Trace,
-        *,
-        caller: Caller | None = None,
-        upload: bytes | bytearray = b"",
-        scope: Scope | None = None,
-    ) -> None:
-        """It reads the store of the caller's merchant, else of the seeded one; `scope` has the client's connection."""
-        self.server, self.request, self.target, self.trace = server, request, target, trace
-        sandbox = self.sandbox = target.sandbox
-        if caller is None:
-            self.store = sandbox.store
-        else:  # the past may not have this merchant
-            self.store = sandbox.stores.get(caller.merchant_id) or sandbox.store_of(caller.merchant_id)
-        self.caller, self.upload, self.scope = caller, upload, scope or {}
-        self.drafted: Draft | None = None
+    server: Server
+    request: Request
+    target: Target
+    trace: Trace
+    sandbox: Sandbox
+    store: Store
+    caller: Caller | None = None
+    upload: bytes | bytearray = b""
+    scope: Scope = field(default_factory=dict)
+    drafted: Draft | None = None
 
     @property
     def prefix(self) -> str:
@@ -193,7 +185,7 @@ class Work:
 
     def check_there(self) -> None:
         """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the request waited."""
-        if self.sandbox.is_gone:
+        if self.sandbox.status.is_gone:
             raise gone()
-        if self.has_recorded and self.sandbox.is_undone:
+        if self.has_recorded and self.sandbox.status.is_undone:
             raise undone()

@@ -185,7 +185,7 @@ def broken(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     with monkeypatch.context() as patched:
         patched.setattr(Store, "replace", fail)
         is_a_defect(create(shop, "lost"))
-    assert shop.world.is_broken
+    assert shop.world.status.is_broken
     yield shop
     serve(shop.inside.app, origin(shop.inside.app))
 

@@ -73,7 +73,7 @@ def world(live: Live) -> Iterator[World]:
 
 def everything(world: World) -> str:
     """All that the journal holds, as text."""
-    return str([{name: getattr(trace, name) for name in vars(trace)} for trace in world.journal])
+    return str([{name: getattr(trace, name) for name in trace.__slots__} for trace in world.journal])
 
 
 def until(world: World, **members: str) -> Trace:
@@ -225,7 +225,7 @@ def test_the_admin_key_is_kept_nowhere(serve: Serve) -> None:
     for name in ("Correct-Horse", "X-Sandbox-Correct-Horse"):  # a warning repeats it
         httpx2.get(f"{live.url}/v2/plans", headers={name: "1"}, verify=NO_TLS, timeout=30)
     journal = live.app.sandboxes.default.journal
-    kept = str([{name: getattr(trace, name) for name in vars(trace)} for trace in journal])
+    kept = str([{name: getattr(trace, name) for name in trace.__slots__} for trace in journal])
     assert 6 == len(journal)
     assert "correct" not in kept
     assert REDACTED in kept
@@ -247,7 +247,7 @@ def test_the_admin_key_is_kept_nowhere_however_it_is_spelled(serve: Serve, conte
     key = 'q/8Zr0v"N1kTt'
     live = serve(seed=29, admin_key=key)
     sandbox = live.app.sandboxes.default
-    headers = {"Authorization": f"Bearer {sandbox.credentials['private_key']}", **JSON}
+    headers = {"Authorization": f"Bearer {sandbox.origin.credentials['private_key']}", **JSON}
     answer = httpx2.post(f"{live.url}/v2/customers", content=content, headers=headers, verify=NO_TLS, timeout=30)
     assert answer.status_code in (400, 422)
     (trace,) = [trace for trace in sandbox.journal if trace.id == answer.headers["x-request-id"]]

@@ -45,7 +45,9 @@ def test_a_session_replays_byte_for_byte(
     drain(control)
     world = live.app.sandboxes.find(control.base_url.path.split("/")[2])
     assert world is not None
-    refolded(world, live.app.sandboxes.factory.make(world.name, world.generation, "default", world.seed, None))
+    refolded(
+        world, live.app.sandboxes.factory.make(world.name, world.origin.generation, "default", world.origin.seed, None)
+    )
     replayed = Replayed(recorded(control, file), afresh=True)
     assert (0, True) == (replayed.code, replayed.told["ok"]), replayed.told["diffs"]
     assert {"credentials", "other_machines", "other_sandboxes"} == {*replayed.told["aside_by_reason"]}

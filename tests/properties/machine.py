@@ -161,7 +161,7 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
         self.bench.client.ask("POST", "/_sandbox/webhooks/drain").hold(granted())
         world = self.sandboxes.find(SANDBOX)
         assert world is not None
-        refolded(world, self.sandboxes.factory.make(SANDBOX, world.generation, "empty", world.seed, None))
+        refolded(world, self.sandboxes.factory.make(SANDBOX, world.origin.generation, "empty", world.origin.seed, None))
 
 
 def play(sequences: int, number: int | None = None, *, shrinks: bool = True) -> Tally:

@@ -125,8 +125,8 @@ def test_another_seed_makes_another_world_with_the_same_named_ids(default: Sandb
     assert digest(other) != digest(default)
     for table in ("projects", "plans", "products", "api_keys", "webhooks"):
         assert set(default.store.tables[table].keys) == set(other.store.tables[table].keys)
-    assert default.personas == other.personas
-    assert default.home == other.home
+    assert default.origin.personas == other.origin.personas
+    assert default.origin.home == other.origin.home
 
 
 # -- what default holds
@@ -152,7 +152,7 @@ def some_day(request: pytest.FixtureRequest, seen: Seen) -> Sandbox:
 )  # fmt: skip
 @pytest.mark.matrix
 def test_personas_are_what_their_names_say(persona: str, status: str, some_day: Sandbox) -> None:
-    held = list(some_day.store.subscriptions.rows_of("customerId", some_day.personas[persona]))
+    held = list(some_day.store.subscriptions.rows_of("customerId", some_day.origin.personas[persona]))
     assert [row.public["status"] for row in held] == [status]
     assert held[0].public["cancel_at_period_end"] == (persona in ("leaving_soon", "left_early"))
 

@@ -87,17 +87,6 @@ def test_what_is_refused_is_said_and_stays_in_the_form(console: Console, control
     assert [] == rules(control)
 
 
-def test_a_rule_is_written_as_json(console: Console, control: httpx2.Client) -> None:
-    page = console.send(console.open(PAGE), "Add this rule")
-    assert "checkout is flaky" in page.text
-    assert {"Retry-After": "2"} == rules(control)[0]["then"]["headers"]
-    assert "Retry-After: 2" in page.text
-    for body in ("{", "[]", "null", '{"then": 1}', '{"preset": "none"}', "[" * 300 + "]" * 300):
-        page = console.send(console.open(PAGE), "Add this rule", body=body)
-        assert page.status == 422, body
-        assert body == page.form("Add this rule").values["body"]
-
-
 def test_the_time_that_is_left_ends(console: Console, control: httpx2.Client, api: httpx2.Client) -> None:
     control.post("/faults", json={"then": {"status": 503}, "when": {"times": 1}})
     control.post("/faults", json={"then": {"delay_ms": 1}, "when": {"for_seconds": 60}, "match": {"method": "PUT"}})

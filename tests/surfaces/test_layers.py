@@ -27,10 +27,10 @@ from stub_server.server.layers.way import (
     ENDPOINT,
     HOLDER,
     REQUEST,
+    TARGET,
     TRACE,
     VALUES,
     Holder,
-    begin,
 )
 from stub_server.server.reply import Streamed
 from stub_server.server.target import Target
@@ -86,6 +86,11 @@ class Asked:
 
     answer: Answer
     handed: dict[str, Any]
+
+
+def begin(scope: Any, target: Target) -> None:
+    """Hand on the sandbox of a request, and its trace."""
+    scope[TARGET], scope[TRACE] = target, target.begin(scope[REQUEST])
 
 
 class Alone:
@@ -188,11 +193,11 @@ def test_request_context_ends_a_stream_that_it_cannot_send(app: Application) -> 
         return Streamed(chunks, b"application/json")
 
     world = app.sandboxes.default
-    world.is_undone = True
+    world.status.is_undone = True
     try:
         Alone(app, "RequestContext", answer).ask("GET", "/here", begun=False)
     finally:
-        world.is_undone = False
+        world.status.is_undone = False
     with pytest.raises(StopAsyncIteration):
         asyncio.run(anext_of(chunks))
 

@@ -18,7 +18,7 @@ from ..layers.answers import Answer
 from ..layers.context import request_of
 from ..layers.inside import Question, scope_of
 from ..layers.routing import Application, Routing
-from ..layers.way import REQUEST, begin
+from ..layers.way import REQUEST, TARGET, TRACE
 from ..server import Server
 from ..target import Target
 
@@ -45,7 +45,7 @@ class Rehearsal:
         twin = sandbox.fork(sandbox.name)
         twin.log = Log(0, Budget())
         twin.log.number = sandbox.log.number
-        twin.faults = Faults(sandbox.seed)
+        twin.faults = Faults(sandbox.origin.seed)
         return twin
 
     async def ask(self, copy: Sandbox, asked: Question) -> Refusal | None:
@@ -63,7 +63,8 @@ class Rehearsal:
         await asyncio.sleep(0)
         scope = scope_of("", asked, _PEER)
         scope[REQUEST] = request_of(scope)
-        begin(scope, Target(self.server.sandboxes, copy, asked.path))
+        target = scope[TARGET] = Target(self.server.sandboxes, copy, asked.path)
+        scope[TRACE] = target.begin(scope[REQUEST])
         try:
             at_once(due_jobs(copy))
             answer: Answer = await self.routing(scope, receive, send)

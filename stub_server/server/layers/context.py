@@ -22,7 +22,7 @@ from .hops import HOP, Hops, Word
 from .keeping import Keeping
 from .selection import ABOUT_THE_SERVER
 from .time_travel import AS_OF
-from .way import FAULTS, INTERNAL, LIMITS, PERMITTED, REQUEST, TARGET, TRACE, begin
+from .way import FAULTS, INTERNAL, LIMITS, PERMITTED, REQUEST, TARGET, TRACE
 
 _BEFORE_THE_BODY = ("route", "auth")
 BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
@@ -49,7 +49,12 @@ class RequestContext:
         scope = {**scope, REQUEST: request_of(scope, forwarded_for)}  # an idle connection keeps its own last scope
         answer: Answer | None = None
         try:
-            answer = await self._answer(scope, receive, send)
+            try:
+                answer = await self.app(scope, receive, send)
+            except Exception as error:
+                answer = await self._refusal(error, scope, receive)
+            if FAULTS in scope:
+                answer = self._damaged(answer, scope)
             try:
                 await self._send(answer, scope, receive, send)
             except HungUp:
@@ -65,16 +70,6 @@ class RequestContext:
         finally:
             self._end(scope, answer)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Answer:
-        """What the layers answer or refuse, and what fault rules make of it."""
-        try:
-            answer = await self.app(scope, receive, send)
-            if scope[TARGET].pending is not None:  # the request has not used the sandbox
-                scope[TARGET].undo(scope[TRACE])
-        except Exception as error:
-            answer = await self._refusal(error, scope, receive)
-        return self._damaged(answer, scope) if FAULTS in scope else answer
-
     async def _refusal(self, error: Exception, scope: Scope, receive: Receive) -> Answer:
         """The answer of a refusal, or of a defect."""
         if TRACE not in scope:
@@ -82,9 +77,9 @@ class RequestContext:
         target: Target = scope[TARGET]
         trace: Trace = scope[TRACE]
         sandbox = target.sandbox
-        if isinstance(error, NotFound) and sandbox.is_gone and not target.was_gone and self._is_shared:
+        if isinstance(error, NotFound) and sandbox.status.is_gone and not target.was_gone and self._is_shared:
             error = gone()  # another server may have it
-        if isinstance(error, NotFound | Unavailable) and sandbox.is_undone:
+        if isinstance(error, NotFound | Unavailable) and sandbox.status.is_undone:
             error = (self._persistence.failure or undone()).again()
         target.undo(trace)
         answer = render(error, trace, sandbox.name)
@@ -94,7 +89,9 @@ class RequestContext:
 
     def _begin(self, scope: Scope) -> None:
         """Begin the trace of a request for which no sandbox was chosen."""
-        begin(scope, Target(self._sandboxes, self._sandboxes.default, scope[REQUEST].path, is_chosen=False))
+        request: Request = scope[REQUEST]
+        target = scope[TARGET] = Target(self._sandboxes, self._sandboxes.default, request.path, is_chosen=False)
+        scope[TRACE] = target.begin(request)
 
     def _damaged(self, answer: Answer, scope: Scope) -> Answer:
         """What fault rules make of an answer. Where that cannot be sent, the refusal in its place is left whole."""
@@ -112,7 +109,7 @@ class RequestContext:
         target: Target = scope[TARGET]
         if self._is_shared and answer.status != 503 and target.path not in ABOUT_THE_SERVER:
             self._persistence.check_lease()
-        if (self._persistence.committing or target.sandbox.is_undone) and answer.status < 500:
+        if (self._persistence.committing or target.sandbox.status.is_undone) and answer.status < 500:
             return self._send_later(answer, scope, receive, send)
         self._complete(answer, scope)
         return answer.send(scope, receive, send)
@@ -127,6 +124,8 @@ class RequestContext:
         request: Request = scope[REQUEST]
         target: Target = scope[TARGET]
         trace: Trace = scope[TRACE]
+        if target.pending is not None:  # the request has not used the sandbox
+            target.undo(trace)
         headers = answer.headers
         if trace.warnings and not answer.is_preflight:
             listed = ", ".join(trace.warnings[:MOST_WARNINGS])
@@ -153,7 +152,7 @@ class RequestContext:
         try:
             if persistence.committing:
                 await persistence.settled(target.sandbox)
-            if target.sandbox.is_undone:
+            if target.sandbox.status.is_undone:
                 raise persistence.failure or undone()
         except Unavailable as error:
             trace.lose()

@@ -1,6 +1,7 @@
 """What ends the way of a request: Dispatch."""
 
 import re
+from collections.abc import Awaitable
 from time import perf_counter_ns
 
 from starlette.types import Receive, Scope, Send
@@ -37,31 +38,63 @@ class Dispatch:
     def __init__(self, server: Server) -> None:
         self._server, self._past = server, Past(server)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> Answer:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         faults: Injection | None = scope.get(FAULTS)
         if faults is None or faults.effect is not None:
-            return await self._execute(scope, receive, send)
-        return await faults(self._execute, faults.of_body(scope[ARGUMENTS].body), scope, receive, send)
+            return self._execute(scope, receive, send)
+        return faults(self._execute, faults.of_body(scope[ARGUMENTS].body), scope, receive, send)
 
-    async def _execute(self, scope: Scope, receive: Receive, send: Send) -> Answer:
+    def _execute(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         request: Request = scope[REQUEST]
         target: Target = scope[TARGET]
-        trace: Trace = scope[TRACE]
         if target.pending is not None or AS_OF in request.headers:
-            await self._enter(scope, request, target)
-        else:  # others were served while its body arrived
-            trace.at, trace.before = target.sandbox.clock.now, target.sandbox.log.number
+            return self._elsewhere(scope, request, target)
+        return self._now(scope, request, target)
+
+    async def _elsewhere(self, scope: Scope, request: Request, target: Target) -> Answer:
+        """Execute a request in an earlier state of its sandbox, or in one that is created for it.
+
+        Raises Unavailable if another request has created the sandbox, without the merchant of this one.
+        """
+        trace: Trace = scope[TRACE]
+        caller: Caller | None = scope.get(CALLER)
+        if AS_OF in request.headers:
+            check_past(request.method, trace.path, is_control=scope[ENDPOINT].base != "")
+            target.move_to(await self._past.of(target.sandbox, request.headers[AS_OF].decode("latin-1")))
+            await target.create(trace)
+            return await self._handle(scope, request, target)
+        await target.create(trace)
+        if caller is not None and caller.merchant_id not in target.sandbox.stores:
+            message = "The sandbox has just been created. Send the request again."
+            raise Unavailable(message, headers={"Retry-After": "0"})
+        return await self._now(scope, request, target)
+
+    def _now(self, scope: Scope, request: Request, target: Target) -> Awaitable[Answer]:
+        """Execute a request in the present. Others were served while its body arrived."""
+        trace: Trace = scope[TRACE]
+        trace.at, trace.before = target.sandbox.clock.now, target.sandbox.log.number
+        return self._handle(scope, request, target)
+
+    def _handle(self, scope: Scope, request: Request, target: Target) -> Awaitable[Answer]:
         endpoint: Endpoint = scope[ENDPOINT]
         arguments: Arguments = scope[ARGUMENTS]
-        work = Work(
-            self._server, request, target, trace, caller=scope.get(CALLER), upload=arguments.upload, scope=scope
-        )
-        if HEADER not in request.headers or not endpoint.operation.takes_key:
-            return await self._perform(work, endpoint, arguments)
-        repeatable = Repeatable(work, arguments.body, request.headers[HEADER])
+        caller: Caller | None = scope.get(CALLER)
+        sandbox = target.sandbox
+        if caller is None:
+            store = sandbox.store
+        else:  # the past may not have this merchant
+            store = sandbox.stores.get(caller.merchant_id) or sandbox.store_of(caller.merchant_id)
+        work = Work(self._server, request, target, scope[TRACE], sandbox, store, caller, arguments.upload, scope)
+        if HEADER in request.headers and endpoint.operation.takes_key:
+            return self._once(work, endpoint, arguments, request.headers[HEADER])
+        return self._perform(work, endpoint, arguments)
+
+    async def _once(self, work: Work, endpoint: Endpoint, arguments: Arguments, header: bytes) -> Answer:
+        """Execute a request that is repeated with its Idempotency-Key once, and answer with the saved reply."""
+        repeatable = Repeatable(work, arguments.body, header)
         earlier = repeatable.earlier()
         if earlier is not None:
-            trace.respond_at = (perf_counter_ns() - trace.began) // 1000
+            work.trace.respond_at = (perf_counter_ns() - work.trace.began) // 1000
             return earlier
         with repeatable.running():
             try:
@@ -70,25 +103,6 @@ class Dispatch:
                 if not work.has_recorded:
                     raise
                 return repeatable.failed(error)
-
-    async def _enter(self, scope: Scope, request: Request, target: Target) -> None:
-        """Go on in an earlier state of the sandbox, or in one that is created for the request.
-
-        Raises Unavailable if another request has created the sandbox, without the merchant of this one.
-        """
-        trace: Trace = scope[TRACE]
-        caller: Caller | None = scope.get(CALLER)
-        is_past = AS_OF in request.headers
-        if is_past:
-            check_past(request.method, trace.path, is_control=scope[ENDPOINT].base != "")
-            target.move_to(await self._past.of(target.sandbox, request.headers[AS_OF].decode("latin-1")))
-        await target.create(trace)
-        if is_past:
-            return
-        if caller is not None and caller.merchant_id not in target.sandbox.stores:
-            message = "The sandbox has just been created. Send the request again."
-            raise Unavailable(message, headers={"Retry-After": "0"})
-        trace.at, trace.before = target.sandbox.clock.now, target.sandbox.log.number
 
     async def _perform(
         self, work: Work, endpoint: Endpoint, arguments: Arguments, repeatable: Repeatable | None = None
@@ -99,7 +113,8 @@ class Dispatch:
             replied = endpoint.handler(work, *arguments.ids, **arguments.named)
             reply: Reply = (await replied) if endpoint.is_async else replied
             trace.respond_at = (perf_counter_ns() - trace.began) // 1000
-            endpoint.check(reply)
+            if (reply.status, reply.shape) not in endpoint.proved:
+                endpoint.check(reply)
             if isinstance(reply, Streamed):
                 return reply
             reply.body = b"".join(reply.parts)

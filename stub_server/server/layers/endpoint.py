@@ -28,7 +28,8 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         self.operation, self.security = self.document.operations[self.parsed.operation_id], self.parsed.security
-        self._proved: set[tuple[int, Any]] = set()
+        self.proved: set[tuple[int, Any]] = set()
+        """Statuses and shapes that the contract has, as handlers reply them."""
 
     @property
     def made_for(self) -> Operation | None:
@@ -71,37 +72,35 @@ class Endpoint:
         }
 
     def check(self, reply: Reply) -> None:
-        """Give a reply the status of the contract. Raises ContractViolation for one that the contract does not have."""
-        if self._success is not None:
-            reply.status = self._success
-            if reply.status == 204:
-                reply.parts = ()
-        if reply.shape is None or (reply.status, reply.shape) not in self._proved:
-            self._check(reply)
-
-    def _check(self, reply: Reply) -> None:
         """Raises ContractViolation for a status, header or body that the contract does not have.
 
         Stored records were checked when they were written; the shape around them is checked when it first occurs, and
         a body without a shape every time.
         """
+        self._take_status(reply)
         response = self.operation.responses.get(reply.status)
         ident, media = self.operation.id, reply.media.decode()
         if response is None:
             raise ContractViolation(f"{ident} answered {reply.status}, which the contract does not list")
-        if not reply.parts and not response.media:
-            return
-        if media != JSON:
-            if media.partition(";")[0] not in response.media:
-                raise ContractViolation(f"{ident} answered {media}, which the contract does not list")
-            return
-        _check_headers(ident, response, reply)
+        if media == JSON and (reply.parts or response.media):
+            _check_headers(ident, response, reply)
+            self._check_body(reply)
+        elif media != JSON and media.partition(";")[0] not in response.media:
+            raise ContractViolation(f"{ident} answered {media}, which the contract does not list")
+
+    def _take_status(self, reply: Reply) -> None:
+        """Give a reply the status that overlays have given its operation."""
+        if self._success is not None:
+            reply.status = self._success
+            reply.parts = () if reply.status == 204 else reply.parts
+
+    def _check_body(self, reply: Reply) -> None:
         body = orjson.loads(b"".join(reply.parts))
         validator = self._validators[reply.status]
         if not validator.is_valid(body):
-            raise ContractViolation(f"{ident} {reply.status}{validator.reason(body)}")
-        if reply.shape is not None and self._keeps_figures:
-            self._proved.add((reply.status, reply.shape))
+            raise ContractViolation(f"{self.operation.id} {reply.status}{validator.reason(body)}")
+        if reply.shape is not None and self._keeps_figures and self._success is None:
+            self.proved.add((reply.status, reply.shape))
 
 
 def _check_headers(ident: str, response: Response, reply: Reply) -> None:

@@ -18,7 +18,7 @@ from ..server import Server
 from ..target import Target
 from .answers import Answer, Forwarded, Layer, Passage, hang_up, left
 from .hops import HOP, Hops, NotThere, Word, target_of
-from .way import HOLDER, REQUEST, Holder, begin
+from .way import HOLDER, REQUEST, TARGET, TRACE, Holder
 
 CONNECT = 2.0  # seconds
 KEPT = 32  # idle connections
@@ -59,8 +59,10 @@ class Forwarding:
 
     def _begin(self, scope: Scope, holder: Holder | None) -> Trace:
         """The trace of a request that another server journals."""
-        sandboxes = self._server.sandboxes
-        trace = begin(scope, Target(sandboxes, sandboxes.default, scope[REQUEST].path, is_chosen=False))
+        sandboxes, request = self._server.sandboxes, scope[REQUEST]
+        target = scope[TARGET] = Target(sandboxes, sandboxes.default, request.path, is_chosen=False)
+        trace: Trace = target.begin(request)
+        scope[TRACE] = trace
         trace.is_kept = False
         if holder is not None:
             trace.sandbox = holder.sandbox

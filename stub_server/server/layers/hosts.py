@@ -41,8 +41,9 @@ class Hosts:
         """`named` are as in a Host header. Off loopback every host is accepted: there the credential decides."""
         self._named = {host_name(text) for text in named} - {None}
         self._everyone = not loopback
+        self.admits = lru_cache(maxsize=64)(self._admits)
 
-    def admits(self, header: bytes | None) -> bool:
+    def _admits(self, header: bytes | None) -> bool:
         """Whether a request with this Host header is accepted. Browsers always send the header."""
         return self._everyone or is_local_host(header) or host_name(_text(header)) in self._named
 
@@ -74,49 +75,48 @@ class HostPolicy:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
         request: Request = scope[REQUEST]
-        _check_size(request)
+        headers = request.headers
         _check_head(request, scope["http_version"])
-        prefix, path = "", request.path
-        if path.startswith("/s/"):
-            end = path.find("/", 3)
-            prefix, path = path[:end], path[end:]
-        if request.headers.get(b"upgrade", b"").lower() == b"websocket":
-            stream = f"GET {prefix}{CONTROL}/stream sends events as they happen."
-            raise BadRequest(f"WebSockets are not supported. Send a plain HTTP request. {stream}")
-        given = request.headers.get(ADMIN_KEY)
+        given = headers.get(ADMIN_KEY)
         if given is not None and self._server.admin_key is not None and not self._server.knows_admin(given):
             count_wrong_key(self._server, request)
-        if not self._hosts.admits(request.headers.get(b"host")) and path not in OPEN_CONTROL:
+        if not self._hosts.admits(headers.get(b"host")) and _without_prefix(request.path) not in OPEN_CONTROL:
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         # A webhook's delivery could change something here, or cause more deliveries.
-        if DELIVERY in request.headers and inbox_at(request.method, path) is None:
+        if DELIVERY in headers and inbox_at(request.method, _without_prefix(request.path)) is None:
             message = f"Webhook deliveries to this server are for inboxes only: /s/SANDBOX{CONTROL}/inbox/NAME."
             raise Forbidden(message, code="delivery_not_allowed")
         return self.app(scope, receive, send)
 
 
-def _check_size(request: Request) -> None:
-    """Raises a 431 for too many headers, and a 414 for too many members of the query."""
-    if len(request.sent) > MOST_HEADERS:
+def _check_head(request: Request, version: str) -> None:
+    """Raises a 431, a 414, BadRequest and NotBuilt for what is too large, or what proxies may read otherwise."""
+    headers, sent = request.headers, request.sent
+    if len(sent) > MOST_HEADERS:
         message = f"The request has more than {MOST_HEADERS} headers, the most that is read."
         raise Refusal(message, status=431, code="headers_too_large")
     if request.query.count(b"&") >= MOST_QUERY_MEMBERS:
         message = f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read."
         raise Refusal(message, status=414, code="uri_too_long")
-
-
-def _check_head(request: Request, version: str) -> None:
-    """Raises BadRequest without a Host or for a header that is there twice, NotBuilt for an unknown transfer coding."""
-    headers = request.headers
     if version == "1.1" and b"host" not in headers:
         raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
     if b"transfer-encoding" in headers and _coding(headers) not in (b"", b"chunked"):
         raise NotBuilt("Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked.")
-    if len(headers) == len(request.sent):
-        return
-    repeated = _repeated(request.sent)
+    repeated = None if len(headers) == len(sent) else _repeated(sent)
     if repeated is not None:
         raise BadRequest(f"The request has more than one {repeated} header. Send one.")
+    if headers.get(b"upgrade", b"").lower() == b"websocket":
+        prefix = request.path.removesuffix(_without_prefix(request.path))
+        stream = f"GET {prefix}{CONTROL}/stream sends events as they happen."
+        raise BadRequest(f"WebSockets are not supported. Send a plain HTTP request. {stream}")
+
+
+def _without_prefix(path: str) -> str:
+    """A path without the `/s/{name}` of a sandbox."""
+    if not path.startswith("/s/"):
+        return path
+    _, slash, rest = path[3:].partition("/")
+    return slash + rest
 
 
 def inbox_at(method: str, path: str) -> str | None:
@@ -127,7 +127,6 @@ def inbox_at(method: str, path: str) -> str | None:
     return name if name and "/" not in name else None
 
 
-@lru_cache(maxsize=64)
 def is_local_host(host: bytes | None) -> bool:
     """Whether a Host header names this machine. Another name that resolves to it does not."""
     return host is None or is_local(host_name(_text(host)))

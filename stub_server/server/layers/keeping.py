@@ -11,7 +11,7 @@ from .answers import Answer
 from .hosts import MOST_HEADERS, inbox_at
 
 _WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
-OVERHEAD, EACH = 1_000, 80  # bytes of a request besides its messages, and of an id
+OVERHEAD, EACH = 700, 80  # bytes of a request besides its messages, and of an id
 _COMMAND = COMMAND.encode()
 _CACHED = 64  # of the newest requests, that are remembered
 _READING = ("GET", "HEAD", "OPTIONS")
@@ -20,20 +20,6 @@ _READING = ("GET", "HEAD", "OPTIONS")
 def _changes_nothing(request: Request, target: Target) -> bool:
     """Whether a request to the control surface only reads, or is a message to an inbox, which has it."""
     return request.method in _READING or inbox_at(request.method, target.path) is not None
-
-
-def _size_of(trace: Trace, answer: Answer | None) -> int:
-    """The bytes of a trace, roughly."""
-    size = OVERHEAD + 4 * len(trace.path)
-    if trace.parts is not None and answer is not None:
-        size += len(trace.received_head) + len(answer.body)
-        if trace.simulated is not None:  # with headers of a rule, which clients choose
-            size += len(head_of(answer.headers))
-    if trace.body is not None:
-        size += len(trace.body)
-    if trace.after is not None:
-        size += EACH * (len(trace.events) + len(trace.deliveries))
-    return size
 
 
 class Keeping:
@@ -45,44 +31,42 @@ class Keeping:
 
     def keep(self, request: Request, target: Target, trace: Trace, answer: Answer | None) -> None:
         """Take the secrets out of a trace, and write it to the journal; it has the answer's parts already."""
-        if target.path.startswith(CONTROL):
-            trace.is_control = True
-        has_secrets = self._line_has_secrets(trace)
+        is_control = trace.is_control = target.path.startswith(CONTROL)
+        has_secrets = False
+        # The path alone of an operation of the API that succeeded names records, and nothing else.
+        is_plain = trace.operation is not None and 200 <= trace.status < 300 and not is_control
+        if not is_plain or trace.query or trace.warnings:
+            has_secrets = self._secrets.suspects_line("\n".join((trace.path, *trace.warnings)), trace.query)
         if has_secrets:
             self._redact_line(trace)
-        if not trace.is_kept or (trace.is_control and _changes_nothing(request, target)):
+        if not trace.is_kept or (is_control and _changes_nothing(request, target)):
             return
         trace.by_command = request.headers.get(b"user-agent") == _COMMAND
-        if target.prefix:
-            trace.is_prefixed = True
+        trace.is_prefixed = target.prefix != ""
         if target.sandbox.journal.keeps_bodies:
-            has_secrets = self._take_messages(request, trace, answer) or has_secrets
-            if has_secrets or trace.operation in self._secrets.operations:
-                self._redact_messages(trace)
+            self._take_messages(request, trace, answer, has_secrets=has_secrets)
         else:
             trace.body = trace.parts = None
-        trace.size = _size_of(trace, answer)
+        trace.size = OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
+        trace.size += len(trace.received_head) + len(trace.sent_head) + len(trace.body or b"")
+        if answer is not None and trace.parts is not None:
+            trace.size += len(answer.body)
         target.sandbox.journal.append(trace)
 
-    def _line_has_secrets(self, trace: Trace) -> bool:
-        """Whether the request line or a warning may have secrets.
-
-        The path alone of an operation that succeeded names records, and nothing else.
-        """
-        is_plain = trace.operation is not None and not trace.query and not trace.warnings
-        if is_plain and 200 <= trace.status < 300 and not trace.is_control:
-            return False
-        return self._secrets.suspects_line("\n".join((trace.path, *trace.warnings)), trace.query)
-
-    def _take_messages(self, request: Request, trace: Trace, answer: Answer | None) -> bool:
-        """Keep headers and body of a request, and headers of its answer; whether they may have secrets."""
-        has_secrets = False
+    def _take_messages(self, request: Request, trace: Trace, answer: Answer | None, *, has_secrets: bool) -> None:
+        """Keep headers and body of a request, and headers of its answer, all without secrets."""
         if answer is not None:
-            trace.received_head, has_secrets = self._head_of(tuple(request.sent))
-            trace.sent = answer.headers
-        if trace.body is None:
-            return has_secrets
-        return self._check_body(request, trace, trace.body) or has_secrets
+            trace.received_head, head_has_secrets = self._head_of(tuple(request.sent))
+            has_secrets = has_secrets or head_has_secrets
+            trace.sent_head = head_of(answer.headers)
+        body = trace.body
+        if body is not None:
+            has_secrets = has_secrets or self._secrets.suspects(body)
+            if self._secrets.suspects_encoded(request.headers.get(b"content-type", b""), body):
+                body = LEFT_OUT  # it cannot be searched
+            trace.body = body or None
+        if has_secrets or trace.operation in self._secrets.operations:
+            self._redact_messages(trace)
 
     def _read_head(self, sent: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes, bool]:
         """What is kept of the headers of a request, and whether they may have secrets.
@@ -92,20 +76,11 @@ class Keeping:
         head = head_of([(name, _WITHHELD.get(name, value)) for name, value in sent[:MOST_HEADERS]])
         return head, self._secrets.suspects_line(head.decode("latin-1"), b"")
 
-    def _check_body(self, request: Request, trace: Trace, body: bytes) -> bool:
-        """Whether a body may have secrets. One that cannot be searched is left out."""
-        is_suspect = self._secrets.suspects(body)
-        if self._secrets.suspects_encoded(request.headers.get(b"content-type", b""), body):
-            body = LEFT_OUT
-        trace.body = body or None
-        return is_suspect
-
     def _redact_messages(self, trace: Trace) -> None:
         """Remove secrets from headers and bodies."""
         line = self._secrets.line
-        if trace.received_head:
-            trace.received_head = b"\n".join(map(line, trace.received_head.split(b"\n")))
-        trace.sent = [(line(name), line(value)) for name, value in trace.sent]
+        trace.received_head = b"\n".join(map(line, trace.received_head.split(b"\n")))
+        trace.sent_head = b"\n".join(map(line, trace.sent_head.split(b"\n")))
         trace.body, trace.answer = self._secrets.without(trace.body, trace.answer)
 
     def _redact_line(self, trace: Trace) -> None:

@@ -25,7 +25,7 @@ from .way import REQUEST, TARGET, TRACE
 
 _BODILESS = (204, 205, 304)
 _BELOW = (*CONSOLE, "/guide/", f"{DOCS}/", INBOX)  # what paths begin with that are not listed
-_OF_PROGRAMS = ("/v2/", f"{CONTROL}/")
+_OF_THE_API, _OF_THE_CONTROLS = "/v2/", f"{CONTROL}/"
 _FORM = b"application/x-www-form-urlencoded"
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
@@ -59,6 +59,11 @@ class Pages:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         path: str = scope[TARGET].path
+        if path.startswith(_OF_THE_API):
+            return self.app(scope, receive, send)
+        return self._answer(path, scope, receive, send)
+
+    def _answer(self, path: str, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         page = self._pages.get(path)
         if page is not None:
             return _show(page, self._work(scope), ALLOW)
@@ -95,7 +100,8 @@ class Pages:
         return NotFound(message, advice=advice, code="route_not_found")
 
     def _work(self, scope: Scope, body: bytes = b"") -> Work:
-        return Work(self._server, scope[REQUEST], scope[TARGET], scope[TRACE], upload=body)
+        sandbox = scope[TARGET].sandbox
+        return Work(self._server, scope[REQUEST], scope[TARGET], scope[TRACE], sandbox, sandbox.store, upload=body)
 
     async def _show_console(self, scope: Scope, receive: Receive) -> Answer:
         request: Request = scope[REQUEST]
@@ -134,7 +140,7 @@ class Pages:
 
 def _browses(scope: Scope) -> bool:
     """Whether a browser opens a path that is none of the API and the controls."""
-    is_read = scope["method"] in ("GET", "HEAD") and not scope[TARGET].path.startswith(_OF_PROGRAMS)
+    is_read = scope["method"] in ("GET", "HEAD") and not scope[TARGET].path.startswith(_OF_THE_CONTROLS)
     return is_read and b"text/html" in scope[REQUEST].headers.get(b"accept", b"")
 
 

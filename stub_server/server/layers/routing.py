@@ -1,8 +1,7 @@
-"""Connexion's stack, and Routing and Security in it: the operation of a path and method, and its caller."""
+"""Connexion's stack, and Routing in it: the operation of a path and method."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from time import perf_counter_ns
 from typing import Any
 from urllib.parse import quote
 
@@ -14,14 +13,13 @@ from starlette.types import Receive, Scope, Send
 
 from ...core.problem import NotFound
 from ...core.text import nearest
-from ..credentials import Gate
 from ..request import CONTROL
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
 from ..target import Target
 from .answers import Answer, Layer, not_allowed, options
 from .endpoint import Endpoint
-from .way import CALLER, ENDPOINT, REQUEST, TARGET, TOKEN, TRACE, VALUES
+from .way import ENDPOINT, TARGET, TRACE, VALUES
 
 DOCS = "/docs"  # the page of each operation, error code and event is below this path, by its name
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
@@ -196,19 +194,3 @@ class _API(AbstractRoutingAPI):
 
     def _add_operation_internal(self, method: str, path: str, operation: Endpoint, name: str | None = None) -> None:
         self._tree.add(method.upper(), path, operation)
-
-
-class Security:
-    """Checks the credential, where the operation requires one."""
-
-    def __init__(self, app: Layer, server: Server) -> None:
-        self.app, self._gate = app, Gate(server)
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        endpoint: Endpoint = scope[ENDPOINT]
-        if endpoint.security:
-            trace = scope[TRACE]
-            trace.auth_at = (perf_counter_ns() - trace.began) // 1000
-            sandbox, token = scope[TARGET].sandbox, scope.get(TOKEN)
-            scope[CALLER] = self._gate.admit(endpoint.operation, scope[REQUEST], sandbox, trace, token)
-        return self.app(scope, receive, send)

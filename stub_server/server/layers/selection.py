@@ -6,7 +6,7 @@ from time import monotonic
 
 from starlette.types import Receive, Scope, Send
 
-from ...core.problem import NotFound, broken
+from ...core.problem import NotFound, Unauthenticated, broken
 from ...domain.api_keys import digest
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import do_due
@@ -18,7 +18,7 @@ from .access import check_control, is_from_elsewhere
 from .answers import Answer, Layer
 from .hops import NotThere
 from .hosts import OPEN_CONTROL, Hosts
-from .way import HOLDER, REQUEST, TARGET, TOKEN, TRACE, Holder, begin
+from .way import HOLDER, REQUEST, TARGET, TOKEN, TRACE, Holder
 
 ABOUT_THE_SERVER = frozenset(f"{CONTROL}/{name}" for name in ("health", "metrics", "ready"))
 SERVED_WHEN_BROKEN = ABOUT_THE_SERVER | {f"{CONTROL}/reset"}
@@ -56,10 +56,7 @@ class SandboxSelection:
         sandbox = self._sandboxes.default if name is None else self._sandboxes.choose(name)
         if sandbox is None:
             return self._first(str(name), rest, scope, receive, send)
-        target = (
-            Target(self._sandboxes, sandbox, request.path) if rest is None else self._target(sandbox, request, rest)
-        )
-        return self._go_on(target, scope, receive, send)
+        return self._go_on(sandbox, scope, receive, send, rest=rest)
 
     def _resident(
         self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send
@@ -75,7 +72,7 @@ class SandboxSelection:
             if rest is not None or name not in (None, DEFAULT) or not (path in _LOCAL or path in self._pages):
                 return self._open(name, rest, scope, receive, send)
             sandbox = self._sandboxes.default
-        return self._go_on(self._target(sandbox, request, rest), scope, receive, send)
+        return self._go_on(sandbox, scope, receive, send, rest=rest)
 
     async def _open(
         self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send, *, other: str = ""
@@ -104,7 +101,7 @@ class SandboxSelection:
             found = self._sandboxes.choose(name or DEFAULT) or self._sandboxes.default
         if found is None:
             return await self._first(wanted, rest, scope, receive, send)
-        answer = await self._go_on(self._target(found, request, rest), scope, receive, send)
+        answer = await self._go_on(found, scope, receive, send, rest=rest)
         return answer
 
     async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> Answer:
@@ -125,22 +122,29 @@ class SandboxSelection:
             only_reads = is_control and reads and path != CREDENTIALS
             sandbox = await sandboxes.pending_sandbox(name, creates=not only_reads, suggests=suggests)
         is_pending = sandboxes.find(sandbox.name) is not sandbox
-        target = self._target(sandbox, request, rest, is_pending=is_pending)
-        return await self._go_on(target, scope, receive, send)
+        return await self._go_on(sandbox, scope, receive, send, rest=rest, is_pending=is_pending)
 
-    def _target(self, sandbox: Sandbox, request: Request, rest: str | None, *, is_pending: bool = False) -> Target:
+    def _go_on(
+        self,
+        sandbox: Sandbox,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        rest: str | None,
+        is_pending: bool = False,
+    ) -> Awaitable[Answer]:
         """`rest` is the path below the prefix of a sandbox, if the request has one."""
-        if rest is None:
-            return Target(self._sandboxes, sandbox, request.path, is_pending=is_pending)
-        return Target(self._sandboxes, sandbox, rest, f"/s/{sandbox.name}", is_pending=is_pending)
-
-    def _go_on(self, target: Target, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        sandbox = target.sandbox
-        is_up_to_date = sandbox.is_broken or sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing)
-        begin(scope, target)
+        request: Request = scope[REQUEST]
+        is_up_to_date = sandbox.status.is_broken or sandbox.clock.latch(
+            sandbox.timers.jobs, stands=sandbox.status.is_advancing
+        )
+        prefix, path = ("", request.path) if rest is None else (f"/s/{sandbox.name}", rest)
+        target = Target(self._sandboxes, sandbox, path, prefix, is_pending=is_pending)
+        scope[TARGET], scope[TRACE] = target, target.begin(request)
         if not is_up_to_date:
             return self._later(target, scope, receive, send)
-        if sandbox.is_broken or target.prefix:
+        if sandbox.status.is_broken or target.prefix:
             return self._serve(target, scope, receive, send)
         return self.app(scope, receive, send)
 
@@ -155,7 +159,7 @@ class SandboxSelection:
     def _serve(self, target: Target, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         """Raises Unavailable where the sandbox is broken, except for requests that end that state."""
         sandbox = target.sandbox
-        if sandbox.is_broken and target.path not in SERVED_WHEN_BROKEN:
+        if sandbox.status.is_broken and target.path not in SERVED_WHEN_BROKEN:
             raise broken(sandbox.name)
         if target.prefix:
             named = _named(scope[REQUEST])
@@ -167,9 +171,12 @@ class SandboxSelection:
 
     def _sandbox_of(self, scope: Scope, authorization: bytes) -> str | None:
         """The sandbox that a credential belongs to. Security looks at the credential later."""
-        caller = scope[TOKEN] = self._tokens.caller_in(authorization)
-        if caller is not None and caller.claims is not None:
-            return caller.claims["sandbox"]
+        if authorization[:9].lower() == b"bearer ey":
+            try:
+                caller = scope[TOKEN] = self._tokens.verified(authorization)
+            except Unauthenticated:
+                return None
+            return None if caller.claims is None else caller.claims["sandbox"]
         key = _key_in(authorization)
         return None if key is None else self._sandboxes.keyring.get(key)
 

@@ -1,23 +1,29 @@
-"""Credentials: turns an Authorization header into a caller."""
+"""Security: turns an Authorization header into a caller, whose scopes must be those of the operation."""
 
+from collections.abc import Awaitable
 from dataclasses import replace
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from time import perf_counter_ns
 
 import orjson
+from starlette.types import Receive, Scope, Send
 
-from ..contract.document import Operation
-from ..core.clock import iso
-from ..core.problem import Forbidden, Refusal, Unauthenticated, detail
-from ..core.record import Record
-from ..core.text import unmapped
-from ..domain.api_keys import digest
-from ..domain.callers import Caller
-from ..engine.journal import Trace
-from ..engine.sandbox import Sandbox
-from .request import ADMIN_KEY, Request
-from .server import Server
-from .tokens import REALM, bad_credentials
+from ...contract.document import Operation
+from ...core.clock import iso
+from ...core.problem import Forbidden, Refusal, Unauthenticated, detail
+from ...core.record import Record
+from ...core.text import unmapped
+from ...domain.api_keys import digest
+from ...domain.callers import Caller
+from ...engine.journal import Trace
+from ...engine.sandbox import Sandbox
+from ..request import ADMIN_KEY, Request
+from ..server import Server
+from ..tokens import REALM, bad_credentials
+from .answers import Answer, Layer
+from .endpoint import Endpoint
+from .way import CALLER, ENDPOINT, REQUEST, TARGET, TOKEN, TRACE
 
 _KEYS = ("sk_", "pk_")  # API keys begin so
 _LONGEST_ADDRESS = 45  # characters
@@ -50,22 +56,37 @@ def sees_everything(server: Server, request: Request, sandbox: Sandbox, trace: T
     return caller.projects is None and caller.merchant_id == sandbox.store.merchant.id and all(map(caller.may, reads))
 
 
+class Security:
+    """Checks the credential, where the operation requires one. The journal learns whose it is, even if refused."""
+
+    def __init__(self, app: Layer, server: Server) -> None:
+        self.app, self._gate = app, Gate(server)
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        endpoint: Endpoint = scope[ENDPOINT]
+        if endpoint.security:
+            trace: Trace = scope[TRACE]
+            trace.auth_at = (perf_counter_ns() - trace.began) // 1000
+            scope[CALLER] = self._gate.admit(endpoint.operation, scope)
+        return self.app(scope, receive, send)
+
+
 class Gate:
-    """Checks the credentials of requests. The journal learns whose one is, even if it is refused."""
+    """Checks the credentials of requests."""
 
     def __init__(self, server: Server) -> None:
         self._server, self._is_lenient = server, server.settings.auth == "lenient"
 
-    def admit(
-        self, operation: Operation, request: Request, sandbox: Sandbox, trace: Trace, token: Caller | None
-    ) -> Caller:
+    def admit(self, operation: Operation, scope: Scope) -> Caller:
         """Whom a request is from. Raises Unauthenticated (401) or Forbidden (403).
 
         Checked in order: present, parses, known, right kind of credential, expired, inactive, address, scopes.
-        `token` is whom a token is for that was verified already, to choose the sandbox.
         """
+        sandbox: Sandbox = scope[TARGET].sandbox
+        trace: Trace = scope[TRACE]
+        token: Caller | None = scope.get(TOKEN)  # verified already, to choose the sandbox
         if token is None or self._is_lenient:
-            caller = trace.caller = self.caller(request, sandbox, trace, operation.scheme)
+            caller = trace.caller = self.caller(scope[REQUEST], sandbox, trace, operation.scheme)
         else:
             caller = self._of_token(token, sandbox, trace)
         store = sandbox.stores.get(caller.merchant_id)
@@ -77,11 +98,11 @@ class Gate:
         if caller.key_id is not None:
             store.use_key(caller.key_id, iso(sandbox.clock.now))
         if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
-            scope = min(lacking)
+            first = min(lacking)
             raise Forbidden(
-                f"This credential lacks the scope {scope}.",
-                details=[detail("scope", "required", scope, "header")],
-                headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
+                f"This credential lacks the scope {first}.",
+                details=[detail("scope", "required", first, "header")],
+                headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{first}"'},
             )
         return caller
 
@@ -117,7 +138,7 @@ class Gate:
             raise bad_credentials(
                 "This token is for another sandbox.", advice="GET /_sandbox/credentials has one for this sandbox."
             )
-        if claims.get("generation", "") != sandbox.generation:
+        if claims.get("generation", "") != sandbox.origin.generation:
             message = "This token has ended: the sandbox was rotated, or deleted and created again."
             raise bad_credentials(message, advice="GET /_sandbox/credentials has a new one.")
         return caller
