@@ -6,7 +6,7 @@ import secrets
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -238,12 +238,17 @@ def _pages(server: Server, origins: Origins, console: Console) -> dict[str, Page
 
 def _agents(application: Callable[[], Application]) -> Page:
     """What answers coding agents. It is imported for the first of them."""
-    tools: list[Page] = []
+
+    @cache
+    def tools() -> Page:
+        try:
+            from .tools.mcp.endpoint import Endpoint as Tools
+        except ImportError as error:
+            raise NotBuilt(missing(error)) from None
+        return Tools(application).answer
 
     async def answer(work: Work) -> Answer:
-        if not tools:
-            tools.append(_tools(application))
-        return await tools[0](work)
+        return await tools()(work)
 
     return answer
 
@@ -255,7 +260,7 @@ def _rules(settings: Settings, document: Document, shipped: Document | None, sch
     tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique)
     base = shipped or document  # rules rely on what overlays take away
     defaults = {spec.schema: base.defaults(spec.schema) | document.defaults(spec.schema) for spec in tables.values()}
-    for name in ("Plan", "Product"):  # their create requests have more defaults
+    for name in ("Plan", "Product", "Webhook"):  # their create requests have more defaults
         for contract in (base, document):
             defaults[name] |= contract.defaults(f"{name}Create")
     return Rules(
@@ -288,15 +293,6 @@ def _opened(path: Path | str, settings: Settings) -> "Database":
             raise StoreError(f"--store postgresql://… needs a driver ({error}). Install it: {install}") from None
         return postgres.PostgresStore(path, settings.host, settings.port, settings.seed, settings.shared)
     return sqlite.SqliteStore(path, settings.seed, always=settings.sync == "always")
-
-
-def _tools(app: Callable[[], Application]) -> Page:
-    """What answers coding agents, imported for the first of them. Raises NotBuilt without the protocol's package."""
-    try:
-        from .tools.mcp.endpoint import Endpoint as Tools
-    except ImportError as error:
-        raise NotBuilt(missing(error)) from None
-    return Tools(app).answer
 
 
 def thin(document: Document) -> Body:

@@ -71,7 +71,6 @@ LONG = (
     "crash/test_crash.py",
     "surfaces/test_docs_pytest.py",
     "properties/test_model.py",
-    "engine/test_folding.py",
     "shared/test_lost_changes.py",
     "properties/test_every_state.py",
     "surfaces/test_console.py",

@@ -29,15 +29,13 @@ def asking(
 ) -> click.Command:
     """A verb that sends one request, such as `POST /orders/{order}/pay`, and prints what `said` makes of the answer.
 
-    An argument that the path names replaces its placeholder; an order may be named by its code, or as `last`. A POST
-    sends the others in the body, other methods in the query. Without `said` the answer is printed as YAML.
+    An argument that the path names replaces its placeholder. A POST sends the others in the body, other methods in the
+    query. Without `said` the answer is printed as YAML.
     """
     method, path = call.split()
 
     def ask(target: Target, **values: Any) -> None:
         target.may_be_new = may_be_new
-        if "order" in values:
-            values["order"] = target.order_id(values["order"])
         everything = {"sandbox": target.sandbox, **values}
         in_path = {name: quote(str(value), safe="") for name, value in everything.items() if f"{{{name}}}" in path}
         others = given(**{name: value for name, value in values.items() if name not in in_path})

@@ -22,7 +22,7 @@ def show(app: Application, settings: Settings) -> None:
     server: Server = app.server
     sandbox = app.sandboxes.default
     document, url = server.document, settings.url
-    key = sandbox.credentials["private_key"]
+    key = sandbox.origin.credentials["private_key"]
     facts = [
         ("address", url),
         ("contract", f"{len(document.operations)} operations, {len(document.events)} events · {url}/openapi.json"),
@@ -65,7 +65,7 @@ def _kind(settings: Settings) -> str:
 def _data(app: Application) -> str:
     """What the default sandbox has, be it in another server of the store."""
     sandbox = app.sandboxes.default
-    begun = f"scenario {sandbox.scenario}, seed {sandbox.seed}"
+    begun = f"scenario {sandbox.origin.scenario}, seed {sandbox.origin.seed}"
     if app.sandboxes.persistence.default_elsewhere is not None:
         return f"{begun}, in another server of the store"
     clock = "frozen" if sandbox.clock.frozen else "running"
@@ -77,7 +77,7 @@ def _surprises(settings: Settings, app: Application) -> list[str]:
     found, sandboxes, sandbox = [], app.sandboxes, app.sandboxes.default
     seed, usual = app.server.settings.seed, Settings()
     given = _beginning(settings.seed, settings.scenario, settings.now, sandbox.rules.settings)
-    held = _beginning(seed, sandbox.scenario, sandbox.clock.now, sandbox.settings)
+    held = _beginning(seed, sandbox.origin.scenario, sandbox.clock.now, sandbox.settings)
     default = _beginning(usual.seed, usual.scenario, usual.now, SandboxSettings())
     if sandboxes.persistence.default_elsewhere is not None:  # the other server's flags are compared
         held = given | {"--seed": held["--seed"]}

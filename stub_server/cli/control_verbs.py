@@ -152,7 +152,7 @@ For the command stub-server, and for tests:
 
 def _created(target: Target, body: dict[str, Any]) -> dict[str, Any]:
     """A new sandbox. One that takes long is asked for until it is ready, and a terminal shows how far it is."""
-    how = {"Prefer": "respond-async"}  # which servers that share a store ignore
+    how = {"Prefer": "respond-async"}
     answer = target.control("POST", "/sandboxes", json=body, headers=how, timeout=_LONGEST_CREATION)
     shows = "creation" in answer and sys.stderr.isatty()
     while "creation" in answer:

@@ -6,6 +6,7 @@ Exit codes: 0 fine, 1 findings, 2 usage or no server, 3 not everything could be 
 import asyncio
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from time import sleep
 from typing import Any
 
@@ -52,37 +53,18 @@ def certify(
     if effects is not None and program is not None:
         raise click.UsageError("Give --effects or --effects-command, not both.")
     target.may_be_new = signing_key is not None  # then the receiver needs no webhook
-    try:
-        if program is None:
-            report = _certificate(target, url, given(event_type=event_type, signing_key=signing_key, effects=effects))
-        else:
+    body = given(url=url, event_type=event_type, signing_key=signing_key, effects=effects)
+    with ExitStack() as stack:
+        if program is not None:
             from .effects_command import answering
 
-            with answering(program, target.server) as address:
-                body = given(event_type=event_type, signing_key=signing_key, effects=address)
-                report = _certificate(target, url, body)
-    except Refused as error:
-        raise Unusable(error.message) from None  # the receiver breaks no rule
+            body["effects"] = stack.enter_context(answering(program, target.server))
+        try:
+            report: dict[str, Any] = target.control("POST", "/certify", json=body)["certificate"]
+        except Refused as error:
+            raise Unusable(error.message) from None  # the receiver breaks no rule
     target.show(report, _certificate_text(report))
     sys.exit({True: 0, False: 1, None: 3}[report["passed"]])
-
-
-def _certificate(target: Target, url: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The report on a receiver, by the webhook of that address unless a key is given. Raises Away, Refused."""
-    body |= {"url": url} if "signing_key" in body else {"webhookId": _webhook_at(target, url)}
-    report: dict[str, Any] = target.control("POST", "/certify", json=body)["certificate"]
-    return report
-
-
-def _webhook_at(target: Target, url: str) -> str:
-    """The id of the webhook with an address. Raises Unusable."""
-    for webhook in target.api("/v2/webhooks", params={"limit": 100})["webhooks"]:
-        if webhook["url"] == url:
-            return str(webhook["id"])
-    raise Unusable(
-        f"No webhook of the sandbox has this address. Register it (POST {target.base}/v2/webhooks), or give the "
-        "receiver's key as --signing-key."
-    )
 
 
 def _certificate_text(report: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 TIMEOUT = 60.0  # seconds: a certification takes up to half of them
 _PAGE = 100
-_UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}").fullmatch
 
 
 class Away(Unusable):
@@ -97,24 +95,6 @@ class Target:
         """The body of an answer of the API to a GET by the seeded merchant."""
         headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
         return self._body_of(self._send("GET", self.base + path, headers=headers, **options))
-
-    def order_id(self, named: str) -> str:
-        """The id of the order that is named by its id, by its code or as `last`. Raises Refused."""
-        if _UUID(named):
-            return named
-        if named == "last":  # by the steps: on a frozen clock many orders are of one instant
-            steps = self.control("GET", "/steps", params={"table": "orders", "limit": _PAGE})["steps"]
-            changes = [change for step in steps for change in step["changes"]]
-            created = [each["id"] for each in changes if (each["resource"], each["change"]) == ("orders", "created")]
-            if created:
-                return str(created[0])
-        query = {"limit": 1} if named == "last" else {"code": named}
-        found = self.api("/v2/orders", params=query)["orders"]
-        if not found:
-            raise Refused(
-                f"There is no order {named}. `stub-server orders list{self.flags}` lists the newest.", "not_found"
-            )
-        return str(found[0]["id"])
 
     def download(self, path: str, query: Mapping[str, Any], media: str, output: Path | None, ending: str) -> None:
         """Write a file of a media type from the control surface, called like the sandbox if there is no `output`."""

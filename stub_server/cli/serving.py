@@ -21,6 +21,9 @@ from typing import Any, NoReturn
 
 import orjson
 import uvicorn
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from ..app import PACKAGE, create_app, data_dir
 from ..core.problem import UnusableInput
@@ -126,16 +129,14 @@ def _refuse(reason: str, listeners: Sequence[socket.socket]) -> None:
     page = f"<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=1><pre>{escape(reason)}</pre>"
     error = {"error": True, "message": reason, "code": "sandbox_unavailable", "status": 503, "details": []}
 
-    async def answer(scope: Any, receive: Any, send: Any) -> None:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         request_id = f"req_{secrets.token_hex(12)}"
-        headers = {k.lower(): v for k, v in scope["headers"]}
-        is_page = b"text/html" in headers.get(b"accept", b"")
-        body = page.encode() if is_page else orjson.dumps({**error, "request_id": request_id})
-        media = b"text/html; charset=utf-8" if is_page else b"application/json"
-        sent = [(b"content-type", media), (b"content-length", b"%d" % len(body)), (b"retry-after", b"1")]
-        sent += [(b"x-request-id", request_id.encode()), (b"connection", b"close")]
-        await send({"type": "http.response.start", "status": 503, "headers": sent})
-        await send({"type": "http.response.body", "body": body})
+        headers = {"retry-after": "1", "x-request-id": request_id, "connection": "close"}
+        if "text/html" in Headers(scope=scope).get("accept", ""):
+            response: Response = HTMLResponse(page, 503, headers)
+        else:
+            response = JSONResponse({**error, "request_id": request_id}, 503, headers)
+        await response(scope, receive, send)
 
     config = uvicorn.Config(answer, lifespan="off", access_log=False, log_level="error", timeout_graceful_shutdown=1)
     uvicorn.Server(config).run([*listeners])
@@ -165,7 +166,7 @@ def ready_draft(path: Path, server: Server) -> Path:
     found = {
         "url": server.settings.url,
         "token": server.ready_token(sandbox),
-        "sample": sandbox.sample,
+        "sample": sandbox.origin.sample,
         "pid": os.getpid(),
     }
     try:

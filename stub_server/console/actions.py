@@ -10,6 +10,7 @@ from ..server.layers.inside import Reply
 from ..server.request import CONTROL
 from .addresses import DONE, here, own
 from .client import Refused
+from .filters import singular
 from .pages import PAY
 from .site import contracts, pages
 
@@ -58,7 +59,7 @@ def done() -> dict[str, Any] | None:
         return None
     operation = contracts().operation(found["operationId"])
     said = found["response"]["body"] if isinstance(found["response"]["body"], dict) else {}
-    steps = g.client.get(f"{CONTROL}/steps", {"cause": ident, "limit": 1}, is_hidden=True)["steps"]
+    steps = steps_of(found)
     is_refused = found["status"] is None or found["status"] >= 400
     sandbox = said.get("sandbox") if found["status"] == 201 else None
     return {
@@ -68,7 +69,7 @@ def done() -> dict[str, Any] | None:
         "status": found["status"],
         "message": said.get("message") if is_refused else None,
         "undo": _undo(found, said, has_changed=found["step"] is not None or steps != []),
-        "links": _links(found, steps),
+        "links": links(found, steps),
         "now": said.get("now"),
         "fired": said.get("fired"),
         "made": sandbox.get("name") if isinstance(sandbox, dict) else None,
@@ -102,17 +103,28 @@ def _undo(found: dict[str, Any], said: dict[str, Any], *, has_changed: bool) -> 
     return "/console/undo", {"request": found["id"]}
 
 
-def _links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """What a request that placed or changed an order leads to: text and address."""
+def steps_of(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The newest step of a request of the journal."""
+    query = {"cause": found["id"], "limit": 1}
+    steps: list[dict[str, Any]] = g.client.get(f"{CONTROL}/steps", query, is_hidden=True)["steps"]
+    return steps
+
+
+def links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The pages of the order that a request of one step changed, else of the record that it made: text and address."""
     changes = steps[0]["changes"] if found["step"] is not None and steps else []
     order = next((change["id"] for change in changes if change["resource"] == "orders"), None)
     inspected = g.client.find(f"{CONTROL}/orders/{order}", is_hidden=True) if order else None
     if inspected is None:
-        return []
-    links = [("The order", here(f"/console/data/orders/{order}")), ("Its pay page", pay_page(inspected))]
+        made = [change for change in changes if change["change"] == "created"]
+        return [
+            (f"The {singular(each['resource'])}", here(f"/console/data/{each['resource']}/{each['id']}"))
+            for each in made[:1]
+        ]
+    leading = [("The order", here(f"/console/data/orders/{order}")), ("Its pay page", pay_page(inspected))]
     if found["deliveries"]:
-        links.append(("Its deliveries", here(f"/console/requests/{found['id']}") + "#deliveries"))
-    return links
+        leading.append(("Its deliveries", here(f"/console/requests/{found['id']}") + "#deliveries"))
+    return leading
 
 
 def pay_page(inspected: dict[str, Any]) -> str:

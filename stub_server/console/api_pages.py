@@ -1,7 +1,6 @@
 """The API: its operations with a filter, and a page for each: what it takes and answers, and a call to try."""
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from flask import Response, abort, g, render_template, request
@@ -11,7 +10,7 @@ from ..contract.secrets import KEY_HEADERS
 from ..server.layers.inside import Question, Reply
 from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
-from .actions import journaled
+from .actions import journaled, links, steps_of
 from .addresses import this_sandbox
 from .attempt import Attempt, is_text
 from .client import ASK, ASKED, Refused
@@ -20,7 +19,7 @@ from .guide.markdown import parsed, rendered, sections
 from .guide_pages import guide_page
 from .leaves import operation_text
 from .programs import MARKDOWN, markdown, wanted
-from .sheet import Link, Sheet, sources
+from .sheet import Sheet
 from .site import Group, beside, contracts, pages
 
 _OF_READERS = (
@@ -38,6 +37,7 @@ class Shown(NamedTuple):
     content: Any
     text: str | None
     request: str | None
+    links: list[tuple[str, str]]
 
 
 @beside.get(DOCS)
@@ -176,17 +176,11 @@ def _page(attempt: Attempt, shown: Shown | None, *, is_tried: bool = True) -> st
         headers={each.name: each for answer in reversed(answers) for each in answer.headers},
         shared_headers=set.intersection(*({each.name for each in answer.headers} for answer in answers)),
         moves=sheet.moves(lifecycles),
-        leading=_leading(known.api, known.control),
         drops=known.settings.unknown_fields == "ignore" and not is_control,
         attempt=attempt,
         shown=shown,
         is_tried=is_tried and attempt.is_offered,
     )
-
-
-@lru_cache(maxsize=1)
-def _leading(api: Document, control: Document) -> dict[tuple[str, str], list[Link]]:
-    return sources(control) | sources(api)
 
 
 def _shown(reply: Reply) -> Shown:
@@ -196,5 +190,6 @@ def _shown(reply: Reply) -> Shown:
     text = None
     if content is None and (is_text(media)):
         text = reply.body[:_LONGEST].decode("utf-8", "replace")
-    ident = reply.request_id
-    return Shown(reply, media, content, text, ident if ident and journaled(ident) else None)
+    kept = journaled(reply.request_id) if reply.request_id else None
+    made = links(kept, steps_of(kept)) if kept and kept["step"] is not None else []
+    return Shown(reply, media, content, text, kept["id"] if kept else None, made)

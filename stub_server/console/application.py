@@ -24,6 +24,7 @@ from .programs import HTML, MARKDOWN, programs
 from .prose import prose
 from .sessions import Sessions
 from .site import EXTENSION, Contracts, beside, grouped, pages
+from .snippets import quoted
 
 # Everything a page needs comes from this server: no font, script or picture from elsewhere, and no inline script.
 _POLICY = "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"
@@ -36,7 +37,7 @@ def create_console(document: Document, control: Document, root: Path, settings: 
     """
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
-    application.jinja_env.filters.update(FILTERS | LEAF_FILTERS | {"prose": prose})
+    application.jinja_env.filters.update(FILTERS | LEAF_FILTERS | {"prose": prose, "quoted": quoted})
     leaves = Leaves(document, control)
     application.extensions[EXTENSION] = Contracts(
         api=document,

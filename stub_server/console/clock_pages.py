@@ -1,7 +1,5 @@
 """The clock: what is due, on a line of time, and moving forward to it."""
 
-from collections.abc import Iterator
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from flask import Response, g, render_template, request
@@ -10,7 +8,7 @@ from ..core.clock import DAY, HOUR, MINUTE, iso, parse_iso
 from ..server.request import CONTROL
 from .actions import act
 from .charts import place
-from .filters import ahead_of_utc, clock_time, from_zone, in_zone, job
+from .filters import ahead_of_utc, clock_time, from_zone, in_zone
 from .forms import given
 from .site import pages
 
@@ -18,22 +16,11 @@ _LISTED = 25
 _WAIT = 5  # seconds that a page waits for deliveries on the way
 _UNITS = ("months", "days", "hours")
 _COLUMNS = 40  # places on the line in which dots are stacked
-_HIGHEST = 7  # dots on each other
 _TICKS = 7
 _SPANS = (
     MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
     DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY, 365 * DAY,
 )  # fmt: skip
-
-
-class Dot(NamedTuple):
-    """A job on the line: `x` is a percentage of its length, `y` the place in its stack. `more` are those above it."""
-
-    x: float
-    y: int
-    resource: str
-    title: str
-    more: int
 
 
 class Tick(NamedTuple):
@@ -54,7 +41,7 @@ def clock() -> str:
     jobs, deliveries = _moved() or (None, 0)
     return render_template(
         "console/clock.html",
-        dots=_dots(timers, start, end),
+        dots=[_dot(timer, place(parse_iso(timer["due"]), start, end)) for timer in timers],
         ticks=_ticks(start, end),
         moved=jobs,
         delivered=deliveries,
@@ -88,15 +75,9 @@ def _moved() -> tuple[list[dict[str, Any]], int] | None:
     return jobs, len(fired) - len(jobs)
 
 
-def _dots(timers: list[dict[str, Any]], start: int, end: int) -> Iterator[Dot]:
-    """Jobs by their time as dots, those about the same time on each other."""
-    placed = [(place(parse_iso(timer["due"]), start, end), timer) for timer in timers]
-    for _, column in groupby(placed, key=lambda pair: int(pair[0] * _COLUMNS / 100)):
-        stack = [*column]
-        for level, (_, timer) in enumerate(stack[:_HIGHEST]):
-            title = f"{job(timer['job'])}, {clock_time(timer['due'])}"
-            more = len(stack) - _HIGHEST if level == _HIGHEST - 1 else 0
-            yield Dot(stack[0][0], level, timer["resource"], title, more)
+def _dot(timer: dict[str, Any], x: float) -> dict[str, Any]:
+    """A job on the line: dots about the same time are stacked in one column."""
+    return timer | {"x": x, "column": int(x * _COLUMNS / 100)}
 
 
 def _ticks(start: int, end: int) -> list[Tick]:

@@ -5,11 +5,11 @@ import gzip
 import hashlib
 import weakref
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from textwrap import indent
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import orjson
 import yaml
@@ -20,7 +20,7 @@ from ..server.layers.access import Origins, check_control
 from ..server.layers.answers import Answer
 from ..server.layers.hosts import is_local_host
 from ..server.layers.security import sees_everything
-from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, is_local_origin
+from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server.work import Work
 from .examples import aim, replacements, stand_ins, with_examples_of_parameters
 from .slices import Slice
@@ -29,6 +29,9 @@ NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
 _OTHERS = b"\0"
 _MOST = 64  # files that are kept
+_OF_FILES = (b"etag", b"cache-control", b"content-length", b"last-modified", b"vary", b"date", b"expires")
+"""Headers that files have anew."""
+_WORTH_IT = 1_024  # bytes that are compressed
 _SPLIT = 4  # levels of the contract that are written to YAML one by one: it is too much for one go
 
 Key: TypeAlias = tuple[Hashable, ...]
@@ -61,11 +64,23 @@ def _sees_records(work: Work, origins: Origins) -> bool:
     return sees_everything(server, work.request, work.sandbox, work.trace)
 
 
-class Served(NamedTuple):
-    """A file as it is served."""
-
-    body: bytes
-    etag: bytes
+async def as_file(answer: Answer, request: Request) -> Answer:
+    """An answer that shows no key: 304 where the client has it, compressed where it asks for that."""
+    if answer.status != 200:
+        return answer
+    body = answer.body
+    is_packed = len(body) > _WORTH_IT and _takes_gzip(request.headers.get(b"accept-encoding", b""))
+    digest = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
+    etag = b'"%b%b"' % (digest, b"-gzip" if is_packed else b"")
+    headers = [(name, value) for name, value in answer.headers if name not in _OF_FILES]
+    headers += [(b"etag", etag), (b"cache-control", b"private, no-cache")]
+    asked = request.headers.get(b"if-none-match", b"")
+    if digest in asked or asked == b"*":
+        return Answer(304, headers)
+    if is_packed:
+        body = await asyncio.to_thread(gzip.compress, body, 6, mtime=0)
+        headers.append((b"content-encoding", b"gzip"))
+    return Answer(200, [*headers, (b"content-length", b"%d" % len(body))], body)
 
 
 class Shelf:
@@ -77,19 +92,18 @@ class Shelf:
 
     def __init__(self) -> None:
         self._making, self._turn = asyncio.Lock(), asyncio.Lock()
-        self._served: OrderedDict[Key, Served] = OrderedDict()
+        self._made: OrderedDict[Key, bytes] = OrderedDict()
 
-    async def take(self, key: Key, make: Callable[[], Awaitable[bytes]]) -> Served:
+    async def take(self, key: Key, make: Callable[[], Awaitable[bytes]]) -> bytes:
         """The file of a key, made unless it is kept."""
-        if key not in self._served:
+        if key not in self._made:
             async with self._making:
-                if key not in self._served:
-                    body = await make()
-                    if len(self._served) >= _MOST:
-                        self._served.popitem(last=False)
-                    self._served[key] = Served(body, b'"%b"' % hashlib.sha256(body).hexdigest()[:32].encode())
-        found = self._served[key]
-        self._served.move_to_end(key)
+                if key not in self._made:
+                    self._made[key] = await make()
+        found = self._made[key]
+        self._made.move_to_end(key)
+        if len(self._made) > _MOST:
+            self._made.popitem(last=False)
         async with self._turn:
             await asyncio.sleep(0)
         return found
@@ -119,21 +133,9 @@ class File:
         part = Slice.of(work.request.query)
         if part is not None:
             part.check(self.data)
-        is_packed = _takes_gzip(work.request.headers.get(b"accept-encoding", b""))
-        key = (id(self), work.prefix, part, is_packed, *((weakref.ref(log), log.number) if is_live else ()))
-        body, etag = await self.shelf.take(key, partial(self._packed, work, part, is_live=is_live, is_packed=is_packed))
-        asked = work.request.headers.get(b"if-none-match", b"")
-        headers = [(b"etag", etag), (b"cache-control", b"no-cache")]
-        headers += [(b"content-encoding", b"gzip")] if is_packed else []
-        if etag in asked or asked == b"*":
-            return Answer(304, headers)
-        headers += [(b"content-type", self.media), (b"content-length", b"%d" % len(body))]
-        return Answer(200, headers, body)
-
-    async def _packed(self, work: Work, part: Slice | None, *, is_live: bool, is_packed: bool) -> bytes:
-        """The file as it is sent."""
-        body = await self._made(work, part, is_live=is_live)
-        return await asyncio.to_thread(gzip.compress, body, mtime=0) if is_packed else body
+        key = (id(self), work.prefix, part, *((weakref.ref(log), log.number) if is_live else ()))
+        body = await self.shelf.take(key, partial(self._made, work, part, is_live=is_live))
+        return await as_file(Answer(200, [(b"content-type", self.media)], body), work.request)
 
     async def _made(self, work: Work, part: Slice | None, *, is_live: bool) -> bytes:
         """The file with the records of a sandbox, or with the examples of the contract."""
@@ -178,17 +180,19 @@ def _takes_gzip(accepted: bytes) -> bool:
 def _as_yaml(data: Json) -> Generator[None, None, bytes]:
     """The contract as YAML, in slices."""
     parts: list[str] = []
-    pending: list[tuple[int, str, Json]] = [(0, key, value) for key, value in reversed(data.items())]
-    while pending:
-        depth, key, value = pending.pop()
-        if depth < _SPLIT and isinstance(value, dict) and value:
-            parts.append("  " * depth + _yaml_of(key, b"{}").replace(" {}", ""))
-            pending += [(depth + 1, inner, item) for inner, item in reversed(value.items())]
-        else:
-            text = _yaml_of(key, orjson.dumps(value))
-            parts.append(indent(text, "  " * depth))
-            yield
+    for text in _pieces(data):
+        parts.append(text)
+        yield
     return "".join(parts).encode()
+
+
+def _pieces(data: Json, depth: int = 0) -> Iterator[str]:
+    for key, value in data.items():
+        if depth < _SPLIT and isinstance(value, dict) and value:
+            yield indent(_yaml_of(key, b"{}").replace(" {}", ""), "  " * depth)
+            yield from _pieces(value, depth + 1)
+        else:
+            yield indent(_yaml_of(key, orjson.dumps(value)), "  " * depth)
 
 
 @lru_cache(maxsize=4_096)  # what is of no sandbox is the same every time

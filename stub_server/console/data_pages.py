@@ -12,10 +12,10 @@ from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
 from .actions import act, journaled, pay_page, show_done
 from .addresses import here, with_query
-from .charts import Chart, Row, Timeline, columns, of_subscription
+from .charts import Chart, Row, Timeline, of_subscription
 from .client import Refused
 from .filters import Change, changes, from_zone, pretty, read_json, words
-from .forms import Field, example_of, field, given, listed
+from .forms import Field, field, given, listed
 from .shell import load_head
 from .site import contracts, pages
 
@@ -108,7 +108,7 @@ def _orders_by_day() -> Chart | None:
             for further in ({}, {"status": "paid"})
         )
         rows.append(Row(iso(day * _DAY)[:10], (paid, every - paid)))
-    return columns(("paid", "others"), rows)
+    return Chart(("paid", "others"), rows)
 
 
 @pages.get("/data/<name>")
@@ -162,23 +162,6 @@ def set_behaviour(ident: str) -> Response:
 
 def _behaviour_of(ident: str) -> str:
     return f"{CONTROL}/customers/{quote(ident, safe='')}/behaviour"
-
-
-@pages.get("/data/<name>/new/<ident>")
-def new_record(name: str, ident: str) -> str:
-    """A form with the contract's example of a request that creates a record, filled with ids of this sandbox."""
-    return _new(name, _creator(name, ident), pretty(example_of(ident)), None)
-
-
-@pages.post("/data/<name>/new/<ident>")
-def create_record(name: str, ident: str) -> Response | tuple[str, int]:
-    """Create a record; a refusal shows the form again."""
-    operation, text = _creator(name, ident), request.form.get("body", "")
-    reply = g.client.write(operation.method, operation.path, text)
-    if reply.is_refused:
-        return _new(name, operation, text, Refused(reply).message, reply.request_id), 422
-    made = _record(reply.json)
-    return show_done(reply, f"/console/data/{name}/{made['id']}" if made else f"/console/data/{name}")
 
 
 @pages.post("/data/<name>/<ident>/act")
@@ -265,13 +248,6 @@ def _timeline(body: dict[str, Any], timers: list[dict[str, Any]]) -> Timeline | 
         query = {"subscriptionId": body["id"], "limit": _ORDERS}
         orders = listed_in(g.client.get(listing_of(RESOURCES["orders"]).path, query))[0]
     return of_subscription(body, orders, timers, g.clock["now"])
-
-
-def _new(name: str, operation: Operation, text: str, problem: str | None, request_id: str = "") -> str:
-    load_head()
-    return render_template(
-        "console/new_record.html", name=name, operation=operation, text=text, problem=problem, request_id=request_id
-    )
 
 
 def _relations(body: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -362,13 +338,6 @@ def _creators(resource: Resource) -> list[Operation]:
         if each.method == "POST" and each.body_required and "{" not in each.path and each.path.startswith(path)
     ]
     return sorted(found, key=lambda each: not each.is_documented)
-
-
-def _creator(name: str, ident: str) -> Operation:
-    found = next((each for each in _creators(_resource(name)) if each.id == ident), None)
-    if found is None:
-        abort(404)
-    return found
 
 
 def _editable(operation: Operation | None, body: dict[str, Any]) -> str:

@@ -15,14 +15,14 @@ _LOOKED_AT = 100  # newest records among which another one is looked for
 
 def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
     """The sandbox's values by the names of `x-example-records`, without those that it has no record for."""
-    store, sample = sandbox.store, sandbox.sample
+    store, sample = sandbox.store, sandbox.origin.sample
     plan = _kept(store.plans, sample.get("planId"))
     project = _shown(store.plans, plan).get("projectId") or _kept(store.projects, sample.get("projectId"))
     subscription = _newest(store.subscriptions, "planId", plan)
     webhook = _other(
         store.webhooks, None, lambda each: each["is_active"] and each["last_delivery_status"] == "delivered"
     )
-    public_key = sandbox.credentials.get("public_key")
+    public_key = sandbox.origin.credentials.get("public_key")
     sets = sandbox.rules.lifecycles["Order"].sets
     busy = {*sets["kept"], *sets["payable"]}
     key = None if public_key is None else store.api_keys.holder("public_key", public_key)

@@ -1,8 +1,7 @@
-"""How values are shown: money, times with their distance, ids, JSON, and JSON beside another one."""
+"""How values are shown: money, times with their distance, ids, JSON, and what differs in it."""
 
 import re
 from collections.abc import Iterator
-from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -41,8 +40,6 @@ NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
 MOST_SHOWN = 65_536
 """Characters of a body that a page shows. It links to the rest."""
-MOST_LINES = 400  # of JSON that is compared line by line, as the time grows with their cube
-_CONTEXT = 3  # lines that are shown beside those that differ
 # A text that does not end is one token too: otherwise each quotation mark in it would be searched from again.
 _TOKEN = re.compile(
     r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))(:?)|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)', re.DOTALL
@@ -54,17 +51,10 @@ ZONES = {"brasilia": ("Brasília", -3 * 3_600_000), "utc": ("UTC", 0)}
 """The zones in which a visitor may read times: name, and milliseconds from UTC. Brasília has no summer time."""
 
 
-class Line(NamedTuple):
-    """A line of JSON: `mark` is `+` for one that is new, `-` for one that is gone, else a blank."""
-
-    mark: str
-    text: Markup
-
-
 class Shown(NamedTuple):
     """JSON as a page shows it; `is_cut` where it is longer than that."""
 
-    lines: list[Line]
+    lines: list[Markup]
     is_cut: bool
 
 
@@ -258,47 +248,15 @@ def coloured(text: str) -> Markup:
     return Markup("".join(found))  # noqa: S704 - every piece of the text is escaped
 
 
-def lines(content: Any, before: Any = None) -> Shown:
-    """JSON line by line; beside another value, what is new and what is gone, marked, with the lines around it."""
-    now, is_cut = _shown(content)
-    was, was_cut = (now, is_cut) if before is None else _shown(before)
-    if before is None or is_cut or was_cut or len(now) + len(was) > MOST_LINES:
-        return Shown([Line(" ", coloured(text)) for text in now], is_cut)
-    return Shown(_compared(now, was), is_cut)
-
-
-def _shown(content: Any) -> tuple[list[str], bool]:
-    """The lines of JSON that fit into a page, and whether there are more.
+def lines(content: Any) -> Shown:
+    """JSON line by line, as far as it fits into a page.
 
     A line of deep JSON begins with many blanks: JSON that is too long without them is not broken into lines.
     """
     text = in_one_line(content)
     if len(text) <= MOST_SHOWN:
         text = pretty(content)
-    return text[:MOST_SHOWN].split("\n"), len(text) > MOST_SHOWN
-
-
-def _compared(now: list[str], was: list[str]) -> list[Line]:
-    """Lines beside those of an earlier version."""
-    found: list[Line] = []
-    for kind, i, j, k, n in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
-        if kind == "equal":
-            found += _around(now[k:n], is_first=not found, is_last=n == len(now))
-        else:
-            found += [Line("-", coloured(text)) for text in was[i:j]]
-            found += [Line("+", coloured(text)) for text in now[k:n]]
-    return found
-
-
-def _around(same: list[str], *, is_first: bool, is_last: bool) -> list[Line]:
-    """Of lines that are the same those beside a change, and how many were left out."""
-    head, tail = 0 if is_first else _CONTEXT, 0 if is_last else _CONTEXT
-    shown = [Line(" ", coloured(text)) for text in same]
-    count = len(same) - head - tail
-    if count > 1:
-        left_out = Markup('<span class="quiet">… {} lines as sent</span>').format(count)
-        shown[head : head + count] = [Line(" ", left_out)]
-    return shown
+    return Shown([coloured(line) for line in text[:MOST_SHOWN].split("\n")], len(text) > MOST_SHOWN)
 
 
 def changes(before: Any, after: Any) -> list[Change]:
@@ -341,6 +299,6 @@ FILTERS = {
     each.__name__: each
     for each in (
         money, clock_time, distance, when, ago, short, duration, value, cut, plain, read_json, lines, words, singular,
-        in_zone, time_of_day, upper_first, job,
+        in_zone, time_of_day, upper_first, job, in_one_line,
     )
 }  # fmt: skip

@@ -1,11 +1,9 @@
 """Who may do what: ready credentials, API keys with their scopes, and tokens to make."""
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import g, render_template, request
 
-from ..contract.document import Document
 from ..server.request import CONTROL
 from .client import Refused
 from .forms import given
@@ -13,14 +11,6 @@ from .shell import load_head
 from .site import contracts, pages
 
 _LISTED = 100
-
-
-class Allowed(NamedTuple):
-    """What scopes allow on one kind of resource: `access` is `read`, `write` or both."""
-
-    resource: str
-    access: str
-    writes: bool
 
 
 @pages.get("/keys")
@@ -44,30 +34,16 @@ def make_token() -> tuple[str, int]:
 def _page(made: Any, problem: str | None = None) -> str:
     load_head()
     keys = g.client.get("/api-keys", {"limit": _LISTED})
-    api = contracts().api
+    scopes: dict[str, list[Any]] = {}
+    for scope in contracts().api.scopes:
+        scopes.setdefault(scope["resource"], []).append(scope)
     return render_template(
         "console/keys.html",
         made=made,
         problem=problem,
         sent=request.form.getlist("scopes") if request.method == "POST" else ["*"],
         ready=g.client.credentials,
-        keys=[(each, list(_allowed(api, each["scopes"]))) for each in keys["api_keys"]],
+        keys=keys["api_keys"],
         more=keys["pagination"]["total"] - len(keys["api_keys"]),
-        scopes=_by_resource(api),
+        scopes=scopes,
     )
-
-
-def _by_resource(api: Document) -> dict[str, list[dict[str, Any]]]:
-    """The scopes of each kind of resource."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for scope in api.scopes:
-        found.setdefault(scope["resource"], []).append(scope)
-    return found
-
-
-def _allowed(api: Document, scopes: Iterable[str]) -> Iterable[Allowed]:
-    names = set(scopes)
-    for resource, known in _by_resource(api).items():
-        access = [scope["access"] for scope in known if scope["name"] in names]
-        if access:
-            yield Allowed(resource, " and ".join(access), "write" in access)

@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
-from gzip import compress
-from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakValueDictionary
@@ -30,6 +28,7 @@ from ..server.layers.routing import DOCS
 from ..server.request import CONTROL, LARGEST_BODY
 from ..server.work import Work
 from .client import ASK, ASKED, VISITOR
+from .contract_files import as_file
 from .sessions import ADMIN_KEY, CONTROL_KEY, Sessions, Visitor
 
 if TYPE_CHECKING:
@@ -44,9 +43,6 @@ IMPORT = "/console/sandboxes/import"
 LARGEST_FILE = 64 * 1024 * 1024  # bytes; the command reads larger ones
 GUIDE = "/guide"
 _FILES = (GUIDE, "/static/")
-_OF_FILES = (b"etag", b"cache-control", b"content-length", b"last-modified", b"vary", b"date", b"expires")
-"""Headers that these have anew."""
-_WORTH_IT = 1_024  # bytes that are compressed
 PAY = "/pay/"
 """What the addresses of the pages of payers begin with."""
 MOVES = ("pay", "expire", "fail")
@@ -115,7 +111,7 @@ class Console:
         finally:
             for each in asked:
                 each.cancel()
-        return _as_file(answer, work) if target.path.startswith(_FILES) else answer
+        return await as_file(answer, work.request) if target.path.startswith(_FILES) else answer
 
     def most(self, work: Work) -> int:
         """How many bytes of a form are read; those of a file of those alone whom the control surface lets in."""
@@ -170,22 +166,6 @@ def _answer(app: WSGIApplication, environ: Any) -> Answer:
     body = b"".join(parts)
     encoded: Headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
     return Answer(int(status[:3]), encoded, body)
-
-
-def _as_file(answer: Answer, work: Work) -> Answer:
-    """A page that shows no key, or a file: 304 where the browser has it, compressed where it asks for that."""
-    asked, body = work.request.headers, answer.body
-    kept = [(name, value) for name, value in answer.headers if name not in _OF_FILES]
-    etag = b'"%b"' % sha256(body).hexdigest()[:32].encode()
-    kept += [(b"etag", etag), (b"cache-control", b"private, no-cache")]
-    if answer.status != 200:
-        return answer
-    if etag in asked.get(b"if-none-match", b""):
-        return Answer(304, kept)
-    if b"gzip" in asked.get(b"accept-encoding", b"") and len(body) > _WORTH_IT:
-        body = compress(body, 6, mtime=0)
-        kept.append((b"content-encoding", b"gzip"))
-    return Answer(200, [*kept, (b"content-length", b"%d" % len(body))], body)
 
 
 def _to(path: str) -> Page:

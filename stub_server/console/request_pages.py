@@ -1,21 +1,20 @@
 """The requests that came to the sandbox, and one of them: what was sent, what it did, and why it was refused."""
 
 import re
-import shlex
 from collections.abc import Iterator
-from getopt import gnu_getopt
-from itertools import groupby
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
 from flask import Response, g, render_template, request
 
+from ..contract.secrets import REDACTED
 from ..core.clock import iso, parse_iso
+from ..server.journal.entries import OF_THE_CONNECTION
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
 from .actions import act, go, plain_text, show_done
 from .addresses import here
-from .charts import Chart, Row, columns
+from .charts import Chart, Row
 from .filters import Change, changes, in_one_line, read_json, time_of_day
 from .forms import Field, listed, query
 from .sessions import ADMIN_KEY
@@ -32,16 +31,6 @@ _ID = re.compile(r"req_[0-9a-f]{1,40}").fullmatch
 
 _STEPS = tuple(seconds * 1_000 for seconds in (1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400))
 """Milliseconds that a column of the chart may stand for."""
-
-
-class Bar(NamedTuple):
-    """One stage of a request as a part of a bar; `start` and `width` are of a thousand."""
-
-    step: str
-    outcome: str
-    us: int
-    start: float
-    width: float
 
 
 class Touched(NamedTuple):
@@ -84,8 +73,7 @@ def one_request(ident: str) -> str:
         operation=operation,
         excerpt=read_json(place.get("excerpt", "")),  # a text that was cut stays text
         nearest=nearest,
-        nearest_body=nearest["calls"][-1]["body"] if nearest else None,
-        bars=_bars(shown["trace"]),
+        differences=changes(shown["request"]["body"], nearest["calls"][-1]["body"]) if nearest else [],
         steps=steps,
         touched=[each for step in steps for each in _touched(step)][:_SHOWN],
         deliveries=[_delivery(each) for each in shown["deliveries"][:_SHOWN]],
@@ -101,15 +89,16 @@ def body_of_request(ident: str, side: str) -> Response:
 
 @pages.post("/requests/<ident>/send")
 def send_request(ident: str) -> Response:
-    """Send a request again, as its command would."""
-    return _send(_request(ident)["curl"])
+    """Send a request again that the journal has kept whole."""
+    shown = _request(ident)
+    return _send([shown | shown["request"]] if shown["curl"] else [])
 
 
 @pages.post("/requests/<ident>/nearest")
 def send_nearest(ident: str) -> Response:
     """Send the nearest request, and what it needs before."""
     explanation = _request(ident)["explanation"] or {}
-    return _send((explanation.get("nearest") or {}).get("curl"))
+    return _send((explanation.get("nearest") or {}).get("calls", []))
 
 
 @pages.post("/requests/<ident>/rewind")
@@ -122,35 +111,28 @@ def _request(ident: str) -> Any:
     return g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")["request"]
 
 
-def _send(commands: str | None) -> Response:
-    """Send what commands of the journal would; the page of the last request shows what became of it."""
+def _send(calls: list[dict[str, Any]]) -> Response:
+    """Send calls of the journal until one is refused; the page of the last one shows what became of it."""
     reply = None
-    for question in _calls(commands or ""):
-        reply = g.client.send(question)
+    for call in calls:
+        reply = g.client.send(_question(call))
         if reply.is_refused:
             break
-    if reply is None:  # the journal has not kept the request whole
+    if reply is None:
         return go(request.path.rpartition("/")[0])
     is_kept = _ID(reply.request_id) is not None
     return show_done(reply, f"/console/requests/{reply.request_id}" if is_kept else "/console/requests")
 
 
-def _calls(commands: str) -> list[Question]:
-    """The requests of commands as the journal writes them, one `curl` each, joined by `&&`."""
-    lines = groupby(shlex.split(commands), key=lambda word: word != "&&")
-    return [_call([*line]) for is_command, line in lines if is_command]
-
-
-def _call(command: list[str]) -> Question:
-    options, (url,) = gnu_getopt(command[1:], "sSgIX:H:", ["path-as-is", "data-raw="])
-    sent = dict(options)
-    method = "HEAD" if "-I" in sent else sent.get("-X", "GET")
-    lines = [line.partition(": ") for option, line in options if option == "-H"]
-    headers = {name.lower(): value for name, _, value in lines}
-    headers.pop(ADMIN_KEY, None)
-    parts = urlsplit(url)
-    path = parts.path.removeprefix(urlsplit(contracts().url).path).removeprefix(request.script_root) or "/"
-    return Question(method, unquote(path), parts.query, headers, sent.get("--data-raw", "").encode())
+def _question(call: dict[str, Any]) -> Question:
+    """A call of the journal with the ready token, without what was of its connection and what the journal left out."""
+    body = b"" if call["body"] is None else in_one_line(call["body"]).encode()
+    headers = {
+        name: value
+        for name, value in call["headers"].items()
+        if name not in (*OF_THE_CONNECTION, ADMIN_KEY) and REDACTED not in value
+    }
+    return Question(call["method"], call["path"], call["query"], headers, body)
 
 
 def _chart(filters: list[Field]) -> Chart:
@@ -161,22 +143,13 @@ def _chart(filters: list[Field]) -> Chart:
     last = times[0] // step
     counts = {place: [0, 0, 0] for place in range(last - _COLUMNS + 1, last + 1)}
     for each, time in zip(newest, times, strict=True):
-        status = each["status"] or 500
         if time // step in counts:
-            counts[time // step][0 if status < 400 else 1 if status < 500 else 2] += 1
-    return columns(_KINDS, [Row(time_of_day(iso(place * step)), tuple(found)) for place, found in counts.items()])
+            kind = min(max((each["status"] or 500) // 100 - 3, 0), 2)
+            counts[time // step][kind] += 1
+    return Chart(_KINDS, [Row(time_of_day(iso(place * step)), tuple(found)) for place, found in counts.items()])
 
 
 # -- what a request did
-
-
-def _bars(trace: list[dict[str, Any]]) -> list[Bar]:
-    whole, start, found = max(1, sum(part["us"] for part in trace)), 0.0, []
-    for part in trace:
-        width = 1000 * part["us"] / whole
-        found.append(Bar(part["step"], part["outcome"], part["us"], start, width))
-        start += width
-    return found
 
 
 def _touched(step: dict[str, Any]) -> Iterator[Touched]:
@@ -192,6 +165,5 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
 
 def _delivery(ident: str) -> dict[str, Any]:
     """What has become of a delivery."""
-    found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1}, is_hidden=True)
-    newest = found["versions"][0]["body"] if found else None
-    return {"id": ident, **(newest or {})}
+    found = g.client.find(f"/v2/webhooks/logs/{ident}", is_hidden=True)
+    return found["log"] if found else {"id": ident}

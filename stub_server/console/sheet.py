@@ -22,7 +22,7 @@ class Example(NamedTuple):
 
 
 class Link(NamedTuple):
-    """An operation that an answer leads to, or that answers a value: the parameter, and its place in the answer."""
+    """An operation that an answer leads to: the parameter, and the place of its value in the answer."""
 
     operation: str
     parameter: str
@@ -143,19 +143,6 @@ class Sheet:
             example = self.document.resolve(node)
             if "value" in example:
                 yield Example(name, example.get("summary", ""), pretty(example["value"]))
-
-
-def sources(document: Document) -> dict[tuple[str, str], list[Link]]:
-    """By operation and parameter: the answers that have a value for it, as the contract's links tell."""
-    found: dict[tuple[str, str], list[Link]] = {}
-    for operation in document.operations.values():
-        for node in operation.raw["responses"].values():
-            for each in document.resolve(node).get("links", {}).values():
-                for link in _links(document.resolve(each)):
-                    if link.source and link.operation != operation.id:
-                        key = link.operation, link.parameter
-                        found.setdefault(key, []).append(link._replace(operation=operation.id))
-    return found
 
 
 def _links(raw: Json) -> Iterator[Link]:

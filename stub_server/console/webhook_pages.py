@@ -1,12 +1,12 @@
 """Webhooks, deliveries with their attempts and signatures, and the certification of receivers."""
 
-import shlex
 from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
 from flask import Response, abort, g, render_template, request
 
+from ..server.curl import command
 from ..server.request import CONTROL
 from .actions import act, plain_text, show_done
 from .filters import MOST_SHOWN
@@ -126,9 +126,8 @@ def _again(log: dict[str, Any]) -> str | None:
     if len(log["request_body"]) > MOST_SHOWN:
         return None
     names = ("content-type", "webhook-id", "webhook-timestamp", "webhook-signature")
-    sent = {name: log["request_headers"].get(name, "") for name in names}
-    lines = ["curl -i http://127.0.0.1:3000/webhooks", *(f"-H {shlex.quote(f'{n}: {v}')}" for n, v in sent.items())]
-    return " \\\n  ".join([*lines, f"--data-raw {shlex.quote(log['request_body'])}"])
+    sent, body = {name: log["request_headers"].get(name, "") for name in names}, log["request_body"].encode()
+    return command("POST", "/webhooks", "", sent, body, base_url="http://127.0.0.1:3000", has_admin_key=False)
 
 
 def _with_key(method: str, path: str, body: Any) -> Response | str:

@@ -5,7 +5,6 @@
 | `x-webhooks` | `x-emitted-by` of each event | `by` of `x-change` and of moves |
 | an operation | `x-emits` | the events that it raises by these |
 | `x-enum-from` | the enum | events, scopes, operations, states |
-| `x-counts-of` | an integer member for each name | the same |
 | `x-one-of-from` | a choice of all webhook payloads | `x-webhooks` |
 
 The tables have the shapes of `extensions.yaml`: those of overlays are checked before.
@@ -13,13 +12,11 @@ The tables have the shapes of `extensions.yaml`: those of overlays are checked b
 
 from collections.abc import Iterator
 
-from .source import METHODS, Json, error_at, nodes, value_at
+from .source import METHODS, Json, Place, error_at, nodes, value_at
 
 EMITTING = "x-emits"  # in the `by` of a move: every operation that may raise an event
 AUTOMATIC = ("clock", "simulation")
-SOURCE, COUNTS, PAYLOADS = "x-enum-from", "x-counts-of", "x-one-of-from"
-At = tuple[str | int, ...]
-"""The place of a schema or of a member."""
+SOURCE, PAYLOADS = "x-enum-from", "x-one-of-from"
 
 
 def operations_of(document: dict[str, Json]) -> Iterator[dict[str, Json]]:
@@ -66,27 +63,32 @@ class Names:
             }
             self._lists |= {f"{kind}:{name}": list(names) for kind, names in of_states.items()}
 
-    def of(self, at: At, mark: str, source: Json) -> list[str]:
-        """The names for a mark of the schema at a place. Raises ContractError for an unknown source."""
+    def of(self, at: Place, source: Json) -> list[str]:
+        """The names for the schema at a place. Raises ContractError for an unknown source."""
         if source == "payload_events":
             reference = f"#/components/schemas/{at[2]}"
             return [name for name, payload in self.payloads.items() if payload == reference]
         if not isinstance(source, str) or source not in self._lists:
-            raise error_at([*at, mark], f"there is no list of names {source!r}")
+            raise error_at([*at, SOURCE], f"there is no list of names {source!r}")
         return [*self._lists[source]]  # an overlay may change it in one place only
 
 
 def generate(document: dict[str, Json], names: Names, shipped: dict[str, Json] | None = None) -> None:
     """Generate all parts. Raises ContractError.
 
-    Where an overlay has changed an enum, members or a choice that the `shipped` document has, the change stays.
+    Where an overlay has changed an enum or a choice that the `shipped` document has, the change stays.
     """
     _write_events(document, names)
-    for at, schema in [*marked_schemas(document)]:
-        _name(document, at, schema, names, shipped)
+    for at, schema in [*nodes(document, ("example", "examples"))]:
+        if isinstance(schema, dict) and SOURCE in schema:
+            enum = names.of(at, schema[SOURCE])
+            if enum or schema[SOURCE] != "payload_events":
+                _write(document, at, "enum", enum, shipped)
+            else:  # no event has this payload, and an empty enum is not valid
+                schema.pop("enum", None)
     for name, schema in document["components"].get("schemas", {}).items():
         if PAYLOADS in schema and names.payloads:
-            at = ("components", "schemas", name)
+            at = ["components", "schemas", name]
             references = dict.fromkeys(names.payloads.values())
             _write(document, at, "oneOf", [{"$ref": reference} for reference in references], shipped)
             by_type = {"propertyName": "type", "mapping": names.payloads}
@@ -106,18 +108,6 @@ def _write_events(document: dict[str, Json], names: Names) -> None:
         operation.pop("x-emits", None)
         if events:
             operation["x-emits"] = events
-
-
-def _name(document: dict[str, Json], at: At, schema: dict[str, Json], names: Names, shipped: Json) -> None:
-    """Write the enum and the members of a schema that takes names."""
-    if SOURCE in schema:
-        enum = names.of(at, SOURCE, schema[SOURCE])
-        # A payload without events has no enum: an empty one is not valid.
-        is_without = not enum and schema[SOURCE] == "payload_events"
-        _write(document, at, "enum", None if is_without else enum, shipped)
-    if COUNTS in schema:
-        earlier = _at(shipped or {}, (*at, "properties"))
-        _count(schema, [name for name in names.of(at, COUNTS, schema[COUNTS]) if name not in earlier])
 
 
 def _emitted_by(document: dict[str, Json]) -> dict[str, list[str]]:
@@ -144,40 +134,16 @@ def _moves(document: dict[str, Json]) -> list[Json]:
     return moves
 
 
-def _write(document: Json, at: At, key: str, made: Json, shipped: Json) -> None:
-    """Write a member of an object, or remove it, unless an overlay has written it."""
+def _write(document: Json, at: Place, key: str, made: Json, shipped: Json) -> None:
+    """Write a member of an object, unless an overlay has written it."""
     node = value_at(document, at)
-    if shipped is not None and node.get(key) != _at(shipped, at).get(key):
-        return
-    if made is None:
-        node.pop(key, None)
-    else:
+    if shipped is None or node.get(key) == _at(shipped, at).get(key):
         node[key] = made
 
 
-def _at(document: Json, at: At) -> Json:
+def _at(document: Json, at: Place) -> Json:
     """The object at a place, an empty one if there is none."""
     try:
         return value_at(document, at)
     except KeyError:
         return {}
-
-
-def _count(schema: dict[str, Json], names: list[str]) -> None:
-    """Add a required integer for each name, and allow no others."""
-    parts = (("properties", dict), ("required", list))
-    if not all(isinstance(schema.get(part, kind()), kind) for part, kind in parts):
-        return  # an overlay has broken it: the OpenAPI validator says how
-    schema["additionalProperties"] = False
-    for name in names:
-        if name not in schema.get("properties", {}):
-            schema.setdefault("properties", {})[name] = {"type": "integer", "description": f"How many are {name}."}
-            schema.setdefault("required", []).append(name)
-
-
-def marked_schemas(document: dict[str, Json]) -> Iterator[tuple[At, dict[str, Json]]]:
-    """Every schema of the document that takes names from a table, with its place; examples hold none."""
-    components = {kind: document["components"].get(kind, {}) for kind in ("schemas", "parameters", "headers")}
-    for at, node in nodes({"paths": document["paths"], "components": components}, ("example", "examples")):
-        if isinstance(node, dict) and (SOURCE in node or COUNTS in node) and len(at) > 2:
-            yield tuple(at), node

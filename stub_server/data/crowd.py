@@ -51,8 +51,8 @@ class Crowd:
         self.script, self.scenario, self.offers, self.rhythm, self.lives = script, scenario, offers, rhythm, lives
         self.named = 0
         self._orders_of_named = 0
-        self._rng = stream(script.sandbox.seed, "arrivals")
-        self._idle, self._moves = stream(script.sandbox.seed, "idle"), script.faker("people", "moves")
+        self._rng = stream(script.sandbox.origin.seed, "arrivals")
+        self._idle, self._moves = stream(script.sandbox.origin.seed, "idle"), script.faker("people", "moves")
         self._people = script.faker("people")
         self._buyers: list[tuple[str, set[str]]] = []  # each with the projects of which it has bought a plan
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import orjson
+
 from ..contract.document import Document
 from ..contract.schema import Schemas
 from ..core.clock import DAY, HOUR, iso
@@ -52,7 +54,7 @@ class Seeding:
         key = self._key(sandbox, secret)
         checks_digits.set(sandbox.settings.check_digits)
         with _without_collector():
-            self._fill(parse_scenario(self._files, sandbox.scenario, key[1]), sandbox, secret)
+            self._fill(parse_scenario(self._files, sandbox.origin.scenario, key[1]), sandbox, secret)
         self.copies.pop(key, None)
         if _records(sandbox) > MOST_KEPT:
             return
@@ -66,9 +68,10 @@ class Seeding:
         if kept is None or not 0 <= sandbox.clock.now - kept.clock.now <= (0 if sandbox.clock.frozen else SHARED_FOR):
             return False
         twin = kept.fork(sandbox.name)
-        sandbox.timers, sandbox.stores, sandbox.home, sandbox.events = twin.timers, twin.stores, twin.home, twin.events
-        sandbox.sample, sandbox.personas = twin.sample, twin.personas
-        sandbox.credentials = dict(kept.credentials)
+        sandbox.timers, sandbox.stores, sandbox.events = twin.timers, twin.stores, twin.events
+        own, other = sandbox.origin, twin.origin
+        own.home, own.sample, own.personas = other.home, other.sample, other.personas
+        own.credentials = dict(other.credentials)
         return True
 
     def persona(self, name: str) -> Node:
@@ -76,28 +79,28 @@ class Seeding:
         return self._files.read(self.fixtures / "personas" / f"{name}.yaml", "Persona")
 
     def _key(self, sandbox: Sandbox, secret: bytes) -> Key:
-        text = read_scenario(self._files.folder, sandbox.scenario)
-        return sandbox.scenario, text, sandbox.seed, secret, sandbox.rules.base_url
+        text = read_scenario(self._files.folder, sandbox.origin.scenario)
+        return sandbox.origin.scenario, text, sandbox.origin.seed, secret, sandbox.rules.base_url
 
     def _fill(self, scenario: Scenario, sandbox: Sandbox, secret: bytes) -> None:
-        seed, now = sandbox.seed, sandbox.clock.now
+        seed, now = sandbox.origin.seed, sandbox.clock.now
         start = now - round(scenario.root.get("months", 12) * 365 / 12) * DAY
         begun = office_hour(stream(seed, "merchant"), start - LEAD_DAYS * DAY)
-        sandbox.home = MERCHANT_ID
+        sandbox.origin.home = MERCHANT_ID
         named = scenario.root.value["merchant"]
         owner = memory.Merchant(MERCHANT_ID, USER_ID, named["name"], named["city"], iso(begun))
         store = sandbox.stores[MERCHANT_ID] = Store(owner, sandbox.rules.layout)
         script = Script(sandbox, store, begun, now)
         settings, sandbox.settings = sandbox.settings, SandboxSettings()  # no autopay, and the standard schedule
-        sandbox.raises_events = False  # nobody listens before the first webhook
+        sandbox.origin.raises_events = False  # nobody listens before the first webhook
         with closing(script), sandbox.seeding_past(begun):
             goods = Goods(script)
             merchant = Merchant(goods, scenario, self._schemas, secret, begun)
             merchant.plan_projects()
             listening = merchant.plan_webhooks()
             if listening is not None:
-                script.add(listening, setattr, sandbox, "raises_events", True)
-            sandbox.credentials = merchant.plan_keys(self._scopes)
+                script.add(listening, setattr, sandbox.origin, "raises_events", True)
+            sandbox.origin.credentials = merchant.plan_keys(self._scopes)
             lives = Lives(script, stream(seed, "lives"))
             crowd = Crowd(script, scenario, merchant.offers, Rhythm(start, now), lives)
             records = Records(goods, crowd, self._schemas, begun)
@@ -106,10 +109,10 @@ class Seeding:
             script.run()
             records.check()
             for table in store.tables.values():
-                for row in table.all_rows():
-                    table.check(row.public)
-        sandbox.settings, sandbox.raises_events = settings, True
-        sandbox.sample = _sample(store, merchant.offers)
+                for record in table.rows.values():
+                    table.check(orjson.loads(record.public))
+        sandbox.settings, sandbox.origin.raises_events = settings, True
+        sandbox.origin.sample = _sample(store, merchant.offers)
 
 
 def _records(sandbox: Sandbox) -> int:

@@ -10,6 +10,7 @@ from ..domain.lifecycle import path
 from ..domain.projects import changed_plan, new_plan, new_product, new_project
 from ..engine import resources
 from ..engine.draft import Draft
+from ..engine.tables.tables import UniqueViolation
 from .files import Node
 from .script import Script
 
@@ -17,7 +18,7 @@ from .script import Script
 class Goods:
     """Plans projects, plans and products, each created by the engine's rules at its time.
 
-    `in_use` are the ids, names and documents that records have; `projects` and `plans` are by id. A node is the place
+    `in_use` are the ids and documents that records have; `projects` and `plans` are by id. A node is the place
     in the file that an error names.
     Methods raise ScenarioError.
     """
@@ -29,7 +30,7 @@ class Goods:
         self.plans: dict[str, Body] = {}
 
     def claim(self, name: str, node: Node, what: str) -> None:
-        """Use an id, name or document that only one record can have."""
+        """Use an id or document that only one record can have."""
         if name in self.in_use:
             raise node.fail(f"another {what}")
         self.in_use.add(name)
@@ -40,6 +41,8 @@ class Goods:
             action(*args)
         except Refusal as refusal:
             raise node.fail(refusal.message) from None
+        except UniqueViolation as clash:
+            raise node.fail(str(clash)) from None
 
     def later(self, at: int, node: Node, change: Callable[..., object], *args: Any) -> None:
         """Plan a step at an instant."""
@@ -47,7 +50,6 @@ class Goods:
 
     def add_project(self, node: Node, ident: str, fields: Body, at: int) -> Body:
         """Plan a project."""
-        self.claim(fields["name"].casefold(), node, f"project has the name {fields['name']!r}, capitals apart")
         user = self.script.store.merchant.user_id
         public, hidden = new_project(fields, self.defaults["Project"], ident, user, iso(at))
         self.later(at, node, resources.add_project, public, hidden)
@@ -57,8 +59,6 @@ class Goods:
     def add_plan(self, node: Node, ident: str, fields: Body, at: int) -> Body:
         """Plan a plan."""
         public = new_plan(fields, self.defaults["Plan"], iso(at)) | {"id": ident}
-        name, project = public["name"], public["projectId"]
-        self.claim(f"{project} {name.casefold()}", node, f"plan of this project has the name {name!r}, capitals apart")
         self.later(at, node, resources.add, "plans", public)
         self.plans[ident] = public
         return public
@@ -66,9 +66,6 @@ class Goods:
     def add_product(self, node: Node, ident: str, fields: Body, at: int) -> None:
         """Plan a product."""
         public = new_product(fields, self.defaults["Product"], iso(at)) | {"id": ident}
-        if public["sku"] is not None:
-            sku = f"{public['projectId']} sku {public['sku']}"
-            self.claim(sku, node, f"product of this project has the sku {public['sku']!r}")
         self.later(at, node, resources.add, "products", public)
 
 

@@ -24,7 +24,7 @@ def pair_of(secret: bytes, seed: int, ident: str, identity: str = DEFAULT) -> tu
 
 def mark_seeded(sandbox: Sandbox) -> None:
     """Remember which keys of a sandbox are the seed's: those that it has before anybody has used it."""
-    sandbox.seeded_keys = frozenset(sandbox.store.api_keys.keys)
+    sandbox.origin.seeded_keys = frozenset(sandbox.store.api_keys.keys)
 
 
 def derive_keys(sandbox: Sandbox, secret: bytes) -> None:
@@ -33,18 +33,18 @@ def derive_keys(sandbox: Sandbox, secret: bytes) -> None:
         return
     for store, row in _seeded(sandbox):
         _replace(store, row, *renewed(sandbox, row, secret))
-    sandbox.credentials = ready_pair(sandbox, secret)
+    sandbox.origin.credentials = ready_pair(sandbox, secret)
 
 
 def ready_pair(sandbox: Sandbox, secret: bytes) -> dict[str, str]:
     """The halves of the key that the credentials of a sandbox show."""
-    public_key, private_key = pair_of(secret, sandbox.seed, MAIN_ID, sandbox.identity)
+    public_key, private_key = pair_of(secret, sandbox.origin.seed, MAIN_ID, sandbox.identity)
     return {"public_key": public_key, "private_key": private_key}
 
 
 def keep_newest(then: Sandbox, now: Sandbox, secret: bytes) -> None:
     """Give the seeded keys of an earlier state of a sandbox the secrets that they have now."""
-    then.renew(now.generation)
+    then.renew(now.origin.generation)
     present = {row.id: row for _, row in _seeded(now)}
     for store, row in _seeded(then):
         today = present.get(row.id)
@@ -56,7 +56,7 @@ def keep_newest(then: Sandbox, now: Sandbox, secret: bytes) -> None:
 
 def renewed(sandbox: Sandbox, row: Row, secret: bytes) -> tuple[Body, Body]:
     """Both parts of a seeded key, with the secrets of its sandbox's generation."""
-    public_key, private_key = pair_of(secret, sandbox.seed, row.id, sandbox.identity)
+    public_key, private_key = pair_of(secret, sandbox.origin.seed, row.id, sandbox.identity)
     return _with(row, public_key, api_keys.digest(private_key))
 
 
@@ -75,5 +75,5 @@ def _replace(store: Store, row: Row, public: Body, hidden: Body) -> None:
 
 def _seeded(sandbox: Sandbox) -> Iterator[tuple[Store, Row]]:
     for store in sandbox.stores.values():
-        for ident in sandbox.seeded_keys & store.api_keys.keys.keys():
+        for ident in sandbox.origin.seeded_keys & store.api_keys.keys.keys():
             yield store, store.api_keys.get(ident)

@@ -80,7 +80,9 @@ class Lives:
     def _place(self, draft: Draft, purchase: Purchase) -> Record:
         fate, customer_id = purchase.fate, purchase.customer_id
         body = purchase.body | {"paymentMethod": fate.method}
-        project, plan = self.store.projects.get(body["projectId"]).public, self.store.plans.get(body["planId"]).public
+        project, plan = self.store.projects.peek(body["projectId"]), self.store.plans.peek(body["planId"])
+        assert project is not None
+        assert plan is not None
         renews = billing.running_of(draft, customer_id, plan["id"]) is not None
         sold_out = self.store.is_sold_out(plan, customer_id)
         order_rules.check_buyable(project, plan, fate.method, sold_out=sold_out, renews=renews)
@@ -168,10 +170,10 @@ class Lives:
         if bill == PAID:
             return
         yield end - MINUTE
-        self.script.sandbox.declining[ident] = pick(self.rng, "habits", "refusals_of_members")
+        self.script.sandbox.origin.declining[ident] = pick(self.rng, "habits", "refusals_of_members")
         if bill == LATE:
             yield end + ATTEMPTS[0] - MINUTE
-            self.script.sandbox.declining.pop(ident)
+            self.script.sandbox.origin.declining.pop(ident)
 
     def _billed(self, ident: str, bill: str, at: int, end: int) -> Iterator[int]:
         """The clock places an order before the period ends, for the member to pay by PIX or boleto."""

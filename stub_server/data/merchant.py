@@ -42,7 +42,7 @@ class Merchant:
     def __init__(self, goods: Goods, scenario: Scenario, schemas: Schemas, secret: bytes, begun: int) -> None:
         self.goods, self.script, self.scenario, self.schemas = goods, goods.script, scenario, schemas
         self.secret, self.begun, self.now = secret, begun, goods.script.end
-        self.seed = self.script.sandbox.seed
+        self.seed = self.script.sandbox.origin.seed
         self.offers: list[Offer] = []
 
     # -- what is sold

@@ -4,6 +4,7 @@ The copy has the plans that can be bought and the sandbox's ids, and a clock tha
 present of the sandbox. The records that it has then are written to the sandbox in one step.
 """
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -44,11 +45,6 @@ def live(draft: Draft, persona: Node, wanted: Body, offers: list[Offer]) -> dict
     except ScenarioError as error:
         reason = str(error).rpartition(": ")[2]
         raise Conflict(f"{reason[0].upper()}{reason[1:]}.", code=IMPOSSIBLE) from None
-    for at, offer, _ in purchases:
-        if at < offer.opens:
-            message = f"The story begins on {iso(at)}, and the plan {offer.plan['name']} is of {iso(offer.opens)}."
-            advice = "Name an older plan, or advance the clock."
-            raise Conflict.at("planId", message, IMPOSSIBLE, advice=advice)
     ident = draft.ids.uuid()
     begins = min((visit.at for visit in purchases), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
     return _move_in(draft, _scratch(draft, purchases, fields | {"id": ident}, begins, rng))
@@ -70,7 +66,7 @@ def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
     """The customer: of the persona's kind, with a name, e-mail address and document that nobody has."""
     fields: Body = expand(persona["customer"]) | {"id": None}
     own, customers = str(fields["document"]), draft.store.customers
-    faker: Any = new_faker(draft.sandbox.seed, "newcomers", name)  # Faker types `company` as text
+    faker: Any = new_faker(draft.sandbox.origin.seed, "newcomers", name)  # Faker types `company` as text
     is_abroad = fields["address"].get("country", "BR") != "BR"
     while True:
         drawn: Any = faker.company() if "/" in own else faker.person()
@@ -89,11 +85,17 @@ def _scratch(draft: Draft, purchases: list[Visit], fields: Body, begins: int, rn
     sandbox, store = draft.sandbox, draft.store
     ids = sandbox.ids.copy(sandbox.name)
     ids.position = draft.ids.position
-    scratch = Sandbox(
-        sandbox.name, sandbox.seed, sandbox.scenario, sandbox.rules, Clock(begins), ids, Log(0, Budget()),
-        home=store.merchant.id, is_seeding=True, raises_events=False,
-    )  # fmt: skip
-    own = scratch.stores[scratch.home] = Store(store.merchant, sandbox.rules.layout)
+    origin = replace(sandbox.origin, home=store.merchant.id, is_seeding=True, raises_events=False, declining={})
+    scratch = Sandbox.empty(
+        sandbox.name,
+        origin,
+        sandbox.rules,
+        clock=Clock(begins),
+        ids=ids,
+        log=Log(0, Budget()),
+        journal=sandbox.journal.fresh(),
+    )
+    own = scratch.stores[scratch.origin.home] = Store(store.merchant, sandbox.rules.layout)
     for _, offer, _ in purchases:
         for name, sold in (("projects", offer.project), ("plans", offer.plan)):
             if sold["id"] not in own.tables[name].keys:

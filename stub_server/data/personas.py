@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from random import Random
 
-from ..core.clock import DAY, HOUR
+from ..core.clock import DAY, HOUR, iso
 from ..core.record import Body
 from ..domain.calendar import add_interval
 from ..domain.subscriptions import CHARGED
@@ -33,7 +33,15 @@ class Story:
         self.offers = sorted(on_sale, key=lambda offer: -offer.share)
 
     def purchases(self) -> list[Visit]:
-        """All purchases of the persona. Raises ScenarioError."""
+        """All purchases of the persona. Raises ScenarioError, also if a plan was not there yet."""
+        visits = self._visits()
+        for at, offer, _ in visits:
+            if at < offer.opens:
+                story = self.node.value["story"]
+                raise self.node.fail(f"the story {story!r} begins on {iso(at)}, and its plan is of {iso(offer.opens)}")
+        return visits
+
+    def _visits(self) -> list[Visit]:
         story = self.node.value["story"]
         if story == "spender":
             return self._dearest()

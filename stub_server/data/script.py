@@ -70,13 +70,13 @@ class Script:
 
     def faker(self, *subject: str) -> Faker:
         """A Faker for a subject of this sandbox, until the script is closed."""
-        found = new_faker(self.sandbox.seed, *subject)
+        found = new_faker(self.sandbox.origin.seed, *subject)
         self._fakers.append(found)
         return found
 
     def close(self) -> None:
         """Release the actors, who refer to the script: a cycle would keep the whole sandbox in memory."""
         self._queue.clear()
-        self.sandbox.declining.clear()
+        self.sandbox.origin.declining.clear()
         for faker in self._fakers:
             release(faker)

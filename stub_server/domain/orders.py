@@ -172,12 +172,17 @@ def new_order(names: Names, body: Body, customer: Body, payment: NewPayment) -> 
     hidden = {
         "projectId": body["projectId"],
         "planId": body["planId"],
-        "metadata": body.get("metadata", {}),
+        "subscriptionId": None,
         "document": customer["document"],
+        "metadata": body.get("metadata", {}),
+        "success_url": body.get("success_url"),
+        "cancel_url": body.get("cancel_url"),
+        "paid_at": None,
+        "paid_cents": 0,
+        "refunded_cents": 0,
+        "renewal": False,
+        "copy_only": False,
     }
-    for name in ("success_url", "cancel_url"):
-        if name in body:
-            hidden[name] = body[name]
     return public, hidden
 
 

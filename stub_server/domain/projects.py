@@ -6,24 +6,22 @@ from ..core.record import Body, Row
 from ..core.text import counted
 from .lifecycle import move
 
-WRITE_ONLY = (
-    "long_description",
-    "logo_url",
-    "cover_image",
-    "website_url",
-    "business_settings",
-    "marketing_settings",
-    "content_settings",
-    "notification_settings",
-)
-_MAPS = frozenset(name for name in WRITE_ONLY if name.endswith("_settings"))
+_UNSHOWN: Body = {  # which answers do not show, as they are where nothing was sent
+    "long_description": None,
+    "logo_url": None,
+    "cover_image": None,
+    "website_url": None,
+    "business_settings": {},
+    "marketing_settings": {},
+    "content_settings": {},
+    "notification_settings": {},
+}
 _RHYTHM = ("billing_type", "interval", "interval_count")
 COUNTERS = ("plans_count", "orders_count", "total_revenue", "total_subscribers", "active_subscribers")
 
 
 def new_project(body: Body, defaults: Body, ident: str, creator: str, now: str) -> tuple[Body, Body]:
-    empty: Body = dict.fromkeys(WRITE_ONLY) | {name: {} for name in _MAPS}
-    hidden = {name: body.get(name, none) for name, none in empty.items()}
+    hidden = {name: body.get(name, nothing) for name, nothing in _UNSHOWN.items()}
     shown = {name: value for name, value in body.items() if name not in hidden}
     public: Body = defaults | {
         "id": ident,
@@ -48,8 +46,8 @@ def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, B
     content = body.keys() - {"status"}
     if content:
         check_open(row.public)
-    hidden = row.hidden | {name: value for name, value in body.items() if name in WRITE_ONLY}
-    public = row.public | {name: value for name, value in body.items() if name not in WRITE_ONLY}
+    hidden = row.hidden | {name: value for name, value in body.items() if name in _UNSHOWN}
+    public = row.public | {name: value for name, value in body.items() if name not in _UNSHOWN}
     return public, hidden, moved
 
 

@@ -16,7 +16,7 @@ ABROAD = "abroad"
 
 def new_webhook(body: Body, defaults: Body, ident: str, signing_key: str, now: str) -> tuple[Body, Body]:
     """A new webhook's public and hidden parts; the key is in the hidden one alone."""
-    public = defaults | {"is_active": True, "ordered": False} | _written(body)
+    public = defaults | _written(body)
     public |= {"id": ident, "api_version": "v2", "consecutive_failures": 0, "createdAt": now, "updatedAt": now}
     return public, {"signing_keys": [{"key": signing_key, "until": None}]}
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
-from ..core.clock import parse_iso
+from ..core.clock import SECOND, parse_iso
 from ..core.ids import luck
 from ..core.record import Body, Row
 from ..core.signing import new_key, signatures, signed_headers
-from ..core.timers import SENDING, Timer
+from ..core.timers import SENDING
 from ..domain import receivers
 from ..domain.deliveries import AUTOMATIC, LOST, AttemptOutcome, Delivery, Timing, after_delivery, attempted
 from ..domain.webhooks import valid_keys
@@ -20,54 +20,46 @@ from .tables.memory import Store
 
 
 class Attempt(NamedTuple):
-    """An attempt that is to be made: the delivery as it is now, its webhook, and what is sent."""
+    """An attempt to make: the delivery as it is now, its webhook, what is sent, and when it begins (ms)."""
 
     entry: Row
     webhook: Row
     delivery: Delivery
+    begun: int
 
 
-def attempt_for(sandbox: Sandbox, timer: Timer) -> Attempt | None:
-    """The attempt that is due; None where nothing is to be sent any more."""
-    store = sandbox.stores.get(timer.merchant_id)
-    due = None if store is None else _due(sandbox, store, timer.subject)
-    if due is None:
-        return None
-    entry, webhook = due
-    return Attempt(entry, webhook, delivery_of(webhook, entry, sandbox.clock.now))
-
-
-def _due(sandbox: Sandbox, store: Store, ident: str) -> tuple[Row, Row] | None:
-    """An open delivery and its webhook, which is switched on."""
-    entry = store.webhook_logs.open(ident)
-    if entry is None or not _is_open(sandbox, entry.public):
-        return None
-    webhook = store.webhooks.open(entry.public["webhookId"])
-    if webhook is None or not webhook.public["is_active"]:
-        return None
-    return entry, webhook
-
-
-def delivery_of(webhook: Row, entry: Row, now: int) -> Delivery:
-    """What is sent: the bytes of the delivery, to the webhook's present address, signed by its present keys."""
-    return Delivery(
+def attempt_of(webhook: Row, entry: Row, now: int) -> Attempt:
+    """An attempt of a delivery: its bytes, to the webhook's present address, signed by its present keys."""
+    delivery = Delivery(
         webhook.public["url"],
         entry.public["event_id"],
         entry.hidden["request_body"].encode(),
         tuple((header["name"], header["value"]) for header in webhook.public["headers"]),
         tuple(valid_keys(webhook.hidden, now)),
     )
+    return Attempt(entry, webhook, delivery, now)
 
 
-def simulated(sandbox: Sandbox, webhook: Row, entry: Row, now: int) -> AttemptOutcome | None:
-    """The answer of the simulated receiver at a reserved name; None for any other address."""
-    if not is_simulated(sandbox, webhook.public["url"]):
+def due_attempt(sandbox: Sandbox, store: Store | None, ident: str, now: int) -> Attempt | None:
+    """The attempt of an open delivery whose webhook is switched on; None where nothing is to be sent any more."""
+    entry = None if store is None else store.webhook_logs.open(ident)
+    if store is None or entry is None or not _is_open(sandbox, entry.public):
         return None
-    effect = disturbance(sandbox, webhook, entry)
-    delivery, stamp = delivery_of(webhook, entry, now), now // 1000
+    webhook = store.webhooks.open(entry.public["webhookId"])
+    if webhook is None or not webhook.public["is_active"]:
+        return None
+    return attempt_of(webhook, entry, now)
+
+
+def simulated(sandbox: Sandbox, attempt: Attempt) -> AttemptOutcome | None:
+    """The answer of the simulated receiver at a reserved name; None for any other address."""
+    entry, webhook, delivery, now = attempt
+    if not is_simulated(sandbox, delivery.url):
+        return None
+    effect = disturbance(sandbox, attempt)
     is_forged = effect.then.get(BAD_SIGNATURE, False)
     keys = wrong_keys(delivery.keys) if is_forged else delivery.keys
-    signature = signatures(keys, delivery.event_id, stamp, delivery.body)
+    signature = signatures(keys, delivery.event_id, now // SECOND, delivery.body)
     own = [(name.lower(), value) for name, value in delivery.headers]
     answer = receivers.answer(webhook.public, webhook.hidden, entry.public, now)
     if effect.then.get(DROP):
@@ -81,19 +73,19 @@ def simulated(sandbox: Sandbox, webhook: Row, entry: Row, now: int) -> AttemptOu
         response_headers={"content-type": media, "server": "nginx"} if media else {},
         duration_ms=answer.took + effect.delay,
         error=answer.error,
-        request_headers=dict(signed_headers(delivery.event_id, stamp, signature, own)),
+        request_headers=dict(signed_headers(delivery.event_id, now // SECOND, signature, own)),
         signature=signature,
         simulated=effect.label or None,
     )
 
 
-def disturbance(sandbox: Sandbox, webhook: Row, entry: Row) -> Effect:
+def disturbance(sandbox: Sandbox, attempt: Attempt) -> Effect:
     """What the fault rules do to one attempt of a delivery; to be called once for each."""
     if not sandbox.faults.rules:
         return NO_EFFECT
-    texts = {"event": entry.public["event_type"], "url": webhook.public["url"]}
-    body, is_seeded = entry.hidden["request_body"].encode(), "receiver" in webhook.hidden
-    return sandbox.faults.by_delivery(texts, body, sandbox.clock.now, is_seeded=is_seeded)
+    texts = {"event": attempt.entry.public["event_type"], "url": attempt.delivery.url}
+    is_seeded = "receiver" in attempt.webhook.hidden
+    return sandbox.faults.by_delivery(texts, attempt.delivery.body, sandbox.clock.now, is_seeded=is_seeded)
 
 
 def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:
@@ -103,45 +95,42 @@ def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:
 
 def answer_delivery(draft: Draft, subject: str) -> None:
     """The job of a delivery that the server answers: one attempt, answered at once."""
-    due = _due(draft.sandbox, draft.store, subject)
-    if due is None:
+    attempt = due_attempt(draft.sandbox, draft.store, subject, draft.now)
+    if attempt is None:
         return
-    entry, webhook = due
-    if is_waiting(draft.store, entry):
-        earlier = next(draft.store.webhook_logs.rows_of("webhookId+status", (webhook.id, "retrying")))
+    if is_waiting(draft.store, attempt.entry):
+        earlier = next(draft.store.webhook_logs.rows_of("webhookId+status", (attempt.webhook.id, "retrying")))
         draft.at(parse_iso(earlier.public["next_attempt_at"]), ANSWERING, subject)
         return
-    outcome = simulated(draft.sandbox, webhook, entry, draft.now)
+    outcome = simulated(draft.sandbox, attempt)
     if outcome is None:  # the webhook has another address by now
         draft.at(draft.now, SENDING, subject)
         return
-    conclude(draft, entry, webhook.id, outcome, url=webhook.public["url"], trigger=AUTOMATIC, begun=draft.now)
+    conclude(draft, attempt, outcome, AUTOMATIC)
 
 
-def conclude(
-    draft: Draft, entry: Row, webhook_id: str, outcome: AttemptOutcome, *, url: str, trigger: str, begun: int
-) -> tuple[Body, Body]:
-    """Record an attempt from `begun` (ms) until now; returns the delivery's two parts.
+def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: str) -> tuple[Body, Body]:
+    """Record an attempt that ends now; returns the delivery's two parts.
 
-    `entry` is the delivery at its start. Delivery and webhook are read again; either may have been deleted.
+    Delivery and webhook are read again; either may have been deleted.
     """
-    store, sandbox = draft.store, draft.sandbox
-    entry_now, webhook = draft.open(store.webhook_logs, entry.id), draft.open(store.webhooks, webhook_id)
-    was = entry_now or entry
+    store, sandbox, ident, url = draft.store, draft.sandbox, attempt.entry.id, attempt.delivery.url
+    entry, webhook = draft.open(store.webhook_logs, ident), draft.open(store.webhooks, attempt.webhook.id)
+    was = entry or attempt.entry
     # Tests with a frozen clock rely on the schedule as it is documented.
-    chance = 0.5 if sandbox.clock.frozen else luck(entry.id, str(was.public["attempt_count"]))
-    attempt = Timing(begun, draft.now, sandbox.settings.schedule, chance)
-    public, hidden = attempted(was, outcome, attempt, url=url, trigger=trigger, is_open=_is_open(sandbox, was.public))
-    if entry_now is not None:
-        draft.update(store.webhook_logs, entry_now, public, hidden)
+    chance = 0.5 if sandbox.clock.frozen else luck(ident, str(was.public["attempt_count"]))
+    timing = Timing(attempt.begun, draft.now, sandbox.settings.schedule, chance)
+    public, hidden = attempted(was, outcome, timing, url=url, trigger=trigger, is_open=_is_open(sandbox, was.public))
+    if entry is not None:
+        draft.update(store.webhook_logs, entry, public, hidden)
         if trigger == AUTOMATIC and public["next_attempt_at"] is not None:
-            draft.at(parse_iso(public["next_attempt_at"]), job_for(sandbox, url), entry.id)
+            draft.at(parse_iso(public["next_attempt_at"]), job_for(sandbox, url), ident)
     if webhook is not None:
         statuses = was.public["status"], public["status"]
         changed = after_delivery(webhook.public, statuses, outcome, trigger, draft.now)
         draft.update(store.webhooks, webhook, changed)
         if webhook.public["is_active"] and not changed["is_active"]:
-            draft.at(draft.now, CALLING_OFF, webhook_id)
+            draft.at(draft.now, CALLING_OFF, webhook.id)
     return public, hidden
 
 

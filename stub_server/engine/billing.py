@@ -116,8 +116,7 @@ def place(
         hidden |= {"subscriptionId": subscription_id, "renewal": True}
     if behaviour is not None:
         hidden["behaviour"] = behaviour
-    if copy_only:
-        hidden["copy_only"] = True
+    hidden["copy_only"] = copy_only
     record = draft.create(store.orders, ident, public, hidden)
     emit_order(draft, record, hidden, rules.lifecycles["Order"].beginnings.get(public["status"]))
     if public["status"] == "failed":

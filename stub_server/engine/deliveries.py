@@ -25,7 +25,7 @@ def subscribers_to(store: Store, type_: str, project: str | None) -> list[Body]:
 
 def is_simulated(sandbox: Sandbox, url: str) -> bool:
     """Whether the server answers for an address: a reserved name, or any address while the past is seeded."""
-    return sandbox.is_seeding or is_reserved(url)
+    return sandbox.origin.is_seeding or is_reserved(url)
 
 
 def job_for(sandbox: Sandbox, url: str) -> str:
@@ -60,12 +60,12 @@ def is_waiting(store: Store, entry: Row) -> bool:
 
 def is_kept_back(sandbox: Sandbox, entry: Row, url: str) -> bool:
     """Whether a delivery is not sent because its event is one of the past. Those to the own inbox are always sent."""
-    return entry.hidden["serial"] <= sandbox.held_before and not is_own_inbox(sandbox, url)
+    return entry.hidden["serial"] <= sandbox.status.held_before and not is_own_inbox(sandbox, url)
 
 
 def is_silent(sandbox: Sandbox) -> bool:
     """Whether nothing of a sandbox is sent, of whatever event."""
-    if sandbox.held_before != SILENT:
+    if sandbox.status.held_before != SILENT:
         return False
     for store in sandbox.stores.values():
         for row in store.webhooks.rows_of("is_active", True):

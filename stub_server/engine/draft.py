@@ -96,12 +96,12 @@ class Draft:
         """Add a new record, which was `created` (ms) now unless told otherwise; with `row` the next version of that."""
         earlier = self._versions.get(ident)
         before = row if earlier is None else earlier[1]
-        if not self.sandbox.is_seeding:  # what was seeded is validated once, as it is at the end
+        if not self.sandbox.origin.is_seeding:  # what was seeded is validated once, as it is at the end
             table.check(public)
         record = table.prepare(ident, public, hidden, before, self.now if created is None else created)
         if row is None and table.spec.ring is not None:
             self._rings.setdefault(table, []).append(record)
-        self._versions[ident] = table.name, before, Row(record, public, table.completed(hidden))
+        self._versions[ident] = table.name, before, Row(record, public, hidden)
         return record
 
     def drop(self, table: Table, row: Row) -> None:
@@ -142,7 +142,7 @@ class Draft:
 
     def emit(self, types: tuple[str, ...], table: Table, record: Record, project: str | None, extras: Extras) -> None:
         """Raise events of these types about a record."""
-        if types and self.sandbox.raises_events:
+        if types and self.sandbox.origin.raises_events:
             resource = self.store.shown(table, record)
             hidden = record.hidden if extras.names else b""
             for type_ in types:

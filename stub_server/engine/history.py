@@ -118,7 +118,7 @@ def go_back(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None =
     The clock goes to an instant (ms) of that state, its last one by default. Raises Conflict.
     """
     check_not_advancing(sandbox)
-    if sandbox.is_gone:
+    if sandbox.status.is_gone:
         raise not_stored("The sandbox was reset or deleted meanwhile, and its log began again.", "to_step")
     step = _step(sandbox, then, _between(sandbox, then), cause, instant)
     sandbox.take(step, None, then)

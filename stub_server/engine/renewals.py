@@ -106,7 +106,7 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Record:
     copy_only = first.hidden["copy_only"] and store.has_copy_only(row.public)
     buyer = first.public["customer"] if copy_only else as_buyer(customer.public)
     again = _was_refunded(draft, row, buyer["email"])
-    declined = draft.sandbox.declining.get(row.id)
+    declined = draft.sandbox.origin.declining.get(row.id)
     due = boleto.closes_at(subscriptions.period_end(row.hidden))
     order = billing.place(
         draft,

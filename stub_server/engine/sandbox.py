@@ -55,73 +55,106 @@ class Rules:
     settings: SandboxSettings
 
 
+@dataclass(slots=True)
+class Origin:
+    """How a sandbox was seeded, which no step changes.
+
+    A reset restores `first_settings` and `first_clock`: an instant (ms) and whether the clock is frozen, or None for
+    the clock of the server's start. `home` is the seeded merchant's id; `sample` and `personas` are ids of records by
+    name. `seeded_keys` are the ids of the API keys that came with the seed; `credentials` are the halves of the first
+    one. `generation` is part of the secrets of these keys; nothing that goes back in time changes it.
+
+    While the sandbox `is_seeding` its past, which began at `seeding_since` (ms), `declining` has the failure code of
+    each subscription whose next charge is declined, and it `raises_events` only once somebody listens.
+    """
+
+    seed: int
+    scenario: str
+    first_settings: SandboxSettings
+    first_clock: tuple[int, bool] | None = None
+    generation: str = ""
+    home: str = ""
+    sample: dict[str, str] = field(default_factory=dict)
+    personas: dict[str, str] = field(default_factory=dict)
+    seeded_keys: frozenset[str] = frozenset()
+    credentials: dict[str, str] = field(default_factory=dict, repr=False)
+    is_seeding: bool = False
+    seeding_since: int = 0
+    declining: dict[str, str] = field(default_factory=dict)
+    raises_events: bool = True
+
+
+@dataclass(slots=True)
+class Status:
+    """How things stand with a sandbox in this process. It is not part of its state.
+
+    One that `is_broken` accepts no steps, because a defect made folding one fail; one that `is_gone` was reset or
+    deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait; one that `is_undone` was
+    unloaded, as the store may not have its newest steps. While it `is_advancing`, its clock stops at each delivery.
+    Deliveries of the first `held_before` events are not sent. A step with something due before the `next_look` (ms) of
+    the courier calls `on_due`. `turn` is locked while due jobs run; `in_progress` are the Idempotency-Keys of requests
+    that still run.
+    """
+
+    is_broken: bool = False
+    is_gone: bool = False
+    is_halted: bool = False
+    is_undone: bool = False
+    is_advancing: bool = False
+    held_before: int = 0
+    next_look: int = SILENT
+    on_due: Callable[[Sandbox], None] | None = None
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    in_progress: set[ReplyKey] = field(default_factory=set)
+
+
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Sandbox:
     """One sandbox, with its own records, clock and credentials.
 
     State, which only steps change: `stores`, `events`, `timers`, `replies`, `settings`, the clock's setting and the
-    positions of `ids`. Not state: journal, fault rules and `in_progress` (Idempotency-Keys whose request still runs).
-    `seeded_keys` are the ids of the API keys that came with the seed; their secrets depend on the sandbox's `identity`.
-    `generation` is no state either: nothing that goes back in time changes it.
-    `recorded_clock` is the clock's setting after the newest step, while a running clock shows a later instant. A reset
-    restores `first_settings` and `first_clock`. The clock is an instant (ms) and whether it is frozen, or None for the
-    clock of the server's start.
-
-    While it `is_seeding` its past, which began at `seeding_since` (ms), `declining` has the failure code of each
-    subscription whose next charge is declined, and it `raises_events` only once somebody listens.
-    Deliveries of the first `held_before` events are not sent. A step with something due before the `next_look` (ms) of
-    the courier calls `on_due`. While a sandbox `is_advancing`, its clock stops at each delivery. One that `is_gone` was
-    reset or deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait; one that
-    `is_undone` was unloaded, as the store may not have its newest steps. `turn` is locked while due jobs run.
+    positions of `ids`. Not state: its status, journal and fault rules. `recorded_clock` is the clock's setting after
+    the newest step, while a running clock shows a later instant.
     """
 
     name: str
-    seed: int
-    scenario: str
+    origin: Origin
     rules: Rules
     clock: Clock
     ids: Ids
     log: Log
-    generation: str = ""
+    settings: SandboxSettings
+    recorded_clock: ClockState
+    faults: Faults
+    journal: Journal
     timers: Timers = field(default_factory=Timers)
     stores: dict[str, Store] = field(default_factory=dict)
-    home: str = ""
     events: EventLog = field(default_factory=EventLog)
     replies: Replies = field(default_factory=Replies)
-    credentials: dict[str, str] = field(default_factory=dict, repr=False)
-    sample: dict[str, str] = field(default_factory=dict)
-    personas: dict[str, str] = field(default_factory=dict)
-    seeded_keys: frozenset[str] = frozenset()
-    journal: Journal = field(default_factory=Journal)
-    in_progress: set[ReplyKey] = field(default_factory=set)
-    is_broken: bool = False
-    is_seeding: bool = False
-    seeding_since: int = 0
-    is_advancing: bool = False
-    is_gone: bool = False
-    is_halted: bool = False
-    is_undone: bool = False
-    held_before: int = 0
-    declining: dict[str, str] = field(default_factory=dict)
-    raises_events: bool = True
-    on_due: Callable[[Sandbox], None] | None = None
-    next_look: int = SILENT
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    recorded_clock: ClockState = field(init=False)
-    faults: Faults = field(init=False)
-    settings: SandboxSettings = field(init=False)
-    first_settings: SandboxSettings = field(init=False)
-    first_clock: tuple[int, bool] | None = None
+    status: Status = field(default_factory=Status)
 
-    def __post_init__(self) -> None:
-        self.settings = self.first_settings = self.rules.settings
-        self.recorded_clock = self.clock.state
-        self.faults = Faults(self.seed)
+    @classmethod
+    def empty(
+        cls, name: str, origin: Origin, rules: Rules, *, clock: Clock, ids: Ids, log: Log, journal: Journal
+    ) -> Sandbox:
+        """A sandbox without records, with the settings that it begins with."""
+        return cls(
+            name=name,
+            origin=origin,
+            rules=rules,
+            clock=clock,
+            recorded_clock=clock.state,
+            ids=ids,
+            log=log,
+            settings=origin.first_settings,
+            faults=Faults(origin.seed),
+            journal=journal,
+        )
 
     @property
     def store(self) -> Store:
         """The seeded merchant's store."""
-        return self.stores[self.home]
+        return self.stores[self.origin.home]
 
     def tables(self) -> Iterator[Table]:
         """The tables of all merchants."""
@@ -129,13 +162,18 @@ class Sandbox:
             yield from store.tables.values()
 
     @property
+    def present(self) -> int:
+        """The present instant, in ms. A clock that advances stands where it has stopped."""
+        return self.clock.now if self.status.is_advancing else self.clock.read()
+
+    @property
     def identity(self) -> str:
         """What its credentials are made from: its name and its generation, without the empty one."""
-        return f"{self.name}/{self.generation}" if self.generation else self.name
+        return f"{self.name}/{self.origin.generation}" if self.origin.generation else self.name
 
     def renew(self, generation: str) -> None:
         """Begin another generation. Its seeded keys are still those of the one before."""
-        self.generation = generation
+        self.origin.generation = generation
         self.ids.identify(self.identity)
 
     def store_of(self, merchant_id: str) -> Store:
@@ -155,19 +193,24 @@ class Sandbox:
         `copy` is in the state that the step restores; its tables become those of the sandbox. If a defect makes folding
         fail, the sandbox is broken and accepts no steps.
         """
-        if self.is_broken:
+        if self.status.is_broken:
             raise broken(self.name)
         self.log.append(step)
         self.log.budget.steps += 1
-        self.is_broken = True
+        self.status.is_broken = True
         if copy is None:
             self.fold(step, opened)
         else:
             self._adopt(step, copy)
-        self.is_broken = False
-        # Parked attempts may be due now.
-        if self.on_due and (self.timers.parked or (step.timers_set and min(step.timers_set)[0] < self.next_look)):
-            self.on_due(self)
+        self.status.is_broken = False
+        if self.status.on_due is not None and self._brings_work(step):
+            self.status.on_due(self)
+
+    def _brings_work(self, step: Step) -> bool:
+        """Whether something is due before the courier looks next; parked attempts may be due by now."""
+        if self.timers.parked:
+            return True
+        return bool(step.timers_set) and min(step.timers_set).due < self.status.next_look
 
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them."""
@@ -185,8 +228,8 @@ class Sandbox:
         """Apply what a step changes beside records and stores; `store` is that of its merchant."""
         self.events.exchange(step.event_ends, step.events_after)
         self.replies.exchange(step.reply_ends)
-        if step.restored is not None and self.held_before != SILENT:
-            self.held_before = self.events.raised  # the deliveries of a restored past are not sent again
+        if step.restored is not None and self.status.held_before != SILENT:
+            self.status.held_before = self.events.raised  # the deliveries of a restored past are not sent again
         self.timers.exchange(step.timers_fired, step.timers_set)
         for key_id, usage, _ in step.used:
             store.set_usage(key_id, usage)
@@ -247,12 +290,12 @@ class Sandbox:
         """
         clock, ids, steps = self.clock, self.ids, self.log
         self.clock, self.ids, self.log = Clock(since), ids.before(), Log(0, Budget())
-        self.is_seeding, self.seeding_since = True, since
+        self.origin.is_seeding, self.origin.seeding_since = True, since
         self.recorded_clock = self.clock.state
         try:
             yield
         finally:
-            self.clock, self.ids, self.log, self.is_seeding = clock, ids, steps, False
+            self.clock, self.ids, self.log, self.origin.is_seeding = clock, ids, steps, False
             self.recorded_clock = clock.state
 
     # -- copies
@@ -261,33 +304,27 @@ class Sandbox:
         """An independent copy of this generation, fault rules included, that sends no deliveries until `speak`."""
         twin = Sandbox(
             name=name,
-            seed=self.seed,
-            scenario=self.scenario,
+            origin=copy(self.origin),
             rules=self.rules,
             clock=copy(self.clock),
+            recorded_clock=self.clock.state,
             ids=self.ids.copy(name),
             log=self.log.fresh(self.log.number),
+            settings=self.settings,
+            faults=self.faults.copy(),
             journal=self.journal.fresh(),
             timers=self.timers.copy(),
             stores={ident: store.copy() for ident, store in self.stores.items()} if with_stores else {},
-            home=self.home,
             events=self.events.copy(),
             replies=self.replies.copy(),
-            credentials=dict(self.credentials),
-            sample=dict(self.sample),
-            personas=dict(self.personas),
-            seeded_keys=self.seeded_keys,
-            held_before=SILENT,
+            status=Status(held_before=SILENT),
         )
-        twin.renew(self.generation)
-        twin.faults = self.faults.copy()
-        twin.settings, twin.first_settings = self.settings, self.first_settings
-        twin.first_clock = self.first_clock
+        twin.ids.identify(twin.identity)
         return twin
 
     def speak(self) -> None:
         """Send deliveries of a fork's new events, under ids that its parent does not use."""
-        self.held_before = self.events.raised
+        self.status.held_before = self.events.raised
         self.ids.salt_events(self.name)
 
 

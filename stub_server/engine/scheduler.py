@@ -46,8 +46,8 @@ async def do_due(sandbox: Sandbox, worker: BackgroundWorker) -> None:
 
     While the clock advances, it does the jobs itself, and requests are served between them.
     """
-    if not (sandbox.is_advancing and sandbox.turn.locked()):
-        async with sandbox.turn:
+    if not (sandbox.status.is_advancing and sandbox.status.turn.locked()):
+        async with sandbox.status.turn:
             await worker.in_slices(due_jobs(sandbox))
 
 
@@ -57,7 +57,7 @@ def due_jobs(sandbox: Sandbox) -> Generator[None, None, None]:
     If a job fails by a defect, time stops before it and the request is served; the next request tries again.
     """
     timers, clock = sandbox.timers, sandbox.clock
-    until = clock.now if sandbox.is_advancing else clock.read()
+    until = sandbox.present
     if timers.next(until) is not None:
         try:
             yield from jobs_until(sandbox, until, [])
@@ -72,7 +72,7 @@ def due_jobs(sandbox: Sandbox) -> Generator[None, None, None]:
 
 def check_not_advancing(sandbox: Sandbox) -> None:
     """Check that the clock of a sandbox is not advancing. Raises Conflict."""
-    if sandbox.is_advancing:
+    if sandbox.status.is_advancing:
         raise Conflict(
             "The clock is still advancing, because it waits for receivers of webhooks.",
             advice="Send this again in a few seconds, or wait with POST /_sandbox/webhooks/drain or with "
@@ -102,7 +102,7 @@ def jobs_until(
     now = clock.now
 
     def goes_on() -> bool:
-        return not sandbox.is_gone and timers is sandbox.timers
+        return not sandbox.status.is_gone and timers is sandbox.timers
 
     try:
         while goes_on() and (timer := timers.next(until)) is not None:

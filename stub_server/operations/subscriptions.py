@@ -34,7 +34,7 @@ def list_subscriptions(work: Work, query: Body) -> Reply:
 def _of_customers(work: Work, finds: Callable[[str], bool]) -> Iterator[str]:
     """The subscriptions of customers whom the caller sees and a text finds."""
     customers, subscriptions = work.store.customers, work.store.subscriptions
-    for key, text in customers.texts["search"].data.items():
+    for key, text in customers.views.texts["search"].data.items():
         ident = customers.rows[key].id
         if finds(text) and work.sees_customer(ident):
             for each in subscriptions.bucket("customerId", ident):

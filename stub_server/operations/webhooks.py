@@ -5,7 +5,7 @@ from ..core.record import Body, Row
 from ..core.signing import new_key
 from ..domain import deliveries
 from ..domain import webhooks as rules
-from ..engine.attempts import conclude, delivery_of, disturbance, simulated
+from ..engine.attempts import attempt_of, conclude, disturbance, simulated
 from ..engine.deliveries import CALLING_OFF
 from ..engine.draft import TEST
 from ..engine.samples import newest, nothing_happened, sample
@@ -150,17 +150,16 @@ async def retry_webhook(work: Work, ident: str) -> Reply:
 
 async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
     """Send once and record the result. Other requests run meanwhile, so everything is read again afterwards."""
-    begun, url = work.now, webhook.public["url"]
-    outcome = simulated(work.sandbox, webhook, log, begun)
+    attempt = attempt_of(webhook, log, work.now)
+    outcome = simulated(work.sandbox, attempt)
     if outcome is None:
         # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
         courier = work.server.courier
         sender = courier.abroad if work.request.is_foreign or webhook.hidden.get(rules.ABROAD) else courier.sender
-        disturbed = disturbance(work.sandbox, webhook, log)
-        outcome = await send(sender, delivery_of(webhook, log, begun), PATIENCE, disturbed)
+        outcome = await send(sender, attempt.delivery, PATIENCE, disturbance(work.sandbox, attempt))
     await do_due(work.sandbox, work.server.sandboxes.worker)
     work.work_for(work.sandbox.store_of(work.who.merchant_id))
-    public, hidden = conclude(work.draft, log, webhook.id, outcome, url=url, trigger=trigger, begun=begun)
+    public, hidden = conclude(work.draft, attempt, outcome, trigger)
     return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))
 
 

@@ -36,7 +36,7 @@ class Target:
         """`sandboxes` are those of the server. Where none is chosen, the default one has the request in its journal."""
         self.sandbox, self.path, self.prefix = sandbox, path, prefix
         self.pending = sandbox if is_pending else None
-        self.was_gone = sandbox.is_gone  # deleted before the request began
+        self.was_gone = sandbox.status.is_gone  # deleted before the request began
         self.is_chosen = is_chosen
         self._sandboxes = sandboxes
         self._created: Entry | None = None  # what this request has created

@@ -51,7 +51,7 @@ class Tokens:
         claims = {
             "iss": ISSUER,
             "sandbox": sandbox.name,
-            **({"generation": sandbox.generation} if sandbox.generation else {}),
+            **({"generation": sandbox.origin.generation} if sandbox.origin.generation else {}),
             "sub": user_id,
             "merchant_id": merchant_id,
             "scope": granted,

@@ -29,10 +29,10 @@ def credentials_of(work: Work, sandbox: Sandbox, prefix: str) -> Body:
         "base_url": work.server.settings.url + prefix,
         "merchant": {"id": merchant.id, "name": merchant.name},
         "jwt": work.server.ready_token(sandbox),
-        "public_key": sandbox.credentials["public_key"],
-        "private_key": sandbox.credentials["private_key"],
+        "public_key": sandbox.origin.credentials["public_key"],
+        "private_key": sandbox.origin.credentials["private_key"],
         "control_key": work.server.sandboxes.control_key(sandbox.name),
-        "sample": {name: sandbox.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},
+        "sample": {name: sandbox.origin.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},
     }
 
 
@@ -80,8 +80,8 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
         sandbox = found.sandbox
         name, step, clock, now = sandbox.name, sandbox.log.number, sandbox.clock.state, sandbox.clock.read()
         summary = {
-            "scenario": sandbox.scenario,
-            "seed": sandbox.seed,
+            "scenario": sandbox.origin.scenario,
+            "seed": sandbox.origin.seed,
             "records": records_of(sandbox),
             "parent": found.parent,
         }

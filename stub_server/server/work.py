@@ -185,7 +185,7 @@ class Work:
 
     def check_there(self) -> None:
         """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the request waited."""
-        if self.sandbox.is_gone:
+        if self.sandbox.status.is_gone:
             raise gone()
-        if self.has_recorded and self.sandbox.is_undone:
+        if self.has_recorded and self.sandbox.status.is_undone:
             raise undone()

@@ -31,7 +31,7 @@ def admit(own: Reader, snapshots: Iterable[tuple[Body, Reader]], secret: bytes, 
         where = f"snapshot {head['name']}: "
         _check_origin(sandbox, reader.state.sandbox, where)
         was = _built(reader, secret, where, trusted=trusted)
-        was.held_before = SILENT
+        was.status.held_before = SILENT
         found.append(measured(head["name"], head["description"], head["now"], head["created_at"], was))
     return Admitted(sandbox, found)
 
@@ -53,7 +53,7 @@ def _built(reader: Reader, secret: bytes, where: str, *, trusted: bool) -> Sandb
 def _check_origin(sandbox: Sandbox, snapshot: Sandbox, where: str) -> None:
     """Check that a snapshot is one of a sandbox. Raises BadFile."""
     for name in ("scenario", "seed", "home", "seeded_keys"):
-        if getattr(sandbox, name) != getattr(snapshot, name):
+        if getattr(sandbox.origin, name) != getattr(snapshot.origin, name):
             raise damaged(f"{where}it differs from the sandbox in {name}")
     before, own = ((each.log.number, each.timers.last, *each.ids.position) for each in (snapshot, sandbox))
     if any(map(gt, before, own)):

@@ -50,13 +50,9 @@ def write_sandbox(
 
     def lines() -> Iterator[bytes]:
         yield from sandbox_lines(state, steps, change, secrets=secrets)
-        for name, description, now, created_at, sandbox, _ in snapshots:
-            was = capture(sandbox)
-            if not secrets:
-                was.sandbox.replies = Replies()
-            head = {"name": name, "description": description, "now": now, "created_at": created_at}
-            yield line_of("snapshot", head)
-            yield from state_lines(was, change)
+        for snapshot in snapshots:
+            yield line_of("snapshot", snapshot.head)
+            yield from sandbox_lines(capture(snapshot.sandbox), (), change, secrets=secrets)
 
     pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets)
 
@@ -176,11 +172,8 @@ def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, 
     for step in steps if requests else ():
         made[step.cause.id].append(step)
     for body in requests:
-        query = body["query"].encode("latin-1")
-        trace = Trace(
-            body["id"], body["at"], body["method"], body["path"], query, sandbox=sandbox, before=body["before"]
-        )
-        trace.received = body["wall"]
+        arrived = body["id"], body["at"], body["method"], body["path"], body["query"].encode("latin-1")
+        trace = Trace(*arrived, sandbox=sandbox, before=body["before"], received=body["wall"])
         trace.is_prefixed = body["prefixed"]
         for name in ("after", "status", "code", "simulated", "operation"):
             setattr(trace, name, body[name])
@@ -224,15 +217,15 @@ def adopted(
 
     def rewrite(sandbox: Sandbox, table: str, record: Record) -> Record:
         if table == "api_keys":
-            is_seeded = record.id in sandbox.seeded_keys
+            is_seeded = record.id in sandbox.origin.seeded_keys
             if is_seeded or anew or keyless:
-                public_key, private_key = pair_of(secret, sandbox.seed, record.id, sandbox.identity)
+                public_key, private_key = pair_of(secret, sandbox.origin.seed, record.id, sandbox.identity)
                 public = {"public_key": public_key} if is_seeded and not keeps_shown else {}
                 return changed(record, public, {"digest": digest(private_key)})
         elif table == "webhooks":
             hidden: Body = {}
             if anew:
-                drawn = derived_text(secret, 32, str(sandbox.seed), "webhook", record.id, sandbox.name)
+                drawn = derived_text(secret, 32, str(sandbox.origin.seed), "webhook", record.id, sandbox.name)
                 hidden["signing_keys"] = [{"key": new_key(drawn.encode()), "until": None}]
             if abroad is not None and orjson.loads(record.hidden).get(ABROAD, False) is not abroad:
                 hidden[ABROAD] = abroad

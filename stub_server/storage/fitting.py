@@ -72,7 +72,7 @@ class Fitting:
         A line for each table and JSON pointer, with the number of records. Raises BadFile for a state without its own
         merchant.
         """
-        home = state.sandbox.home
+        home = state.sandbox.origin.home
         if home not in state.owned:
             raise damaged(f"the sandbox's own merchant {home} is missing")
         for event in state.sandbox.events:

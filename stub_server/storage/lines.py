@@ -6,9 +6,9 @@ it. Records appear as the JSON that they are, a saved reply's body as text. An e
 its index among the records, from 0. The same state gives the same lines.
 `fixtures/sandbox-file.yaml` describes what each line holds.
 
-A store has lines in chunks, in which a record is text, which is faster to read. Equal parts of two states give equal
-chunks, which are stored once. So a chunk ends where the sum of a line says so, and not after a number of them: a record
-that is added or deleted changes the chunk that it is in and no other one.
+A store has lines in chunks. Equal parts of two states give equal chunks, which are stored once. So a chunk ends where
+the sum of a line says so, and not after a number of them: a record that is added or deleted changes the chunk that it
+is in and no other one.
 """
 
 from __future__ import annotations
@@ -50,8 +50,6 @@ Rewrite = Callable[[Sandbox, str, Record], Record]
 """(sandbox, table, record) -> the record as it is to be read: with other secrets, where a sandbox changes hands."""
 Empty = Callable[[str, str, int], Sandbox]
 """(name, scenario, seed) as lines say them -> a sandbox without records, which may have another name."""
-Form = Callable[[bytes], Any]
-"""How JSON is put in a line: as itself, or as text, which is faster to read."""
 
 
 def as_it_is(table: str, record: Record) -> Record:
@@ -63,7 +61,7 @@ def line_of(kind: str, body: Body) -> bytes:
     return orjson.dumps({kind: body})
 
 
-def state_lines(state: SandboxState, change: Change = as_it_is, part: Form = Fragment) -> Iterator[bytes]:
+def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[bytes]:
     yield sandbox_line(state)
     places: dict[bytes, int] = {}
     count = 0
@@ -73,9 +71,9 @@ def state_lines(state: SandboxState, change: Change = as_it_is, part: Form = Fra
             for _, record in sorted(owned.rows[name].items()):
                 places[record.public] = count
                 count += 1
-                yield line_of("record", _record(name, change(name, record), part))
+                yield line_of("record", _record(name, change(name, record)))
     for event in state.sandbox.events:
-        yield line_of("event", _event(event, part, places.get(event.resource)))
+        yield line_of("event", _event(event, places.get(event.resource)))
     for timer in state.sandbox.timers.pending():
         yield line_of("timer", _timers([timer])[0])
     for reply in state.sandbox.replies.items():
@@ -86,7 +84,7 @@ def chunks_of(state: SandboxState) -> Iterator[bytes]:
     """The lines of a state as chunks. The first lines have one each, since no two states have the same."""
     lines: list[bytes] = []
     size = 0
-    for line in state_lines(state, part=bytes.decode):
+    for line in state_lines(state):
         lines.append(line)
         size += len(line)
         if size > MOST or line.startswith((b'{"sandbox"', b'{"merchant"')) or not crc32(line) % LINES:
@@ -100,21 +98,21 @@ def sandbox_line(state: SandboxState) -> bytes:
     sandbox = state.sandbox
     body = {
         "name": sandbox.name,
-        "scenario": sandbox.scenario,
-        "seed": sandbox.seed,
-        "home": sandbox.home,
+        "scenario": sandbox.origin.scenario,
+        "seed": sandbox.origin.seed,
+        "home": sandbox.origin.home,
         "step": sandbox.log.number,
         "clock": sandbox.recorded_clock._asdict(),
         "position": sandbox.ids.position,
         "event_salt": f"{sandbox.ids.event_salt:x}",
         "events_raised": sandbox.events.raised,
         "timers_set": sandbox.timers.last,
-        "sample": sandbox.sample,
-        "personas": sandbox.personas,
-        "seeded_keys": sorted(sandbox.seeded_keys),
+        "sample": sandbox.origin.sample,
+        "personas": sandbox.origin.personas,
+        "seeded_keys": sorted(sandbox.origin.seeded_keys),
         "settings": sandbox.settings._asdict(),
-        "first_settings": sandbox.first_settings._asdict(),
-        "first_clock": sandbox.first_clock,
+        "first_settings": sandbox.origin.first_settings._asdict(),
+        "first_clock": sandbox.origin.first_clock,
     }
     return line_of("sandbox", body)
 
@@ -123,10 +121,10 @@ def merchant_line(owned: Owned) -> bytes:
     return line_of("merchant", asdict(owned.merchant) | {"usage": dict(sorted(owned.usage.items()))})
 
 
-def step_line(step: Step, change: Change = as_it_is, part: Form = Fragment, kind: str = "step") -> bytes:
+def step_line(step: Step, change: Change = as_it_is, kind: str = "step") -> bytes:
     changes = {
-        **_changes(step.changes, change, part),
-        "events": [_event(event, part, *_places(event, step.changes)) for event in step.events],
+        **_changes(step.changes, change),
+        "events": [_event(event, *_places(event, step.changes)) for event in step.events],
         "forgotten_events": len(step.forgotten_events),
         "timers": _timers(step.timers_set),
         "taken": [timer[1] for timer in step.timers_fired],
@@ -134,7 +132,7 @@ def step_line(step: Step, change: Change = as_it_is, part: Form = Fragment, kind
         "saved": None if step.saved is None else _reply(*step.saved),
         "forgotten_replies": [key for key, _ in step.forgotten_replies],
         "settings": None if step.settings is None else step.settings._asdict(),
-        "restored": None if step.restored is None else _restored(step.restored, change, part),
+        "restored": None if step.restored is None else _restored(step.restored, change),
     }
     body = {
         "number": step.number,
@@ -148,29 +146,29 @@ def step_line(step: Step, change: Change = as_it_is, part: Form = Fragment, kind
     return line_of(kind, body)
 
 
-def _restored(restored: Restored, change: Change, part: Form) -> Body:
+def _restored(restored: Restored, change: Change) -> Body:
     """The changes of restoring an earlier state. Of the ends of lists that were there before, only their length."""
     events, replies = restored.events, restored.replies
     parts = []
     for own in restored.parts:
-        changes = _changes(own.changes, change, part) | {"used": {key: after for key, after, _ in own.used}}
+        changes = _changes(own.changes, change) | {"used": {key: after for key, after, _ in own.used}}
         parts.append({"merchant": asdict(own.merchant), "opens": own.opens, "closes": own.closes, **changes})
     return {
         "parts": parts,
         "merchants": restored.merchants_after,
         "events_raised": restored.raised_after,
         "events_gone": [len(events.oldest_before), len(events.newest_before)],
-        "events_back": [_events(events.oldest_after, part), _events(events.newest_after, part)],
+        "events_back": [list(map(_event, end)) for end in (events.oldest_after, events.newest_after)],
         "replies_gone": [len(replies.oldest_before), len(replies.newest_before)],
         "replies_back": [list(starmap(_reply, end)) for end in (replies.oldest_after, replies.newest_after)],
     }
 
 
-def _changes(changes: Sequence[RecordChange], change: Change, part: Form) -> Body:
+def _changes(changes: Sequence[RecordChange], change: Change) -> Body:
     puts, drops = [], []
     for table, before, after in changes:
         if after is not None:
-            puts.append(_record(table, change(table, after), part))
+            puts.append(_record(table, change(table, after)))
         elif before is not None:
             drops.append({"table": table, "id": before.id, "created": before.created})
     return {"puts": puts, "drops": drops}
@@ -186,28 +184,24 @@ def _places(event: Event, changes: Sequence[RecordChange]) -> tuple[int | None, 
     return resource, hidden
 
 
-def _record(table: str, record: Record, part: Form) -> Body:
+def _record(table: str, record: Record) -> Body:
     return {
         "table": table,
         "id": record.id,
         "created": record.created,
         "version": record.version,
-        "public": part(record.public),
-        "hidden": part(record.hidden),
+        "public": Fragment(record.public),
+        "hidden": Fragment(record.hidden),
     }
 
 
-def _event(event: Event, part: Form, resource: int | None = None, hidden: int | None = None) -> Body:
+def _event(event: Event, resource: int | None = None, hidden: int | None = None) -> Body:
     """An event; a part that it shares with a record is given as that record's index."""
-    shown = part(event.resource) if resource is None else resource
+    shown = Fragment(event.resource) if resource is None else resource
     kept: Any = hidden
     if hidden is None and event.hidden:
-        kept = part(event.hidden)
+        kept = Fragment(event.hidden)
     return dict(zip(EVENT, (*event[:7], shown, kept, *event.extras), strict=True))
-
-
-def _events(events: Iterable[Event], part: Form) -> list[Body]:
-    return [_event(event, part) for event in events]
 
 
 def _timers(timers: Sequence[Sequence[Any]]) -> list[Body]:
@@ -285,9 +279,7 @@ class Reader:
             events = self.state.sandbox.events
             events.exchange(Ends(newest_after=(self._event(_row_of(body), self._shown),)), events.raised)
         elif kind == "timer":
-            timers, last = self.state.sandbox.timers, self.state.sandbox.timers.last
-            timers.put(Timer(*_timer_row(body)))
-            timers.last = last
+            self.state.sandbox.timers.put(Timer(*_timer_row(body)))
         elif kind == "reply":
             self.state.sandbox.replies.exchange(Ends(newest_after=(self._reply(body),)))
         elif kind == "merchant":
@@ -302,17 +294,17 @@ class Reader:
         if self._state is not None:
             raise damaged("two sandboxes where one was expected")
         sandbox = self._empty(body["name"], body["scenario"], body["seed"])
-        sandbox.home, sandbox.log.number = body["home"], body["step"]
+        sandbox.origin.home, sandbox.log.number = body["home"], body["step"]
         sandbox.recorded_clock = ClockState(**body["clock"])
         sandbox.clock.set(sandbox.recorded_clock)
         sandbox.ids.position, sandbox.ids.event_salt = _pair(body["position"]), int(body["event_salt"], 16)
         sandbox.events.raised, sandbox.timers.last = body["events_raised"], body["timers_set"]
-        sandbox.sample, sandbox.personas = body["sample"], body["personas"]
-        sandbox.seeded_keys = frozenset(body["seeded_keys"])
+        sandbox.origin.sample, sandbox.origin.personas = body["sample"], body["personas"]
+        sandbox.origin.seeded_keys = frozenset(body["seeded_keys"])
         sandbox.settings = SandboxSettings(**body["settings"])
-        sandbox.first_settings = SandboxSettings(**body["first_settings"])
+        sandbox.origin.first_settings = SandboxSettings(**body["first_settings"])
         if body.get("first_clock"):
-            sandbox.first_clock = _pair(body["first_clock"])
+            sandbox.origin.first_clock = _pair(body["first_clock"])
         self._state = SandboxState(sandbox)
 
     def _add(self, table: str, record: Record) -> None:
@@ -439,7 +431,7 @@ def _usage_of(used: Any) -> Usage | None:
 
 
 def _part_of(value: Any) -> bytes:
-    """JSON that is in a line as itself, or as text."""
+    """JSON that is in a line as itself, or as text: so stores of 0.3.0 have it."""
     if isinstance(value, str):
         return value.encode()
     return b"" if value is None else encoded(value)

@@ -21,7 +21,7 @@ import psycopg
 
 from . import sql
 from .address import printable, without_secrets
-from .sql import Batch, Damage, Session, StoreError, line_of
+from .sql import Batch, Damage, Database, Session, StoreError, line_of
 
 COLUMNS = {"int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -35,6 +35,11 @@ _OWN = """
 create table processes (id bigint generated always as identity primary key, address text not null,
     settings text not null, until timestamptz not null);
 create index sandboxes_next_due on sandboxes (next_due) where next_due is not null;
+"""
+_CREATIONS = """
+create table if not exists creations (
+    name text primary key, holder bigint not null references processes on delete cascade
+)
 """
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
@@ -90,10 +95,10 @@ class PostgresSession:
         self._connection.close()
 
 
-class PostgresStore:
+class PostgresStore(Database):
     """Many servers use one database."""
 
-    errors: type[Exception] = psycopg.Error
+    errors = psycopg.Error
     is_shared = True
     living = "select id from processes where until > clock_timestamp()"
     advice = "Restore the database from a backup."
@@ -129,6 +134,7 @@ class PostgresStore:
             if session.run("select to_regclass('settings')") == [(None,)]:
                 sql.begin(session, seed, COLUMNS, _OWN)
             self.secret, self.seed = sql.facts(session, self.name)
+            session.run(_CREATIONS)  # which stores of 0.3.0 lack
 
     def _others(self, session: PostgresSession) -> list[tuple[str, Mapping[str, str]]]:
         """The addresses of the other servers that run, and their settings, the one that has run longest first."""
@@ -147,7 +153,7 @@ class PostgresStore:
         return message or "the database cannot be reached"
 
     def start(self, lost: Callable[[], None]) -> None:
-        """Start to renew the lease; `lost` is called when it ends."""
+        """Once it serves: `lost` is called when the lease ends."""
         self._loop, self._lost = asyncio.get_running_loop(), lost
 
     async def commit(self, batch: Batch) -> Collection[int]:
@@ -172,7 +178,10 @@ class PostgresStore:
             session.run(others, self._committer)
 
     def claim(self, session: Session, name: str) -> str | None:
-        """Take a sandbox for this process, if it is there; returns the address of the running process that has it."""
+        """Take a sandbox for this process, if it is there; returns the address of the running process that has it.
+
+        Or of the one that is creating it.
+        """
         with session.transaction():
             found = session.run(
                 "select id, (select address from processes where id = holder and until > clock_timestamp()) "
@@ -184,7 +193,16 @@ class PostgresStore:
                 if address is not None:
                     return str(address)
                 session.run("update sandboxes set holder = ? where id = ?", self.holder, number)
-        return None
+        creating = (
+            "select address from creations join processes on id = holder where name = ? and holder != ? "
+            "and until > clock_timestamp() and name not in (select name from sandboxes)"
+        )
+        return next((str(address) for (address,) in session.run(creating, name, self.holder)), None)
+
+    def announce(self, session: Session, name: str) -> None:
+        """Let other processes know that this one is creating a sandbox."""
+        announced = "insert into creations values (?, ?) on conflict (name) do update set holder = excluded.holder"
+        session.run(announced, name, self.holder)
 
     @property
     def lease_left(self) -> float:

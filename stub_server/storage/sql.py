@@ -137,28 +137,27 @@ class Session(Protocol):
 
 
 class Database(Protocol):
-    """A database with these tables, one per server.
+    """A database with these tables, one per server. What is given here is that of a database of one server.
 
     `seed` is that of the server that began it; what it raises is in `errors`. `others` has the addresses and settings
     of the other servers that use it, and `living` is SQL that selects the ids of all; this server's id is `holder`.
     `lease_left` is for how many seconds no other server takes over sandboxes of this one; None without others.
     """
 
-    @property
-    def errors(self) -> type[Exception]: ...
-    @property
-    def lease_left(self) -> float | None: ...
-    @property
-    def others(self) -> Sequence[tuple[str, Mapping[str, str]]]: ...
-
     name: str
     advice: str
     secret: bytes
     seed: int
-    holder: int
-    epoch: int
-    living: str
-    is_shared: bool
+    errors: type[Exception]
+    is_shared: bool = False
+    holder: int = 0
+    epoch: int = 0
+    living: str = "0"
+    others: Sequence[tuple[str, Mapping[str, str]]] = ()
+
+    @property
+    def lease_left(self) -> float | None:
+        return None
 
     def session(self) -> Session:
         """A new connection."""
@@ -170,16 +169,26 @@ class Database(Protocol):
         """The text of an error for clients."""
 
     def start(self, lost: Callable[[], None]) -> None:
-        """Start what goes on beside requests; `lost` is called when this server may no longer use its sandboxes."""
+        """Once it serves: `lost` is called when this server may no longer use its sandboxes."""
+        return
 
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit a batch; returns the numbers of the sandboxes that are lost."""
 
     async def recover(self) -> None:
         """Wait until no commit is under way of which the end is unknown."""
+        return
 
     def claim(self, session: Session, name: str) -> str | None:
-        """Take a sandbox for this server, if it is there; returns the address of the running server that has it."""
+        """Take a sandbox for this server, if it is there; returns the address of the running server that has it.
+
+        Or of the one that is creating it.
+        """
+        return None
+
+    def announce(self, session: Session, name: str) -> None:
+        """Let other servers know that this one is creating a sandbox."""
+        return
 
     def close(self) -> None:
         """Give up the sandboxes, and close the database."""

@@ -8,14 +8,14 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from . import sql
-from .sql import Batch, Damage, Session, StoreError, line_of
+from .sql import Batch, Damage, Database, StoreError, line_of
 
 DATABASE, LOCK = "sandboxes.sqlite", "lock"
 ADVICE = (
@@ -61,23 +61,17 @@ class SqliteSession:
         self._database.close()
 
 
-class SqliteStore:
+class SqliteStore(Database):
     """One server per directory."""
 
-    errors: type[Exception] = sqlite3.Error
-    holder = 0
-    others: Sequence[tuple[str, Mapping[str, str]]] = ()
-    living = "0"
-    is_shared = False
+    errors = sqlite3.Error
     advice = ADVICE
-    lease_left = None
-    epoch = 0
 
     def __init__(self, path: Path, seed: int, *, always: bool) -> None:
         """`seed` is that of a directory that is new. Raises StoreError."""
         self.name, self._file, self._always = f"--store {path}", path / DATABASE, always
         self._wal, self._done = self._file.with_name(f"{DATABASE}-wal"), threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._sync, name="syncing", daemon=True)
         self._commits = self._synced = 0  # how many commits there were, and how many of them are on the disk
         self._has_failed = False  # whether the last write did not reach the disk
         with naming_errors(self.name):
@@ -97,6 +91,7 @@ class SqliteStore:
                 self.secret, self.seed = sql.facts(self._main, self.name)
                 check_whole(self._main)
                 opened.pop_all()
+        self._thread.start()
 
     def session(self) -> SqliteSession:
         return SqliteSession(self._file, always=self._always)
@@ -107,28 +102,15 @@ class SqliteStore:
     def reason(self, error: Exception) -> str:
         return str(error)  # SQLite's own text names no place
 
-    def start(self, lost: Callable[[], None]) -> None:
-        """Start to sync what is written to the disk."""
-        self._thread = threading.Thread(target=self._sync, name="syncing", daemon=True)
-        self._thread.start()
-
     async def commit(self, batch: Batch) -> Collection[int]:
         """Commit, in the thread of the event loop: it takes no longer than a request."""
         self._commits += 1
         return sql.commit(self._main, batch, self.holder)
 
-    async def recover(self) -> None:
-        """What was committed is known: no network is between."""
-
-    def claim(self, session: Session, name: str) -> str | None:
-        """No other process uses the directory."""
-        return None
-
     def close(self) -> None:
         """Sync everything to the disk, and close the directory."""
         self._done.set()
-        if self._thread is not None:
-            self._thread.join(BUSY)
+        self._thread.join(BUSY)
         self._main.close()
         self._lock.close()
 

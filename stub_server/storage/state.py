@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..core.record import Record
+from ..core.record import Body, Record
 from ..data.keys import ready_pair
 from ..engine.sandbox import Sandbox
 from ..engine.step import Part, Step
@@ -86,7 +86,7 @@ def build(state: SandboxState, secret: bytes) -> Sandbox:
         store = sandbox.stores[ident] = Store(owned.merchant, sandbox.rules.layout)
         store.rebuild({name: owned.rows.get(name, {}) for name in store.tables})
         store.usage = dict(owned.usage)
-    sandbox.credentials = ready_pair(sandbox, secret)
+    sandbox.origin.credentials = ready_pair(sandbox, secret)
     return sandbox
 
 
@@ -103,6 +103,16 @@ class Snapshot(NamedTuple):
     created_at: int
     sandbox: Sandbox
     size: int
+
+    @property
+    def head(self) -> Body:
+        """What is stored of it besides the state."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "now": self.now,
+            "created_at": self.created_at,
+        }
 
 
 def measured(name: str, description: str | None, now: int, created_at: int, sandbox: Sandbox) -> Snapshot:

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from ..core.slices import at_once
 from ..core.timers import SENDING, Timer
-from ..engine.attempts import attempt_for
+from ..engine.attempts import due_attempt
 from ..engine.deliveries import is_kept_back, is_silent, is_waiting
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import Fired, jobs_until, move_clock
@@ -37,14 +37,14 @@ async def pass_time(
     async def go_on() -> None:
         try:
             await _advance(courier, sandbox, to, cause, fired)
-            if not sandbox.is_gone:
+            if not sandbox.status.is_gone:
                 move_clock(sandbox, to, cause)
                 then()
         finally:
-            sandbox.is_advancing = False
+            sandbox.status.is_advancing = False
             courier.look_soon(sandbox)
 
-    sandbox.is_advancing = True
+    sandbox.status.is_advancing = True
     task = courier.spawn(go_on())
     done, _ = await asyncio.wait((task,), timeout=seconds)
     if done:
@@ -56,10 +56,10 @@ async def pass_time(
 async def _advance(courier: Courier, sandbox: Sandbox, to: int, cause: Cause, fired: list[Fired]) -> None:
     """Do the jobs and the attempts that are due until an instant, in the order of their time."""
     await courier.settle(sandbox)
-    while not sandbox.is_gone:
+    while not sandbox.status.is_gone:
         speaks = not is_silent(sandbox)
         release_parked(sandbox)
-        async with sandbox.turn:
+        async with sandbox.status.turn:
             await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=speaks))
         attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
         if attempt is not None and attempt <= to:
@@ -101,8 +101,8 @@ async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:
 def _is_drained(courier: Courier, sandbox: Sandbox) -> bool:
     """Whether nothing is due that will be sent, and no clock call goes on."""
     timers = sandbox.timers
-    if sandbox.is_gone or not (sandbox.is_advancing or timers.claimed or courier.in_flight(sandbox)):
-        due = None if sandbox.is_gone or is_silent(sandbox) else timers.next_attempt()
+    if sandbox.status.is_gone or not (sandbox.status.is_advancing or timers.claimed or courier.in_flight(sandbox)):
+        due = None if sandbox.status.is_gone or is_silent(sandbox) else timers.next_attempt()
         return due is None or due > sandbox.clock.read()
     return False
 
@@ -118,10 +118,11 @@ def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
 
 def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
     """How many attempts are due and kept back, with pauses. Those that wait for an earlier one do not count."""
-    count = 0
-    for timer in sandbox.timers.pending(sandbox.clock.now):
-        attempt = attempt_for(sandbox, timer) if timer.job == SENDING else None
-        if attempt is not None and is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
-            count += not is_waiting(sandbox.stores[timer.merchant_id], attempt.entry)
+    count, now = 0, sandbox.clock.now
+    for timer in sandbox.timers.pending(now):
+        store = sandbox.stores.get(timer.merchant_id) if timer.job == SENDING else None
+        attempt = due_attempt(sandbox, store, timer.subject, now)
+        if store is not None and attempt is not None and is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
+            count += not is_waiting(store, attempt.entry)
         yield
     return count

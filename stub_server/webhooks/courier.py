@@ -120,7 +120,12 @@ class Courier:
 
     def _serves(self, sandbox: Sandbox) -> bool:
         """Whether something may be done in a sandbox by now."""
-        return self.is_open and not (sandbox.is_gone or sandbox.is_advancing or sandbox.is_broken or sandbox.is_halted)
+        return self.is_open and not (
+            sandbox.status.is_gone
+            or sandbox.status.is_advancing
+            or sandbox.status.is_broken
+            or sandbox.status.is_halted
+        )
 
     async def _do_jobs(self, sandbox: Sandbox, outbox: Outbox) -> None:
         try:
@@ -135,7 +140,7 @@ class Courier:
         now = sandbox.clock.read()
         attempt = None if is_silent(sandbox) else self._queue_attempts(sandbox, outbox, now)
         job = sandbox.timers.next_due()
-        due = sandbox.next_look = min(SILENT if job is None else job, SILENT if attempt is None else attempt)
+        due = sandbox.status.next_look = min(SILENT if job is None else job, SILENT if attempt is None else attempt)
         if outbox.alarm is not None:
             outbox.alarm.cancel()
             outbox.alarm = None
@@ -167,7 +172,7 @@ class Courier:
         waiting = outbox.queues[webhook]
         try:
             while waiting and self.is_open:
-                if sandbox.is_advancing:
+                if sandbox.status.is_advancing:
                     self._hand_back(sandbox)
                     break
                 await self.deliver(sandbox, waiting.popleft(), TIMEOUT)
@@ -184,20 +189,20 @@ class Courier:
 
     async def deliver(self, sandbox: Sandbox, timer: Timer, timeout: float) -> bool:
         """Make a claimed attempt, if it is still due, and record its outcome. Returns False where nothing was sent."""
-        outbox, advancing = self._outbox(sandbox), sandbox.is_advancing
+        outbox, advancing = self._outbox(sandbox), sandbox.status.is_advancing
         outbox.in_flight += 1
         try:
             async with outbox.places, self._places:
-                if sandbox.is_advancing != advancing:
+                if sandbox.status.is_advancing != advancing:
                     sandbox.timers.release(timer)
                     return False
                 attempt = claimed_attempt(sandbox, timer)
                 if attempt is None:
                     return False
-                begun, outcome = await self._attempt(sandbox, attempt, timeout)
-            if not sandbox.is_broken:
+                outcome = await self._attempt(sandbox, attempt, timeout)
+            if not sandbox.status.is_broken:
                 await do_due(sandbox, self.worker)
-            record(sandbox, timer, attempt, outcome, begun)
+            record(sandbox, timer, attempt, outcome)
             return True
         except asyncio.CancelledError:
             sandbox.timers.release(timer)
@@ -213,14 +218,12 @@ class Courier:
             self._wake()
         return False
 
-    async def _attempt(self, sandbox: Sandbox, attempt: Attempt, timeout: float) -> tuple[int, AttemptOutcome]:
-        """Send a delivery; returns when that began (ms), and the outcome."""
+    async def _attempt(self, sandbox: Sandbox, attempt: Attempt, timeout: float) -> AttemptOutcome:
+        """Send a delivery."""
         if sandbox.log.stored is not None:  # an event that was sent must not be undone
             await sandbox.log.stored()
-        begun = sandbox.clock.now if sandbox.is_advancing else sandbox.clock.read()
         sender = self.abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
-        disturbed = disturbance(sandbox, attempt.webhook, attempt.entry)
-        return begun, await send(sender, attempt.delivery, timeout, disturbed)
+        return await send(sender, attempt.delivery, timeout, disturbance(sandbox, attempt))
 
     def _try_again(self, sandbox: Sandbox, timer: Timer) -> None:
         sandbox.timers.release(timer)

@@ -9,7 +9,7 @@ import orjson
 from ..core.clock import SECOND
 from ..core.timers import SENDING, Timer
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome, Delivery
-from ..engine.attempts import Attempt, attempt_for, conclude, wrong_keys
+from ..engine.attempts import Attempt, conclude, due_attempt, wrong_keys
 from ..engine.deliveries import ANSWERING, is_kept_back, is_simulated, is_waiting, keeps_waiting
 from ..engine.draft import Draft
 from ..engine.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE, Effect
@@ -43,13 +43,14 @@ def release_parked(sandbox: Sandbox) -> None:
 def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
     """What a claimed timer sends now; None where nothing is to be sent, no longer or not yet."""
     timers = sandbox.timers
-    if sandbox.is_gone or sandbox.is_broken or not timers.is_claimed(timer):
+    if sandbox.status.is_gone or sandbox.status.is_broken or not timers.is_claimed(timer):
         return None
-    attempt = attempt_for(sandbox, timer)
-    if attempt is None:
+    store = sandbox.stores.get(timer.merchant_id)
+    attempt = due_attempt(sandbox, store, timer.subject, sandbox.present)
+    if store is None or attempt is None:
         timers.regroup(timer, timers.skipped)
         return None
-    store, url = sandbox.stores[timer.merchant_id], attempt.delivery.url
+    url = attempt.delivery.url
     if is_simulated(sandbox, url):  # the webhook has another address by now
         draft = _draft(sandbox, timer, store)
         draft.at(draft.now, ANSWERING, timer.subject)
@@ -80,20 +81,12 @@ async def send(sender: Sender, delivery: Delivery, timeout: float, effect: Effec
     return outcome._replace(simulated=effect.label or None, duration_ms=outcome.duration_ms + effect.delay)
 
 
-def record(sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOutcome, begun: int) -> None:
+def record(sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOutcome) -> None:
     """Record the step of an attempt, at the instant that the clock shows by now, unless its sandbox is gone."""
     store = sandbox.stores.get(timer.merchant_id)
-    if store is not None and not sandbox.is_gone and not sandbox.is_broken:
+    if store is not None and not sandbox.status.is_gone and not sandbox.status.is_broken:
         draft = _draft(sandbox, timer, store)
-        conclude(
-            draft,
-            attempt.entry,
-            attempt.webhook.id,
-            outcome,
-            url=attempt.delivery.url,
-            trigger=AUTOMATIC,
-            begun=begun,
-        )
+        conclude(draft, attempt, outcome, AUTOMATIC)
         draft.record()
 
 

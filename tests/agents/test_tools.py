@@ -29,12 +29,15 @@ async def sell(agent: Agent) -> None:
     assert (True, True) == (code.startswith("000201"), code[-8:-4] == "6304"), "whole, as one pays it"
     assert re.search(rf"^qr_code_url: http\S+{code[-4:]}$", text_of(placed), re.MULTILINE)
     paid = await agent("orders", action="pay")
-    assert f"POST /_sandbox/orders/{facts_of(placed)['id']}/pay: 200" in text_of(paid)
+    assert "POST /_sandbox/orders/last/pay: 200" in text_of(paid)
     assert "subscription.created" in text_of(paid)
     assert facts_of(paid)["subscription"]["status"] == "trialing"
     assert (3, True) == (agent.calls, agent.bytes <= 24_000)
     assert {"id": facts_of(placed)["id"], "code": facts_of(placed)["code"], "status": "paid"} == facts_of(paid)["order"]
 
+    left = await agent("subscriptions", action="cancel", at_period_end=True)
+    assert facts_of(left)["subscription"]["id"] == facts_of(paid)["subscription"]["id"], "the one made last"
+    await agent("subscriptions", action="resume", subscription=facts_of(left)["subscription"]["code"])
     customer = re.findall(r"customerId: (\S+)", text_of(paid))[0]
     await agent("customers", action="behaviour", customer=customer, payment="fails")
     later = await agent("clock", action="advance", months=2, about=customer)

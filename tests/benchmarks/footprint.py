@@ -29,15 +29,15 @@ def table_bytes(table: Table) -> int:
     total += size(table.rows) + size(table.keys) + _keys(table.order)
     for held in table.unique.values():
         total += size(held) + sum(map(size, held))
-    for index in table.indexes.values():
+    for index in table.views.indexes.values():
         total += size(index.data) + sum(_value(value) + _keys(keys) for value, keys in index.data.items())
-    for order in table.sorts.values():
-        total += _keys(order.keys) + _keys(order.data)
+    for order in table.views.sorts.values():
+        total += _keys(order.data)
         total += sum(_TRACKED + size(pair) + size(pair[0]) for pair in order.data)
     kept: list[dict[Any, Any]] = [
-        *(each.data for each in table.sums.values()),
-        *(each.data for each in table.distinct.values()),
-        *(each.data for each in table.texts.values()),
+        *(each.data for each in table.views.sums.values()),
+        *(each.data for each in table.views.distinct.values()),
+        *(each.data for each in table.views.texts.values()),
     ]
     return total + sum(size(groups) + sum(_value(value) for value in groups.values()) for groups in kept)
 

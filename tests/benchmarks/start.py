@@ -1,15 +1,9 @@
-"""How long a start takes: `python -m tests.benchmarks.start`, from the command to the first 200.
-
-With `--shares` also where the time goes: the slowest imports and the slowest functions of one start. Being watched
-slows them down, so those figures say how a start is divided, not how long it is.
-"""
+"""How long a start takes: `python -m tests.benchmarks.start`, from the command to the first 200."""
 
 import os
-import pstats
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +16,6 @@ import click
 
 PATHS = ("/_sandbox/health", "/v2/customers?limit=2")
 LONGEST = 60  # seconds until a start counts as failed
-SHARES = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,51 +88,14 @@ def cpu_seconds(pid: int) -> float:
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir()) / 1e9
 
 
-def slowest_imports() -> list[str]:
-    """The modules that take longest to import, with all that they import themselves."""
-    run = subprocess.run(
-        [
-            sys.executable,
-            "-X",
-            "importtime",
-            "-c",
-            "import gc; gc.disable(); import stub_server.cli, stub_server.cli.serving",
-        ],
-        stderr=subprocess.PIPE,
-        text=True,
-        check=True,
-        env=plain(),
-    )
-    rows = [line.removeprefix("import time:").split("|") for line in run.stderr.splitlines() if "|" in line]
-    found = sorted(((int(row[1]), row[2].strip()) for row in rows if row[1].strip().isdigit()), reverse=True)
-    return [f"{took / 1000:8.1f} ms  {name}" for took, name in found[:SHARES]]
-
-
-def slowest_functions() -> list[str]:
-    """The functions of our own that take longest in building the application, with all that they call."""
-    build = (
-        "import cProfile, gc, sys; gc.disable(); from stub_server import app; "
-        "cProfile.run('app.create_app()', sys.argv[1])"
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        file = f"{folder}/profile"
-        subprocess.run([sys.executable, "-c", build, file], check=True, env=plain())
-        timed = pstats.Stats(file).get_stats_profile().func_profiles
-    found = sorted(((f.cumtime, f"{f.file_name}:{f.line_number} {name}") for name, f in timed.items()), reverse=True)
-    root = f"{Path(__file__).parents[2]}{os.sep}"
-    own = [(took, where.removeprefix(root)) for took, where in found if where.startswith(f"{root}stub_server")]
-    return [f"{took * 1000:8.1f} ms  {where}" for took, where in own[:SHARES]]
-
-
 @click.command()
 @click.option("--rounds", default=15, show_default=True, help="Starts of each server, interleaved.")
-@click.option("--shares", is_flag=True, help="Also the slowest imports and functions of one start.")
 @click.option(
     "--against",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The stub-server of another checkout, started in turn with this one.",
 )
-def main(rounds: int, shares: bool, against: Path | None) -> None:
+def main(rounds: int, against: Path | None) -> None:
     """Start the server again and again, and print how long its first 200 takes."""
     commands = {"this": Path(sys.executable).with_name("stub-server")} | ({"other": against} if against else {})
     for command in commands.values():  # the first start writes byte code and fills the file cache
@@ -153,10 +109,6 @@ def main(rounds: int, shares: bool, against: Path | None) -> None:
         columns = ([s.ready for s in own], [s.answered for s in own], [s.cpu for s in own])
         figures = [f"{min(c) * 1000:.0f} / {median(c) * 1000:.0f}" for c in columns]
         click.echo(f"{name:<8} {figures[0]:>16}   {figures[1]:>20}   {figures[2]:>14}")
-    if shares:
-        for title, lines in (("Imports", slowest_imports()), ("Functions", slowest_functions())):
-            click.echo(f"\n{title}, with what they call:")
-            click.echo("\n".join(lines))
 
 
 if __name__ == "__main__":

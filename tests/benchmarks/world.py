@@ -35,7 +35,7 @@ class Shot:
 
 def shots(sandbox: Sandbox) -> list[Shot]:
     """The four operations, on records of a world."""
-    sample = sandbox.sample
+    sample = sandbox.origin.sample
     customer = f"/v2/customers/{sample['customerId']}"
     address = {"line_1": "1374, Avenida Paulista, Bela Vista", "city": "São Paulo", "state": "SP", "country": "BR"}
     phones = {"mobile_phone": {"country_code": "55", "area_code": "11", "number": "987654321"}}

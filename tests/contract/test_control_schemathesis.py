@@ -13,7 +13,7 @@ from .chains import DECLARED
 from .reach import Reach, Unreached, accepted
 from .runner import Run, including, run
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 BASE, SETTINGS = CONTRACTS["control"]
 

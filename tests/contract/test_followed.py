@@ -17,7 +17,7 @@ from ..support.live import NO_TLS
 from ..support.make import created, customer_body, make_plan, make_project, order_body
 from ..support.overlays import copied, merchant_of, overlay, removed, updated
 
-pytestmark = pytest.mark.check
+pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 SCHEMAS = "$.components.schemas"
 PRODUCTS = "$.paths['/v2/products'].post.responses"

@@ -65,7 +65,7 @@ def intact(folder: Path, seed: int, *, killed: bool) -> Intact:
 
 def _facts(app: Application) -> Any:
     """What must not be lost."""
-    return facts(app), app.server.tokens is not None and app.sandboxes.default.credentials
+    return facts(app), app.server.tokens is not None and app.sandboxes.default.origin.credentials
 
 
 def suffer(folder: Path, counts: tuple[int, int, int], seed: int) -> Suffered:

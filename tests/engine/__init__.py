@@ -1,1 +1,1 @@
-"""Proofs of the engine: a world is its origin and its steps, a fault changes all or nothing, the log is bounded."""
+"""Proofs of the engine: a defect changes all or nothing, the log is bounded, and a world is its steps (`state`)."""

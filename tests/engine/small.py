@@ -54,7 +54,7 @@ def serve(app: Application, world: Sandbox) -> None:
     sandboxes = app.sandboxes
     entry = sandboxes.entry(NAME)
     entry.snapshots.clear()
-    world.on_due = sandboxes.default.on_due
+    world.status.on_due = sandboxes.default.status.on_due
     entry.sandbox = sandboxes.default = world
     sandboxes.keyring.forget(NAME)
     sandboxes.keyring.add(NAME, keys_of(world))

@@ -1,58 +1,23 @@
-"""What a world is, as plain data that two worlds can be compared by: its state, and every answer it gives."""
+"""What a world is, as plain data that two worlds can be compared by, and that it is its origin and its steps."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-from unittest.mock import patch
+import pickle
+from collections.abc import Iterator
+from typing import Any, cast
 
 import orjson
 
-from stub_server.core.clock import Clock
 from stub_server.core.ids import NextIds
-from stub_server.core.slices import BackgroundWorker, at_once
+from stub_server.core.slices import at_once
+from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.step import Step
+from stub_server.engine.step import Cause, Step
 from stub_server.engine.tables.memory import Store
 from stub_server.engine.tables.query import Query, select
 from stub_server.engine.tables.table import Table
-from stub_server.server.layers import selection
 
 from .inside import Inside
-from .small import Wall, serve
 
 Facts = dict[str, Any]
-LISTS: Mapping[str, tuple[str, ...]] = {
-    "/v2/customers": ("", "sort=name", "type=individual&sort=-name", "type=individual&document_type=cpf"),
-    "/v2/projects": ("", "sort=-name", "status=active&sort=name", "status=active&visibility=public"),
-    "/v2/plans": ("", "sort=amount", "status=active&sort=-amount", "status=active&billing_type=recurring"),
-    "/v2/products": ("", "sort=name", "status=active&type=course", "status=active&sort=name"),
-    "/v2/orders": (
-        "",
-        "sort=totalAmount",
-        "status=paid&sort=-totalAmount",
-        "status=pending&paymentMethod=pix",
-        "status=canceled",
-    ),
-    "/v2/subscriptions": ("", "sort=next_billing_at", "status=active&sort=-next_billing_at", "status=canceled"),
-    "/v2/webhooks": ("", "is_active=true"),
-    "/v2/webhooks/logs": ("", "status=pending", "status=canceled&event_type=order.created"),
-    "/api-keys": ("", "is_active=true&sort=name", "sort=-name"),
-}
-"""What is asked of every list: plainly, in another order, and by filters that together need a view."""
-ITEMS: Mapping[str, tuple[str, ...]] = {
-    "customers": ("/v2/customers/{}",),
-    "projects": ("/v2/projects/{}", "/v2/projects/{}/stats", "/v2/orders?projectId={}&status=paid"),
-    "plans": ("/v2/plans/{}", "/v2/subscriptions?planId={}&sort=next_billing_at"),
-    "products": ("/v2/products/{}",),
-    "orders": ("/v2/orders/{}", "/_sandbox/orders/{}"),
-    "subscriptions": ("/v2/subscriptions?limit=100",),
-    "webhooks": ("/v2/webhooks/{}", "/v2/webhooks/{}/logs"),
-    "webhook_logs": ("/v2/webhooks/logs/{}",),
-    "api_keys": (),
-}
-CONTROL = ("/_sandbox/clock", "/_sandbox/events?limit=100", "/_sandbox/health")
-
-
-# -- state
 
 
 def state(world: Sandbox) -> Facts:
@@ -89,17 +54,19 @@ def derived(table: Table) -> Facts:
         "order": list(table.order),
         "unique": {name: dict(held) for name, held in table.unique.items()},
         "indexes": {
-            name: {value: list(bucket) for value, bucket in index.data.items()} for name, index in table.indexes.items()
+            name: {value: list(bucket) for value, bucket in index.data.items()}
+            for name, index in table.views.indexes.items()
         },
-        "sort orders": {name: list(table.sorts[name].data) for name in table.spec.sorts},
-        "texts": {name: dict(texts.data) for name, texts in table.texts.items()},
+        "sort orders": {name: list(table.views.sorts[name].data) for name in table.spec.sorts},
+        "texts": {name: dict(texts.data) for name, texts in table.views.texts.items()},
         # A sum that has come back to nothing may stand there as 0.
         "sums": {
-            name: {group: amount for group, amount in sums.data.items() if amount} for name, sums in table.sums.items()
+            name: {group: amount for group, amount in sums.data.items() if amount}
+            for name, sums in table.views.sums.items()
         },
         "distinct": {
             name: {group: dict(members) for group, members in groups.data.items() if members}
-            for name, groups in table.distinct.items()
+            for name, groups in table.views.distinct.items()
         },
     }
 
@@ -137,17 +104,17 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
         for name, table in store.tables.items():
             wrong = differences(derived(rebuilt(table)), derived(table))
             found |= {f"{ident} {name} {part}": pair for part, pair in wrong.items()}
-            for name_of, order in table.sorts.items():
-                if [key for _, key in order.data] != order.keys:
-                    found[f"{ident} {name} keys by {name_of}"] = order.data, order.keys
             for row in table.parsed.values():
-                parts = orjson.loads(row.record.public), table.completed(orjson.loads(row.record.hidden))
+                parts = orjson.loads(row.record.public), orjson.loads(row.record.hidden)
                 if parts != (row.public, row.hidden):  # somebody has written into what is for reading alone
                     found[f"{ident} {name} {row.id} parsed"] = parts, (row.public, row.hidden)
             for asked, (keys, start, stop) in table.lists.items():
-                fresh = _matching(table, asked)
-                if fresh != keys[start:stop]:
-                    found[f"{ident} {name} list {asked}"] = fresh, keys[start:stop]
+                fresh, held = _matching(table, asked), keys[start:stop]
+                *_, sort = cast("tuple[Any, ...]", asked)
+                if sort is not None:  # each behind the value by which it is sorted
+                    held = [key for _, key in held]
+                if fresh != held:
+                    found[f"{ident} {name} list {asked}"] = fresh, held
     return found
 
 
@@ -166,69 +133,12 @@ def _matching(table: Table, asked: Any) -> list[int]:
     return [record.key for record in select(rebuilt(table), query)[0]]
 
 
-# -- answers
+# -- steps
 
 
-async def _do_nothing(world: Sandbox, worker: BackgroundWorker) -> None:
-    """What is due waits."""
-
-
-class _At:
-    """A clock that stands while a world is read, and its wall with it; no job is done meanwhile."""
-
-    def __init__(self, clock: Clock, now: int) -> None:
-        self._clock, self._now = clock, now
-        self._was, self._wall = clock.state, clock.wall
-
-    def __enter__(self) -> None:
-        self._clock.set(self._was._replace(now=self._now, frozen=True))
-        self._clock.wall = Wall(self._now)
-
-    def __exit__(self, *_: object) -> None:
-        self._clock.set(self._was)
-        self._clock.wall = self._wall
-
-
-def answers(inside: Inside, world: Sandbox) -> Facts:
-    """What every reading operation says of every record and list, at the instant of the newest step."""
-    found: Facts = {}
-    serve(inside.app, world)
-    standing = patch.object(selection, "do_due", _do_nothing)
-    with standing, _At(world.clock, world.recorded_clock.now):
-        for path in CONTROL:
-            found[path] = _said(inside, path, None)
-        for ident, store in world.stores.items():
-            token = token_of(inside, world, ident)
-            for path in _paths(store):
-                found[f"{ident} {path}"] = _said(inside, path, token)
-    return found
-
-
-def token_of(inside: Inside, world: Sandbox, merchant_id: str) -> str:
-    """A token of a merchant with every scope."""
-    user = world.store_of(merchant_id).merchant.user_id
-    return inside.app.server.tokens.issue(world, merchant_id, user, ["*"], 3600)[0]
-
-
-def _said(inside: Inside, path: str, token: str | None) -> tuple[int, bytes]:
-    answer = inside.ask("GET", path, token=token)
-    assert answer.status == 200, (path, answer)
-    return answer.status, answer.body
-
-
-def _paths(store: Store) -> Iterator[str]:
-    for path, queries in LISTS.items():
-        for query in queries:
-            yield f"{path}?limit=100&{query}" if query else path
-    for name, forms in ITEMS.items():
-        for record in list(store.tables[name].rows.values()):
-            for form in forms:
-                yield form.format(record.id)
-
-
-def whole(inside: Inside, world: Sandbox) -> Facts:
-    """State and answers of a world."""
-    return state(world) | answers(inside, world)
+def token_of(inside: Inside, world: Sandbox) -> str:
+    """A token of the seeded merchant with every scope."""
+    return inside.app.server.ready_token(world)
 
 
 def unfold(world: Sandbox, step: Step) -> None:
@@ -236,3 +146,36 @@ def unfold(world: Sandbox, step: Step) -> None:
     before = None if step.restored is None else step.restored.merchants_before
     at_once(world.change([part.mirrored for part in step.parts], before))
     world.unfold_rest(step)
+
+
+def refolded(world: Sandbox, origin: Sandbox) -> None:
+    """Hold a world to be its origin and its steps: folded by another one, and undone and done again.
+
+    Steps are written down and read before, so that nothing is shared with the world.
+    """
+    _record_usage(world)
+    assert 1 == world.log.oldest, "the log has let steps go"
+    steps: list[Step] = pickle.loads(pickle.dumps(list(world.log)))  # noqa: S301 - our own
+    expected, begun = state(world), state(origin)
+    assert {} == stale(world)
+    for step in steps:
+        origin.fold(step)
+    same(expected, state(origin))
+    assert {} == stale(origin)
+    for step in reversed(steps):
+        unfold(world, step)
+    same(begun, state(world))
+    assert {} == stale(world)
+    for step in steps:
+        world.fold(step)
+    same(expected, state(world))
+    assert {} == stale(world)
+
+
+def _record_usage(world: Sandbox) -> None:
+    """Record what no step has recorded yet: a step for each merchant whose keys were used since their last one."""
+    for store in world.stores.values():
+        if store.unrecorded:
+            draft = Draft(world, store, Cause("clock", "", "usage"))
+            draft.clock = world.clock.at(draft.now)
+            draft.record()

@@ -16,30 +16,42 @@ from stub_server.engine.step import Cause
 from stub_server.engine.tables.memory import Store
 from stub_server.server.layers.endpoint import Endpoint
 
-from .faults import Fault, Place, Planted
+from ..support.make import fresh_cpf, order_body
 from .inside import Answer, Inside, Json
-from .shop import Shop, Turn, shop_in
+from .shop import Shop, shop_in
 from .small import Wall, origin, serve, set_wall
 from .state import same, stale, state, token_of
-from .trial import is_a_defect
+
+
+class Planted(Exception):
+    """A defect of ours."""
+
 
 CUSTOMER: Json = {"name": "Rosa", "email": "rosa@example.com", "document": "34712695846"}
 
 
 @pytest.fixture
-def shop(inside: Inside, hooks: tuple[str, ...]) -> Shop:
+def shop(inside: Inside) -> Shop:
     """A world of the test's own, its clock standing."""
-    return shop_in(inside, hooks)
+    return shop_in(inside)
+
+
+def is_a_defect(answer: Answer) -> None:
+    """500 in the one shape of every refusal."""
+    body: Json = answer.json()
+    assert (500, "internal_error") == (answer.status, body.get("code")), answer.body
+    assert ["error", "message", "code", "status", "request_id", "details"] == list(body)
+    assert body["request_id"] == answer.headers["x-request-id"]
 
 
 def create(shop: Shop, idem: str | None = None) -> Answer:
     """One writing request."""
-    return shop.inside.ask("POST", "/v2/customers", CUSTOMER, token_of(shop.inside, shop.world, shop.world.home), idem)
+    return shop.ask("POST", "/v2/customers", CUSTOMER, idem)
 
 
 def read(shop: Shop) -> Answer:
     """One reading request."""
-    return shop.inside.ask("GET", "/v2/orders", token=token_of(shop.inside, shop.world, shop.world.home))
+    return shop.ask("GET", "/v2/orders")
 
 
 # -- jobs
@@ -62,9 +74,13 @@ def failing(name: str, turn: int = 0) -> MappingProxyType[str, Job]:
 
 @pytest.fixture
 def waiting(shop: Shop) -> Shop:
-    """Two orders that expire tomorrow at one instant, after two timers that have nothing to do any more."""
-    for number in (0, 4, 8):
-        assert 201 == shop.play(Turn("place order", 0, 0, number, None)).status
+    """Two orders that expire tomorrow at one instant, after a timer that has nothing to do any more."""
+    project = shop.ask("POST", "/v2/projects", {"name": "Clube", "status": "active"}).json()["data"]["project"]["id"]
+    plan = {"projectId": project, "name": "Avulso", "amount": 49.9, "billing_type": "one_time"}
+    ident = shop.ask("POST", "/v2/plans", plan).json()["plan"]["id"]
+    for _ in range(3):
+        buyer = {"name": "Rosa", "email": "rosa@example.com", "document": fresh_cpf()}
+        assert 201 == shop.ask("POST", "/v2/orders/pix", order_body(project, ident, customer=buyer)).status
     pending = {row.id for row in shop.world.store.orders.rows_of("status", "pending")}
     first = next(timer.subject for timer in shop.world.timers.pending() if timer.subject in pending)
     assert 200 == shop.inside.ask("POST", f"/_sandbox/orders/{first}/pay").status
@@ -160,11 +176,16 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
 
 
 @pytest.fixture
-def broken(shop: Shop) -> Iterator[Shop]:
+def broken(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     """A world in which folding a step has failed."""
-    with Fault(Place(Store, "replace")):
+
+    def fail(*given: Any) -> None:
+        raise Planted("folding")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "replace", fail)
         is_a_defect(create(shop, "lost"))
-    assert shop.world.is_broken
+    assert shop.world.status.is_broken
     yield shop
     serve(shop.inside.app, origin(shop.inside.app))
 
@@ -200,5 +221,5 @@ def test_a_broken_world_answers_503_until_it_is_reset(broken: Shop) -> None:
     healed = inside.app.sandboxes.default
     assert healed is not world
     same(state(origin(inside.app)), state(healed))
-    token = token_of(inside, healed, healed.home)
+    token = token_of(inside, healed)
     assert 201 == inside.ask("POST", "/v2/customers", CUSTOMER, token, "lost").status

@@ -5,7 +5,6 @@ import pytest
 from ..support.make import customer_body
 from .inside import Inside
 from .shop import Shop, shop_in
-from .state import token_of
 
 ROWS, MOST = 6, 30  # of the small server
 
@@ -13,14 +12,13 @@ ROWS, MOST = 6, 30  # of the small server
 @pytest.fixture
 def shop(inside: Inside) -> Shop:
     """A world of the test's own. Nothing is sent: the server was not started."""
-    return shop_in(inside, ("http://127.0.0.1:9/hook",))
+    return shop_in(inside)
 
 
 def customers(shop: Shop, count: int) -> None:
     """So many events for who listens to them."""
-    token = token_of(shop.inside, shop.world, shop.world.home)
     for _ in range(count):
-        assert 201 == shop.inside.ask("POST", "/v2/customers", customer_body(), token).status
+        assert 201 == shop.ask("POST", "/v2/customers", customer_body()).status
 
 
 def by_status(shop: Shop) -> dict[str, int]:
@@ -31,12 +29,13 @@ def by_status(shop: Shop) -> dict[str, int]:
 
 def test_open_deliveries_stay_and_finished_ones_make_room(shop: Shop) -> None:
     """What is called off goes, oldest first, before anything that is still to be sent."""
-    hook = next(shop.world.store.webhooks.all_rows()).id
-    token = token_of(shop.inside, shop.world, shop.world.home)
-    assert 200 == shop.inside.ask("PUT", f"/v2/webhooks/{hook}", {"is_active": False}, token).status
-    assert 200 == shop.inside.ask("GET", "/v2/webhooks", token=token).status  # what is due is done before it
+    body = {"url": "http://127.0.0.1:9/hook", "events": ["customer.created"]}
+    path = f"/v2/webhooks/{shop.ask('POST', '/v2/webhooks', body).json()['webhook']['id']}"
+    customers(shop, ROWS + 2)
+    assert 200 == shop.ask("PUT", path, {"is_active": False}).status
+    assert 200 == shop.ask("GET", "/v2/webhooks").status  # what is due is done before it
     assert by_status(shop)["canceled"] > ROWS
-    shop.inside.ask("PUT", f"/v2/webhooks/{hook}", {"is_active": True, "events": ["customer.created"]}, token)
+    shop.ask("PUT", path, {"is_active": True})
     customers(shop, 2)
     assert {"pending": 2, "canceled": ROWS - 2, "delivered": 0} == by_status(shop)
     customers(shop, ROWS)

@@ -1,4 +1,4 @@
-"""Renewals by boleto: due on a banking day, with a grace that ends on one; what can be paid late is not deleted."""
+"""Renewals by boleto: due on a banking day, with a grace that ends on one; and attempts that fail."""
 
 from datetime import datetime, timedelta
 
@@ -6,9 +6,9 @@ import httpx2
 import pytest
 
 from ..support.make import Json, make_plan
-from .members import at, bill_of, buyer, member, order, plan_of
+from .members import bill_of, member, plan_of
 from .stage import DAY, Stage
-from .steps import done, refused
+from .steps import done
 
 LATE = timedelta(hours=23, minutes=59, seconds=59)
 BRASILIA = timedelta(hours=3)
@@ -50,29 +50,6 @@ def test_a_renewal_boleto_is_due_on_a_banking_day_and_its_grace_ends_on_one(stag
     )
 
 
-def test_it_can_be_paid_up_to_the_end_of_the_grace(stage: Stage) -> None:
-    held = billed_at_new_year(stage)
-    stage.go_to(closing(FRIDAY).replace("59.000Z", "58.000Z"))
-    stage.drive("orders", bill_of(stage, held)["id"], "pay")
-    now = stage.get_subscription(held["id"])
-    assert ("active", 1) == (now["status"], now["cycle"])
-    assert at(now["current_period_start"]) == at(held["current_period_end"])
-
-
-@pytest.mark.parametrize("what", ["plans", "projects"])
-def test_what_a_late_boleto_pays_for_is_not_deleted(stage: Stage, what: str) -> None:
-    plan = plan_of(stage)
-    late = order(stage, plan, buyer(), "boleto")
-    path = f"/v2/{what}/{plan['id'] if what == 'plans' else plan['projectId']}"
-    stage.go_to(late["last_transaction"]["expires_at"])
-    stage.advance(30 * DAY)
-    answer = stage.api.delete(path)
-    refused(answer, 409, "plan_in_use" if what == "plans" else "project_has_activity")
-    assert late["code"] in answer.json()["message"]
-    stage.advance(0.001)
-    done(stage.api.delete(path))
-
-
 @pytest.mark.parametrize("method", ["pix", "boleto", "credit_card"])
 def test_an_early_attempt_that_fails_leaves_the_regular_bill(stage: Stage, method: str) -> None:
     """It is made when it is due, and a card is charged then."""
@@ -89,11 +66,3 @@ def test_an_early_attempt_that_fails_leaves_the_regular_bill(stage: Stage, metho
     now = stage.get_subscription(held["id"])
     assert ("paid", "active", 1) == (bill_of(stage, held)["status"], now["status"], now["cycle"])
     assert done(stage.control.get("/invariants"))["ok"]
-
-
-def test_a_subscription_of_an_archived_project_is_not_renewed(stage: Stage) -> None:
-    held = member(stage, plan_of(stage))
-    done(stage.api.post(f"/v2/projects/{held['projectId']}/archive"))
-    stage.advance(1)
-    assert "active" == stage.get_subscription(held["id"])["status"]
-    refused(stage.control.post(f"/subscriptions/{held['id']}/renew"), 409, "project_archived")

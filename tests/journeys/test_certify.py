@@ -155,7 +155,7 @@ def test_a_receiver_that_calls_nobody_is_judged_by_its_effects(reports: dict[Cas
     "body",
     [
         {"url": "ftp://example.com", "signing_key": KEY},
-        {"url": "http://127.0.0.1:9/"},
+        {"signing_key": KEY},
         {"webhookId": UNKNOWN, "url": "http://127.0.0.1:9/", "signing_key": KEY},
         {"url": "http://127.0.0.1:9/", "signing_key": "whsec_short"},
         {"url": "http://127.0.0.1:9/", "signing_key": KEY + "="},

@@ -1,10 +1,9 @@
 """Time: what is due happens in its order and at its instant, however far the clock jumps at once."""
 
-import calendar
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import httpx2
 import pytest
@@ -136,48 +135,6 @@ def test_thirteen_months_at_once_are_the_same_as_395_days_one_by_one(live: Live)
     for name in at_once:
         assert at_once[name] == day_by_day[name], name
         assert at_once[name] == parent[name], name
-
-
-# -- a subscription's calendar
-
-
-def test_the_31st_stays_the_31st_where_the_month_has_one(stage: Stage) -> None:
-    """A period ends on the last day of a month that is too short, and the anchor's day comes back."""
-    year = at(stage.now()).year + 1
-    stage.go_to(f"{year}-01-31T10:00:00.500Z")
-    held = stage.subscription("active", magic="succeed_immediately", interval="month")
-    paid = at(held["current_period_start"])
-    ends = []
-    for _ in range(14):
-        ends.append(held["current_period_end"])
-        stage.go_to(held["current_period_end"])
-        held = stage.get_subscription(held["id"])
-    months = [(year + (1 + n) // 12, (1 + n) % 12 + 1) for n in range(14)]
-    days = [datetime(y, m, min(31, calendar.monthrange(y, m)[1]), tzinfo=UTC) for y, m in months]
-    expected = [paid.replace(year=day.year, month=day.month, day=day.day) for day in days]
-    assert expected == [at(end) for end in ends]
-    assert held["cycle"] == 14
-
-
-@pytest.mark.parametrize(
-    ("interval", "count", "length", "lead", "grace"),
-    [("day", 1, 1, 0.5, 1), ("day", 10, 10, 3, 7), ("week", 1, 7, 3, 7), ("week", 4, 28, 3, 7), ("day", 4, 4, 2, 4)],
-)
-def test_an_unpaid_renewal_is_due_then_past_due_then_over(
-    stage: Stage, interval: str, count: int, length: float, lead: float, grace: float
-) -> None:
-    """Each at its instant: lead before the period's end, the end, and the grace after it, with the order's expiry."""
-    held = stage.subscription("active", interval=interval, interval_count=count)
-    end = at(held["current_period_start"]) + timedelta(days=length)
-    assert (end, end) == (at(held["current_period_end"]), at(held["next_billing_at"]))
-    stage.advance(100 * DAY)
-    steps = [("renewal_due", -lead), ("past_due", 0), ("expired", grace)]
-    assert [(name, end + timedelta(days=days)) for name, days in steps] == history(stage, held["id"])[1:]
-    after = stage.get_subscription(held["id"])
-    assert ("expired", None, 0) == (after["status"], after["next_billing_at"], after["cycle"])
-    over = end + timedelta(days=grace)
-    assert [("created", end - timedelta(days=lead)), ("expired", over)] == history(stage, after["lastOrderId"])
-    assert over == at(after["ended_at"]) == at(stage.get_order(after["lastOrderId"])["last_transaction"]["expires_at"])
 
 
 def test_autopay_pays_every_order_so_long_after_it_was_made(serve: Serve, sink: str) -> None:

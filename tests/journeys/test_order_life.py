@@ -287,18 +287,3 @@ def test_an_order_says_what_can_be_done_with_it(stage: Stage, state: str) -> Non
     shown = done(stage.control.get(f"/orders/{stage.order(state)['id']}"))
     expected = [verb for verb, to in VERBS.items() if to != state and (state, verb) not in OTHERS]
     assert expected + (["resolve_dispute"] if state == "disputed" else []) == shown["allowed"]
-
-
-def test_to_pay_twice_has_a_code_of_its_own(stage: Stage) -> None:
-    order = stage.order("paid")
-    refused(stage.control.post(f"/orders/{order['id']}/pay"), 409, "order_already_paid")
-    assert order == stage.get_order(order["id"])
-
-
-def test_money_goes_back_for_ninety_days(stage: Stage) -> None:
-    in_time, late = stage.order("paid"), stage.order("paid")
-    stage.advance(90 * 86_400)
-    stage.drive("orders", in_time["id"], "refund")
-    stage.advance(0.001)
-    refused(stage.control.post(f"/orders/{late['id']}/refund"), 409, "refund_window_closed")
-    assert stage.get_order(late["id"])["status"] == "paid"

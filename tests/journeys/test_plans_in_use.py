@@ -83,20 +83,6 @@ class TestPlansWithSubscribers:
 class TestDeleting:
     """deletePlan."""
 
-    def test_pending_orders_keep_it_alive(
-        self, api: httpx2.Client, control: httpx2.Client, make_plan: Maker, make_order: Maker
-    ) -> None:
-        """Until the last of them is settled; what is over holds nothing."""
-        plan = make_plan(billing_type="one_time")
-        first, second = make_order(plan), make_order(plan)
-        refusal = api.delete(f"/v2/plans/{plan['id']}")
-        refused(refusal, 409, "plan_in_use")
-        assert says(refusal.json()["message"], "2 pending orders")
-        pay(control, first)
-        refused(api.delete(f"/v2/plans/{plan['id']}"), 409, "plan_in_use")
-        assert control.post(f"/orders/{second['id']}/cancel").status_code == 200
-        assert api.delete(f"/v2/plans/{plan['id']}").status_code == 200
-
     def test_products_lose_it_without_an_event_of_their_own(
         self, api: httpx2.Client, control: httpx2.Client, make_project: Maker, make_plan: Maker
     ) -> None:

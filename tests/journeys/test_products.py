@@ -3,13 +3,11 @@
 import httpx2
 import pytest
 
-from ..support.contract import component, violations
 from ..support.make import Json, Maker
 from ..support.refusal import says
 from .steps import (
     UNKNOWN,
     done,
-    events_of,
     get_product,
     make_product,
     names,
@@ -112,27 +110,6 @@ class TestSkus:
         assert refused(update_product(api, other, sku="A-1"), 409, "duplicate_sku") == {"sku": "duplicate_sku"}
         assert make_product(api, make_project()["id"], sku="A-1")["sku"] == "A-1"
 
-    def test_clearing_or_deleting_frees_it(self, api: httpx2.Client, project_id: str) -> None:
-        """The next product may take it."""
-        first = make_product(api, project_id, sku="A-1")
-        assert update_product(api, first, sku=None).json()["product"]["sku"] is None
-        second = make_product(api, project_id, sku="A-1")
-        assert api.delete(f"/v2/products/{second['id']}").status_code == 200
-        assert make_product(api, project_id, sku="A-1")["sku"] == "A-1"
-
-
-class TestUpdatingAndDeleting:
-    """updateProduct and deleteProduct."""
-
-    def test_absent_members_stay_and_null_clears(self, api: httpx2.Client, project_id: str) -> None:
-        """A map is replaced whole."""
-        product = make_product(
-            api, project_id, description="Texto", access_url="https://example.com/", metadata={"a": "1"}
-        )
-        changed = update_product(api, product, access_url=None, metadata={"b": "2"}).json()["product"]
-        assert changed == product | {"access_url": None, "metadata": {"b": "2"}}
-        assert get_product(api, product) == changed
-
 
 def test_a_key_of_another_project_does_not_open_a_product(
     api: httpx2.Client, project_id: str, make_project: Maker, make_plan: Maker
@@ -153,17 +130,6 @@ def test_a_key_of_another_project_does_not_open_a_product(
             assert refused(answer, 403, "project_not_allowed") == {"allowed_projects": "project_not_allowed"}
         assert [entry["id"] for entry in done(client.get("/v2/products"))["products"]] == [own["id"]]
         assert names(client, "products", planId=plan["id"]) == []
-
-
-def test_a_products_life_is_told_in_events(api: httpx2.Client, control: httpx2.Client, project_id: str) -> None:
-    """Each event carries the product as it then was, the deleted one included."""
-    product = make_product(api, project_id)
-    changed = update_product(api, product, name="Outro").json()["product"]
-    assert api.delete(f"/v2/products/{product['id']}").status_code == 200
-    events = events_of(control, product["id"])
-    told = [(event["type"], event["data"]["product"]) for event in events]
-    assert told == [("product.created", product), ("product.updated", changed), ("product.deleted", changed)]
-    assert [violations(component("ProductEvent"), event) for event in events] == [[], [], []]
 
 
 @pytest.mark.parametrize(("method", "body"), [("GET", None), ("PUT", {"name": "Outro"}), ("DELETE", None)])

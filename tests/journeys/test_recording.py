@@ -247,7 +247,7 @@ def test_the_admin_key_is_kept_nowhere_however_it_is_spelled(serve: Serve, conte
     key = 'q/8Zr0v"N1kTt'
     live = serve(seed=29, admin_key=key)
     sandbox = live.app.sandboxes.default
-    headers = {"Authorization": f"Bearer {sandbox.credentials['private_key']}", **JSON}
+    headers = {"Authorization": f"Bearer {sandbox.origin.credentials['private_key']}", **JSON}
     answer = httpx2.post(f"{live.url}/v2/customers", content=content, headers=headers, verify=NO_TLS, timeout=30)
     assert answer.status_code in (400, 422)
     (trace,) = [trace for trace in sandbox.journal if trace.id == answer.headers["x-request-id"]]

@@ -10,6 +10,7 @@ import pytest
 
 from stub_server.core.clock import LATEST_START
 
+from ..engine.state import refolded
 from ..support.files import changed, lines
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker, created
@@ -41,6 +42,12 @@ def test_a_session_replays_byte_for_byte(
         live.forget(name)
     assert {200, 201, 400, 401, 403, 404, 409, 503} <= session.statuses
     assert receiver.requests
+    drain(control)
+    world = live.app.sandboxes.find(control.base_url.path.split("/")[2])
+    assert world is not None
+    refolded(
+        world, live.app.sandboxes.factory.make(world.name, world.origin.generation, "default", world.origin.seed, None)
+    )
     replayed = Replayed(recorded(control, file), afresh=True)
     assert (0, True) == (replayed.code, replayed.told["ok"]), replayed.told["diffs"]
     assert {"credentials", "other_machines", "other_sandboxes"} == {*replayed.told["aside_by_reason"]}

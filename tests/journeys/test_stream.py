@@ -209,6 +209,7 @@ def test_only_so_many_read_at_once(serve: Serve) -> None:
 
 @pytest.mark.promise("stream-readers")
 @pytest.mark.check
+@pytest.mark.turn
 def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Megabytes are told to him; others are answered all the while."""
     monkeypatch.setattr(reply, "PATIENCE", 0.5)

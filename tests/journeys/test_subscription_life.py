@@ -6,10 +6,9 @@ import pytest
 
 from ..conftest import Serve
 from ..support.contract import document
-from ..support.make import make_plan
 from .roads import AUTOPAY, LATE, ROADS, renewed_late_by_clock
 from .stage import Stage, staged
-from .steps import done, refused
+from .steps import refused
 
 LIFE = document().lifecycles["Subscription"]
 
@@ -73,31 +72,4 @@ def test_every_other_move_of_a_subscription_is_409(stage: Stage, state: str, ver
     exits = {move.to for move in LIFE.exits(state)} - {state}
     assert all(exit_ in body["message"] for exit_ in exits)
     assert ("is final" in body["message"]) is (not exits)
-    assert (held, told) == (stage.get_subscription(held["id"]), stage.events(held["id"]))
-
-
-@pytest.mark.parametrize("state", ["trialing", "active"])
-def test_to_cancel_at_the_end_of_the_period_changes_no_state_and_is_no_event(stage: Stage, state: str) -> None:
-    held = stage.subscription(state)
-    told = stage.events(held["id"])
-    for _ in range(2):
-        stage.drive("subscriptions", held["id"], "cancel", at_period_end=True)
-    now = stage.get_subscription(held["id"])
-    assert (state, True, None) == (now["status"], now["cancel_at_period_end"], now["next_billing_at"])
-    assert told == stage.events(held["id"])
-
-
-def test_a_one_time_plan_makes_no_subscription(stage: Stage) -> None:
-    order = stage.order("paid", make_plan(stage.api, billing_type="one_time"))
-    assert done(stage.control.get(f"/orders/{order['id']}"))["subscriptionId"] is None
-    assert done(stage.api.get("/v2/subscriptions"))["pagination"]["total"] == 0
-
-
-@pytest.mark.parametrize(("state", "verb"), [("canceled", "cancel"), ("expired", "expire")])
-def test_a_move_to_the_present_state_changes_and_tells_nothing(stage: Stage, state: str, verb: str) -> None:
-    held = stage.subscription(state)
-    told = stage.events(held["id"])
-    assert held == stage.drive("subscriptions", held["id"], verb)["subscription"]
-    if verb == "cancel":
-        assert held == stage.drive("subscriptions", held["id"], verb, at_period_end=True)["subscription"]
     assert (held, told) == (stage.get_subscription(held["id"]), stage.events(held["id"]))

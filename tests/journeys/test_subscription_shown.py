@@ -1,15 +1,11 @@
-"""What a subscription shows: customer and plan as they are now, and the calendar of Brasília."""
-
-from datetime import timedelta, timezone
+"""What a subscription shows: customer and plan as they are now."""
 
 import pytest
 
-from ..support.make import make_plan
-from .members import at, bill_of, buyer, member, order, plan_of
+from .members import bill_of, member, plan_of
 from .stage import DAY, Stage
 from .steps import done
 
-SAO_PAULO = timezone(timedelta(hours=-3))
 NOW = {
     "name": "Marina Duarte Lima",
     "email": "nova@example.org",
@@ -70,35 +66,3 @@ def test_a_subscription_of_a_deleted_plan_shows_it_as_it_was(stage: Stage) -> No
     stage.drive("subscriptions", held["id"], "cancel")
     done(stage.api.delete(f"/v2/plans/{held['planId']}"))
     assert {"id": held["planId"], "name": "Plano Antigo"} == stage.get_subscription(held["id"])["plan"]
-
-
-# -- the calendar
-
-
-@pytest.mark.parametrize(
-    ("bought", "interval", "ends"),
-    [
-        ("02-28T22:30", "month", "03-28T22:30"),
-        ("02-28T20:30", "month", "03-28T20:30"),
-        ("03-31T21:00", "month", "04-30T21:00"),
-        ("03-31T20:59", "month", "04-30T20:59"),
-        ("02-28T22:30", "week", "03-07T22:30"),
-    ],
-)
-def test_a_period_ends_on_the_same_day_and_hour_of_brasilia(
-    stage: Stage, bought: str, interval: str, ends: str
-) -> None:
-    """Where UTC says another date already, the calendar of the buyer counts."""
-    year = at(stage.now()).year + 1
-    while year % 4 == 0:  # February is to have 28 days
-        year += 1
-    plan, who = make_plan(stage.api, interval=interval), buyer()
-    stage.go_to(at(f"{year}-{bought}:00-03:00").isoformat())
-    first = order(stage, plan, who)
-    stage.drive("orders", first["id"], "pay")
-    held = stage.subscription_of(first["id"])
-    end = at(held["current_period_end"]).astimezone(SAO_PAULO)
-    assert f"{year}-{ends}" == end.isoformat()[:16]
-
-
-# -- keys whose end has passed

@@ -50,6 +50,7 @@ def test_a_sandbox_is_asked_for_until_it_is_ready(client: httpx2.Client) -> None
         seen.append(answer.json()["creation"]["progress"])
         refused(client.post("/_sandbox/sandboxes", json=body, headers=ASYNC), 409, "duplicate_sandbox")
         assert 200 == client.get("/_sandbox/clock").status_code
+        created(client.post("/_sandbox/snapshots", json={"name": "meanwhile"}))
         answer = client.get("/_sandbox/sandboxes/LARGE")
     assert 200 == answer.status_code, answer.text
     assert seen == sorted(seen)

@@ -6,12 +6,15 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, run_state_machine_as_test
 
+from stub_server.server.sandboxes.sandboxes import Sandboxes
+
+from ..engine.state import refolded
 from ..support.live import FROZEN, NOW, running
 from ..support.receiver import receiving
 from .audit import audit, marks
 from .bench import DOCUMENTS, Bench, Tally
 from .client import Client
-from .model import Json
+from .model import Json, granted
 from .moments import DAY, HOUR, parse
 from .rules_catalogue import CatalogueRules, new_plan, new_project
 from .rules_keys import KeyRules
@@ -19,6 +22,7 @@ from .rules_members import MemberRules
 from .rules_sales import OrderRules, buyer, pay, place
 from .rules_time import TimeRules, live_a_period
 
+SANDBOX = "model"
 STEPS = 30
 CARD: Json = {"payment_methods": ["credit_card", "pix"]}
 TRIAL: Json = {"interval": "week", "trial_period_days": 7}
@@ -64,9 +68,10 @@ OPENINGS: tuple[Json, ...] = (
 class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, RuleBasedStateMachine):
     """One sequence: a fresh sandbox, a fresh model, thirty steps and a last look."""
 
-    def __init__(self, client: Client, tally: Tally, listener: str) -> None:
-        """Both start empty; `listener` is the address of a receiver of webhooks."""
+    def __init__(self, client: Client, tally: Tally, listener: str, sandboxes: Sandboxes) -> None:
+        """Both start empty; `listener` is the address of a receiver of webhooks, `sandboxes` are the server's."""
         super().__init__()
+        self.sandboxes = sandboxes
         self.taken = 0
         self.listener = listener
         self.bench = Bench(client, tally)
@@ -144,11 +149,19 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
         if sys.exc_info()[0] is not None:
             return
         audit(self.bench)
+        self._refold()
         tally = self.bench.tally
         tally.sequences += 1
         tally.steps += self.taken
         tally.full += self.taken >= STEPS
         tally.reached.update(self.bench.marks)
+
+    def _refold(self) -> None:
+        """The sandbox is its origin and its steps."""
+        self.bench.client.ask("POST", "/_sandbox/webhooks/drain").hold(granted())
+        world = self.sandboxes.find(SANDBOX)
+        assert world is not None
+        refolded(world, self.sandboxes.factory.make(SANDBOX, world.origin.generation, "empty", world.origin.seed, None))
 
 
 def play(sequences: int, number: int | None = None, *, shrinks: bool = True) -> Tally:
@@ -159,11 +172,11 @@ def play(sequences: int, number: int | None = None, *, shrinks: bool = True) -> 
     """
     tally = Tally()
     with running(FROZEN) as shop, receiving() as listener:  # what webhooks bring is taken: none is ever disabled
-        client = Client(shop.port, "model")
+        client = Client(shop.port, SANDBOX)
 
         class Bound(Machine):
             def __init__(self) -> None:
-                super().__init__(client, tally, listener.url)
+                super().__init__(client, tally, listener.url, shop.app.sandboxes)
 
         if number is not None:
             seed(number)(Bound)

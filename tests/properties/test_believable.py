@@ -75,8 +75,8 @@ def test_members_renew_mostly_by_card(several: list[Sandbox]) -> None:
     """First orders are mostly by PIX, but what is paid again every month is left to a card."""
     for sandbox in several:
         methods = Counter((hidden["renewal"], public["paymentMethod"]) for public, hidden in _orders(sandbox))
-        assert methods[True, "credit_card"] > methods[True, "pix"], sandbox.seed
-        assert methods[False, "pix"] > methods[False, "credit_card"], sandbox.seed
+        assert methods[True, "credit_card"] > methods[True, "pix"], sandbox.origin.seed
+        assert methods[False, "pix"] > methods[False, "credit_card"], sandbox.origin.seed
 
 
 def test_nobody_abroad_pays_by_pix() -> None:

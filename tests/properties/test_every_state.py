@@ -65,7 +65,7 @@ def test_every_state_is_there(scenario: str, seed: int, small_busy: str) -> None
 @pytest.mark.parametrize("persona", ["in_dispute", "dispute_won", "dispute_lost", "waiting_for_boleto"])
 def test_a_dispute_and_a_boleto_can_be_asked_for_by_name(persona: str) -> None:
     sandbox = world("default")
-    (order,) = sandbox.store.orders.rows_of("customerId", sandbox.personas[persona])
+    (order,) = sandbox.store.orders.rows_of("customerId", sandbox.origin.personas[persona])
     told = [event.type for event in sandbox.events if event.subject == order.id]
     assert {
         "in_dispute": ("disputed", "order.disputed"),

@@ -21,8 +21,8 @@ def test_pages_forms_and_streams_are_those_of_the_holder(pair: Pair) -> None:
         httpx2.get(f"{console.base}/v2/plans?limit=7", headers=headers, verify=NO_TLS)
         page = console.open("/console/requests")
         assert "/v2/plans ?limit=7" in page.text
-        made = console.send(console.open("/console/data/projects/new/createProject"), "Send")
-        assert "Create a project : done." in made.text
+        made = console.send(console.open("/console/data/customers"), "Add", persona="brand_new")
+        assert "Add a persona : done." in made.text
         undone = console.send(made, "Undo")
         assert "Rewind a sandbox : done." in undone.text
         assert "/v2/plans" in console.open("/console/requests.har").response.text

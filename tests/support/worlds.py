@@ -39,7 +39,9 @@ def first_used(sandboxes: Sandboxes, name: str) -> Sandbox:
 def lines(sandbox: Sandbox, *, keys: bool = True) -> Iterator[bytes]:
     """Everything that a world holds, in order; without `keys` what two worlds of one seed have in common."""
     store = sandbox.store
-    yield repr((store.merchant, sandbox.credentials if keys else {}, sandbox.sample, sandbox.personas)).encode()
+    yield repr(
+        (store.merchant, sandbox.origin.credentials if keys else {}, sandbox.origin.sample, sandbox.origin.personas)
+    ).encode()
     for name, table in store.tables.items():
         if name == "api_keys" and not keys:
             continue

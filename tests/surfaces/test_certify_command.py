@@ -77,7 +77,7 @@ def test_without_a_key_the_registered_webhook_is_certified(api: httpx2.Client, t
     """By its own key; an address that no webhook has is a question of usage."""
     with shop(api) as url:
         refused = certify(url, *to)
-        assert (2, True) == (refused.exit_code, "--signing-key" in refused.output)
+        assert (2, True) == (refused.exit_code, "signing_key" in refused.output)
         assert refused.output.startswith("Error: No webhook of the sandbox has this address.")
     made = created(api.post("/v2/webhooks", json={"url": url, "events": ["order.paid"], "is_active": False}))["webhook"]
     with shop(api, key=made["signing_key"]) as other:

@@ -25,7 +25,7 @@ def test_every_kind_has_a_list_whose_records_open(console: Console, control: htt
     page = console.open("/console/data")
     (link,) = [link for link in page.links if link.endswith(f"/data/{kind}")]
     listed = console.follow(page, link)
-    records = [link for link in listed.links if f"/data/{kind}/" in link and "/new/" not in link]
+    records = [link for link in listed.links if f"/data/{kind}/" in link]
     assert records
     for record in (records[0], records[-1]):
         shown = console.follow(listed, record)
@@ -51,7 +51,7 @@ def test_a_list_has_the_filters_and_orders_of_the_contract(console: Console, api
         "/v2/orders", params={"status": "paid", "created_since": "2026-11-01T03:00:00Z", "limit": 25}
     ).json()["orders"]
     assert [f"../../console/data/orders/{each['id']}" for each in found] == [
-        link for link in paid.links if "/data/orders/" in link and "/new/" not in link
+        link for link in paid.links if "/data/orders/" in link
     ]
     assert "The filter was refused" in console.open("/console/data/orders?status=nothing").text
     assert "No order matches" in console.open("/console/data/orders?code=NOTHING").text
@@ -140,7 +140,7 @@ def test_heads_of_a_list_sort_it(console: Console, api: httpx2.Client) -> None:
     page = console.open("/console/data/orders")
     sorted_ = console.follow(page, next(link for link in page.links if "sort=-totalAmount" in link))
     found = api.get("/v2/orders", params={"sort": "-totalAmount", "limit": 25}).json()["orders"]
-    listed = [link.rpartition("/")[2] for link in sorted_.links if "/data/orders/" in link and "/new/" not in link]
+    listed = [link.rpartition("/")[2] for link in sorted_.links if "/data/orders/" in link]
     assert [each["id"] for each in found] == listed
     assert "Total amount ↓" in sorted_.text
     assert any("sort=totalAmount" in link for link in sorted_.links)
@@ -172,18 +172,18 @@ def test_a_record_is_edited_as_json(console: Console, api: httpx2.Client, make_c
     ],
 )  # fmt: skip
 def test_a_record_is_created_from_the_example_of_the_contract(console: Console, kind: str, operation: str) -> None:
-    page = console.open(f"/console/data/{kind}/new/{operation}")
-    assert 200 == page.status
-    made = console.send(page, "Send")
-    assert f"/console/data/{kind}/" in made.url
-    assert ": done." in made.text
-    assert "created step" in made.text
-    refused = console.send(page, "Send", body='{"x": 1}')
-    assert 422 == refused.status
+    """By the form of the operation, whose answer leads to the record."""
+    listed = console.open(f"/console/data/{kind}")
+    page = console.follow(listed, next(link for link in listed.links if link.endswith(f"/console/try/{operation}")))
+    made = console.send(page, "Body")
+    assert "Answer 201" in made.text
+    record = console.follow(made, next(link for link in made.links if f"/console/data/{kind}/" in link))
+    assert "created step" in record.text
+    refused = console.send(page, "Body", body='{"x": 1}')
     why = console.follow(refused, next(link for link in refused.links if "/requests/req_" in link))
     assert "Why it was refused" in why.text
     for text in ("nothing", DEEP):
-        assert 422 == console.send(page, "Send", body=text).status
+        assert "Answer 4" in console.send(page, "Body", body=text).text
 
 
 def test_a_deleted_record_shows_what_it_was(console: Console, api: httpx2.Client, make_plan: Maker) -> None:
@@ -213,8 +213,6 @@ def test_what_there_is_not_is_404(console: Console, credentials: Json) -> None:
         f"orders/{UNKNOWN}",
         f"plans/{order}",
         "orders/x",
-        "orders/new/createPlan",
-        "nothing/new/x",
     ):
         assert 404 == console.open(f"/console/data/{path}").status, path
 

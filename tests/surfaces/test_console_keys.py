@@ -71,13 +71,6 @@ def test_what_is_refused_is_said(console: Console) -> None:
     assert 422 == token_of(console, HOSTILE).status
 
 
-def test_a_form_of_another_origin_makes_no_token(console: Console) -> None:
-    token = console.open(PAGE).form("Issue a token").values["token"]
-    headers = {"Origin": "https://evil.example"}
-    answer = console.http.post(f"{console.base}{PAGE}/token", data={"token": token, "scopes": "*"}, headers=headers)
-    assert 403 == answer.status_code
-
-
 def test_assumptions_are_found_by_kind_operation_and_text(console: Console, control: httpx2.Client) -> None:
     every = control.get("/assumptions").json()
     assert f"{every['total']:,} entries" in console.open(ASSUMPTIONS).text

@@ -137,25 +137,6 @@ def test_hostile_data_is_text(payer: Console, make_order: Maker) -> None:
     assert "<script>alert" not in page.response.text
 
 
-@pytest.mark.parametrize("origin", ["", "null", "http://127.0.0.1:1", "https://evil.example"])
-def test_a_form_of_another_origin_does_nothing(
-    payer: Console, make_order: Maker, control: httpx2.Client, origin: str
-) -> None:
-    order = make_order()
-    page = payer.open(f"/pay/{order['id']}")
-    assert 403 == payer.send(page, "Já paguei", origin=origin).status
-    assert "pending" == control.get(f"/orders/{order['id']}").json()["order"]["status"]
-
-
-def test_a_form_is_of_its_order(payer: Console, make_order: Maker, control: httpx2.Client) -> None:
-    order, other = make_order(), make_order()
-    page = payer.open(f"/pay/{order['id']}")
-    token = payer.open(f"/pay/{other['id']}").form("Já paguei").values["token"]
-    for wrong in (token, "", "é"):
-        assert 403 == payer.send(page, "Já paguei", token=wrong).status
-    assert "pending" == control.get(f"/orders/{order['id']}").json()["order"]["status"]
-
-
 def test_wrong_addresses_close_no_page(payer: Console, make_order: Maker) -> None:
     order = make_order()
     for number in range(12):

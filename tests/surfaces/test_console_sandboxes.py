@@ -184,16 +184,6 @@ def test_a_large_file_is_read(console: Console, api: httpx2.Client) -> None:
     assert 413 == answer.status_code
 
 
-@pytest.mark.parametrize("path", ["import", "delete", "rewind", "snapshot/delete", "fork", "make"])
-def test_a_form_of_another_origin_does_nothing(console: Console, path: str, make_order: Maker) -> None:
-    make_order()
-    page = console.open(PAGE)
-    token = page.form("Import").values["token"]
-    headers = {"Origin": "https://evil.example"}
-    answer = console.http.post(f"{console.base}{PAGE}/{path}", data={"token": token, "to_step": "0"}, headers=headers)
-    assert 403 == answer.status_code
-
-
 def test_a_control_key_shows_its_own_alone(visit: Visit, guarded: Live, admin: httpx2.Client) -> None:
     assert admin.post("/_sandbox/sandboxes", json={"name": "mine"}).status_code in (201, 409)
     key = admin.get("/s/mine/_sandbox/credentials").json()["control_key"]

@@ -56,7 +56,7 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
         "/console/data/webhook_logs",
         "/console/data/orders?code=NOTHING",
         f"/console/data/orders/{order['id']}",
-        "/console/data/orders/new/createPixOrder",
+        "/console/try/createPixOrder",
         f"/console/clock?done={moved.headers['x-request-id']}",
         f"/console/events/{message['event_id']}",
         f"/console/webhooks/{message['webhookId']}",

@@ -146,7 +146,7 @@ def test_a_delivery_that_failed_is_sent_again(
     for name in ("webhook-id", "webhook-timestamp"):
         assert message["headers"][name] in shown.text
     assert message["headers"]["webhook-signature"].removeprefix("v1,") in shown.text
-    command = code_of(shown, "curl -i http://127.0.0.1:3000")
+    command = code_of(shown, "http://127.0.0.1:3000/webhooks")
     assert all(message["headers"][name] in command for name in ("webhook-id", "webhook-timestamp", "webhook-signature"))
     again = console.send(shown, "Send again")
     assert "delivered" in again.text

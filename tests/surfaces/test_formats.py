@@ -49,57 +49,6 @@ def test_what_is_no_email_is_refused(door: Door, email: str) -> None:
     assert set(codes(door, "POST", "/v2/customers", customer_body(email=email))) == {"email"}
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        "34712695846",
-        "347.126.958-46",
-        "52998224725",
-        "11222333000181",
-        "11.222.333/0001-81",
-        "12ABC34501DE35",
-        "12.abc.345/01de-35",
-        "AB123456",
-        "1234A",
-    ],
-)
-def test_a_document_is_a_cpf_a_cnpj_or_a_passport(door: Door, document: str) -> None:
-    answer = door.send(
-        "POST",
-        "/v2/orders/pix",
-        order_body(NOBODY, NOBODY, customer={"name": "A", "email": "a@b.co", "document": document}),
-    )
-    refused(answer, 409, "reference_not_found")
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        "34712695847",
-        "11111111111",
-        "000.000.000-00",
-        "00000000000000",
-        "11222333000182",
-        "12ABC34501DE36",
-        "AB_123456",
-        "12345",
-        "1234567890",
-        "999999999999999",
-        "529 982 247 25",
-        "ÁB123456",
-        "٣٤٧١٢٦٩٥٨٤٦",
-        "3471269584６",
-        "34712695846\n",
-        "A-.-B",
-        ".....",
-    ],
-)
-def test_what_is_no_document_is_refused(door: Door, document: str) -> None:
-    assert codes(door, "POST", "/v2/customers", customer_body(document=document, email="a@b.co")) == {
-        "document": "invalid_document"
-    }
-
-
 def test_a_new_document_has_its_own_types(door: Door) -> None:
     """Without them in the request, both are inferred anew; with them they must agree with the new document."""
     made = door.send("POST", "/v2/customers", customer_body(document="AB987651", email="a@b.co")).json()["customer"]

@@ -95,6 +95,7 @@ def test_a_workflow_names_actions_by_their_commits_and_may_only_read(file: Path)
 
 
 @pytest.mark.check
+@pytest.mark.turn
 def test_the_tests_for_pytest_pass(tmp_path: Path) -> None:
     assert 0 == CliRunner().invoke(main, ["init", "pytest", str(tmp_path)]).exit_code
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "STUB_"))}

@@ -213,11 +213,11 @@ def test_request_context_ends_a_stream_that_it_cannot_send(app: Application) -> 
         return Streamed(chunks, b"application/json")
 
     world = app.sandboxes.default
-    world.is_undone = True
+    world.status.is_undone = True
     try:
         Alone(app, "RequestContext", answer).ask("GET", "/here", begun=False)
     finally:
-        world.is_undone = False
+        world.status.is_undone = False
     with pytest.raises(StopAsyncIteration):
         asyncio.run(anext_of(chunks))
 
@@ -256,7 +256,7 @@ def test_sandbox_selection_brings_the_sandbox_up_to_date() -> None:
     number = world.log.number
     asked = layer.ask("GET", "/v2/plans", begun=False)
     assert number < world.log.number == asked.trace.before
-    world.is_broken = True
+    world.status.is_broken = True
     assert "sandbox_unavailable" == layer.refused("GET", "/v2/plans", begun=False)
     layer.ask("POST", "/_sandbox/reset", begun=False)
 

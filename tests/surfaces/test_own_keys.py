@@ -99,11 +99,11 @@ def test_a_copy_has_seeded_keys_of_its_own_and_leaves_made_ones_to_their_world(l
     sandboxes = live.app.sandboxes
     world = sandboxes.find("keys-parent")
     assert world is not None
-    before, ring = dict(world.credentials), len(sandboxes.keyring)
+    before, ring = dict(world.origin.credentials), len(sandboxes.keyring)
     twin = world.fork("keys-copy")
     derive_keys(twin, live.settings.signing_secret(b""))
-    assert world.credentials == before
-    assert set(before.values()).isdisjoint(twin.credentials.values())
+    assert world.origin.credentials == before
+    assert set(before.values()).isdisjoint(twin.origin.credentials.values())
     tables = [store.api_keys for store in (world.store, twin.store)]
     mine, copied = (set(table.unique["public_key"]) for table in tables)
     assert mine & copied == {made["public_key"]}
@@ -111,7 +111,7 @@ def test_a_copy_has_seeded_keys_of_its_own_and_leaves_made_ones_to_their_world(l
     assert twin.log.number == world.log.number
     sandboxes.keyring.add("keys-copy", keys_of(twin))
     assert sandboxes.keyring.get(made["public_key"]) == "keys-parent"
-    assert sandboxes.keyring.get(twin.credentials["public_key"]) == "keys-copy"
+    assert sandboxes.keyring.get(twin.origin.credentials["public_key"]) == "keys-copy"
     sandboxes.keyring.forget("keys-copy")
     assert len(sandboxes.keyring) == ring
     sandboxes.forget("keys-parent")

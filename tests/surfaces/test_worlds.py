@@ -80,7 +80,7 @@ def test_a_refused_request_makes_no_world(
     """A slip in a name would take the place of a world that somebody uses. The default one's journal tells of it."""
     own = forge.signed(live.settings, sandbox="mistyped")
     default = live.app.sandboxes.default
-    known = {"the default sandbox's": f"Bearer {default.credentials['private_key']}", "its own": f"Bearer {own}"}
+    known = {"the default sandbox's": f"Bearer {default.origin.credentials['private_key']}", "its own": f"Bearer {own}"}
     headers = {} if credential is None else {"Authorization": known.get(credential, credential)}
     headers |= {"X-Sandbox": "mistyped"} if way == "header" else {}
     whole = path if way == "header" else f"/s/mistyped{path}"

@@ -130,7 +130,7 @@ def test_a_request_that_was_answered_leaves_nothing_to_collect(
     """
     live = serve()
     with httpx2.Client(base_url=live.url, verify=NO_TLS) as client:
-        client.headers["Authorization"] = f"Bearer {live.app.sandboxes.default.credentials['private_key']}"
+        client.headers["Authorization"] = f"Bearer {live.app.sandboxes.default.origin.credentials['private_key']}"
         headers = {"X-Sandbox-As-Of": "0"} if path == "/v2/plans" else {}
         body: dict[str, str] | None = {} if method == "POST" else None
         answers = [client.request(method, path, json=body, headers=headers) for _ in range(3)]

@@ -75,7 +75,7 @@ def test_a_missing_file_is_named() -> None:
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active }, { slug: canto-livre, status: draft }]",
-            r"projects\[1\]: another project has the name 'Canto Livre'",
+            r"projects\[1\]: another project has this slug",
         ),
         (
             HEAD + "projects: [{ slug: canto-livre, status: active, plans: [{ name: M, amount: -1 }] }]",
@@ -83,7 +83,10 @@ def test_a_missing_file_is_named() -> None:
         ),
         (HEAD + "personas: [nobody]", r"personas\[0\]: there is no persona 'nobody'; known ones are .*past_due_br"),
         (HEAD + "personas: [past_due_br]", r"the story 'past_due' needs a monthly plan"),
-        (HEAD + "months: 3\nprojects: 2\npersonas: [loyal_member]", r"the story 'loyal' begins on .*: raise `months`"),
+        (
+            HEAD + "months: 3\nprojects: 2\npersonas: [loyal_member]",
+            r"the story 'loyal' begins on .*, or raise `months`",
+        ),
         (
             HEAD + "personas: [{ name: ana, story: none, customer: { name: Ana } }]",
             r"personas\[0\].customer: .*email.* \(by CustomerCreate",
@@ -151,9 +154,9 @@ ORDER = """  orders:
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ("days_ago: 3", "can be paid for a day"),
+        ("days_ago: 3", "by pix is expired by now, not pending: change its days_ago"),
         ("status: done", "status: 'done' is not one of pending"),
-        ("days_ago: 0, status: paid", "cannot be paid yet"),
+        ("days_ago: 0, status: paid", "by pix is pending by now, not paid"),
         ("days_ago: 500, status: paid", "created is"),
         ("days_ago: 385, status: paid", "older than its plan"),
     ],
@@ -187,7 +190,7 @@ def test_a_world_of_ones_own(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     sandbox = world(str(path))
-    assert sandbox.personas == {"ana": ident}
+    assert sandbox.origin.personas == {"ana": ident}
     persona = sandbox.store.customers.open(ident)
     assert persona is not None
     assert (persona.public["document"], persona.public["email"]) == ("34712695846", "a@example.com")
@@ -215,7 +218,7 @@ def test_the_example_of_the_readme_can_be_used(tmp_path: Path) -> None:
     sandbox = world(str(path))
     counts = sandbox.store.counts()
     assert (counts["customers"], counts["orders"], counts["projects"]) == (1, 1, 1)
-    assert sandbox.store.orders.count("customerId", sandbox.personas["ana"]) == 1
+    assert sandbox.store.orders.count("customerId", sandbox.origin.personas["ana"]) == 1
 
 
 def test_two_personas_with_one_document_are_refused(tmp_path: Path) -> None:

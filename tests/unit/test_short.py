@@ -39,6 +39,7 @@ def test_a_sample_keeps_some_cases_some_files_and_everything_else(request: pytes
 
 @pytest.mark.check
 @pytest.mark.parametrize("workers", [pytest.param("0", marks=pytest.mark.night), "1"])
+@pytest.mark.turn
 def test_a_run_shows_a_line_for_each_file(workers: str) -> None:
     command = [sys.executable, "-m", "pytest", "--short", "-n", workers, "tests/unit/test_qr.py", __file__]
     command += ["--deselect", "tests/unit/test_short.py::test_a_run_shows_a_line_for_each_file"]

@@ -14,8 +14,7 @@ import httpx2
 from ..support.live import NO_TLS
 
 Treat = Callable[[int, str, str], str]
-"""By the number of a request (from 1), its method and its path: `pass`, `drop`, `lose` (it is done, its answer is lost)
-or `limit`."""
+"""By the number of a request (from 1), its method and its path: `pass`, `drop`, or `lose`, which drops the answer."""
 Speak = Callable[[socket.socket], None]
 """What a server of raw bytes does with a connection."""
 
@@ -35,12 +34,6 @@ def fronting(url: str, treat: Treat) -> Iterator[str]:
         def treated(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             does = "pass" if self.path.startswith("/_sandbox") else treat(next(numbers), self.command, self.path)
-            if does == "limit":
-                self.send_response(429)
-                self.send_header("Retry-After", "1")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return
             if does != "drop":
                 headers = {name: value for name, value in self.headers.items() if name.lower() != "content-length"}
                 answer = client.request(self.command, url + self.path, content=body or None, headers=headers)

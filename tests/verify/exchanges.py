@@ -1,4 +1,4 @@
-"""Exchanges for tests: those of the sandbox itself, and any other made by hand."""
+"""Exchanges for tests, made by hand."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,8 +1,9 @@
 """Mutants that follow from the contract: one for each promise that it makes, each of which departs in that alone."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from orjson import dumps
@@ -10,13 +11,15 @@ from orjson import dumps
 from stub_server.contract.document import Document, Operation
 from stub_server.contract.source import Json
 from stub_server.domain.cpf import cpf_with_check_digits
-from stub_server.tools.verify.catalogue import Catalogue, Resource, at
+from stub_server.tools.verify.catalogue import Catalogue, Resource, at, queried
 from stub_server.tools.verify.exchange import Answer, Request
 
 from .backend import Act, Ask, as_owner, is_for, json_of, own, rewritten, with_body, with_json, without_query
 from .mutants import Mutant
 
 Path = tuple[str, ...]
+Found = Iterator[tuple[str, str, Callable[[], Act]]]
+"""What departs and where, the classes by which it may be found, and what makes an act with a memory of its own."""
 _BOUNDS = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
 _UNKNOWN = "ffffffff-ffff-4fff-8fff-ffffffffffff"
 _GONE = object()
@@ -24,120 +27,68 @@ _random = Random(1)
 
 
 def generated(document: Document) -> dict[str, Mutant]:
-    """All of them by name, which has what departs and the operation."""
+    """All of them by name, which has what departs, the operation, and the place."""
+    catalogue = Catalogue(document)
     found: dict[str, Mutant] = {}
-    for name, kinds, operation, make in _all(Catalogue(document)):
-        found[name] = Mutant(name, frozenset(kinds.split()), frozenset((operation,)), make)
+    for operation in document.operations.values():
+        for departs, kinds, make in _all(catalogue, operation):
+            verb, _, place = departs.partition(" ")
+            name = f"{verb} {operation.id} {place}".rstrip()
+            found[name] = Mutant(name, frozenset(kinds.split()), frozenset((operation.id,)), make)
     return found
 
 
-def _all(catalogue: Catalogue) -> Iterator[tuple[str, str, str, Callable[[], Act]]]:
-    document = catalogue.document
+def _all(catalogue: Catalogue, operation: Operation) -> Found:
     for resource in catalogue.resources.values():
-        writers = [*resource.creates, *([resource.update] if resource.update else [])]
-        for operation in writers:
-            for path in shown_members(catalogue, resource, operation):
-                member = ".".join(path)
-                lost = initial(document, document.schema(resource.schema), path)
-                yield (
-                    f"drops {operation.id} {member}",
-                    "not-persisted schema" if lost is _GONE else "not-persisted",
-                    operation.id,
-                    _loses(resource, operation, path, lost, catalogue),
-                )
-                if operation is resource.update:
-                    yield (
-                        f"keeps {operation.id} {member}",
-                        "not-persisted",
-                        operation.id,
-                        _loses(resource, operation, path, None, catalogue),
-                    )
-            for key in document.unique.get(resource.schema, ()):
-                if key.code and len(key.members) == 1:
-                    yield (
-                        f"shares {operation.id} {key.members[0]}",
-                        "uniqueness",
-                        operation.id,
-                        _shares(operation, key.members[0], key.code, exact=True, catalogue=catalogue),
-                    )
-                    for ignored in key.ignores:
-                        yield (
-                            f"spells {operation.id} {key.members[0]} {ignored}",
-                            "uniqueness",
-                            operation.id,
-                            _shares(
-                                operation, key.members[0], key.code, exact=False, catalogue=catalogue, ignored=ignored
-                            ),
-                        )
-        yield from _moves(catalogue, resource)
-    for operation in document.operations.values():
-        if catalogue.entries_at(operation):
-            for parameter in operation.parameters:
-                if parameter.place != "query" or parameter.name in ("page", "limit"):
-                    continue
-                if parameter.name != "sort":
-                    yield (
-                        f"ignores {operation.id} {parameter.name}",
-                        "filter",
-                        operation.id,
-                        _ignores(operation, parameter.name),
-                    )
-                    continue
-                schema = document.resolve(parameter.schema)
-                for option in schema["enum"]:
-                    other = option[1:] if option.startswith("-") else f"-{option}"
-                    yield f"missorts {operation.id} {option}", "sort", operation.id, _missorts(operation, option, other)
-        if operation.scopes:
-            yield f"opens {operation.id}", "scope", operation.id, _opens(operation)
-        schema = catalogue.body(operation)
-        if schema is not None:
-            for path, node, is_required in members(document, schema):
-                member = ".".join(path)
-                if is_required:
-                    yield (
-                        f"misses {operation.id} {member}",
-                        "laxer",
-                        operation.id,
-                        _mends(operation, path, "required", 0),
-                    )
-                for bound in _BOUNDS:
-                    if bound in node and not (bound.startswith("min") and node[bound] == 0 and bound != "minimum"):
-                        yield (
-                            f"exceeds {operation.id} {member} {bound}",
-                            "laxer",
-                            operation.id,
-                            _mends(operation, path, bound, node[bound]),
-                        )
-                        yield (
-                            f"narrows {operation.id} {member} {bound}",
-                            "stricter",
-                            operation.id,
-                            _narrows(operation, path, bound, node[bound]),
-                        )
-        for parameter in operation.parameters:
-            node = document.resolve(parameter.schema)
-            for bound in _BOUNDS:
-                if parameter.place == "query" and bound in node and node[bound]:
-                    yield (
-                        f"exceeds {operation.id} ?{parameter.name} {bound}",
-                        "laxer",
-                        operation.id,
-                        _mends_query(operation, parameter.name, bound, node[bound]),
-                    )
-                    yield (
-                        f"narrows {operation.id} ?{parameter.name} {bound}",
-                        "stricter",
-                        operation.id,
-                        _narrows_query(operation, parameter.name, bound, node[bound]),
-                    )
-        for status, response in operation.responses.items():
-            for code in response.codes:
-                yield (
-                    f"renames {operation.id} {status} {code}",
-                    "error-code",
-                    operation.id,
-                    _renames(operation, status, code),
-                )
+        if operation in (*resource.creates, resource.update):
+            yield from _of_records(catalogue, resource, operation)
+        if f"{{{resource.key}}}" in operation.path:
+            yield from _moves(catalogue, resource, operation)
+    for name, (_, schema) in queried(operation).items() if catalogue.entries_at(operation) else ():
+        if name == "sort":
+            for option in schema["enum"]:
+                yield f"missorts {option}", "sort", partial(_missorts, operation, option)
+        elif name not in ("page", "limit"):
+            yield f"ignores {name}", "filter", partial(_ignores, operation, name)
+    if operation.scopes:
+        yield "opens", "scope", partial(_opens, operation)
+    yield from _of_bounds(catalogue, operation)
+    for status, response in operation.responses.items():
+        for code in response.codes:
+            yield f"renames {status} {code}", "error-code", partial(_renames, operation, status, code)
+
+
+def _of_records(catalogue: Catalogue, resource: Resource, operation: Operation) -> Found:
+    document = catalogue.document
+    for path in shown_members(catalogue, resource, operation):
+        member, loses = ".".join(path), partial(_loses, catalogue, resource, operation, path)
+        lost = initial(document, document.schema(resource.schema), path)
+        kinds = "not-persisted schema" if lost is _GONE else "not-persisted"
+        yield f"drops {member}", kinds, partial(loses, lost)
+        if operation is resource.update:
+            yield f"keeps {member}", "not-persisted", loses
+    for key in document.unique.get(resource.schema, ()):
+        if key.code and len(key.members) == 1:
+            member, shares = key.members[0], partial(_shares, catalogue, operation, key.members[0], key.code)
+            yield f"shares {member}", "uniqueness", shares
+            for ignored in key.ignores:
+                yield f"spells {member} {ignored}", "uniqueness", partial(shares, ignored)
+
+
+def _of_bounds(catalogue: Catalogue, operation: Operation) -> Found:
+    document = catalogue.document
+    slots = [(Slot(operation, (f"?{name}",)), document.resolve(node)) for name, (_, node) in queried(operation).items()]
+    for path, node, is_required in members(document, catalogue.body(operation) or {}):
+        if is_required:
+            yield f"misses {'.'.join(path)}", "laxer", partial(_mends, Slot(operation, path), "required", 0)
+        slots.append((Slot(operation, path), node))
+    for slot, node in slots:
+        for bound in _BOUNDS:
+            is_void = bound.startswith("min") and node.get(bound) == 0 and (bound != "minimum" or slot.is_query)
+            if bound in node and not is_void:
+                place = f"{'.'.join(slot.path)} {bound}"
+                yield f"exceeds {place}", "laxer", partial(_mends, slot, bound, node[bound])
+                yield f"narrows {place}", "stricter", partial(_narrows, slot, bound, node[bound])
 
 
 # -- what the contract says of bodies and records
@@ -190,8 +141,10 @@ def put(record: Json, path: Path, value: Any) -> None:
         holder[path[-1]] = value
 
 
-def has(body: Any, path: Path) -> bool:
-    return path[-1] in (at(body, path[:-1]) or {}) if isinstance(at(body, path[:-1]), dict) else False
+def value_of(body: Any, path: Path) -> Any:
+    """The member at a path, or _GONE."""
+    holder = at(body, path[:-1])
+    return holder.get(path[-1], _GONE) if isinstance(holder, dict) else _GONE
 
 
 class Shown:
@@ -204,8 +157,8 @@ class Shown:
         """Remember what records had before."""
 
         def note(it: Json) -> Json:
-            if isinstance(it.get("id"), str) and has(it, self._path):
-                self.seen[it["id"]] = at(it, self._path)
+            if isinstance(it.get("id"), str) and value_of(it, self._path) is not _GONE:
+                self.seen[it["id"]] = value_of(it, self._path)
             return it
 
         rewritten(answer, note)
@@ -219,6 +172,32 @@ class Shown:
         return rewritten(answer, change) if self.instead and answer.status < 300 else answer
 
 
+class Slot(NamedTuple):
+    """A value in the requests of an operation: a member of the body, or, as `?name`, a parameter of the query."""
+
+    operation: Operation
+    path: Path
+
+    @property
+    def is_query(self) -> bool:
+        return self.path[0].startswith("?")
+
+    def get(self, request: Request) -> Any:
+        """The value, or _GONE."""
+        if not is_for(request, self.operation.method, self.operation.path):
+            return _GONE
+        if self.is_query:
+            return parse_qs(request.query).get(self.path[0][1:], [_GONE])[0]
+        return value_of(json_of(request), self.path)
+
+    def put(self, request: Request, value: Any) -> Request:
+        if self.is_query:
+            return without_query(request, self.path[0][1:])
+        body = json_of(request)
+        put(body, self.path, value)
+        return with_json(request, body)
+
+
 def _record(catalogue: Catalogue, operation: Operation, answer: Answer) -> Json:
     place = catalogue.record_at(operation)
     return at(json_of(answer), place[0]) if place else {}
@@ -227,289 +206,221 @@ def _record(catalogue: Catalogue, operation: Operation, answer: Answer) -> Json:
 # -- acts
 
 
-def _loses(resource: Resource, operation: Operation, path: Path, lost: Any, catalogue: Catalogue) -> Callable[[], Act]:
-    """A member is not stored: it is `lost` from then on, or (None, of an update) what it was before."""
-    keeps = lost is None and operation is resource.update
-    writers = [*resource.creates, *([resource.update] if resource.update else [])]
+def _loses(catalogue: Catalogue, resource: Resource, operation: Operation, path: Path, *lost: Any) -> Act:
+    """A member is not stored: it is what was `lost` from then on, or else what it was before."""
+    shown, writers = Shown(path), [*resource.creates, *filter(None, (resource.update,))]
 
-    def make() -> Act:
-        shown = Shown(path)
-
-        async def act(request: Request, ask: Ask) -> Answer:
-            answer = await ask(request)
-            writer = next((each for each in writers if is_for(request, each.method, each.path)), None)
-            if writer is None or answer.status >= 300:
-                answer_ = shown.show(answer)
-                shown.look(answer)
-                return answer_
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        writer = next((each for each in writers if is_for(request, each.method, each.path)), None)
+        if writer is not None and answer.status < 300 and value_of(json_of(request), path) is not _GONE:
             ident = _record(catalogue, writer, answer)["id"]
-            if has(json_of(request), path):
-                shown.instead.pop(ident, None)
-                if writer is operation:
-                    before = shown.seen.get(ident, _GONE)
-                    shown.instead[ident] = before if keeps else lost
-            shown.look(answer)
+            shown.instead.pop(ident, None)
+            if writer is operation:
+                shown.instead[ident] = lost[0] if lost else shown.seen.get(ident, _GONE)
+        said = shown.show(answer) if writer is None or answer.status >= 300 else None
+        shown.look(answer)
+        return said or shown.show(answer)
+
+    return act
+
+
+def _shares(catalogue: Catalogue, operation: Operation, member: str, code: str, ignored: str = "") -> Act:
+    """A second record may have the value, or only the value in a spelling that differs in what is `ignored`."""
+    shown, sent = Shown((member,)), set[str]()
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        body = json_of(request)
+        value = body.get(member) if isinstance(body, dict) else None
+        if not isinstance(value, str):
             return shown.show(answer)
+        if is_for(request, operation.method, operation.path) and json_of(answer).get("code") == code:
+            spelled = {
+                "punctuation": any(char in value for char in ".-"),
+                "blanks": value != " ".join(value.split()),
+                "case": value.upper() == value and value != value.lower(),
+            }
+            if not ignored or (value not in sent and spelled[ignored]):
+                answer = await ask(with_json(request, body | {member: _fresh(member, value)}))
+                if answer.status < 300:
+                    shown.instead[_record(catalogue, operation, answer)["id"]] = value
+        elif answer.status < 300:
+            sent.add(value)
+        return shown.show(answer)
 
-        return act
-
-    return make
-
-
-def _shares(
-    operation: Operation, member: str, code: str, *, exact: bool, catalogue: Catalogue, ignored: str = ""
-) -> Callable[[], Act]:
-    """A second record may have the value, or the value in another spelling."""
-
-    def make() -> Act:
-        shown, sent = Shown((member,)), set[str]()
-
-        async def act(request: Request, ask: Ask) -> Answer:
-            answer = await ask(request)
-            body = json_of(request)
-            value = body.get(member) if isinstance(body, dict) else None
-            if not isinstance(value, str):
-                return shown.show(answer)
-            if is_for(request, operation.method, operation.path) and json_of(answer).get("code") == code:
-                spelled = {
-                    "punctuation": any(char in value for char in ".-"),
-                    "blanks": value != " ".join(value.split()),
-                    "case": value.upper() == value and value != value.lower(),
-                }
-                is_new = value not in sent and spelled.get(ignored, False)
-                if exact or is_new:
-                    answer = await ask(with_json(request, body | {member: _fresh(member, value)}))
-                    if answer.status < 300:
-                        shown.instead[_record(catalogue, operation, answer)["id"]] = value
-            elif answer.status < 300:
-                sent.add(value)
-            return shown.show(answer)
-
-        return act
-
-    return make
+    return act
 
 
 def _fresh(member: str, value: Any) -> Any:
     if member == "document":
         return cpf_with_check_digits("".join(_random.choices("0123456789", k=9)))
-    if member in ("name", "sku"):
-        return f"{value[:40]}{_random.randrange(10**9)}"
-    if member == "url":
-        return f"{value[:60]}{_random.randrange(10**9)}"
-    return value
+    return f"{value[:40]}{_random.randrange(10**9)}" if member in ("name", "sku", "url") else value
 
 
-def _ignores(operation: Operation, name: str) -> Callable[[], Act]:
+def _ignores(operation: Operation, name: str) -> Act:
     async def act(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
         if is_for(request, "GET", operation.path) and answer.status == 200:
             return await ask(without_query(request, name))
         return answer
 
-    return lambda: act
+    return act
 
 
-def _missorts(operation: Operation, option: str, other: str) -> Callable[[], Act]:
+def _missorts(operation: Operation, option: str) -> Act:
+    other = option[1:] if option.startswith("-") else f"-{option}"
+
     async def act(request: Request, ask: Ask) -> Answer:
         if is_for(request, "GET", operation.path) and parse_qs(request.query).get("sort") == [option]:
             return await ask(without_query(request, "sort", ("sort", other)))
         return await ask(request)
 
-    return lambda: act
+    return act
 
 
-def _opens(operation: Operation) -> Callable[[], Act]:
+def _opens(operation: Operation) -> Act:
     async def act(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
         if is_for(request, operation.method, operation.path) and json_of(answer).get("code") == "insufficient_scope":
             return await ask(await as_owner(request, ask))
         return answer
 
-    return lambda: act
+    return act
 
 
-def _renames(operation: Operation, status: int, code: str) -> Callable[[], Act]:
+def _renames(operation: Operation, status: int, code: str) -> Act:
     async def act(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
-        if (
-            is_for(request, operation.method, operation.path)
-            and answer.status == status
-            and json_of(answer).get("code") == code
-        ):
+        is_so = is_for(request, operation.method, operation.path) and answer.status == status
+        if is_so and json_of(answer).get("code") == code:
             return with_body(answer, dumps(json_of(answer) | {"code": "renamed_code"}))
         return answer
 
-    return lambda: act
+    return act
 
 
-def _beyond(value: Any, bound: str, limit: Any) -> bool:
-    """Whether a value exceeds a bound."""
-    size = len(value) if bound.endswith(("Length", "Items")) and isinstance(value, str | list) else value
-    if not isinstance(size, int | float) or isinstance(size, bool) or (size is value and "imum" not in bound):
-        return False
-    return bool(size < limit if bound.startswith("min") else size > limit)
+def _excess(value: Any, bound: str, limit: Any) -> Any:
+    """By how much a value exceeds a bound: 0 exactly at it, None of a value without such a size."""
+    size = value
+    if bound.endswith(("Length", "Items")):
+        size = len(value) if isinstance(value, str | list) else None
+    elif isinstance(value, str) and value.isdecimal():
+        size = int(value)
+    if isinstance(size, bool) or not isinstance(size, int | float):
+        return None
+    return limit - size if bound.startswith("min") else size - limit
 
 
-def _is_at(value: Any, bound: str, limit: Any) -> bool:
-    size = len(value) if bound.endswith(("Length", "Items")) and isinstance(value, str | list) else value
-    return isinstance(size, int | float) and not isinstance(size, bool) and size == limit
+def _mends(slot: Slot, rule: str, limit: Any) -> Act:
+    """What breaks one rule is accepted, with a value that was accepted before in its place, or without it."""
+    good: list[Any] = [""] if slot.is_query else []
 
-
-def _mends(operation: Operation, path: Path, rule: str, limit: Any) -> Callable[[], Act]:
-    """A body that breaks one rule is accepted, with a value that was accepted before in that place."""
-
-    def make() -> Act:
-        good: dict[str, Any] = {}
-
-        async def act(request: Request, ask: Ask) -> Answer:
-            body = json_of(request)
-            if not is_for(request, operation.method, operation.path) or not isinstance(body, dict):
-                return await ask(request)
-            holder = at(body, path[:-1])
-            is_broken = isinstance(holder, dict) and (
-                path[-1] not in holder if rule == "required" else _beyond(holder.get(path[-1]), rule, limit)
-            )
-            if is_broken and good:
-                put(body, path, _fresh(path[-1], good["value"]))
-                return await ask(with_json(request, body))
-            answer = await ask(request)
-            if answer.status < 300 and has(body, path):
-                good["value"] = at(body, path)
-            return answer
-
-        return act
-
-    return make
-
-
-def _narrows(operation: Operation, path: Path, bound: str, limit: Any) -> Callable[[], Act]:
     async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if (
-            is_for(request, operation.method, operation.path)
-            and isinstance(body, dict)
-            and has(body, path)
-            and _is_at(at(body, path), bound, limit)
-        ):
-            put(body, path, {"verify": []} if not isinstance(at(body, path), dict) else 5)
-            return await ask(with_json(request, body))
-        return await ask(request)
+        value = slot.get(request)
+        is_asked = is_for(request, slot.operation.method, slot.operation.path)
+        is_broken = value is _GONE if rule == "required" else (_excess(value, rule, limit) or 0) > 0
+        if is_asked and is_broken and good:
+            return await ask(slot.put(request, _fresh(slot.path[-1], good[-1])))
+        answer = await ask(request)
+        if answer.status < 300 and value is not _GONE:
+            good.append(value)
+        return answer
 
-    return lambda: act
-
-
-def _queried(request: Request, name: str, bound: str) -> Any:
-    found = parse_qs(request.query).get(name, [""])[0]
-    return int(found) if bound.endswith("imum") and found.isdecimal() else found
+    return act
 
 
-def _mends_query(operation: Operation, name: str, bound: str, limit: Any) -> Callable[[], Act]:
+def _narrows(slot: Slot, bound: str, limit: Any) -> Act:
+    """A value exactly at a bound is refused."""
+
     async def act(request: Request, ask: Ask) -> Answer:
-        if is_for(request, operation.method, operation.path) and _beyond(_queried(request, name, bound), bound, limit):
-            return await ask(without_query(request, name))
-        return await ask(request)
-
-    return lambda: act
-
-
-def _narrows_query(operation: Operation, name: str, bound: str, limit: Any) -> Callable[[], Act]:
-    async def act(request: Request, ask: Ask) -> Answer:
-        if is_for(request, operation.method, operation.path) and _is_at(_queried(request, name, bound), bound, limit):
+        value = slot.get(request)
+        if _excess(value, bound, limit) != 0:
+            return await ask(request)
+        if slot.is_query:
             return await ask(without_query(request, "limit", ("limit", "none")))
-        return await ask(request)
+        return await ask(slot.put(request, 5 if isinstance(value, dict) else {"verify": []}))
 
-    return lambda: act
+    return act
 
 
 # -- moves
 
 
-def _moves(catalogue: Catalogue, resource: Resource) -> Iterator[tuple[str, str, str, Callable[[], Act]]]:
+def _moves(catalogue: Catalogue, resource: Resource, operation: Operation) -> Found:
     lifecycle = resource.lifecycle
-    if lifecycle is None:
+    legal = [(move.from_, move.to) for move in lifecycle.moves if operation.id in move.by] if lifecycle else []
+    for start, end in legal:
+        yield (
+            f"refuses {start} {end}",
+            "lifecycle stricter",
+            partial(_refuses, catalogue, resource, operation, start, end),
+        )
+    if lifecycle is None or resource.key != "projectId":
         return
-    for operation in catalogue.document.operations.values():
-        if f"{{{resource.key}}}" not in operation.path:
-            continue
-        legal = [(m.from_, m.to) for m in lifecycle.moves if operation.id in m.by]
-        for start, end in legal:
-            yield (
-                f"refuses {operation.id} {start} {end}",
-                "lifecycle stricter",
-                operation.id,
-                _refuses(catalogue, resource, operation, start, end),
-            )
-        ends = {end for _, end in legal} - {"deleted"}
-        for start in lifecycle.states:
-            for end in ends:
-                if legal and (start, end) not in legal and start != end and resource.key == "projectId":
-                    yield (
-                        f"allows {operation.id} {start} {end}",
-                        "lifecycle",
-                        operation.id,
-                        _allows(catalogue, resource, operation, start, end),
-                    )
+    for start in lifecycle.states:
+        for end in {end for _, end in legal} - {"deleted", start}:
+            if (start, end) not in legal:
+                yield f"allows {start} {end}", "lifecycle", partial(_allows, catalogue, resource, operation, start, end)
+
+
+class Move(NamedTuple):
+    """A request that moves a record: its id, and the state that it names, or None."""
+
+    ident: str
+    end: Any
 
 
 def _state(value: Any) -> Any:
     return {True: "active", False: "inactive"}.get(value, value)
 
 
-def _end_of(request: Request, field: str) -> Any:
+def _move(request: Request, operation: Operation, field: str) -> Move:
     body = json_of(request)
-    return _state(body.get(field)) if isinstance(body, dict) and field in body else None
+    end = _state(body.get(field)) if isinstance(body, dict) else None
+    return Move(request.path.removeprefix(operation.path.partition("{")[0]).partition("/")[0], end)
 
 
-def _refuses(catalogue: Catalogue, resource: Resource, operation: Operation, start: str, end: str) -> Callable[[], Act]:
-    def make() -> Act:
-        assert resource.lifecycle is not None
-        field = resource.lifecycle.field
-        shown = Shown((field,))
-        folder = operation.path.partition("{")[0]
-
-        async def act(request: Request, ask: Ask) -> Answer:
-            if is_for(request, operation.method, operation.path):
-                ident = request.path.removeprefix(folder).partition("/")[0]
-                wanted = _end_of(request, field)
-                is_move = wanted == end or field not in (catalogue.body(operation) or {}).get("properties", {})
-                if _state(shown.seen.get(ident)) == start and is_move:
-                    answer = await ask(request._replace(path=request.path.replace(ident, _UNKNOWN)))
-                    body = json_of(answer) | {"status": 409, "code": "invalid_state_transition"}
-                    return with_body(answer._replace(status=409), dumps(body)) if answer.status == 404 else answer
-            answer = await ask(request)
-            shown.look(answer)
-            return answer
-
-        return act
-
-    return make
+def _names_state(catalogue: Catalogue, operation: Operation, field: str) -> bool:
+    return field in (catalogue.body(operation) or {}).get("properties", {})
 
 
-def _allows(catalogue: Catalogue, resource: Resource, operation: Operation, start: str, end: str) -> Callable[[], Act]:
-    def make() -> Act:
-        assert resource.lifecycle is not None
-        assert resource.read is not None
-        field, read = resource.lifecycle.field, resource.read
-        shown = Shown((field,))
-        folder = operation.path.partition("{")[0]
+def _refuses(catalogue: Catalogue, resource: Resource, operation: Operation, start: str, end: str) -> Act:
+    assert resource.lifecycle is not None
+    field = resource.lifecycle.field
+    shown = Shown((field,))
 
-        async def act(request: Request, ask: Ask) -> Answer:
-            answer = await ask(request)
-            if is_for(request, operation.method, operation.path) and answer.status == 409:
-                ident = request.path.removeprefix(folder).partition("/")[0]
-                wanted = _end_of(request, field)
-                if (
-                    shown.seen.get(ident) == start
-                    and wanted in (None, end)
-                    and (wanted or field not in (catalogue.body(operation) or {}).get("properties", {}))
-                ):
-                    shown.instead[ident] = end
-                    said = await ask(await as_owner(own("GET", read.path.replace(f"{{{resource.key}}}", ident)), ask))
-                    answer = said
-            shown.look(answer)
-            return shown.show(answer)
+    async def act(request: Request, ask: Ask) -> Answer:
+        move = _move(request, operation, field)
+        is_move = move.end == end or not _names_state(catalogue, operation, field)
+        is_asked = is_for(request, operation.method, operation.path)
+        if is_asked and is_move and _state(shown.seen.get(move.ident)) == start:
+            answer = await ask(request._replace(path=request.path.replace(move.ident, _UNKNOWN)))
+            body = json_of(answer) | {"status": 409, "code": "invalid_state_transition"}
+            return with_body(answer._replace(status=409), dumps(body)) if answer.status == 404 else answer
+        answer = await ask(request)
+        shown.look(answer)
+        return answer
 
-        return act
+    return act
 
-    return make
+
+def _allows(catalogue: Catalogue, resource: Resource, operation: Operation, start: str, end: str) -> Act:
+    assert resource.lifecycle is not None
+    assert resource.read is not None
+    field, read = resource.lifecycle.field, resource.read
+    shown = Shown((field,))
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        if is_for(request, operation.method, operation.path) and answer.status == 409:
+            move = _move(request, operation, field)
+            is_move = move.end == end or (move.end is None and not _names_state(catalogue, operation, field))
+            if is_move and shown.seen.get(move.ident) == start:
+                shown.instead[move.ident] = end
+                path = read.path.replace(f"{{{resource.key}}}", move.ident)
+                answer = await ask(await as_owner(own("GET", path), ask))
+        shown.look(answer)
+        return shown.show(answer)
+
+    return act

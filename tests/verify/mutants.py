@@ -31,7 +31,6 @@ from .backend import (
 _UNSEEN = Path(__file__).with_name("unseen.yaml")
 _UNKNOWN = "ffffffff-ffff-4fff-8fff-ffffffffffff"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
-_MARK = "\N{INVISIBLE SEPARATOR}"
 _serial = count(1)
 _dangling: dict[str, list[str]] = {}  # the planIds that were sent, of products whose plans do not exist
 
@@ -197,6 +196,11 @@ async def header_missing(request: Request, ask: Ask) -> Answer:
 @mutant("missing-operation", "getProjectStats")
 async def operation_missing(request: Request, ask: Ask) -> Answer:
     """Projects have no statistics."""
-    if is_for(request, "GET", "/v2/projects/{id}/stats"):
-        return await ask(request._replace(path="/v2/nowhere"))
-    return await ask(request)
+    is_so = is_for(request, "GET", "/v2/projects/{id}/stats")
+    return await ask(request._replace(path="/v2/nowhere") if is_so else request)
+
+
+@mutant("missing-operation", "updateCustomer")
+async def update_missing(request: Request, ask: Ask) -> Answer:
+    """Customers cannot be changed, which the source document shows."""
+    return await ask(request._replace(path="/v2/nowhere") if is_for(request, "PUT", "/v2/customers/{id}") else request)

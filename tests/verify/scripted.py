@@ -2,8 +2,8 @@
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import uvicorn
@@ -12,30 +12,6 @@ from stub_server.tools.verify.observed import Watching
 from stub_server.tools.verify.proxy import Proxy
 
 from ..support.contract import document
-
-Play = Callable[[socket.socket], None]
-"""What a target does with a connection."""
-
-
-@contextmanager
-def playing(*plays: Play) -> Iterator[str]:
-    """A target that treats its first connection as the first of `plays` says, and so on; answers its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            for play in plays:
-                with suppress(OSError):
-                    connection, _ = listener.accept()
-                    connection.settimeout(10)
-                    with connection:
-                        play(connection)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        with suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)
-        thread.join(10)
 
 
 def received(connection: socket.socket, end: bytes = b"\r\n\r\n") -> bytes:

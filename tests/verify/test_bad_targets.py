@@ -74,7 +74,6 @@ class Fronted(NamedTuple):
     treat: Treat
     exits: set[int]
     fact: str
-    flags: tuple[str, ...] = ()
 
 
 FRONTED = {
@@ -90,10 +89,10 @@ FRONTED = {
     [name if name == "drops every third request" else pytest.param(name, marks=pytest.mark.night) for name in FRONTED],
 )
 def test_what_a_troubled_target_was_made_to_keep_is_told(sandbox: str, name: str) -> None:
-    treat, exits, fact, flags = FRONTED[name]
+    treat, exits, fact = FRONTED[name]
     before = left(sandbox)
     with fronting(sandbox, treat) as url:
-        outcome = verify(url, "--budget", str(BUDGET), *flags)
+        outcome = verify(url, "--budget", str(BUDGET))
     ended_in_time(outcome, exits)
     assert fact in outcome.output
     assert [] == outcome.divergences

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stub_server.tools.verify.comparing import Comparing, Difference, Moment, TargetClock
+from stub_server.tools.verify.comparing import Comparing, Difference, Moment
 from stub_server.tools.verify.probes import Roles
 
 HOUR = 3_600.0
@@ -19,7 +19,7 @@ def comparing(
     constants: dict[tuple[str, ...], tuple[Any, Any]] | None = None,
     states: Collection[Any] = (),
 ) -> Comparing:
-    return Comparing(roles or Roles(), {} if constants is None else constants, {"status": states}, TargetClock())
+    return Comparing(roles or Roles(), {} if constants is None else constants, {"status": states})
 
 
 def found(judge: Comparing, target: Any, first: Any, second: Any, **more: Any) -> list[Difference]:
@@ -39,12 +39,6 @@ def test_what_twins_merely_share_is_learned_and_must_stay() -> None:
     assert ("production", "staging") == (difference.expected, difference.got)
 
 
-def test_another_type_is_left_to_the_schema() -> None:
-    assert [] == found(comparing(), {"it": "1"}, {"it": 1}, {"it": 1})
-    assert [] == found(comparing(), {"it": True}, {"it": 1}, {"it": 1})
-    assert [] == found(comparing(), {"it": 1.0}, {"it": 1}, {"it": 1})
-
-
 def test_instants_are_compared_by_their_distance_from_the_request() -> None:
     judge = comparing()
     first = {"createdAt": iso(NOW), "expiresAt": iso(NOW + HOUR)}
@@ -53,11 +47,3 @@ def test_instants_are_compared_by_their_distance_from_the_request() -> None:
     assert judge.skew == pytest.approx(500, abs=1)
     late = {**ahead, "expiresAt": iso(NOW + 500 + 2 * HOUR)}
     assert [("expiresAt",)] == [d.at for d in found(judge, late, first, first)]
-
-
-def test_an_instant_that_was_sent_comes_back_as_it_was() -> None:
-    judge = comparing()
-    judge.sent({"startsAt": "2030-01-01T00:00:00Z"})
-    twin = {"startsAt": "2030-01-01T00:00:00Z"}
-    assert [] == found(judge, {"startsAt": "2029-12-31T21:00:00.000-03:00"}, twin, twin)
-    assert 1 == len(found(judge, {"startsAt": "2030-01-01T00:00:01Z"}, twin, twin))

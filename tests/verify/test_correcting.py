@@ -1,24 +1,13 @@
 """`--write-overlay`: what is written closes what was found, and nothing is written that does not."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from socket import create_server
 
 import pytest
 import yaml
 from click.testing import CliRunner
 
-from stub_server.app import create_app
 from stub_server.cli.command import main
-from stub_server.cli.serving import with_port
-from stub_server.server.connection import Limits
-from stub_server.settings import Settings
-from stub_server.tools.verify.exchange import Answer, Request
 
-from ..support.live import serving
-from .backend import Act, Ask, Backend, is_for
 from .mutants import every
 from .runs import backend, shown, verify
 
@@ -26,17 +15,6 @@ pytestmark = [pytest.mark.check, pytest.mark.turn]
 STRICTER = "narrows createApiKey name maxLength"
 CLOSED = ("operation-missing", "other-success-status", "header-missing", STRICTER,
           "exceeds createProject long_description maxLength", "opens listOrders")  # fmt: skip
-
-
-@contextmanager
-def serve(*acts: Act) -> Iterator[str]:
-    """A sandbox that departs; answers its address."""
-    with create_server(("127.0.0.1", 0)) as listener:
-        settings = with_port(Settings(scenario="empty"), listener)
-        app = create_app(settings)
-        app.middlewares.insert(0, partial(Backend, acts=acts))
-        with serving(app, Limits(), listener):
-            yield settings.url
 
 
 def only(*operations: str) -> list[str]:
@@ -68,15 +46,10 @@ def test_a_second_run_with_the_written_overlay_is_silent(names: tuple[str, ...],
         assert second.report["divergences"] == [], second.output
 
 
-async def no_update(request: Request, ask: Ask) -> Answer:
-    """Customers cannot be changed, which the source document shows."""
-    return await ask(request._replace(path="/v2/nowhere") if is_for(request, "PUT", "/v2/customers/{id}") else request)
-
-
 @pytest.mark.night
 def test_what_the_source_document_shows_is_commented_out_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "corrections.yaml"
-    with serve(no_update) as url:
+    with backend("--scenario", "empty", mutants=["update-missing"]) as url:
         [divergence] = verify(url, *only("updateCustomer"), "--write-overlay", str(file)).divergences
         assert divergence["basis"] == "documented"
         assert divergence["overlay"]

@@ -12,7 +12,6 @@ from ..support.contract import document
 from .reports import NAME, finding
 
 EVERY = tuple(document().operations)
-LISTS = (("listApiKeys", "~1api-keys"), ("listCustomers", "~1v2~1customers"))
 
 
 def test_findings_of_a_class_with_one_pointer_are_one() -> None:
@@ -105,20 +104,3 @@ def test_what_an_operation_does_not_store_is_one_divergence() -> None:
     found = [finding("not-persisted", pointer=place + name, cause=name) for name in ("metadata", "phones")]
     [one] = merged(found, document(), EVERY)
     assert "createCustomer does not store metadata, phones" == one.title
-
-
-@pytest.mark.parametrize(
-    ("operation", "kind", "expected", "pointer", "basis"),
-    [
-        ("updateCustomer", "schema", 200, "#/components/schemas/CustomerReply/properties/message", "documented"),
-        ("getCustomer", "schema", 200, "#/components/schemas/CustomerReply/properties/message", "assumed"),
-        ("updateCustomer", "wrong-status", 200, "#/paths/~1v2~1customers~1{customerId}/put/responses", "documented"),
-        ("updateCustomer", "wrong-status", 422, "#/paths/~1v2~1customers~1{customerId}/put/responses", "assumed"),
-        ("updateCustomer", "error-code", 422, "#/paths/~1v2~1customers~1{customerId}/put/responses", "assumed"),
-    ],
-)
-def test_the_source_shows_what_is_sent_and_no_refusal(
-    operation: str, kind: str, expected: int, pointer: str, basis: str
-) -> None:
-    [one] = merged([finding(kind, operation, pointer, expected=Said(expected, "x"))], document(), EVERY)
-    assert basis == one.basis

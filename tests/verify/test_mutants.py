@@ -1,40 +1,16 @@
 """Mutants say how they must be found, depart, and count as found by their class and operations alone."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
-from socket import create_server
 from typing import Any
 
-import httpx2
 import pytest
 
-from stub_server.app import create_app
-from stub_server.cli.serving import with_port
-from stub_server.server.connection import Limits
 from stub_server.tools.verify.findings import CLASSES
 
 from ..support.contract import document
-from ..support.live import FROZEN, NO_TLS, serving
-from .backend import Backend
-from .mutants import act_of, every, unseen
+from .mutants import every, unseen
 from .runs import Outcome, missed
 
 pytestmark = [pytest.mark.check, pytest.mark.defects]
-
-
-@contextmanager
-def serve(*names: str, delay: float = 0.0, shuffle: bool = False) -> Iterator[httpx2.Client]:
-    """The API of an empty sandbox with mutants."""
-    with create_server(("127.0.0.1", 0)) as listener:
-        settings = with_port(replace(FROZEN, scenario="empty"), listener)
-        app = create_app(settings)
-        acts = [*map(act_of, names)]
-        app.middlewares.insert(0, partial(Backend, acts=acts, delay=delay, shuffle=shuffle))
-        with serving(app, Limits(), listener), httpx2.Client(base_url=settings.url, timeout=30, verify=NO_TLS) as api:
-            api.headers["Authorization"] = f"Bearer {api.get('/_sandbox/credentials').json()['jwt']}"
-            yield api
 
 
 def test_each_mutant_says_how_it_must_be_found() -> None:

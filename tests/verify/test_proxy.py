@@ -24,8 +24,9 @@ from ..support.live import NO_TLS
 from ..support.processes import free_port
 from ..support.requests import OPERATIONS, ask, path_of
 from ..support.wire import Answer, answer_on
+from .bad import speaking
 from .exchanges import example
-from .scripted import Proxied, connected, playing, proxying, received
+from .scripted import Proxied, connected, proxying, received
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-Id: r1\r\n"
 PAGE = orjson.dumps(example("CustomerPage"))
@@ -68,7 +69,7 @@ def test_a_compressed_answer_is_passed_on_compressed_and_judged_as_it_reads(codi
         received(connection)
         connection.sendall(sized(packed, OK + b"Content-Encoding: %b\r\n" % coding.encode()))
 
-    with playing(play) as target, proxying(target) as proxied:
+    with speaking(play) as target, proxying(target) as proxied:
         with connected(proxied) as client:
             client.sendall(ASKED)
             assert packed == answer_on(client).body
@@ -85,7 +86,7 @@ def test_a_stream_comes_as_it_is_sent() -> None:
         assert goes_on.wait(30)
         connection.sendall(b"data: 2\n\n")
 
-    with playing(play) as target, proxying(target) as proxied, connected(proxied) as client:
+    with speaking(play) as target, proxying(target) as proxied, connected(proxied) as client:
         client.sendall(b"GET /stream HTTP/1.1\r\nHost: proxy\r\n\r\n")
         assert b"data: 1\n\n" in received(client, b"data: 1\n\n")
         goes_on.set()
@@ -99,7 +100,7 @@ def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
         received(connection)
         connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /v2/plans\r\nContent-Length: 0\r\n\r\n")
 
-    with playing(play) as target, proxying(target) as proxied, connected(proxied) as client:
+    with speaking(play) as target, proxying(target) as proxied, connected(proxied) as client:
         client.sendall(b"HEAD /v2/customers HTTP/1.1\r\nHost: proxy\r\n\r\n")
         assert b"content-length: 4711" in received(client).lower()
         client.sendall(ASKED)
@@ -115,7 +116,7 @@ def test_a_large_body_is_passed_on_and_not_judged() -> None:
         received(connection)
         connection.sendall(sized(large))
 
-    with playing(play) as target, proxying(target) as proxied, connected(proxied) as client:
+    with speaking(play) as target, proxying(target) as proxied, connected(proxied) as client:
         client.sendall(ASKED)
         assert large == answer_on(client).body
     report = proxied.watching.report()
@@ -136,7 +137,7 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(rest: bytes) ->
         received(connection)
         connection.sendall(OK + rest)
 
-    with playing(play) as target, proxying(target) as proxied, pytest.raises((IncompleteRead, ConnectionError)):
+    with speaking(play) as target, proxying(target) as proxied, pytest.raises((IncompleteRead, ConnectionError)):
         asked(proxied, ASKED)
     assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
 
@@ -146,7 +147,7 @@ def test_what_was_seen_is_for_this_machine_and_without_secrets() -> None:
         received(connection, b"}")
         connection.sendall(sized(b'{"seen": "hidden-1", "private_key": "hidden-2", "name": "Lena"}'))
 
-    with playing(play) as target, proxying(target) as proxied:
+    with speaking(play) as target, proxying(target) as proxied:
         sent = b'{"password": "hidden-4"}'
         head = b"POST /api-keys?token=hidden-3 HTTP/1.1\r\nHost: proxy\r\nAuthorization: Bearer hidden-1\r\n"
         asked(proxied, sized(sent, head))
@@ -217,7 +218,7 @@ def test_the_command_fails_with_3_if_nothing_was_judged(coding: str, reason: str
         received(connection)
         connection.sendall(sized(PAGE, OK + f"Content-Encoding: {coding}\r\n".encode()))
 
-    with playing(play) as target, commanded(target) as (address, running):
+    with speaking(play) as target, commanded(target) as (address, running):
         if coding:
             with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=30) as client:
                 client.sendall(ASKED)

@@ -12,15 +12,13 @@ from stub_server.tools.verify.where import Where
 from ..support.contract import OPENAPI, document
 from .reports import where
 
-GENERATED = {"enum", "x-emitted-by", "parameters"}
+GENERATED = {"enum", "x-emits", "x-emitted-by", "parameters"}
 """What bundling writes, or puts together of two lists."""
 
 
 def places(node: Any, pointer: str, name: str) -> Iterator[tuple[str, str]]:
-    """The pointer and the name of every member below a node, but for those that `x-counts-of` generates."""
+    """The pointer and the name of every member below a node."""
     if isinstance(node, dict):
-        if "x-counts-of" in node:
-            return
         made = ("headers", "content") if "x-codes" in node else ("headers", "x-rules")  # by bundling, most of it
         for key, value in node.items():
             if key not in made:

@@ -5,8 +5,12 @@ moves less than a megabyte: some microseconds.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable
-from typing import Any, Self, TypeAlias
+from collections.abc import Callable, Hashable, Mapping
+from itertools import chain
+from typing import Any, Self, TypeAlias, TypeVar
+
+from ...core.record import Row
+from .tables import NONE, TableSpec
 
 Keys: TypeAlias = list[Any]
 
@@ -100,29 +104,20 @@ class Tags(Index):
 
 
 class SortOrder(Derived):
-    """Pairs of a value and a key, sorted; and the `keys` in the same order."""
+    """Pairs of a value and a key, sorted."""
 
     data: Keys
 
     def __init__(self) -> None:
         self.data = []
-        self.keys: Keys = []
 
     def add(self, key: int, value: Any) -> None:
         """Add a key at the place of its value."""
-        at = bisect_left(self.data, (value, key))
-        self.data.insert(at, (value, key))
-        self.keys.insert(at, key)
+        insert(self.data, (value, key))
 
     def remove(self, key: int, value: Any) -> None:
         """Remove a key from the place of its value."""
-        at = bisect_left(self.data, (value, key))
-        del self.data[at], self.keys[at]
-
-    def take(self, other: Self) -> None:
-        """Have a copy of what another one has."""
-        super().take(other)
-        self.keys = other.keys.copy()
+        remove(self.data, (value, key))
 
 
 class Sum(Derived):
@@ -163,3 +158,51 @@ class Members(Groups):
         members[member] -= 1
         if not members[member]:
             del members[member]
+
+
+class Views:
+    """All that a table derives from its records besides their unique keys, by name: what its spec asks for."""
+
+    def __init__(self, spec: TableSpec) -> None:
+        self._spec, self._pairs = spec, [(pair, *pair.split("+")) for pair in spec.pairs]
+        self.indexes = _made(Index, *spec.indexes, *spec.pairs) | _made(Tags, *spec.tags)
+        self.sorts = _made(SortOrder, *spec.sorts)
+        self.texts = _made(Texts, *spec.search)
+        self.sums = _made(Sum, *spec.sums)
+        self.distinct = _made(Members, *spec.distinct)
+        kinds: tuple[Mapping[str, Derived], ...] = self.indexes, self.sorts, self.texts, self.sums, self.distinct
+        self._parts = list(chain.from_iterable(kind.items() for kind in kinds))
+
+    def replace(self, key: int, before: Row | None, after: Row | None) -> None:
+        """Derive from the next version of a record in place of the one before; None where there is none."""
+        old, new = self.derive(before), self.derive(after)
+        for name, part in self._parts:
+            was, now = old.get(name), new.get(name)
+            if was == now:
+                continue
+            if was is not None:
+                part.remove(key, was)
+            if now is not None:
+                part.add(key, now)
+
+    def derive(self, row: Row | None) -> Mapping[str, Any]:
+        """The members of a record and what the spec derives of it, by name; none without a record."""
+        if row is None:
+            return NONE
+        members = {**row.hidden, **row.public}
+        for pair, first, second in self._pairs:
+            members[pair] = members.get(first), members.get(second)
+        members |= self._spec.derived(row.public, row.hidden)
+        return members
+
+    def take(self, other: Self) -> None:
+        """Have a copy of what another one has."""
+        for (_, own), (_, part) in zip(self._parts, other._parts, strict=True):
+            own.take(part)
+
+
+D = TypeVar("D", bound=Derived)
+
+
+def _made(kind: Callable[[], D], *names: str) -> dict[str, D]:
+    return {name: kind() for name in names}

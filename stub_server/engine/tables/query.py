@@ -1,7 +1,7 @@
 """A page of a table: filters, time range, search and sort order, at the cost of the page wherever an index answers."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeAlias
@@ -12,7 +12,7 @@ from .table import REMEMBERED, Table
 
 SORTED_OUTRIGHT = 256  # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 Found: TypeAlias = tuple[Keys, int, int]
-"""Keys in the order of a list, and the positions between which the matching ones stand."""
+"""Keys in the order of a list, each behind its value in a further sort order, and where the matching ones stand."""
 Condition: TypeAlias = tuple[str, frozenset[Hashable]]
 """The name of an index, a tag, a unique key or `id`, and the values of which a record has one."""
 
@@ -52,6 +52,8 @@ def select(table: Table, query: Query) -> tuple[list[Record], int]:
     count = min(query.limit, total - first)
     low = stop - first - count if query.newest_first else start + first
     chosen = keys[low : low + count]
+    if query.sort is not None:
+        chosen = [key for _, key in chosen]
     if query.newest_first:
         chosen.reverse()
     return [table.rows[key] for key in chosen], total
@@ -89,7 +91,7 @@ def _find(table: Table, query: Query) -> Found:
 def _matching(table: Table, query: Query) -> Keys:
     """The keys that satisfy what indexes know: the shortest condition decides, its keys are looked up in the others."""
     conditions: list[list[Keys]] = []
-    for name, values in _paired(table, query.conditions):
+    for name, values in query.conditions:
         conditions.append([table.keys_with(name, value) for value in values])
     if query.between is not None:
         conditions.append([_between(table, *query.between)])
@@ -107,24 +109,9 @@ def _is_in(key: Any, lists: list[Keys]) -> bool:
     return any(contains(each, key) for each in lists)
 
 
-def _paired(table: Table, conditions: Iterable[Condition]) -> Iterable[Condition]:
-    """The conditions, where two of one value each are one by the index of a pair."""
-    left = list(conditions)
-    single: dict[str, Condition] = {condition[0]: condition for condition in left if len(condition[1]) == 1}
-    for pair in table.spec.pairs:
-        first, _, second = pair.partition("+")
-        if first in single and second in single:
-            both = single.pop(first), single.pop(second)
-            ((one,), (other,)) = (values for _, values in both)
-            for condition in both:
-                left.remove(condition)
-            left.append((pair, frozenset([(one, other)])))
-    return left
-
-
 def _between(table: Table, name: str, low: Any, high: Any) -> Keys:
     """The keys of a stretch of a sort order, oldest first."""
-    order = table.sorts[name].data
+    order = table.views.sorts[name].data
     start = 0 if low is None else bisect_left(order, (low,))
     stop = len(order) if high is None else bisect_left(order, (high,))
     return sorted(key for _, key in order[start:stop])
@@ -132,17 +119,17 @@ def _between(table: Table, name: str, low: Any, high: Any) -> Keys:
 
 def _fits(table: Table, query: Query, key: int) -> bool:
     for name, finds in query.contains.items():
-        if not finds(table.texts[name].data.get(key, "")):
+        if not finds(table.views.texts[name].data.get(key, "")):
             return False
     return query.where is None or query.where(table.parse(table.rows[key]))
 
 
 def _sorted(table: Table, sort: str, keys: Keys) -> Keys:
-    """Keys in a further sort order."""
+    """Keys in a further sort order, each behind its value."""
     if len(keys) == len(table):
-        return table.sorts[sort].keys
+        return table.views.sorts[sort].data
     if len(keys) > SORTED_OUTRIGHT:
         wanted = set(keys)
-        return [key for key in table.sorts[sort].keys if key in wanted]
-    values = [table.derive(table.parse(table.rows[key]))[sort] for key in keys]
-    return [key for _, key in sorted(zip(values, keys, strict=True))]
+        return [pair for pair in table.views.sorts[sort].data if pair[1] in wanted]
+    values = [table.views.derive(table.parse(table.rows[key]))[sort] for key in keys]
+    return sorted(zip(values, keys, strict=True))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from heapq import merge
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
 from ...core.record import Body, Record, Row
-from .indexes import Derived, Index, Keys, Members, SortOrder, Sum, Tags, Texts, contains, insert, remove
-from .tables import NONE, Check, TableSpec, UniqueViolation
+from .indexes import Keys, Views, contains, insert, remove
+from .tables import Check, TableSpec, UniqueViolation
 
-D = TypeVar("D", bound=Derived)
 PARSED = 64  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it
 MORE_AT_ONCE = 200  # records that a ring drops beyond the number of new ones: a step must not take long
@@ -31,9 +30,9 @@ def place(created: int, ident: str) -> int:
 class Table:
     """All records of one kind of one merchant.
 
-    `order` has the keys of all records, oldest first. `indexes`, `sorts`, `texts`, `sums` and `distinct` are what the
-    spec asks for, by name. `lists` are the keys that queries found; the next write drops them. `parsed` are records
-    that were peeked at lately. `size` is how many bytes the records of a ring have.
+    `order` has the keys of all records, oldest first; `views` is what the spec asks for besides. `lists` are the keys
+    that queries found; the next write drops them. `parsed` are records that were peeked at lately. `size` is how many
+    bytes the records of a ring have.
     """
 
     def __init__(self, name: str, spec: TableSpec, check: Check, rows: Mapping[int, Record] | None = None) -> None:
@@ -43,26 +42,12 @@ class Table:
         self.keys: dict[str, int] = {}
         self.order: Keys = []
         self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
-        self._derived: list[tuple[str, Derived]] = []
-        self.indexes: dict[str, Index] = self._kept(Index, *spec.indexes, *spec.pairs)
-        self.indexes |= self._kept(Tags, *spec.tags)
-        self.sorts = self._kept(SortOrder, *spec.sorts)
-        self.texts = self._kept(Texts, *spec.search)
-        self.sums = self._kept(Sum, *spec.sums)
-        self.distinct = self._kept(Members, *spec.distinct)
+        self.views = Views(spec)
         self.lists: dict[Hashable, Any] = {}
         self.size = 0
         self.parsed: dict[str, Row] = {}
-        self._defaults = dict(spec.defaults)
-        self._pairs = [(pair, *pair.split("+")) for pair in spec.pairs]
         for _, record in sorted((rows or {}).items()):
             self.replace(None, self.parse(record))
-
-    def _kept(self, kind: Callable[[], D], *names: str) -> dict[str, D]:
-        """What is derived of records, of one kind, by name."""
-        made = {name: kind() for name in names}
-        self._derived += made.items()
-        return made
 
     # -- reading
 
@@ -94,11 +79,7 @@ class Table:
 
     def parse(self, record: Record) -> Row:
         """A record's two parts."""
-        return Row(record, orjson.loads(record.public), self.completed(orjson.loads(record.hidden)))
-
-    def completed(self, hidden: Body) -> Body:
-        """A hidden part with the defaults of the members that it does not name."""
-        return self._defaults | hidden
+        return Row(record, orjson.loads(record.public), orjson.loads(record.hidden))
 
     def holder(self, name: str, value: Hashable) -> str | None:
         """The id of the record that has a unique value."""
@@ -106,11 +87,11 @@ class Table:
 
     def bucket(self, index: str, value: Hashable) -> Keys:
         """The keys of the records with this value in an index, oldest first; not to be changed."""
-        return self.indexes[index].data.get(value) or []
+        return self.views.indexes[index].data.get(value) or []
 
     def keys_with(self, name: str, value: Hashable) -> Keys:
         """The keys of the records with a value of an index, of a tag, of a unique key or as their `id`."""
-        if name in self.indexes:
+        if name in self.views.indexes:
             return self.bucket(name, value)
         ident: Any = value if name == "id" else self.holder(name, value)
         return [self.keys[ident]] if ident in self.keys else []
@@ -136,11 +117,11 @@ class Table:
 
     def total(self, name: str, group: Hashable) -> int:
         """A running sum."""
-        return self.sums[name].data.get(group, 0)
+        return self.views.sums[name].data.get(group, 0)
 
     def members(self, name: str, group: Hashable) -> Mapping[Any, int]:
         """The different members of a group, with the number of records of each; not to be changed."""
-        return self.distinct[name].data.get(group, {})
+        return self.views.distinct[name].data.get(group, {})
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -150,8 +131,7 @@ class Table:
     def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None, now: int) -> Record:
         """Check a new version against the unique keys, and write its bytes.
 
-        `now` is when a record without a version before is created, in ms, as its public part says. Members of the
-        hidden part that have their default are left out.
+        `now` is when a record without a version before is created, in ms, as its public part says.
         """
         for name, extract in self.spec.unique.items():
             value = extract(public, hidden)
@@ -161,9 +141,6 @@ class Table:
         key, version = place(now, ident), 1
         if before is not None:
             key, version = before.record.key, before.record.version + 1
-        usual = self._defaults
-        if usual:
-            hidden = {name: value for name, value in hidden.items() if name not in usual or value != usual[name]}
         return Record(ident, key, version, encoded(public), encoded(hidden))
 
     def replace(self, before: Row | None, after: Row | None) -> None:
@@ -182,15 +159,7 @@ class Table:
                 insert(self.order, key)
             self.rows[key], self.keys[ident] = after.record, key
         self._claim(ident, before, after)
-        old, new = self.derive(before), self.derive(after)
-        for name, part in self._derived:
-            was, now = old.get(name), new.get(name)
-            if was == now:
-                continue
-            if was is not None:
-                part.remove(key, was)
-            if now is not None:
-                part.add(key, now)
+        self.views.replace(key, before, after)
 
     def _claim(self, ident: str, before: Row | None, after: Row | None) -> None:
         """Give a record the unique values that it has now."""
@@ -203,23 +172,12 @@ class Table:
             if value is not None:
                 owners[value] = ident
 
-    def derive(self, row: Row | None) -> Mapping[str, Any]:
-        """The members of a record and what the spec derives of it, by name; none without a record."""
-        if row is None:
-            return NONE
-        members = {**row.hidden, **row.public}
-        for pair, first, second in self._pairs:
-            members[pair] = members.get(first), members.get(second)
-        members |= self.spec.derived(row.public, row.hidden)
-        return members
-
     def copy(self) -> Table:
         """An independent copy. Records are shared, as they never change."""
         twin = Table(self.name, self.spec, self.check)
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), self.order.copy()
         twin.unique = {name: owners.copy() for name, owners in self.unique.items()}
-        for (_, own), (_, other) in zip(self._derived, twin._derived, strict=True):
-            other.take(own)
+        twin.views.take(self.views)
         twin.size = self.size
         return twin
 
@@ -235,7 +193,7 @@ class Table:
         count, size = len(self.rows) + len(coming), self.size + sum([record.size for record in coming])
         if count <= ring.rows and size <= ring.size:
             return going
-        buckets = self.indexes[ring.by].data
+        buckets = self.views.indexes[ring.by].data
         for stay, most, most_size in ((False, ring.rows, ring.size), (True, ring.most, ring.most_size)):
             for key in merge(*(keys for value, keys in buckets.items() if (value in ring.kept) == stay)):
                 if len(going) >= len(coming) + MORE_AT_ONCE or (count <= most and size <= most_size):

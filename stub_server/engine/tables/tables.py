@@ -67,13 +67,12 @@ class TableSpec(NamedTuple):
     `schema` names the contract's component that the public part must satisfy. `unique` keys refuse a second holder;
     `keys` says which of them the contract has.
     The others name members of a record, or what `derived` makes of one; a record that has None there has no part in it.
-    `indexes` answer equality in the cost of the page alone; of `pairs`, each `a+b` of two of them, both at once.
+    `indexes` answer equality in the cost of the page alone; `pairs`, each `a+b`, count what is equal in both.
     `tags` do so for members with several values.
     `sorts` are further orders besides the time of creation; one whose name begins with a minus is for that direction.
     `search` is folded text that `contains` looks in.
     `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number, or the different
     members.
-    `defaults` are what members of the hidden part have that a record does not name.
     `ring` says how many records are kept.
     `mirrors` are the members that show part of another record as it is now.
     """
@@ -90,7 +89,6 @@ class TableSpec(NamedTuple):
     search: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
-    defaults: Mapping[str, str | int | None] = NONE
     mirrors: Mapping[str, Mirror] = NONE
     live: bool = False
     ring: Ring | None = None
@@ -299,16 +297,6 @@ def table_specs(
             search=("search",),
             sums=("gross", "refunded", "plan_gross", "plan_refunded"),
             distinct=("plans", "renewals", "customers", "plan_buyers", "plan_waiting"),
-            defaults={
-                "subscriptionId": None,
-                "success_url": None,
-                "cancel_url": None,
-                "paid_cents": 0,
-                "refunded_cents": 0,
-                "paid_at": None,
-                "renewal": False,
-                "copy_only": False,
-            },
         ),
         "subscriptions": TableSpec(
             "Subscription",

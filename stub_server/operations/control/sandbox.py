@@ -27,8 +27,8 @@ def get_health(work: Work) -> Reply:
             "status": "ok",
             "version": server.version,
             "sandbox": sandbox.name,
-            "scenario": sandbox.scenario if trusted else PurePath(sandbox.scenario).stem,
-            **({"seed": sandbox.seed} if trusted else {}),
+            "scenario": sandbox.origin.scenario if trusted else PurePath(sandbox.origin.scenario).stem,
+            **({"seed": sandbox.origin.seed} if trusted else {}),
             "now": work.now_text,
             "operations": len(server.document.operations),
             "events": len(server.document.events),
@@ -58,7 +58,7 @@ def get_credentials(work: Work) -> Reply:
 
 def issue_token(work: Work, body: Body | None) -> Reply:
     asked = body or {}
-    merchant_id = asked.get("merchant_id", work.sandbox.home).lower()
+    merchant_id = asked.get("merchant_id", work.sandbox.origin.home).lower()
     if merchant_id not in work.sandbox.stores and len(work.sandbox.stores) >= MOST_MERCHANTS:
         message = f"A sandbox has at most {MOST_MERCHANTS} merchants."
         advice = "POST /_sandbox/reset leaves only the seeded one."
@@ -102,8 +102,8 @@ async def reset_sandbox(work: Work, body: Body | None) -> Reply:
     return reply.value(
         {
             "status": "ok",
-            "scenario": sandbox.scenario,
-            "seed": sandbox.seed,
+            "scenario": sandbox.origin.scenario,
+            "seed": sandbox.origin.seed,
             "now": iso(sandbox.clock.now),
             "counts": sandbox.store.counts(),
         }

@@ -24,8 +24,8 @@ async def certify_receiver(work: Work, body: Body) -> Reply:
         raise Conflict.at("sandbox", message, "certification_running", where="path")
     webhook: Body = {"headers": (), "events": ["*"], "projectId": None, **body}
     keys, is_abroad = [body.get("signing_key", "")], work.request.is_foreign
-    if "webhookId" in body:
-        row = _webhook(work, body["webhookId"])
+    if "signing_key" not in body:
+        row = _webhook(work, body["webhookId"]) if "webhookId" in body else _webhook_at(work, body["url"])
         webhook, keys = row.public, valid_keys(row.hidden, work.now)
         is_abroad = is_abroad or row.hidden.get(ABROAD, False)
     headers = tuple((header["name"], header["value"]) for header in webhook["headers"])
@@ -50,6 +50,17 @@ def _webhook(work: Work, ident: str) -> Row:
         return work.open_of_any("webhooks", ident.lower(), "webhook")
     except NotFound:
         raise reference_not_found("webhookId", "webhook") from None
+
+
+def _webhook_at(work: Work, url: str) -> Row:
+    """The webhook with this address. Raises Conflict."""
+    for store in work.sandbox.stores.values():
+        for row in store.webhooks.all_rows():
+            if row.public["url"] == url:
+                work.work_for(store)
+                return row
+    message = "No webhook of the sandbox has this address. Register it (POST /v2/webhooks), or send its signing_key."
+    raise Conflict.at("url", message, "reference_not_found")
 
 
 def _usual(work: Work, patterns: list[str]) -> str:

@@ -148,6 +148,6 @@ def _clock(work: Work) -> Body:
         "offset_seconds": (sandbox.clock.read() - sandbox.clock.wall()) / 1000,
         "next_due": iso_or_none(due),
         "pending_timers": len(timers),
-        "complete": not sandbox.is_advancing,
+        "complete": not sandbox.status.is_advancing,
         "remaining": counts(work.server.courier, sandbox)["due"],  # attempts
     }

@@ -109,7 +109,7 @@ async def _since(work: Work, query: Body) -> Reply:
                 break
             await asyncio.sleep(PAUSE)
             entry = work.entry  # a reset has put another sandbox in its place
-            if not entry.sandbox.is_broken:
+            if not entry.sandbox.status.is_broken:
                 await do_due(entry.sandbox, server.sandboxes.worker)
     rest = {"pagination": reply.pagination(1, query["limit"], total), "next": after}
     return _page(events, {**rest, "began_anew": began_anew, "missed": missed})

@@ -37,8 +37,8 @@ async def _record(work: Work, *, secrets: bool) -> Reply:
     start = traces[0].before if traces else sandbox.log.number
     about = {
         "behaviour": dict(work.server.settings.behaviour),
-        "held": sandbox.held_before,
-        "generation": sandbox.generation,
+        "held": sandbox.status.held_before,
+        "generation": sandbox.origin.generation,
         "left_out": left_out,
         "recorded": len(traces),
     }

@@ -13,6 +13,7 @@ from ...server import reply
 from ...server.reply import Reply
 from ...server.views import pay_url
 from ...server.work import Work
+from .named import open_named
 
 
 def inspect_order(work: Work, ident: str) -> Reply:
@@ -83,7 +84,7 @@ def _amount(asked: Body | None) -> int | None:
 
 
 def _open(work: Work, ident: str) -> Row:
-    return work.open_of_any("orders", ident, "order")
+    return open_named(work, "orders", ident, "order")
 
 
 def _with_code(work: Work, code: str) -> Row:

@@ -36,7 +36,7 @@ def list_snapshots(work: Work, query: Body) -> Reply:
 
 
 async def delete_snapshot(work: Work, name: str) -> Reply:
-    await work.server.sandboxes.drop_snapshot(work.sandbox.name, name)
+    await work.server.sandboxes.persistence.drop_snapshot(work.entry, name)
     return Reply(204, ())
 
 

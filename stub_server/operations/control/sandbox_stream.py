@@ -119,7 +119,7 @@ class Place:
 
 
 async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[bytes, None]:
-    loop, generation = asyncio.get_running_loop(), server.sandboxes.entry(name).sandbox.generation
+    loop, generation = asyncio.get_running_loop(), server.sandboxes.entry(name).sandbox.origin.generation
     server.followers.add(place)
     try:
         yield b"retry: 1000\n\n"
@@ -129,7 +129,7 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
                 entry = server.sandboxes.entry(name)
             except NotFound:
                 return
-            if entry.incarnation != place.incarnation or entry.sandbox.generation != generation:
+            if entry.incarnation != place.incarnation or entry.sandbox.origin.generation != generation:
                 return
             await _catch_up(server, entry)
             if server.sandboxes.persistence.lease == 0:  # another server may have the sandbox
@@ -151,7 +151,7 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
 
 async def _catch_up(server: Server, entry: Entry) -> None:
     """Do what is due in a sandbox, and wait until all its steps are stored."""
-    if not entry.sandbox.is_broken:
+    if not entry.sandbox.status.is_broken:
         await do_due(entry.sandbox, server.sandboxes.worker)
     if server.sandboxes.persistence.committing:
         with suppress(Unavailable):  # what could not be written is undone by then

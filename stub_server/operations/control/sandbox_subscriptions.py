@@ -8,6 +8,7 @@ from ...engine import billing, renewals
 from ...server import reply
 from ...server.reply import Reply
 from ...server.work import Work
+from .named import open_named
 
 
 def cancel_subscription(work: Work, ident: str, body: Body | None) -> Reply:
@@ -15,12 +16,12 @@ def cancel_subscription(work: Work, ident: str, body: Body | None) -> Reply:
     status = row.public["status"]
     if not (body or {}).get("at_period_end", False):
         billing.end_subscription(work.draft, row, "canceled")
-        return _shown(work, ident, None)
+        return _shown(work, row.id, None)
     if not billing.is_running(work.draft, row) and status != "canceled":
         raise refused(work.lifecycle("Subscription"), status, "canceled")
     if status != "canceled" and not row.public["cancel_at_period_end"]:
         billing.end_later(work.draft, row)
-    return _shown(work, ident, None)
+    return _shown(work, row.id, None)
 
 
 def resume_subscription(work: Work, ident: str) -> Reply:
@@ -31,7 +32,7 @@ def resume_subscription(work: Work, ident: str) -> Reply:
         raise Conflict.at("cancel_at_period_end", message, where="path")
     _check_project_open(work, row)
     renewals.resume(work.draft, row)
-    return _shown(work, ident, None)
+    return _shown(work, row.id, None)
 
 
 def renew_subscription(work: Work, ident: str) -> Reply:
@@ -54,17 +55,17 @@ def renew_subscription(work: Work, ident: str) -> Reply:
         assert order is not None
     if billing.is_payable(draft, order):  # a magic e-mail may have failed it at once
         billing.pay(draft, order)
-    return _shown(work, ident, order_id)
+    return _shown(work, row.id, order_id)
 
 
 def expire_subscription(work: Work, ident: str) -> Reply:
     row = _open(work, ident)
     if row.public["status"] == "expired":
-        return _shown(work, ident, None)
+        return _shown(work, row.id, None)
     if row.public["status"] != "past_due":
         raise refused(work.lifecycle("Subscription"), row.public["status"], "expired")
     billing.end_subscription(work.draft, row, "expired")
-    return _shown(work, ident, row.hidden["renewal_order"])
+    return _shown(work, row.id, row.hidden["renewal_order"])
 
 
 def _check_project_open(work: Work, row: Row) -> None:
@@ -75,7 +76,7 @@ def _check_project_open(work: Work, row: Row) -> None:
 
 
 def _open(work: Work, ident: str) -> Row:
-    return work.open_of_any("subscriptions", ident, "subscription")
+    return open_named(work, "subscriptions", ident, "subscription")
 
 
 def _shown(work: Work, ident: str, order_id: str | None) -> Reply:

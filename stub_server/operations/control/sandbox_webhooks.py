@@ -32,12 +32,12 @@ async def _release_deliveries(work: Work) -> int:
     sandboxes = work.server.sandboxes
     released = await sandboxes.worker.in_slices(count_kept_back(work.sandbox))
     work.check_there()
-    sandbox, held = work.sandbox, work.sandbox.held_before
-    sandbox.held_before = 0
+    sandbox, held = work.sandbox, work.sandbox.status.held_before
+    sandbox.status.held_before = 0
     try:
         await sandboxes.persistence.store_row(sandbox)
     except Unavailable:
-        sandbox.held_before = held
+        sandbox.status.held_before = held
         raise
     sandbox.timers.put_back(sandbox.timers.on_hold)
     return released

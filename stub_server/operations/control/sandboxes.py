@@ -23,8 +23,7 @@ async def create_sandbox(work: Work, body: Body | None) -> Reply:
     asked = body or {}
     sandboxes, (scenario, now) = work.server.sandboxes, checked_beginning(work, asked)
     beginning: dict[str, Any] = {"now": now, "ttl": asked.get("ttl_seconds"), "settings": asked.get("settings")}
-    # Another server of the same store would know nothing of a sandbox that is being created.
-    if sandboxes.persistence.is_shared or not _prefers_to_ask(work):
+    if not _prefers_to_ask(work):
         return _made(work, await sandboxes.create(asked.get("name"), scenario, asked.get("seed"), **beginning))
     name, creation = await sandboxes.create_beside(asked.get("name"), scenario, asked.get("seed"), **beginning)
     await asyncio.wait((creation,), timeout=SOON)

@@ -87,7 +87,7 @@ class Explainer:
         _fill_unknown_body(situation, trace, keeps_bodies=sandbox.journal.keeps_bodies)
         state = state_behind(situation, code) if operation else None
         is_found = False
-        if _may_be_repaired(trace, rule) and not sandbox.is_broken:
+        if _may_be_repaired(trace, rule) and not sandbox.status.is_broken:
             try:
                 is_found = await nearest(situation)
             except Exception:  # the rest of the explanation is shown all the same

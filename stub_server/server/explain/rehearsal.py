@@ -45,7 +45,7 @@ class Rehearsal:
         twin = sandbox.fork(sandbox.name)
         twin.log = Log(0, Budget())
         twin.log.number = sandbox.log.number
-        twin.faults = Faults(sandbox.seed)
+        twin.faults = Faults(sandbox.origin.seed)
         return twin
 
     async def ask(self, copy: Sandbox, asked: Question) -> Refusal | None:

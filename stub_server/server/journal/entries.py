@@ -17,7 +17,7 @@ from ..request import CONTROL
 from ..server import Server
 
 # Headers of a connection, or that are made anew when a request is sent again.
-_OF_THE_CONNECTION = frozenset(
+OF_THE_CONNECTION = frozenset(
     ("host", "connection", "content-length", "transfer-encoding", "accept-encoding", "expect", "keep-alive", "te",
      "upgrade", "x-sandbox", "authorization")
 )  # fmt: skip
@@ -105,7 +105,7 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     base_url = server.settings.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
     headers = {"authorization": f"Bearer {server.ready_token(sandbox)}"}
     for name, value in sent.items():
-        if name not in _OF_THE_CONNECTION and REDACTED not in value and value.isprintable():
+        if name not in OF_THE_CONNECTION and REDACTED not in value and value.isprintable():
             headers[name] = value
     query = trace.query.decode("latin-1")
     has_key = server.admin_key is not None

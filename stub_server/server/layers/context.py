@@ -77,9 +77,9 @@ class RequestContext:
         target: Target = scope[TARGET]
         trace: Trace = scope[TRACE]
         sandbox = target.sandbox
-        if isinstance(error, NotFound) and sandbox.is_gone and not target.was_gone and self._is_shared:
+        if isinstance(error, NotFound) and sandbox.status.is_gone and not target.was_gone and self._is_shared:
             error = gone()  # another server may have it
-        if isinstance(error, NotFound | Unavailable) and sandbox.is_undone:
+        if isinstance(error, NotFound | Unavailable) and sandbox.status.is_undone:
             error = (self._persistence.failure or undone()).again()
         target.undo(trace)
         answer = render(error, trace, sandbox.name)
@@ -109,7 +109,7 @@ class RequestContext:
         target: Target = scope[TARGET]
         if self._is_shared and answer.status != 503 and target.path not in ABOUT_THE_SERVER:
             self._persistence.check_lease()
-        if (self._persistence.committing or target.sandbox.is_undone) and answer.status < 500:
+        if (self._persistence.committing or target.sandbox.status.is_undone) and answer.status < 500:
             return self._send_later(answer, scope, receive, send)
         self._complete(answer, scope)
         return answer.send(scope, receive, send)
@@ -152,7 +152,7 @@ class RequestContext:
         try:
             if persistence.committing:
                 await persistence.settled(target.sandbox)
-            if target.sandbox.is_undone:
+            if target.sandbox.status.is_undone:
                 raise persistence.failure or undone()
         except Unavailable as error:
             trace.lose()

@@ -27,7 +27,7 @@ class Repeatable:
     def earlier(self) -> Answer | None:
         """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
         sandbox = self._work.sandbox
-        if self._key in sandbox.in_progress:
+        if self._key in sandbox.status.in_progress:
             message = "The first request with this key is still running. Retry soon."
             raise Conflict.at("Idempotency-Key", message, "idempotency_in_progress", where="header")
         saved = sandbox.replies.get(self._key)
@@ -43,7 +43,7 @@ class Repeatable:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Within it, a second request with the key is refused."""
-        in_progress = self._work.sandbox.in_progress
+        in_progress = self._work.sandbox.status.in_progress
         in_progress.add(self._key)
         try:
             yield

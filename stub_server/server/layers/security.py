@@ -138,7 +138,7 @@ class Gate:
             raise bad_credentials(
                 "This token is for another sandbox.", advice="GET /_sandbox/credentials has one for this sandbox."
             )
-        if claims.get("generation", "") != sandbox.generation:
+        if claims.get("generation", "") != sandbox.origin.generation:
             message = "This token has ended: the sandbox was rotated, or deleted and created again."
             raise bad_credentials(message, advice="GET /_sandbox/credentials has a new one.")
         return caller

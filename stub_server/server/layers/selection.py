@@ -136,13 +136,15 @@ class SandboxSelection:
     ) -> Awaitable[Answer]:
         """`rest` is the path below the prefix of a sandbox, if the request has one."""
         request: Request = scope[REQUEST]
-        is_up_to_date = sandbox.is_broken or sandbox.clock.latch(sandbox.timers.jobs, stands=sandbox.is_advancing)
+        is_up_to_date = sandbox.status.is_broken or sandbox.clock.latch(
+            sandbox.timers.jobs, stands=sandbox.status.is_advancing
+        )
         prefix, path = ("", request.path) if rest is None else (f"/s/{sandbox.name}", rest)
         target = Target(self._sandboxes, sandbox, path, prefix, is_pending=is_pending)
         scope[TARGET], scope[TRACE] = target, target.begin(request)
         if not is_up_to_date:
             return self._later(target, scope, receive, send)
-        if sandbox.is_broken or target.prefix:
+        if sandbox.status.is_broken or target.prefix:
             return self._serve(target, scope, receive, send)
         return self.app(scope, receive, send)
 
@@ -157,7 +159,7 @@ class SandboxSelection:
     def _serve(self, target: Target, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         """Raises Unavailable where the sandbox is broken, except for requests that end that state."""
         sandbox = target.sandbox
-        if sandbox.is_broken and target.path not in SERVED_WHEN_BROKEN:
+        if sandbox.status.is_broken and target.path not in SERVED_WHEN_BROKEN:
             raise broken(sandbox.name)
         if target.prefix:
             named = _named(scope[REQUEST])

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import TypeVar
 
 import orjson
 
@@ -22,13 +21,13 @@ from ...engine.sandbox import SILENT, Sandbox
 from ...engine.step import Step
 from ...storage import sql
 from ...storage.lines import step_line
-from ...storage.sql import Batch, Database, Kept, Session, Statement, chained, key_entered, line_of, place_of
+from ...storage.sql import Batch, Database, Kept, Statement, chained, key_entered, line_of, place_of
+from .beside import Beside
 from .entry import Entry, records_of
 from .making import SandboxFactory
 
 LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
-T = TypeVar("T")
 log = logging.getLogger("stub_server")
 
 
@@ -62,11 +61,11 @@ class Stored:
             "on_first_use": entry.created_on_first_use,
             "incarnation": entry.incarnation,
             "origin_events": entry.origin_events,
-            "generation": sandbox.generation,
+            "generation": sandbox.origin.generation,
             "contract": self.contract,
-            "held": sandbox.held_before,
-            "scenario": sandbox.scenario,
-            "seed": sandbox.seed,
+            "held": sandbox.status.held_before,
+            "scenario": sandbox.origin.scenario,
+            "seed": sandbox.origin.seed,
             "records": records_of(sandbox),
             "clock": tuple(sandbox.recorded_clock),
         }
@@ -115,12 +114,13 @@ class Commits:
         self.is_shared, self.epoch = False, 0
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
+            # A request may wait for what is read, and what is written may be a large state.
+            self._reading, self._writing = Beside(store), Beside(store)
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()  # steps that are to be committed next
         self._changes: list[Pending] = []  # changes to be committed, each by itself
         self._flying: list[Pending] = []  # being committed, steps first
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
-        self._session: Session | None = None  # for long work beside the requests, one at a time
         self._wake = asyncio.Event()
         self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
         self.committing: asyncio.Task[None] | None = None  # while there is anything that is not stored yet
@@ -129,11 +129,11 @@ class Commits:
         """Store every further step of a sandbox."""
         sandbox = stored.entry.sandbox
         self._stored[sandbox.name] = stored
-        sandbox.is_halted = self.failure is not None
+        sandbox.status.is_halted = self.failure is not None
 
         def write(step: Step) -> None:
             self._check_written()
-            line, pending = step_line(step, part=bytes.decode), self._pending
+            line, pending = step_line(step), self._pending
             stored.newest, stored.chain = step.number, chained(line, stored.chain)
             pending.steps.append((place_of(stored.number, step.number), line, stored.chain))
             pending.touched[stored.number] = stored
@@ -187,7 +187,7 @@ class Commits:
     def _lose(self, stored: Stored, *, is_undone: bool = True) -> None:
         """Unload a sandbox that another process has, that was deleted, or that may be otherwise in the store."""
         sandbox = stored.entry.sandbox
-        sandbox.is_undone = sandbox.is_undone or is_undone
+        sandbox.status.is_undone = sandbox.status.is_undone or is_undone
         if self._stored.get(sandbox.name) is stored:
             del self._stored[sandbox.name]
             self.on_lost(sandbox)
@@ -221,7 +221,7 @@ class Commits:
 
     async def settled(self, sandbox: Sandbox) -> None:
         """Wait until all steps that a sandbox has recorded are stored. Raises Unavailable when they are not."""
-        if sandbox.is_undone:
+        if sandbox.status.is_undone:
             raise (self.failure or undone()).again()
         stored = self._stored.get(sandbox.name)
         if stored is None or stored.entry.sandbox is not sandbox:
@@ -270,7 +270,7 @@ class Commits:
                     self._lose(stored)
             pending.failure = failure
         for stored in self._stored.values():
-            stored.entry.sandbox.is_halted = True
+            stored.entry.sandbox.status.is_halted = True
         can_be_written = await self._can_be_written()
         for pending in failed:
             pending.known.set()
@@ -286,40 +286,26 @@ class Commits:
         self._wake.set()
         for stored in self._stored.values():
             sandbox = stored.entry.sandbox
-            sandbox.is_halted = False
-            if sandbox.on_due is not None:
-                sandbox.on_due(sandbox)
+            sandbox.status.is_halted = False
+            if sandbox.status.on_due is not None:
+                sandbox.status.on_due(sandbox)
 
     async def _can_be_written(self) -> bool:
         try:
             await self.store.recover()
+            for beside in (self._reading, self._writing):  # their connections may be as broken
+                await beside.close_after()
             await self.store.commit(Batch([sql.probe()]))
         except Exception as error:
             log.debug("the store still cannot be written (%s)", error)
             return False
         return True
 
-    async def _beside(self, work: Callable[[Session], T]) -> T:
-        """Run work on the connection for long work, beside the requests. Raises Unavailable."""
-
-        def run() -> T:
-            try:
-                if self._session is None:
-                    self._session = self.store.session()
-                return work(self._session)
-            except self.store.errors as error:
-                if self._session is not None:
-                    self._session.close()
-                self._session = None
-                raise unwritten(self.store.reason(error)) from None
-
-        return await self.factory.worker.beside(run)
-
 
 def _next_due(sandbox: Sandbox) -> int | None:
     """When the next delivery of a sandbox is due, in ms of the machine; None where none is, or its clock is frozen."""
     timers, clock = sandbox.timers, sandbox.clock
-    if clock.frozen or sandbox.held_before == SILENT:
+    if clock.frozen or sandbox.status.held_before == SILENT:
         return None
     due = [timer[0] for timer in timers.claimed.values()]
     attempt = timers.next_attempt()

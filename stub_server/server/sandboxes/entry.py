@@ -144,8 +144,7 @@ class Entry:
     snapshots: Snapshots
     incarnation: str = ""
     origin_events: int = 0
-    turn: int = 0  # when it was last used, finer than the clock
-    born: int = 0  # its turn when it was made
+    uses: int = 0  # requests to it in this process, without the one that created it
 
 
 class Keyring(dict[str, str]):

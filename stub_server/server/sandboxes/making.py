@@ -12,12 +12,12 @@ from ...data.keys import derive_keys, mark_seeded
 from ...data.scenario import known_scenarios
 from ...engine.bounded import Budget, Log
 from ...engine.journal import Journal
-from ...engine.sandbox import SILENT, Rules, Sandbox
+from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
 from ...storage.admitting import Admitted, admit
 from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, Shapes
-from ...storage.lines import Reader
+from ...storage.lines import Empty, Reader
 from ...storage.package import RECORDING, damaged, unpack
 from ...webhooks.inbox import Inbox
 from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, MOST_SNAPSHOTS, Snapshots
@@ -44,6 +44,7 @@ class SandboxFactory:
         self.contract: str = rules.converter.contract["digest"]
         # Apart: a snapshot is refused where there is no room, and never dropped for what others do.
         self._budget, self._for_snapshots = Budget(), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
+        self._filler = BackgroundWorker()  # of its own: files and snapshots do not wait for a large sandbox
         self._filling: dict[str, tuple[Sandbox, int]] = {}  # with the instants (ms) at which they are filled
 
     def belongings(self) -> tuple[Inbox, Snapshots]:
@@ -55,16 +56,22 @@ class SandboxFactory:
         settings = self.settings
         clock, ids = Clock(settings.now if now is None else now), Ids(seed, self.secret, name)
         log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
-        sandbox = Sandbox(name, seed, scenario, self.rules, clock, ids, log, journal=journal)
+        origin = Origin(seed, scenario, self.rules.settings)
+        sandbox = Sandbox.empty(name, origin, self.rules, clock=clock, ids=ids, log=log, journal=journal)
         sandbox.renew(generation)
         return sandbox
 
-    def carried(self, name: str, generation: str, scenario: str, seed: int) -> Sandbox:
-        """A sandbox without records for a state that was read somewhere.
+    def carried(self, generation: str, name: str | None = None) -> Empty:
+        """What makes sandboxes without records for states that are read, under their own name or another one.
 
-        Its scenario is one that a request may name, or else the server's own: a file must not say which files are read.
+        Their scenario is one that a request may name, or else the server's own: a file must not say which files are
+        read.
         """
-        return self.empty(name, generation, self.permitted(scenario), seed, None)
+
+        def empty(own_name: str, scenario: str, seed: int) -> Sandbox:
+            return self.empty(name or own_name, generation, self.permitted(scenario), seed, None)
+
+        return empty
 
     def permitted(self, scenario: str) -> str:
         """The scenario if a request may name it, else the server's own."""
@@ -81,9 +88,7 @@ class SandboxFactory:
         _, header = next(reading)  # a file without one is refused
         keyless, contract, shared = header["format"] == RECORDING, header["contract"]["digest"], Body()
         rewrite = adopted(self.secret, anew=not header["secrets"], keyless=keyless, abroad=abroad)
-
-        def empty(_: str, scenario: str, seed: int) -> Sandbox:
-            return self.carried(name, generation, scenario, seed)
+        empty = self.carried(generation, name)
 
         def begin() -> Reader:
             return Reader(empty, rewrite, Fitting(self.rules, self.shapes, contract), shared)
@@ -111,7 +116,7 @@ class SandboxFactory:
         found = admit(own, snapshots.values(), self.secret)
         for trace in traces_of(requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies):
             sandbox.journal.append(trace)
-        sandbox.held_before = SILENT
+        sandbox.status.held_before = SILENT
         return found
 
     def make(self, name: str, generation: str, scenario: str, seed: int, now: int | None) -> Sandbox:
@@ -129,7 +134,7 @@ class SandboxFactory:
             sandbox = self.empty(name, generation, scenario, seed, now)
             if not self.seeding.copy(sandbox, self.secret):  # else one like it is kept: that takes no time
                 self._filling[name] = sandbox, sandbox.clock.now
-                await self.worker.beside(lambda: self.seeding.fill(sandbox, self.secret))
+                await self._filler.beside(lambda: self.seeding.fill(sandbox, self.secret))
             return self._own(sandbox)
         except UnusableInput as error:
             log.warning("sandbox %s was not made: %s", name, error)
@@ -143,7 +148,7 @@ class SandboxFactory:
         if name not in self._filling:
             return 1.0
         sandbox, end = self._filling[name]
-        since = sandbox.seeding_since
+        since = sandbox.origin.seeding_since
         if since == 0:  # others are filled before it
             return 0.0
         return min(1.0, (sandbox.clock.now - since) / (end - since))
@@ -152,7 +157,7 @@ class SandboxFactory:
         """A sandbox that has just been filled, with seeded keys of its own."""
         mark_seeded(sandbox)
         derive_keys(sandbox, self.secret)
-        sandbox.held_before = sandbox.events.raised
+        sandbox.status.held_before = sandbox.events.raised
         return sandbox
 
 

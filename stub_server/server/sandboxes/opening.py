@@ -6,7 +6,6 @@ from random import Random
 import orjson
 
 from ...core.record import Body
-from ...engine.sandbox import Sandbox
 from ...storage import sql
 from ...storage.admitting import admit
 from ...storage.exports import adopted
@@ -32,7 +31,7 @@ def opened(
             reader = _reader(factory, about["generation"], head["contract"] if is_of_one else "", shared)
             _read(reader, sql.lines(session, named.state))
             if named.name:
-                snapshots.append((head | {"name": named.name}, reader))
+                snapshots.append((head | {"name": named.name}, reader))  # stores of 0.3.0 have no name there
             else:
                 own, base = reader, named
                 size = _read(own, sql.steps_of(session, number, kept, base))
@@ -43,8 +42,8 @@ def opened(
         raise StoreError("\n  ".join(("does not fit the contract that is served:", *error.reasons))) from None
     sandbox = found.sandbox
     if kept.newest or holder:  # no ids of requests that an earlier process has given
-        sandbox.ids.requests = Random(f"{sandbox.seed}/requests/{kept.name}/{kept.newest}/{holder}")
-    sandbox.held_before = about["held"]
+        sandbox.ids.requests = Random(f"{sandbox.origin.seed}/requests/{kept.name}/{kept.newest}/{holder}")
+    sandbox.status.held_before = about["held"]
     entry = Entry(
         sandbox,
         about["parent"],
@@ -64,11 +63,7 @@ def opened(
 def _reader(factory: SandboxFactory, generation: str, contract: str, shared: Body) -> Reader:
     """A reader of lines of this contract: those of another than the served one are converted to it and validated."""
     fitting = None if contract == factory.contract else Fitting(factory.rules, factory.shapes, contract)
-
-    def empty(name: str, scenario: str, seed: int) -> Sandbox:
-        return factory.carried(name, generation, scenario, seed)
-
-    return Reader(empty, adopted(factory.secret, anew=False), fitting, shared)
+    return Reader(factory.carried(generation), adopted(factory.secret, anew=False), fitting, shared)
 
 
 def _read(reader: Reader, lines: Iterable[bytes]) -> int:

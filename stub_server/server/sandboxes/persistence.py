@@ -11,7 +11,7 @@ from typing import TypeVar
 import orjson
 
 from ...core.clock import wall_ms
-from ...core.problem import Unavailable, store_unavailable
+from ...core.problem import Unavailable, gone, store_unavailable
 from ...core.record import Body
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...storage import sql
@@ -32,7 +32,7 @@ class Persistence(Commits):
     """One per server. Without a store it does nothing, and steps do not call it."""
 
     def __init__(self, store: Database | None, factory: SandboxFactory) -> None:
-        """`factory` makes the sandboxes that are read. Long work runs beside the requests, in its worker."""
+        """`factory` makes the sandboxes that are read."""
         super().__init__(store, factory)
         self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
         self.default_elsewhere: Body | None = None  # what lists show of it, if another server has it at the start
@@ -97,7 +97,7 @@ class Persistence(Commits):
             return []
         self._check_written()
         states = list(map(capture, sandboxes))
-        return await self._beside(lambda session: _write(session, states))
+        return await self._writing.run(lambda session: _write(session, states))
 
     async def put(self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot] = ()) -> bool:
         """Store a sandbox from now on, in place of the one of its name; False where another server has that.
@@ -144,22 +144,23 @@ class Persistence(Commits):
         return stored, changes
 
     def _snapshot_entered(self, number: int, snapshot: Snapshot, state: KeptState) -> list[Statement]:
-        about = {
-            "description": snapshot.description,
-            "now": snapshot.now,
-            "created_at": snapshot.created_at,
-            "contract": self.factory.contract,
-        }
+        about = snapshot.head | {"contract": self.factory.contract}
         return sql.state_entered(number, NamedState(snapshot.name, orjson.dumps(about).decode(), 0, state))
 
     def _own(self, state: KeptState, chain: int) -> NamedState:
         return NamedState("", orjson.dumps({"contract": self.factory.contract}).decode(), chain, state)
+
+    async def announce(self, name: str) -> None:
+        """Let other servers of the store know that this one is creating a sandbox. Raises Unavailable."""
+        if self.has_store:
+            await self._reading.run(lambda session: self.store.announce(session, name))
 
     async def delete(self, name: str) -> None:
         """Delete a sandbox from the store. Raises Unavailable."""
         stored = self._stored.get(name)
         if stored is not None:
             await self._changed(ends=[stored])
+            self._stored.pop(name, None)
 
     def delete_soon(self, name: str) -> None:
         """Delete a sandbox from the store, and do not wait for that."""
@@ -174,7 +175,7 @@ class Persistence(Commits):
 
     def check_lease(self) -> None:
         """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
-        if self.is_shared and self.store.lease_left == 0:
+        if self.lease == 0:
             message = "The store cannot be reached, and other servers may have the sandboxes of this one by now."
             raise store_unavailable(message, "Send this again in a few seconds.")
 
@@ -185,7 +186,7 @@ class Persistence(Commits):
         for change in (*self._flying, *self._changes):
             if change.ends:
                 await change.known.wait()
-        return await self._beside(work)
+        return await self._reading.run(work)
 
     # -- snapshots
 
@@ -196,7 +197,7 @@ class Persistence(Commits):
         """
         written = await self.write(snapshot.sandbox)
         async with self.changing:
-            if entry.sandbox.is_gone:
+            if entry.sandbox.status.is_gone:
                 return False
             entry.snapshots.check_room(snapshot.name, snapshot.size)
             stored = self._stored.get(entry.sandbox.name)
@@ -205,11 +206,16 @@ class Persistence(Commits):
             entry.snapshots.keep(snapshot)
             return True
 
-    async def delete_snapshot(self, entry: Entry, name: str) -> None:
-        """Delete a snapshot from the store. Raises Unavailable."""
-        stored = self._stored.get(entry.sandbox.name)
-        if stored is not None:
-            await self._changed([sql.state_ended(stored.number, name)], stored)
+    async def drop_snapshot(self, entry: Entry, name: str) -> None:
+        """Delete a snapshot. Raises NotFound, Unavailable."""
+        async with self.changing:
+            if entry.sandbox.status.is_gone:
+                raise gone()
+            entry.snapshots.get(name)
+            stored = self._stored.get(entry.sandbox.name)
+            if stored is not None:
+                await self._changed([sql.state_ended(stored.number, name)], stored)
+            entry.snapshots.drop(name)
 
     # -- beside the requests
 
@@ -232,10 +238,9 @@ class Persistence(Commits):
             await asyncio.wait((self.committing,), timeout=PAUSE)
         if self.committing is not None:
             self.committing.cancel()
-        session, self._session = self._session, None
-        if session is not None:
+        for beside in (self._reading, self._writing) if self.has_store else ():
             with suppress(TimeoutError):  # its thread may still be within a transaction
-                await asyncio.wait_for(self.factory.worker.beside(session.close), CLOSING)
+                await asyncio.wait_for(beside.close_after(), CLOSING)
         self.close()
 
     def close(self) -> None:
@@ -245,8 +250,8 @@ class Persistence(Commits):
             for stored in self._stored.values():
                 stored.entry.sandbox.log.writer = stored.entry.sandbox.log.stored = None
             self._stored.clear()
-            if self._session is not None:
-                self._session.close()
+            self._reading.close()
+            self._writing.close()
             self.store.close()
 
     async def _tend(self) -> None:
@@ -259,7 +264,7 @@ class Persistence(Commits):
                 for stored in [*self._stored.values()]:
                     if stored.is_long:
                         await self._rewrite(stored)
-                while await self._beside(sql.delete_unused):
+                while await self._writing.run(sql.delete_unused):
                     pass
             except Unavailable as error:
                 log.debug("the store could not be tidied (%s)", error)

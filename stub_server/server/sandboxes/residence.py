@@ -4,44 +4,24 @@ import asyncio
 import logging
 from functools import partial
 from time import monotonic
-from typing import Protocol
 
 from ...core.clock import wall_ms
 from ...core.problem import Refusal, store_unavailable
 from ...engine.sandbox import Sandbox
 from ...storage import sql
 from ...storage.sql import StoreError
-from .entry import Entry, Keyring, folded
-from .persistence import Persistence
+from .entry import folded
+from .loaded import LoadedSandboxes
 
 REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
 SCAN = 1.0  # seconds between two searches for deliveries that are due in sandboxes that no server has in memory
 log = logging.getLogger("stub_server")
 
 
-class Memory(Protocol):
-    """The sandboxes that are in memory."""
-
-    persistence: Persistence
-    keyring: Keyring
-
-    def find(self, name: str) -> Sandbox | None:
-        """The sandbox of a name."""
-
-    def choose(self, name: str) -> Sandbox | None:
-        """The same, and note that it is used."""
-
-    def put(self, entry: Entry) -> None:
-        """Put a sandbox in memory."""
-
-    def unload(self, sandbox: Sandbox) -> None:
-        """Remove a sandbox from memory."""
-
-
 class Residence:
     """One per server with a store. Other servers may have its sandboxes, and a failed commit unloads them."""
 
-    def __init__(self, sandboxes: Memory) -> None:
+    def __init__(self, sandboxes: LoadedSandboxes) -> None:
         self._sandboxes, self._persistence = sandboxes, sandboxes.persistence
         self._persistence.on_lost = sandboxes.unload
         self._elsewhere: dict[str, tuple[str, float]] = {}
@@ -50,8 +30,9 @@ class Residence:
 
     async def sandbox_of(self, key: str) -> str | None:
         """The sandbox of an API key, by a private key's digest or a public key. Raises Unavailable."""
-        name: str | None = self._sandboxes.keyring.get(key)
-        return name or await self._persistence.query(lambda session: sql.sandbox_with(session, key))
+        return self._sandboxes.keyring.get(key) or await self._persistence.query(
+            lambda session: sql.sandbox_with(session, key)
+        )
 
     async def locate(self, name: str) -> Sandbox | str | None:
         """A sandbox; the address of the server that has it; None where there is none of this name.

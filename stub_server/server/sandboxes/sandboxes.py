@@ -25,8 +25,9 @@ from ...storage import sql
 from ...storage.package import read_file
 from ...storage.sql import Kept
 from ...storage.state import Snapshot
-from .entry import NAMING, Entry, Keyring, duplicate_name, folded, is_name, keys_of, made_up, records_of, too_many
+from .entry import NAMING, Entry, duplicate_name, folded, is_name, keys_of, made_up, records_of, too_many
 from .generations import Generations
+from .loaded import LoadedSandboxes
 from .making import SandboxFactory
 from .persistence import Persistence
 from .residence import Residence
@@ -34,7 +35,7 @@ from .residence import Residence
 MOST, MOST_CREATIONS = 1_000, 64
 
 
-class Sandboxes:
+class Sandboxes(LoadedSandboxes):
     """All sandboxes by name, of which a server makes at most `MOST`."""
 
     def __init__(self, factory: SandboxFactory, on_due: Callable[[Sandbox], None], persistence: Persistence) -> None:
@@ -42,19 +43,15 @@ class Sandboxes:
 
         `persistence` has the sandboxes of an earlier process. Raises StoreError, BadFile, ScenarioError.
         """
-        self._on_due, self.persistence, self.keyring = on_due, persistence, Keyring()
-        self._entries: dict[str, Entry] = {}
+        super().__init__(on_due, persistence, Generations(factory.settings))
         self._creations: dict[str, asyncio.Task[Entry]] = {}  # those that are under way, and failed ones
-        self.default: Sandbox  # the sandbox that is there from the start
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
-        self._turns = count(1)  # how often sandboxes were used
         self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
-        self.generations = Generations(self.settings)
         self.residence: Residence | None = None  # set with a store, which may have sandboxes that are not in memory
         self._read_stored()
-        self.has_kept_default = self._is_default_stored
+        self.has_kept_default = DEFAULT in self._entries or persistence.default_elsewhere is not None
         if not self.has_kept_default and not self._begin_default():
             self._read_stored()  # another server of the store has begun it meanwhile
         kept = persistence.default_elsewhere
@@ -67,12 +64,6 @@ class Sandboxes:
         """Put the stored sandboxes in memory that the persistence reads at a start. Raises StoreError."""
         for entry in sorted(self.persistence.read(MOST), key=lambda entry: entry.created_at):
             self.put(entry)
-        for entry in sorted(self._entries.values(), key=lambda entry: entry.last_used_at):
-            entry.turn = next(self._turns)
-
-    @property
-    def _is_default_stored(self) -> bool:
-        return DEFAULT in self._entries or self.persistence.default_elsewhere is not None
 
     def _begin_default(self) -> bool:
         """Make the default sandbox; False where another server of the store was quicker.
@@ -114,49 +105,6 @@ class Sandboxes:
         named = f"pay/{sandbox.identity}/{order}".encode()
         return "sk_pay_" + hmac.digest(self.factory.secret, named, "sha256").hex()[:32]
 
-    def _found(self, name: str) -> Entry | None:
-        """What is known of a sandbox, if it is there and has not expired."""
-        entry = self._entries.get(name) or self._entries.get(folded(name))
-        return None if entry is None or self._has_expired(entry) else entry
-
-    def find(self, name: str) -> Sandbox | None:
-        """A sandbox that exists already."""
-        entry = self._found(name)
-        return None if entry is None else entry.sandbox
-
-    def choose(self, name: str) -> Sandbox | None:
-        """A sandbox that exists already, which somebody uses now."""
-        entry = self._found(name)
-        if entry is None:
-            return None
-        entry.last_used_at, entry.turn = wall_ms(), next(self._turns)
-        return entry.sandbox
-
-    def entry(self, name: str) -> Entry:
-        """What is known of a sandbox that exists. Raises NotFound."""
-        entry = self._found(name)
-        if entry is None:
-            message = f"There is no sandbox {name[:63]}. POST /_sandbox/sandboxes creates one."
-            raise NotFound(message, code="sandbox_not_found")
-        return entry
-
-    def entries(self, pattern: str = "*") -> list[Entry]:
-        """The sandboxes whose name matches a glob, in which capitals mean the same; those made last first."""
-        for entry in list(self._entries.values()):
-            self._has_expired(entry)
-        pattern = folded(pattern)
-        return [entry for name, entry in reversed(self._entries.items()) if glob(pattern, name)]
-
-    def seeded_owner(self, unique: str, value: str) -> str | None:
-        """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
-        sandbox = self.find(self.keyring.get(value, ""))
-        if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.seeded_keys:
-            return None
-        return sandbox.name
-
-    def sandboxes(self) -> list[Sandbox]:
-        return [entry.sandbox for entry in self._entries.values()]
-
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
         """API keys that a sandbox has from now on: digests of private ones, and public ones."""
         self.keyring.add(name, keys)
@@ -164,69 +112,20 @@ class Sandboxes:
 
     async def listed(self, pattern: str) -> list[Entry | Kept]:
         """All sandboxes whose name matches a glob, in memory or not, those made last first. Raises Unavailable."""
+        rows = [] if self.residence is None else await self.persistence.query(sql.listed)
         found: list[Entry | Kept] = [*self.entries(pattern)]
-        if self.residence is not None:
-            here, pattern = {entry.sandbox.name for entry in self.entries()}, folded(pattern)
-            rows = await self.persistence.query(sql.listed)
-            found += [row for row in rows if row.name not in here and glob(pattern, row.name)]
-            found.sort(key=lambda each: each.created_at, reverse=True)
-        return found
+        pattern = folded(pattern)
+        found += [row for row in rows if row.name not in self._entries and glob(pattern, row.name)]
+        return sorted(found, key=lambda each: each.created_at, reverse=True)
 
     # -- coming and going
 
-    def put(self, entry: Entry) -> None:
-        """Add a sandbox, in place of the one of its name."""
-        sandbox = entry.sandbox
-        before = self._entries.get(sandbox.name)
-        self._entries[sandbox.name] = entry
-        if before is not None:
-            self._leave(before)
-        if sandbox.name == DEFAULT:
-            self.default = sandbox
-        self.keyring.add(sandbox.name, keys_of(sandbox))
-        sandbox.on_due = self._on_due
-        self._on_due(sandbox)
-
     def take_back(self, entry: Entry) -> bool:
         """Delete the sandbox of a request that failed after it created it, unless others have used it since."""
-        current = self._entries.get(entry.sandbox.name)
-        if current is None or (current.born, current.turn) != (entry.born, entry.born):
+        if self._entries.get(entry.sandbox.name) is not entry or entry.uses:
             return False
         self.forget(entry.sandbox.name)
-        self.generations.take_back(entry.sandbox.name, entry.sandbox.generation)
-        return True
-
-    def forget(self, name: str) -> None:
-        """Delete a sandbox, if it is there and not the default one; the next use of its name creates another."""
-        if name != DEFAULT and name in self._entries:
-            self.persistence.delete_soon(name)
-            entry = self._entries.pop(name)
-            self.generations.delete(name, entry.sandbox.generation)
-            self._leave(entry)
-
-    def unload(self, sandbox: Sandbox) -> None:
-        """Remove a sandbox from memory; the store keeps it."""
-        entry = self._entries.get(sandbox.name)
-        if entry is not None and entry.sandbox is sandbox:
-            self._leave(self._entries.pop(sandbox.name))
-            if sandbox is self.default:
-                self.default = sandbox.fork(DEFAULT)  # for what is refused before a sandbox is chosen
-
-    def _leave(self, entry: Entry) -> None:
-        """Free what a removed sandbox held; its pending jobs are not done."""
-        entry.sandbox.is_gone = True
-        entry.sandbox.log.close()
-        entry.sandbox.journal.clear()
-        self._on_due(entry.sandbox)
-        entry.inbox.clear()
-        entry.snapshots.clear()
-        self.keyring.forget(entry.sandbox.name)
-
-    def _has_expired(self, entry: Entry) -> bool:
-        """Whether a sandbox has expired; if so, it is deleted."""
-        if entry.expires_at is None or entry.expires_at > wall_ms():
-            return False
-        self.forget(entry.sandbox.name)
+        self.generations.take_back(entry.sandbox.name, entry.sandbox.origin.generation)
         return True
 
     # -- making
@@ -281,13 +180,16 @@ class Sandboxes:
         seed = self.seed if seed is None else seed
         sandbox = await self.factory.begin(name, self.generations.first(name), scenario or self.scenario, seed, now)
         _begin_with(sandbox, sandbox.settings, settings)
-        sandbox.first_clock = None if now is None else (now, True)
+        sandbox.origin.first_clock = None if now is None else (now, True)
         return await self._admit(sandbox, None, ttl)
 
     async def create_beside(
         self, name: str | None, scenario: str | None, seed: int | None, **beginning: Any
     ) -> tuple[str, asyncio.Task[Entry]]:
-        """Begin to `create` a sandbox, which goes on when the request has been answered. Raises Conflict."""
+        """Begin to `create` a sandbox, which goes on when the request has been answered.
+
+        Raises Conflict, Unavailable.
+        """
         name = await self._new_name(name, "sandbox")
         under_way = [each for each, task in self._creations.items() if not task.done()]
         if name in under_way:
@@ -298,6 +200,7 @@ class Sandboxes:
         if len(self._creations) >= 2 * MOST_CREATIONS:  # nobody has asked for what became of the others
             self._creations = {each: self._creations[each] for each in under_way}
         task = self._creations[name] = asyncio.create_task(self.create(name, scenario, seed, **beginning))
+        await self.persistence.announce(name)
         return name, task
 
     def creation(self, name: str) -> float | None:
@@ -333,7 +236,7 @@ class Sandboxes:
             sandbox = await self.worker.in_line(state_at(origin, step, name))
         await self.persistence.settled(origin)
         sandbox.renew(self.generations.first(name))
-        sandbox.first_clock = sandbox.clock.now, sandbox.clock.frozen
+        sandbox.origin.first_clock = sandbox.clock.now, sandbox.clock.frozen
         derive_keys(sandbox, self.factory.secret)
         if deliver:
             sandbox.speak()
@@ -355,7 +258,7 @@ class Sandboxes:
             unnamed = [entry for entry in entries if entry.created_on_first_use]
             if not unnamed:
                 raise too_many(MOST)
-            self.forget(min(unnamed, key=lambda entry: entry.turn).sandbox.name)
+            self.forget(min(unnamed, key=lambda entry: entry.last_used_at).sandbox.name)
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
         """The requested name, or a generated one, and room for it. Raises Conflict, also where the name exists."""
@@ -405,15 +308,15 @@ class Sandboxes:
         from the ones that it began with. Raises NotFound.
         """
         old = self.entry(name).sandbox
-        seed = old.seed if seed is None else seed
-        first_clock = old.first_clock if now is None else (now, True)
+        seed = old.origin.seed if seed is None else seed
+        first_clock = old.origin.first_clock if now is None else (now, True)
         begins, stands = first_clock or (None, True)
-        sandbox = await self.factory.begin(name, old.generation, scenario or old.scenario, seed, begins)
-        sandbox.first_clock = first_clock
+        sandbox = await self.factory.begin(name, old.origin.generation, scenario or old.origin.scenario, seed, begins)
+        sandbox.origin.first_clock = first_clock
         if not stands:
             sandbox.recorded_clock = sandbox.clock.resumed()
             sandbox.clock.set(sandbox.recorded_clock)
-        _begin_with(sandbox, old.first_settings, settings)
+        _begin_with(sandbox, old.origin.first_settings, settings)
         return (await self._replace(name, sandbox)).sandbox
 
     async def import_(
@@ -432,7 +335,7 @@ class Sandboxes:
         Raises NotFound, and BadFile for a file that cannot be used.
         """
         present = self.entry(name).sandbox
-        name, generation = present.name, present.generation
+        name, generation = present.name, present.origin.generation
         sandbox, snapshots = await self.worker.beside(lambda: self.factory.read(name, generation, file, abroad=abroad))
         if deliver:
             sandbox.speak()
@@ -444,7 +347,7 @@ class Sandboxes:
         """Replace the sandbox of its name, which is created where there is none, and its generation."""
         if self.find(sandbox.name) is None:
             await self.create(sandbox.name)
-        self.entry(sandbox.name).sandbox.renew(sandbox.generation)
+        self.entry(sandbox.name).sandbox.renew(sandbox.origin.generation)
         await self._replace(sandbox.name, sandbox)
 
     async def _replace(self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = ()) -> Entry:
@@ -452,7 +355,7 @@ class Sandboxes:
         written = await self.persistence.write(sandbox, *(snapshot.sandbox for snapshot in brought))
         async with self.persistence.changing:
             before = await self._present(name)
-            if before.sandbox.generation != sandbox.generation:  # it was rotated meanwhile
+            if before.sandbox.origin.generation != sandbox.origin.generation:  # it was rotated meanwhile
                 raise gone()
             before.snapshots.check_room_instead(brought)
             inbox, snapshots = self.factory.belongings()
@@ -473,7 +376,7 @@ class Sandboxes:
         async with self.persistence.changing:
             entry = await self._present(name)
             sandbox = entry.sandbox
-            earlier, number, ready = sandbox.generation, sandbox.log.number, sandbox.credentials
+            earlier, number, ready = sandbox.origin.generation, sandbox.log.number, sandbox.origin.credentials
             sandbox.renew(self.generations.after(sandbox.name, earlier))
             try:
                 made = self._renew_keys(sandbox, cause, deletes_others=keys)
@@ -483,7 +386,7 @@ class Sandboxes:
             except Refusal:
                 if sandbox.log.number <= number:  # the step was not recorded, or is undone
                     sandbox.renew(earlier)
-                    sandbox.credentials = ready
+                    sandbox.origin.credentials = ready
                 raise
             return entry, made
 
@@ -493,14 +396,14 @@ class Sandboxes:
         for store in sandbox.stores.values():
             draft = Draft(sandbox, store, cause)
             for row in store.api_keys.all_rows():
-                if row.id in sandbox.seeded_keys:
+                if row.id in sandbox.origin.seeded_keys:
                     change_key(draft, row, *renewed(sandbox, row, self.factory.secret))
                     continue
                 others.append((store, row.record))
                 if deletes_others:
                     drop_key(draft, row)
             draft.record()
-        sandbox.credentials = ready_pair(sandbox, self.factory.secret)
+        sandbox.origin.credentials = ready_pair(sandbox, self.factory.secret)
         return others
 
     async def delete(self, name: str) -> None:
@@ -525,19 +428,9 @@ class Sandboxes:
         entry = self.entry(sandbox.name)
         self._name_events(entry)
         self.persistence.store_row_soon(sandbox.name)
-        if sandbox.on_due is not None:
-            sandbox.on_due(sandbox)
+        if sandbox.status.on_due is not None:
+            sandbox.status.on_due(sandbox)
         return entry, step
-
-    # -- snapshots
-
-    async def drop_snapshot(self, name: str, snapshot: str) -> None:
-        """Delete a snapshot. Raises NotFound, Unavailable."""
-        async with self.persistence.changing:
-            entry = await self._present(name)
-            entry.snapshots.get(snapshot)
-            await self.persistence.delete_snapshot(entry, snapshot)
-            entry.snapshots.drop(snapshot)
 
     def _entry(
         self, sandbox: Sandbox, parent: str | None, *, ttl: int | None = None, on_first_use: bool = False
@@ -545,7 +438,6 @@ class Sandboxes:
         now = wall_ms()
         expires_at = None if ttl is None else now + ttl * SECOND
         entry = Entry(sandbox, parent, on_first_use, now, now, expires_at, *self.factory.belongings())
-        entry.turn = entry.born = next(self._turns)
         self._name_events(entry)
         return entry
 
@@ -554,7 +446,7 @@ class Sandboxes:
 
 
 def _begin_with(sandbox: Sandbox, settings: SandboxSettings, changes: Body | None) -> None:
-    sandbox.settings = sandbox.first_settings = settings._replace(**(changes or {}))
+    sandbox.settings = sandbox.origin.first_settings = settings._replace(**(changes or {}))
 
 
 def _none(name: str, error: Refusal) -> NotFound:

@@ -37,7 +37,9 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
         value = session.sandbox if name == "sandbox" else own.pop(name, _DEFAULTS.get(name))
         if value is None:
             raise Wrong(f"Give `{name}` too: {call} needs it.")
-        path = path.replace(f"{{{name}}}", await _ident(session, name, value))
+        if name == "id" and value == "last":
+            value = await _last_request(session)
+        path = path.replace(f"{{{name}}}", segment(value))
     asked = {name: own.pop(name) for name in [*own] if method == "GET" or name == in_query}
     body = own if method in ("POST", "PATCH") else None
     answer = await session.ask(method, path, body, **asked)
@@ -45,30 +47,6 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
     query = f"?{urlencode(asked)}" if asked else ""
     sent = f"{method} {base}{path}{query} {json.dumps(body, ensure_ascii=False) if body else ''}"
     return await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
-
-
-async def _ident(session: Session, name: str, given: str) -> str:
-    """A segment of the path: of `last` the id of the record made last, of a code that of its record. Raises Wrong."""
-    if name == "id" and given == "last":
-        return await _last_request(session)
-    if name not in _DEFAULTS or (given != "last" and "-" in given):
-        return segment(given)
-    if given == "last" and (made := await _made_last(session, f"{name}s")):
-        return made
-    records = (await session.get(f"/v2/{name}s", search=None if given == "last" else given))[f"{name}s"]
-    for each in records:
-        if given in ("last", each["code"]):
-            return str(each["id"])
-    raise Wrong(f"There is no {name} {given[:40]}. call_api {{operation: list{name.title()}s}} lists them.")
-
-
-async def _made_last(session: Session, table: str) -> str | None:
-    """The id of the record made last in this sandbox. The orders of a persona are older by their dates."""
-    for step in (await session.get("/steps", table=table, limit=100))["steps"]:
-        for change in reversed(step["changes"]):
-            if change["resource"] == table and change["change"] == "created":
-                return str(change["id"])
-    return None
 
 
 async def _last_request(session: Session, status: str | None = None) -> str:

@@ -1,7 +1,7 @@
 """`/_sandbox/mcp`: Streamable HTTP on every server. Tools ask the server itself, through every layer."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from time import monotonic
@@ -77,8 +77,8 @@ class Endpoint:
                 return {"type": "http.request", "body": bytes(body.pop())} if body else await receive()
 
             async def sent(message: Message) -> None:
-                if message.get("status", 500) < 400:
-                    self._remember(request.method, dict(message["headers"]), opened)
+                if message["type"] == "http.response.start":
+                    self._remember(request.method, message, opened)
                 await send(message)
 
             handled = partial(self._manager.handle_request, {**scope, "user": user}, received, sent)
@@ -101,13 +101,18 @@ class Endpoint:
             message += "or wait: one ends after 30 minutes without a call."
             raise Refusal(message, status=503, code="too_many_connections")
 
-    def _remember(self, method: str, headers: Mapping[bytes, bytes], opened: Session) -> None:
-        """Note that a session has answered, or that it has ended."""
-        ident = headers.get(_SESSION, b"").decode("latin-1")
+    def _remember(self, method: str, answer: Message, opened: Session) -> None:
+        """Note that a session has answered, that one has begun, or that it has ended."""
+        ident = dict(answer["headers"]).get(_SESSION, b"").decode("latin-1")
+        if ident in self._sessions:
+            self._sessions[ident].used = monotonic()
+        if not ident or answer["status"] >= 400:
+            return
         if method == "DELETE":
             self._sessions.pop(ident, None)
-        elif ident:
-            self._sessions.setdefault(ident, opened).used = monotonic()
+        elif ident not in self._sessions:
+            opened.used = monotonic()
+            self._sessions[ident] = opened
 
     def _open(self, work: Work) -> Session:
         """A session in the sandbox that a request names, or whose key it has; else in none yet."""

@@ -6,9 +6,10 @@ from functools import cache
 from inspect import signature
 from typing import Any, TypeAlias
 
+from ...contract.schema import Validator
 from ...contract.source import read
 from ...core.shipped import data_dir
-from ...core.text import nearest
+from ...server.layers.violations import details_of
 from .acting import act, explain, export, list_requests, messages, open_inbox, presets, undo, wait
 from .calling import call_api, refused, start
 from .docs import read_docs, search_docs
@@ -28,13 +29,6 @@ INSTRUCTIONS = (
     "A sandbox of a Brazilian membership-commerce API: nothing here is real. Begin with start; place orders with "
     "call_api, pay them with orders, move time with clock. A refusal says which call works. history undoes."
 )
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "object": (dict,),
-}
 _LONGEST_TEXT = 20_000  # characters of an argument that is a text
 log = logging.getLogger("stub_server")
 
@@ -52,7 +46,8 @@ def schema_of(tool: Json) -> Json:
     if "actions" in tool:
         properties = {"action": {"type": "string", "enum": list(tool["actions"])}, **properties}
         required = ["action", *required]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    found = {"type": "object", "properties": properties, "additionalProperties": False}
+    return found | ({"required": required} if required else {})
 
 
 async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Result:
@@ -62,7 +57,7 @@ async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Res
         if tool is None:
             raise Wrong(f"There is no tool {name[:40]}. The tools are {', '.join(tools())}.")
         given = {each: value for each, value in arguments.items() if value is not None}
-        _check(name, schema_of(tool), given)
+        _check(name, given)
         if "actions" not in tool:
             return await WORKS[name](session, **given)
         chosen = given.pop("action")
@@ -83,16 +78,23 @@ async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Res
         return Result([f"{name} failed by a defect of its own, which is in the server's log."], is_error=True)
 
 
-def _check(tool: str, schema: Json, given: Json) -> None:
+@cache
+def _validator(name: str) -> Validator:
+    return Validator({"properties": {"body": schema_of(tools()[name])}}, {})
+
+
+def _check(name: str, given: Json) -> None:
     """Raises Wrong for arguments that a tool does not have, lacks, or that are of another type."""
-    known = schema["properties"]
-    for name, value in given.items():
-        if name not in known:
-            raise Wrong(f"{tool} has no argument {name[:40]!r}.{_guess(name, known)} It has {', '.join(known)}.")
-        _check_value(f"`{name}` of {tool}", known[name], value)
-    for name in schema["required"]:
-        if name not in given:
-            raise Wrong(f"{tool} needs `{name}`: {', '.join(known[name].get('enum', ['a text']))}.")
+    schema = schema_of(tools()[name])
+    wrong = []
+    for error in _validator(name).iter_errors({"body": given}):
+        for each in details_of(error, lambda place: schema if place == ["body"] else {}):
+            wrong.append(f"{each['field']}: {each['message']}")
+    for argument, value in given.items():
+        if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+            wrong.append(f"{argument} has {len(value):,} characters. Send at most {_LONGEST_TEXT:,}.")
+    if wrong:
+        raise Wrong(f"{name} does not take these arguments. {' '.join(wrong)}")
 
 
 def _check_parameters(action: str, work: Work, given: Json) -> None:
@@ -103,19 +105,3 @@ def _check_parameters(action: str, work: Work, given: Json) -> None:
     for name in given:
         if name not in known:
             raise Wrong(f"{action} has no argument `{name}`. Leave it out.")
-
-
-def _check_value(what: str, schema: Json, value: Any) -> None:
-    kind = schema["type"]
-    if not isinstance(value, _TYPES[kind]) or isinstance(value, bool) != (kind == "boolean"):
-        raise Wrong(f"{what} must be of the type {kind}, and not {value!r:.40}.")
-    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
-        raise Wrong(f"{what} has {len(value):,} characters. Send at most {_LONGEST_TEXT:,}.")
-    words = schema.get("enum", [value])
-    if value not in words:
-        raise Wrong(f"{what} is none of its values.{_guess(str(value), words)} They are {', '.join(words)}.")
-
-
-def _guess(word: str, known: Any) -> str:
-    found = nearest(word, list(known))
-    return f" Did you mean {found}?" if found else ""

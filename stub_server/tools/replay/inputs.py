@@ -68,7 +68,9 @@ class Callers:
         if caller.kind == "public_key":
             known = (store.api_keys.peek(ident) for store in sandbox.stores.values())
             return "Bearer " + next((key["public_key"] for key in known if key), "pk_sandbox_" + "0" * 24)
-        return "Bearer " + (self._made.get(ident) or pair_of(self._secret, sandbox.seed, ident, sandbox.identity)[1])
+        return "Bearer " + (
+            self._made.get(ident) or pair_of(self._secret, sandbox.origin.seed, ident, sandbox.identity)[1]
+        )
 
     def learn(self, answer: bytes) -> None:
         """Remember the private keys that an answer shows once."""

@@ -100,12 +100,7 @@ class Session:
         self._fitting = Fitting(rules, factory.shapes, header["contract"]["digest"])
         # Every API key gets the private half of `pair_of`.
         rewrite = adopted(_SECRET, anew=not secrets, keyless=True, keeps_shown=True)
-        generation = about.get("generation", "")
-
-        def empty(name: str, scenario: str, seed: int) -> Sandbox:
-            return factory.carried(name, generation, scenario, seed)
-
-        self._reader = Reader(empty, rewrite, self._fitting)
+        self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
         later: list[Body] = []
         for kind, body in unpack(data, None, (RECORDING,)):
             if kind == "later":
@@ -135,7 +130,7 @@ class Session:
         sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
         sandbox = admit(self._reader, (), secret).sandbox
         held = self._held_before
-        sandbox.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
+        sandbox.status.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
         await sandboxes.put_in_place(sandbox)
         compared, unsent, skipped = 0, 0, defaultdict[str, list[str]](list)
         differing: list[tuple[Trace, str]] = []

@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...contract.document import JSON, Document, Lifecycle, Operation
 from ...contract.source import Json, escaped, unescaped
 
 _LAST = re.compile(r"\{([A-Za-z_]+)\}$")
-_DEEPEST = 64  # levels: a schema may refer to itself
+_DEEPEST = 3  # levels of an answer in which records are looked for
 Steps = tuple[str, ...]
 """Names of members that lead to a value."""
 
@@ -60,31 +60,27 @@ class Catalogue:
 
     def record_at(self, operation: Operation) -> tuple[Steps, str] | None:
         """Where the answer of a success has one record with an id, and the name of its schema."""
-        return next(self._records(self.answer(operation), (), 0), None)
+        for place, name, schema in self._parts(self.answer(operation)):
+            if name and "id" in schema.get("properties", ()):
+                return place, name
+        return None
 
     def entries_at(self, operation: Operation) -> Steps | None:
         """Where the answer of a success has a list of records with ids."""
-        return next(self._lists(self.answer(operation), (), 0), None)
+        for place, _, schema in self._parts(self.answer(operation)):
+            if "id" in self.document.resolve(schema.get("items", {})).get("properties", ()):
+                return place
+        return None
 
-    def _records(self, node: Json, at: Steps, depth: int) -> Iterator[tuple[Steps, str]]:
-        name = str(node.get("$ref", "")).rpartition("/")[2]
+    def _parts(self, node: Json, place: Steps = ()) -> Iterator[tuple[Steps, str, Json]]:
+        """The objects and lists of an answer that are in no record: place, name of the schema, and schema."""
         schema = self.document.resolve(node)
-        properties = schema.get("properties", {})
-        if "id" in properties and name:
-            yield at, name
-        elif depth < 3:
-            for member, inner in properties.items():
-                if self.document.resolve(inner).get("type") == "object":
-                    yield from self._records(inner, (*at, member), depth + 1)
-
-    def _lists(self, node: Json, at: Steps, depth: int) -> Iterator[Steps]:
-        for member, inner in self.document.resolve(node).get("properties", {}).items():
-            schema = self.document.resolve(inner)
-            if schema.get("type") == "array":
-                if "id" in self.document.resolve(schema.get("items", {})).get("properties", {}):
-                    yield (*at, member)
-            elif schema.get("type") == "object" and depth < 2:
-                yield from self._lists(inner, (*at, member), depth + 1)
+        yield place, str(node.get("$ref", "")).rpartition("/")[2], schema
+        if "id" in schema.get("properties", ()) or len(place) == _DEEPEST:
+            return
+        for member, inner in schema.get("properties", {}).items():
+            if self.document.resolve(inner).get("type") in ("object", "array"):
+                yield from self._parts(inner, (*place, member))
 
     @cached_property
     def resources(self) -> Mapping[str, Resource]:
@@ -165,14 +161,6 @@ def with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
 # -- pointers and schemas
 
 
-class Place(NamedTuple):
-    """A schema that applies to a value. `pointer` leads to its mention, `inner` to what a `$ref` there refers to."""
-
-    pointer: str
-    inner: str
-    schema: Json
-
-
 def below(pointer: str, *steps: str | int) -> str:
     """The pointer to what is below another one."""
     return "/".join((pointer, *map(escaped, steps)))
@@ -204,61 +192,36 @@ def located(document: Document, pointer: str) -> tuple[list[str | int], Any]:
     return at, node
 
 
-class Places:
-    """The schemas of one contract. Several may apply to a value: alternatives, or the parts of `allOf`."""
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-
-    def of(self, pointer: str, node: Json, levels: int = _DEEPEST) -> list[Place]:
-        """The schemas of the node at a pointer."""
-        inner, schema = self.followed(pointer, node)
-        found = [Place(pointer, inner, schema)]
-        for key in ("allOf", "oneOf", "anyOf"):
-            for number, part in enumerate(schema.get(key, ()) if levels else ()):
-                found += self.of(below(inner, key, number), part, levels - 1)
-        return found
-
-    def followed(self, pointer: str, node: Json) -> tuple[str, Json]:
-        """The pointer and the node, with references followed."""
-        while isinstance(node, dict) and isinstance(node.get("$ref"), str):
-            pointer, node = node["$ref"], self._document.resolve({"$ref": node["$ref"]})
-        return pointer, node
-
-    def step(self, places: Sequence[Place], key: str | int) -> list[Place]:
-        """The schemas of a member or an entry; empty if there are none."""
-        found: list[Place] = []
-        for _, inner, schema in places:
-            if isinstance(key, int):
-                steps: tuple[str, ...] = ("items",)
-            else:
-                steps = ("properties", key) if key in schema.get("properties", ()) else ("additionalProperties",)
-            node: Any = schema
-            for each in steps:
-                node = node.get(each) if isinstance(node, dict) else None
-            if isinstance(node, dict):
-                found += self.of(below(inner, *steps), node)
-        return found
-
-    def at(self, places: Sequence[Place], path: Sequence[str | int]) -> tuple[list[Place], str]:
-        """The schemas of the value at a path, and the path as text: `customers[].metadata.*`.
-
-        If the contract has no schema for the whole path, the last ones on the way.
-        """
-        text = ""
-        for key in path:
-            inner = self.step(places, key)
-            text = _joined(text, key, places)
-            if not inner:
-                break
-            places = inner
-        return list(places), text
+def canonical(document: Document, pointer: str) -> str:
+    """The pointer with references on its way replaced, so that each place has exactly one."""
+    return below("#", *located(document, pointer)[0]) if pointer else ""
 
 
-def _joined(path: str, key: str | int, places: Sequence[Place]) -> str:
-    """The path to a member. A free key is written `*`, since it differs from record to record."""
+def within(document: Document, pointer: str, path: Sequence[str | int]) -> tuple[str, Json, str]:
+    """Pointer and schema of a part of a value whose schema is at a pointer, and its path: `customers[].metadata.*`.
+
+    If the contract has no schema for the whole path, these are the last ones on the way.
+    """
+    schema, text = document.resolve(located(document, pointer)[1]), ""
+    for key in path:
+        name = key
+        if isinstance(key, int):
+            steps: tuple[str, ...] = ("items",)
+        elif key in schema.get("properties", ()):
+            steps = ("properties", key)
+        else:
+            steps, name = ("additionalProperties",), "*"  # a free key differs from record to record
+        inner: Any = schema
+        for step in steps:
+            inner = inner.get(step)
+        if not isinstance(inner, dict):
+            return pointer, schema, _joined(text, key)
+        text = _joined(text, name)
+        pointer, schema = canonical(document, below(pointer, *steps)), document.resolve(inner)
+    return pointer, schema, text
+
+
+def _joined(path: str, key: str | int) -> str:
     if isinstance(key, int):
         return f"{path}[]"
-    is_free = any(isinstance(place.schema.get("additionalProperties"), dict) for place in places)
-    name = "*" if is_free and not any(key in place.schema.get("properties", ()) for place in places) else key
-    return f"{path}.{name}" if path else name
+    return f"{path}.{key}" if path else key

@@ -1,7 +1,6 @@
 """The records that the target has made during a run, and their removal."""
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
 from time import monotonic
 from urllib.parse import urlencode
@@ -28,9 +27,6 @@ class Cleanup:
         self._catalogue, self._headers = catalogue, bearer(token)
         self._made: list[Made] = []
         self._noted: set[str] = set()  # ids of all records that were ever made
-        self._kept: set[str] = set()  # ids of records that cannot be deleted
-        self.unknown = 0
-        """How many records the target may have made without an answer, and no list shows."""
         self.is_cut_short = False
         """Whether there may be more records than those that are known."""
 
@@ -51,33 +47,24 @@ class Cleanup:
         """The paths of the records that are still there."""
         return [_path_of(resource, ident) for made in self._made for ident, resource in made.items()]
 
-    async def finish(self, target: Target, unanswered: Sequence[Operation]) -> None:
-        """Remove what all journeys have left, and what `unanswered` operations may have made without an answer."""
-        self.is_cut_short = bool(self._noted or unanswered)
+    async def finish(self, target: Target, *, may_have_made: bool) -> None:
+        """Remove what all journeys have left, and what lists have besides: something `may_have_made` more."""
+        self.is_cut_short = may_have_made or bool(self._noted)
         if not self.is_cut_short:
             return
-        kinds = self._catalogue.resources.values()
         with suppress(TimeoutError, Away):
             async with asyncio.timeout(target.until - monotonic()):
                 await together(*(self.remove(target, made) for made in self._made))
                 # A record may have made another, as an order its customer, or was made without an answer.
-                found = await together(*(self._search(target, kind) for kind in kinds))
-                for kind, count in zip(kinds, found, strict=True):
-                    self.unknown += max(0, sum(operation in kind.creates for operation in unanswered) - count)
+                await together(*(self._search(target, kind) for kind in self._catalogue.resources.values()))
                 await together(*(self.remove(target, made) for made in self._made))
                 self.is_cut_short = False
 
     async def remove(self, target: Target, made: Made) -> None:
-        """Delete records, else archive them, those first that refer to others. What cannot be removed stays in it."""
-        last = [each for each in self._catalogue.resources if each != "projectId"]
-        order = {key: number for number, key in enumerate([*reversed(last), "projectId"])}
-        for ident, resource in sorted(made.items(), key=lambda each: order[each[1].key]):
-            if ident in self._kept:
-                continue
+        """Delete records, else archive them, the newest first: they refer to others. What cannot be removed stays."""
+        for ident, resource in reversed([*made.items()]):
             if await self._removed(target, resource, ident):
                 made.pop(ident, None)
-            else:
-                self._kept.add(ident)
 
     async def _removed(self, target: Target, resource: Resource, ident: str) -> bool:
         key = f"{{{resource.key}}}"
@@ -94,15 +81,15 @@ class Cleanup:
         request = Request("POST", archive.path.replace(key, ident), "", headers, b"{}")
         return (await target.send(request, TRIES)).is_success
 
-    async def _search(self, target: Target, resource: Resource) -> int:
-        """Note the records of a list that contain the run's tag and are not known yet; returns how many.
+    async def _search(self, target: Target, resource: Resource) -> None:
+        """Note the records of a list that contain the run's tag and are not known yet.
 
         A list that cannot be searched is read, newest first, while its pages have records of this run.
         """
         made = self.made()
         steps = resource.list and self._catalogue.entries_at(resource.list)
         if resource.list is None or steps is None:
-            return 0
+            return
         query = [("search", self.tag) for each in resource.list.parameters if each.name == "search"]
         for page in range(1, _SEARCHED + 1):
             sent = urlencode([*query, ("page", page), ("limit", _PAGE)])
@@ -114,8 +101,7 @@ class Cleanup:
             self._noted |= new
             made |= {ident: resource for ident in own if ident in new}
             if len(entries) < _PAGE or not own:
-                break
-        return len(made)
+                return
 
 
 def _path_of(resource: Resource, ident: str) -> str:

@@ -1,9 +1,8 @@
 """Compares one exchange with the contract: its status, its headers and its body."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
-from types import MappingProxyType
 from typing import Any
 
 from ...contract.assumptions import shape
@@ -12,7 +11,7 @@ from ...contract.formats import formats
 from ...contract.schema import MOST_EXPLAINED, Schemas, Validator
 from ...core.record import has_more_values, is_deeper_than
 from ...domain.documents import is_document_unchecked
-from .catalogue import Place, Places, below, pointer_of
+from .catalogue import below, canonical, pointer_of, within
 from .exchange import Answer, Exchange, code_of
 from .findings import Departure, Finding, Said
 from .showing import Showing
@@ -22,19 +21,6 @@ DEEPEST = 100  # levels of a body
 _MOST_ERRORS = 1_000  # of a body that are looked at
 _ABSENT = frozenset((404, 405, 501))
 _NO_ROUTE = frozenset(("route_not_found", "method_not_allowed", "not_implemented"))
-# Answers of the server that belong to no operation, as `x-server-answers` of the contract has them.
-_OF_THE_SERVER: Mapping[int, tuple[str, ...]] = MappingProxyType(
-    {
-        400: ("malformed_request",),
-        403: ("host_not_allowed", "delivery_not_allowed"),
-        408: ("request_timeout",),
-        409: ("step_not_kept",),
-        413: ("payload_too_large",),
-        414: ("uri_too_long",),
-        429: ("rate_limited",),
-        431: ("headers_too_large",),
-    }
-)
 _BEFORE_OPERATIONS = frozenset((408, 413, 414, 429, 431))
 _ERROR = "#/components/schemas/Error"
 # Ids, instants and numbers. Whoever reads a word without a digit does not read it again from its second letter.
@@ -49,8 +35,9 @@ class Conformity:
         self._document = document
         self._showing = showing or Showing(document)
         self._schemas = Schemas(document.raw, formats(is_document_unchecked, is_document_unchecked))
-        self._places = Places(document)
         self._validators: dict[str, Validator] = {}
+        answers = document.raw.get("x-server-answers", {})
+        self._of_the_server = {int(status): document.resolve(node)["x-codes"] for status, node in answers.items()}
         self._beginnings = {path.split("/")[1] for path in document.raw["paths"]}
         self.knows_nowhere = False
         """Whether `learn_nowhere` was called."""
@@ -104,11 +91,11 @@ class Conformity:
             title = f"{name} does not exist: {status} without an error of the contract."
             yield Departure("missing-operation", at, "", title, success)
         elif response is not None:
-            pointer, _ = self._places.followed(below(at, "responses", status), operation.raw["responses"][str(status)])
+            pointer = operation.raw["responses"][str(status)].get("$ref") or below(at, "responses", status)
             yield from self._response(exchange, operation, response, pointer, body)
         elif status >= 500:
             yield Departure("server-error", at, "", f"{name} fails with {status}.", success)
-        elif status in _OF_THE_SERVER and (status in _BEFORE_OPERATIONS or code_of(body) in _OF_THE_SERVER[status]):
+        elif status in _BEFORE_OPERATIONS or code_of(body) in self._of_the_server.get(status, ()):
             if not is_head:
                 says, schema = f"{operation.id} answers {status}", {"$ref": _ERROR}
                 yield from self._content(says, status, _ERROR, schema, body)
@@ -135,7 +122,7 @@ class Conformity:
     ) -> Iterator[Departure]:
         """Compare an answer with the response that the contract has for its status, at `pointer`."""
         status = exchange.answer.status
-        code, listed = code_of(body), (*response.codes, *_OF_THE_SERVER.get(status, ()))
+        code, listed = code_of(body), (*response.codes, *self._of_the_server.get(status, ()))
         if code is not None and response.codes and status >= 400 and code not in listed:
             named = self._showing.name(code)
             title = f"{operation.id} refuses with {status} {named}, which the contract does not list for {status}."
@@ -149,7 +136,7 @@ class Conformity:
             is_due = header.get("required") or (status == 401 and name.lower() == "www-authenticate")
             if is_due and exchange.answer.header(name) is None:
                 raw = self._document.resolve(operation.raw["responses"][str(status)])["headers"][name]
-                where = self._places.followed(below(pointer, "headers", name), raw)[0]
+                where = raw.get("$ref") or below(pointer, "headers", name)
                 title = f"{operation.id} answers {status} without the header {name}."
                 yield Departure("missing-header", where, name, title, Said(status, f"header {name}"))
 
@@ -180,61 +167,47 @@ class Conformity:
 
         Titles begin with `says`.
         """
-        root = self._places.of(pointer, schema)
         if pointer not in self._validators:
             self._validators[pointer] = self._schemas.compile(schema, request=False)
+        validator, root = self._validators[pointer], schema.get("$ref") or pointer
         is_deep = is_deeper_than(body, DEEPEST)
-        if not is_deep and self._validators[pointer].is_valid(body):
+        if not is_deep and validator.is_valid(body):
             return
         if is_deep or has_more_values(body, MOST_EXPLAINED):
             title = f"{says} with a body that is too deep or too large to be compared."
-            yield Departure("schema", root[0].inner, "large", title, Said(status, "a valid body"))
+            yield Departure("schema", root, "large", title, Said(status, "a valid body"))
             return
         found: dict[str, Departure] = {}
-        for error in islice(self._validators[pointer].iter_errors(body), _MOST_ERRORS):
-            for each in _plain(error):
-                for departure in self._error(says, status, root, each):
-                    found.setdefault(departure.pointer, departure)
+        for error in islice(validator.iter_errors(body), _MOST_ERRORS):
+            for departure in self._error(says, status, root, error):
+                found.setdefault(departure.pointer, departure)
         for kind in ("schema", "undocumented-field"):
             yield from [each for each in found.values() if each.kind == kind][:MOST]
 
-    def _error(self, says: str, status: int, root: list[Place], error: Any) -> Iterator[Departure]:
+    def _error(self, says: str, status: int, root: str, error: Any) -> Iterator[Departure]:
         """What one violation departs in."""
-        places, path = self._places.at(root, list(error.instance_path))
+        pointer, schema, path = within(self._document, root, error.instance_path)
         keyword, name = error.kind.name, path or "the body"
+        above = f"{path}." if path else ""
         if keyword == "required":
-            place = next((each for each in places if error.kind.property in each.schema.get("required", ())), places[0])
-            lacking = [each for each in place.schema.get("required", ()) if each not in error.instance]
+            lacking = [each for each in schema["required"] if each not in error.instance]
             at = ("properties", lacking[0]) if len(lacking) == 1 else ("required",)
-            lacks = ", ".join(f"{path}.{each}" if path else each for each in lacking)
+            title = f"{says} without {', '.join(above + each for each in lacking)}."
             expected = Said(status, f"{name} with {', '.join(lacking)}")
-            yield Departure("schema", below(place.inner, *at), "lacks", f"{says} without {lacks}.", expected)
+            yield Departure("schema", canonical(self._document, below(pointer, *at)), "lacks", title, expected)
         elif keyword == "additionalProperties":
-            inner = next(each.inner for each in places if each.schema.get("additionalProperties") is False)
             for unknown in error.kind.unexpected:
-                shown = self._showing.name(f"{path}.{unknown}" if path else unknown)
+                shown = self._showing.name(above + unknown)
                 title = f"{says} with the member {shown}, which the contract does not have."
                 got = f"{shown}: {self._showing.value(error.instance[unknown])}"
-                where = below(inner, "properties", unknown)
+                where = canonical(self._document, below(pointer, "properties", unknown))
                 yield Departure("undocumented-field", where, "", title, Said(status, f"no {shown}"), got)
         else:
-            where = places[0].pointer if error.instance_path else places[0].inner
-            wanted, limit = shape(places[0].schema, self._document), places[0].schema.get(keyword)
+            wanted, limit = shape(schema, self._document), schema.get(keyword)
             if isinstance(limit, (str, int, float)) and keyword not in ("type", "format"):
                 wanted = f"{wanted} ({keyword}: {limit})"
             title, got = f"{says} with {name} that is not {wanted}.", f"{name}: {self._showing.value(error.instance)}"
-            yield Departure("schema", where, f"{name}: {keyword}", title, Said(status, f"{name}: {wanted}"), got)
-
-
-def _plain(error: Any) -> Iterator[Any]:
-    """The errors that a choice between schemas has: those of the one that is for such a value."""
-    for context in getattr(error.kind, "context", ()):
-        own = [each for each in context if list(each.instance_path) == list(error.instance_path)]
-        if not any(each.kind.name in ("type", "enum") for each in own):
-            for inner in context:
-                yield from _plain(inner)
-            return
-    yield error
+            yield Departure("schema", pointer, f"{name}: {keyword}", title, Said(status, f"{name}: {wanted}"), got)
 
 
 def _answer_to_path(exchange: Exchange) -> bytes:

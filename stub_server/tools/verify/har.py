@@ -4,7 +4,6 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from time import time
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -16,7 +15,6 @@ from ...core.problem import UnusableInput
 from ...server.journal.archive import entry
 from ...version import __version__
 from .exchange import Answer, Exchange, Headers, Request, base_of
-from .showing import Showing
 
 LARGEST = 64 * 1024 * 1024  # bytes of a file
 _PORTS = {"http": 80, "https": 443}
@@ -66,41 +64,13 @@ def read(file: Path, base_url: str | None = None) -> Archive:
 
 def archive(exchanges: Iterable[tuple[Exchange, float]], base_url: str) -> bytes:
     """Exchanges as an archive, each with its moment in seconds since 1970. The caller has removed secrets."""
-    return _log([_entry(exchange, at, base_url) for exchange, at in exchanges])
-
-
-class Recording:
-    """An archive that is written exchange by exchange, for `read`."""
-
-    def __init__(self, base_url: str, showing: Showing) -> None:
-        """`base_url` is the parent of `/v2`; `showing` removes secrets."""
-        self._base_url, self._showing = base_of(base_url), showing
-        self._entries: list[bytes] = []
-        self._room = LARGEST - 1_000
-        self.left_out = 0
-        """How many exchanges there was no room for."""
-
-    def add(self, exchange: Exchange) -> None:
-        """Take an exchange that has just ended."""
-        began = time() - exchange.answer.seconds
-        written = orjson.dumps(_entry(self._showing.redacted(exchange), began, self._base_url))
-        self._room -= len(written) + 1
-        if self._room < 0:
-            self.left_out += 1
-        else:
-            self._entries.append(written)
-
-    def archive(self) -> bytes:
-        """What was recorded until now."""
-        return _log([orjson.Fragment(each) for each in self._entries])
-
-
-def _log(entries: list[Any]) -> bytes:
     head = {"version": "1.2", "creator": {"name": "stub-server", "version": __version__}}
+    entries = [entry_of(exchange, at, base_of(base_url)) for exchange, at in exchanges]
     return orjson.dumps({"log": {**head, "entries": entries}})
 
 
-def _entry(exchange: Exchange, at: float, base_url: str) -> dict[str, Any]:
+def entry_of(exchange: Exchange, at: float, base_url: str) -> dict[str, Any]:
+    """An entry of an archive."""
     request, answer = exchange
     made = entry(
         (request.method, base_url + request.path, request.query, request.headers, request.body),

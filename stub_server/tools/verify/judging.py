@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from ...contract.document import JSON, Document, Operation
-from .catalogue import Catalogue, Places, Steps, at, below, body_of, pointer_of, queried
+from .catalogue import Catalogue, Steps, at, below, body_of, pointer_of, queried, within
 from .cleanup import Cleanup
-from .comparing import Comparing, Difference, Moment, TargetClock, instant_of
+from .comparing import Comparing, Difference, Moment, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, code_of
 from .findings import BESIDE, GROUPS, RANKS, Departure, Finding, Said
@@ -53,7 +53,6 @@ class Run:
     away: str = ""
     is_late: bool = False
     is_interrupted: bool = False
-    clock: TargetClock = field(default_factory=TargetClock)
     constants: dict[Steps, tuple[Any, Any]] = field(default_factory=dict)
     unanswered: list[Operation] = field(default_factory=list)
     strange: set[str] = field(default_factory=set)
@@ -88,7 +87,7 @@ class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, run.constants, run.defaults, run.clock)
+        self.comparing = Comparing(roles, run.constants, run.defaults)
         self._run = run
         self._departed: set[Steps] = set()  # places of values that are not as expected
 
@@ -235,14 +234,13 @@ class Judge:
 
     def _member_at(self, operation: Operation, status: int, steps: Steps) -> str:
         """The pointer to the schema of a member of an answer."""
-        places = Places(self._run.catalogue.document)
-        where = pointer_of(operation, "responses", status, "content", JSON, "schema")
-        found = places.of(where, operation.responses[status].media.get(JSON, {}))
+        document = self._run.catalogue.document
+        pointer = pointer_of(operation, "responses", status, "content", JSON, "schema")
         for step in steps:
-            while any(place.schema.get("type") == "array" for place in found):
-                found = places.step(found, 0)
-            found = places.step(found, step) or found
-        return found[0].pointer
+            while within(document, pointer, ())[1].get("type") == "array":
+                pointer, _, _ = within(document, pointer, [0])
+            pointer, _, _ = within(document, pointer, [step])
+        return pointer
 
     def _sorted(self, probe: Probe, target: Answer) -> Iterator[Departure]:
         assert probe.operation is not None

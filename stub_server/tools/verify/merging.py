@@ -9,7 +9,7 @@ from types import MappingProxyType
 from ...contract.document import JSON, Document
 from ...contract.source import Json, unescaped
 from ...core.text import counted
-from .catalogue import below, located
+from .catalogue import canonical
 from .findings import SEVERITY, Divergence, Finding, listed
 
 EVERYWHERE = "everywhere"
@@ -124,11 +124,6 @@ def _as_refusal(finding: Finding) -> Finding:
         return finding
     title = f"{finding.operation} refuses an unknown record with 404 and no code."
     return replace(finding, kind="error-code", pointer=f"{finding.pointer}/responses", cause="no code", title=title)
-
-
-def canonical(document: Document, pointer: str) -> str:
-    """The pointer with references on its way replaced, so that each place has exactly one."""
-    return below("#", *located(document, pointer)[0]) if pointer else ""
 
 
 def _divergences(causes: dict[str, list[Finding]], document: Document, among: Collection[str]) -> Iterator[Divergence]:

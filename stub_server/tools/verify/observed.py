@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from queue import Full, Queue
 from time import time
-from typing import Any
 from urllib.parse import parse_qs
 
 import httpx2
@@ -19,12 +18,11 @@ import orjson
 from ...app import data_dir
 from ...contract import bundle
 from ...contract.document import Document
-from ...core.clock import iso
 from .conformity import Conformity
 from .correcting import correct
-from .exchange import Answer, Exchange, Headers
+from .exchange import Answer, Exchange
 from .findings import Finding, Report, contract_of, rows_of
-from .har import archive
+from .har import archive, entry_of
 from .merging import merged
 from .proxy import OWN, Passed
 from .showing import Showing
@@ -139,7 +137,10 @@ class Watching:
         kept = [(self._showing.redacted(passed.exchange), passed, classes) for passed, classes in [*self._kept]]
         if form == "har":
             return 200, archive(((exchange, passed.at) for exchange, passed, _ in kept), self._target)
-        rows = [_row(exchange, passed, classes) for exchange, passed, classes in kept]
+        rows = []
+        for exchange, passed, classes in kept:
+            judged = {"path": exchange.request.path, "classes": classes, "not_judged": passed.unread}
+            rows.append(judged | entry_of(exchange, passed.at, self._target))
         return 200, orjson.dumps({"exchanges": rows})
 
     def _run(self) -> None:
@@ -185,26 +186,3 @@ def _codings() -> set[str]:
 def _size(kept: tuple[Passed, list[str]]) -> int:
     request, answer = kept[0].exchange
     return len(request.body) + len(answer.body)
-
-
-def _row(exchange: Exchange, passed: Passed, classes: list[str]) -> dict[str, Any]:
-    request, answer = exchange
-    return {
-        "at": iso(int(passed.at * 1000)),
-        "method": request.method,
-        "path": request.path,
-        "query": request.query,
-        "status": answer.status or None,
-        "milliseconds": round(answer.seconds * 1000, 3),
-        "classes": classes,
-        "not_judged": passed.unread,
-        "request": _message(request.headers, request.body),
-        "response": _message(answer.headers, answer.body),
-    }
-
-
-def _message(headers: Headers, body: bytes) -> dict[str, Any]:
-    return {
-        "headers": [{"name": name, "value": value} for name, value in headers],
-        "body": body.decode("utf-8", "replace") if body else None,
-    }

@@ -164,15 +164,13 @@ def hide(report: Report, known: Collection[str]) -> None:
 
 def _notes(run: Run, options: Options) -> Iterator[str]:
     """Sentences about what a run could not do."""
-    limited, repeated, unknown = run.target.limited, run.target.repeated, run.cleanup.unknown
+    limited, repeated, lost = run.target.limited, run.target.repeated, len(run.unanswered)
     if run.away:
         yield f"The run ended early: the backend {run.away}. The report has what was learned until then."
     if run.is_interrupted:
         yield "Interrupted: the report has what was learned until then."
     if run.is_late:
         yield f"The budget of {options.budget:g} s is used up: raise it with --budget, or limit the run with --only."
-    if run.clock.is_frozen:
-        yield "The backend's clock does not move: instants were not compared."
     if limited:
         yield f"The backend answered 429 to {limited:,} requests, which were repeated when it asked for that."
     if repeated:
@@ -180,8 +178,8 @@ def _notes(run: Run, options: Options) -> Iterator[str]:
             f"{repeated:,} requests got no answer at first and were repeated. Where this left the state of a "
             "record unknown, the rest of the journey was skipped."
         )
-    if unknown:
-        yield f"The backend may have {unknown:,} more records of this run: it did not answer their creation."
+    if lost:
+        yield f"The backend may have more records of this run than are listed: it did not answer {lost:,} requests."
     if run.cleanup.is_cut_short:
         yield f"Cleaning up was cut short: search the backend for records whose names begin with {run.cleanup.tag}."
 

@@ -31,7 +31,7 @@ _Raw = list[tuple[bytes, bytes]]
 
 
 class Passed(NamedTuple):
-    """An exchange that was passed on, with its bodies as they were transferred, cut after `JUDGED` bytes.
+    """An exchange that was passed on, with its bodies as they were transferred, cut after more than `JUDGED` bytes.
 
     `at` is its moment in seconds since 1970, `unread` why it cannot be judged. With status 0 there was no whole answer,
     and the body says why.
@@ -72,15 +72,15 @@ class Proxy:
         if path.startswith(OWN):
             await _answer(send, *await self._owned(scope, path, query))
             return
-        sent, at, began = Body(), time(), perf_counter()
-        said, status, headers, failure = Body(), 0, list[tuple[bytes, bytes]](), ""
+        sent, said, at, began = bytearray(), bytearray(), time(), perf_counter()
+        status, headers, failure = 0, list[tuple[bytes, bytes]](), ""
         has_begun = False
         try:
             async with aclosing(await self._pool.handle_async_request(self._request(scope, receive, sent))) as answer:
                 await send(_start(answer.status, _passed_on(answer.headers)))
                 has_begun = True
                 async for piece in answer.aiter_stream():
-                    said.add(piece)
+                    _keep(said, piece)
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
                 status, headers = answer.status, answer.headers
         except _Left:
@@ -90,7 +90,7 @@ class Proxy:
         took = perf_counter() - began
         request = Request(scope["method"], path, query, _texts(scope["headers"]), bytes(sent))
         answered = Answer(status, _texts(headers), bytes(said) if status else failure.encode(), took)
-        is_large = max(sent.size, said.size) > JUDGED
+        is_large = max(len(sent), len(said)) > JUDGED
         unread = f"a body of more than {JUDGED // 1024**2} MB" if is_large and status else None
         self._passed(Passed(Exchange(request, answered), at, unread))
         if status:
@@ -100,7 +100,7 @@ class Proxy:
             await _answer(send, *_refusal(502, message, "target_unreachable"))
         # An answer that breaks off here breaks off for the client too: uvicorn ends the connection.
 
-    def _request(self, scope: Scope, receive: Receive, sent: "Body") -> httpcore2.Request:
+    def _request(self, scope: Scope, receive: Receive, sent: bytearray) -> httpcore2.Request:
         host = urlsplit(self._target).netloc.encode()
         headers = [(n, host if n == b"host" else v) for n, v in _passed_on(scope["headers"])]
         names = {name for name, _ in scope["headers"]}
@@ -129,28 +129,11 @@ class Proxy:
         return await self._own(path, query)
 
 
-class Body:
-    """A body that passes: its beginning, and its size."""
-
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-        self.size = 0
-
-    def add(self, piece: bytes) -> None:
-        """Count a piece, and keep it while there is room."""
-        if self.size <= JUDGED:
-            self._pieces.append(piece[: JUDGED - self.size])
-        self.size += len(piece)
-
-    def __bytes__(self) -> bytes:
-        return b"".join(self._pieces)
-
-
 class _Left(Exception):
     """The client has left before its request was whole."""
 
 
-async def _received(receive: Receive, sent: Body) -> AsyncGenerator[bytes]:
+async def _received(receive: Receive, sent: bytearray) -> AsyncGenerator[bytes]:
     """The body of a request as it comes. Raises _Left."""
     more = True
     while more:
@@ -158,9 +141,15 @@ async def _received(receive: Receive, sent: Body) -> AsyncGenerator[bytes]:
         if message["type"] == "http.disconnect":
             raise _Left
         piece, more = message.get("body", b""), message.get("more_body", False)
-        sent.add(piece)
+        _keep(sent, piece)
         if piece:
             yield piece
+
+
+def _keep(body: bytearray, piece: bytes) -> None:
+    """Add a piece to what is kept of a body, which shows whether it is larger than `JUDGED`."""
+    if len(body) <= JUDGED:
+        body += piece
 
 
 def _passed_on(headers: _Raw) -> _Raw:

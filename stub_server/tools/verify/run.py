@@ -32,8 +32,8 @@ from .twin import Twin
 from .variants import Fresh, Variants
 from .walking import Walk
 
-TIDYING = 20.0  # seconds after the budget for cleaning up
-_LAST_ANSWERS = 5.0  # seconds of these for the answers to what was sent
+TIDYING = 15.0  # seconds for cleaning up
+_LAST_ANSWERS = 5.0  # seconds before that for the answers to what was sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,48 +93,32 @@ class Runner:
             str(UUID(bytes=self._run_id.encode().ljust(16, b"v"), version=4)),
             options.settle,
         )
-        loop = asyncio.get_running_loop()
         target.until = began + options.budget
-        tasks = [loop.create_task(self._send_all(run))]
-        ended = 0.0
-
-        def end() -> None:
-            nonlocal ended
-            ended = ended or monotonic()
-            target.is_over = True  # answers to what was sent are awaited: they may show a record that is to be deleted
-            loop.call_later(_LAST_ANSWERS, tasks[0].cancel)
-
-        def late() -> None:
-            run.is_late = True
-            end()
-
-        def interrupted() -> None:
-            if run.is_interrupted:
-                tasks[-1].cancel()
-            run.is_interrupted = True
-            if not tasks[0].done():
-                end()
-
-        budget = loop.call_later(options.budget, late)
-        _on_signals(interrupted)
+        interrupted, again = asyncio.Event(), asyncio.Event()
+        _on_signals(lambda: (again if interrupted.is_set() else interrupted).set())
+        sending = asyncio.ensure_future(self._send_all(run))
+        await _ended(sending, interrupted, options.budget)
+        run.is_late = not sending.done() and not interrupted.is_set()
+        target.is_over = True  # answers to what was sent are awaited: they may show a record that is to be deleted
+        await asyncio.wait([sending], timeout=_LAST_ANSWERS)
+        sending.cancel()
         try:
-            await tasks[0]
+            await sending
         except Away as error:
             run.away = str(error)
-        except Over:
+        except (Over, asyncio.CancelledError):
             pass
-        except asyncio.CancelledError:  # also where the loop has no handlers of signals
-            run.is_interrupted = run.is_interrupted or not run.is_late
-        budget.cancel()
         if run.is_late and not target.answers:
             run.away = run.away or "does not answer"
-        target.is_over, target.until = False, (ended or monotonic()) + TIDYING
-        tasks.append(loop.create_task(run.cleanup.finish(target, run.unanswered)))
+        target.is_over, target.until = False, monotonic() + TIDYING
+        tidying = asyncio.ensure_future(run.cleanup.finish(target, may_have_made=bool(run.unanswered)))
+        await _ended(tidying, again)
+        tidying.cancel()
         with suppress(asyncio.CancelledError):
-            await tasks[-1]
+            await tidying
         _on_signals(None)
         await target.close()
-        run.seconds = monotonic() - began
+        run.is_interrupted, run.seconds = interrupted.is_set(), monotonic() - began
         silent = [finding for finding in run.findings if finding.kind == "transport"]
         if target.repeated >= len(silent):  # connections that break anywhere say nothing about an operation
             run.findings = [finding for finding in run.findings if finding not in silent]
@@ -247,6 +231,16 @@ class Runner:
         moves = () if resource.lifecycle is None else resource.lifecycle.moves
         names = {name for move in moves for name in move.by}
         return [each for each in self.document.operations.values() if each.id in names]
+
+
+async def _ended(work: asyncio.Future[None], stop: asyncio.Event, seconds: float | None = None) -> None:
+    """Wait for the end of work, at most until something else happens."""
+    stopped = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((work, stopped), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    except asyncio.CancelledError:  # where the loop has no handlers of signals
+        stop.set()
+    stopped.cancel()
 
 
 def _on_signals(ends: Callable[[], None] | None) -> None:

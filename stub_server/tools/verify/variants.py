@@ -12,7 +12,7 @@ from ...contract.source import Json
 from ...domain.cpf import cpf_with_check_digits
 from ...domain.documents import cnpj_with_check_digits, normalise
 from ...server.explain.mending import Mender, samples
-from .catalogue import Places, Steps, at, below, with_leaves
+from .catalogue import Steps, at, below, with_leaves
 
 NOWHERE = "https://verify.invalid/"
 _LETTERS = ascii_lowercase + digits
@@ -130,7 +130,7 @@ class Variants:
     def __init__(self, document: Document, formats: Formats, now: str) -> None:
         """`now` is an instant (RFC 3339) for members that need one."""
         self._document, self._now = document, now
-        self._places, self._mender = Places(document), Mender(document, Schemas(document.raw, formats))
+        self._mender = Mender(document, Schemas(document.raw, formats))
 
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of a request accepts a value."""
@@ -154,7 +154,7 @@ class Variants:
 
     def of_body(self, schema: Json, pointer: str, base: Any, fresh: Fresh) -> Iterator[Variant]:
         """Values of each member of a body, and of the objects in it."""
-        where, root = self._places.followed(pointer, schema)
+        where, root = schema.get("$ref") or pointer, self._document.resolve(schema)
         if root.get("additionalProperties") is False:
             yield Variant(1, "a member that is not known", where, ("verify_unknown",), is_accepted=False)
         for place, inner, node, is_required in self._leaves(root, where, ()):
@@ -201,7 +201,7 @@ class Variants:
     def _leaves(self, root: Json, pointer: str, above: Steps) -> Iterator[tuple[Steps, str, Json, bool]]:
         """Place, pointer and schema of each member, and whether its object must have it."""
         for name, inner in root.get("properties", {}).items():
-            where, node = self._places.followed(below(pointer, "properties", name), inner)
+            where, node = inner.get("$ref") or below(pointer, "properties", name), self._document.resolve(inner)
             yield (*above, name), where, node, name in root.get("required", ())
             if node.get("type") == "object" and len(above) < _DEEPEST:
                 yield from self._leaves(node, where, (*above, name))

@@ -105,22 +105,24 @@ class Walk:
 
     def _check(self, probe: Probe, seen: Seen) -> Probe | None:
         """A read of the record that was just made or changed; None where nothing reads it by its id."""
-        operation = probe.operation
+        operation, is_move = probe.operation, probe.suspect == "lifecycle" and probe.method != "DELETE"
         if operation is None or not probe.is_checked or not seen.twin.is_success or not seen.is_alike:
             return None
         for resource in self._run.catalogue.resources.values():
-            if resource.read is None or resource.read.id in self._run.rights.closed:
+            read, key = resource.read, f"{{{resource.key}}}"
+            if read is None or read.id in self._run.rights.closed:
                 continue
             if operation in resource.creates and probe.makes:
-                path = resource.read.path.replace(f"{{{resource.key}}}", placeholder(probe.makes))
-            elif operation == resource.update:
-                path = probe.path
+                path = read.path.replace(key, placeholder(probe.makes))
+            elif operation == resource.update or (
+                probe.suspect == "lifecycle" and operation.path.startswith(read.path)
+            ):
+                path = "/".join(probe.path.split("/")[: read.path.count("/") + 1])
             else:
                 continue
-            return Probe(
-                resource.read, "GET", path, "persists", f"a read after {operation.id}", pointer_of(operation),
-                suspect="not-persisted", about=operation,
-            )  # fmt: skip
+            suspect, group = ("lifecycle", probe.group) if is_move else ("not-persisted", "persists")
+            learns = f"a read after {operation.id}"
+            return Probe(read, "GET", path, group, learns, pointer_of(operation), suspect=suspect, about=operation)
         return None
 
     async def _probe(self, probe: Probe) -> Seen:
@@ -192,23 +194,16 @@ class Walk:
 
     def _request(self, probe: Probe, party: int) -> Request:
         """The request to one party: 0 is the target."""
-        path = self._roles.spelled(probe.path, party)
-        query = urlencode({n: self._roles.spelled(v, party) for n, v in probe.query.items()}, quote_via=quote)
-        headers = [(name, self._roles.spelled(value, party)) for name, value in probe.headers.items()]
-        if probe.credential == GIVEN:
-            headers += bearer(self._tokens[party])
-        elif probe.credential == WRONG:
-            headers += bearer(_WRONG)
-        elif probe.credential != NONE:
-            headers += bearer(self._roles.spelled(placeholder(probe.credential), party))
-        body = b""
-        if isinstance(probe.body, bytes):
-            body = probe.body
-        elif probe.body is not None:
-            body = orjson.dumps(self._roles.spelled(probe.body, party))
-        if body:
-            headers.append(("Content-Type", probe.media))
-        return Request(probe.method, path, query, tuple(headers), body)
+        parts = [probe.path, probe.query, probe.headers, probe.body, placeholder(probe.credential)]
+        path, query, named, body, credential = self._roles.spelled(parts, party)
+        tokens = {GIVEN: self._tokens[party], WRONG: _WRONG, NONE: ""}
+        token, headers = tokens.get(probe.credential, credential), (*named.items(),)
+        if token:
+            headers += bearer(token)
+        if body is not None:
+            headers += (("Content-Type", probe.media),)
+            body = body if isinstance(body, bytes) else orjson.dumps(body)
+        return Request(probe.method, path, urlencode(query, quote_via=quote), headers, body or b"")
 
     def _learn(self, probe: Probe, seen: Seen, second: Answer) -> None:
         """Note the record that an answer is about, and what plays its roles from now on."""
@@ -225,17 +220,18 @@ class Walk:
         place = self._run.catalogue.record_at(operation)
         if place is None:
             return
-        record = at(seen.target.json(), place[0])
-        ident = record.get("id") if isinstance(record, dict) else None
-        twins = at(seen.twin.json(), place[0]), at(second.json(), place[0])
-        known = self._roles.role(*(str((each or {}).get("id")) for each in twins))
-        if isinstance(ident, str) and (not seen.is_alike or known not in (None, ident)):
-            self._run.strange.add(ident)
-        if isinstance(ident, str) and operation.method == "POST" and self._run.catalogue.success(operation) == 201:
-            self._run.cleanup.note(self._made, operation, ident)
-        if not probe.makes or not isinstance(record, dict) or not all(isinstance(twin, dict) for twin in twins):
+        records = [at(answer.json(), place[0]) for answer in (seen.target, seen.twin, second)]
+        idents = [record.get("id") if isinstance(record, dict) else None for record in records]
+        own, known = idents[0], self._roles.role(str(idents[1]), str(idents[2]))
+        if not isinstance(own, str):
+            return
+        if not seen.is_alike or known not in (None, own):
+            self._run.strange.add(own)
+        if operation.method == "POST" and self._run.catalogue.success(operation) == 201:
+            self._run.cleanup.note(self._made, operation, own)
+        if not probe.makes or not all(isinstance(record, dict) for record in records):
             return
         for member, role in _ROLES.items():
-            names: list[Any] = [each.get(member) for each in (record, *twins)]
+            names: list[Any] = [record.get(member) for record in records]
             if all(isinstance(name, str) for name in names):
                 self._roles.play(role.format(probe.makes), Names(*names))

@@ -11,6 +11,7 @@ from ..variants import Variant
 Sent = Generator[Asked, Seen, Seen]
 Send = Callable[..., Sent]
 _REFUSALS = (400, 422)
+_KEY = "Idempotency-Key"
 _SIZES = frozenset(("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"))
 
 
@@ -21,7 +22,9 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
     yield from builder.prepare(operation)
     body, resource = builder.body(operation), builder.resource_of(operation)
     if operation.takes_key and (resource is None or operation not in resource.creates):
-        yield from repeats(builder, operation, body)
+        is_alike = yield from repeats(builder, operation, body)
+        if not is_alike and (resource is None or operation != resource.update):
+            return  # it refuses any body
     if body is None and operation.method == "GET":
         yield builder.probe(operation, "accepts", "a plain request")
     yield from parameters(builder, operation)
@@ -90,8 +93,9 @@ def _updates(builder: Builder, resource: Resource, operation: Operation, body: A
         if seen.twin.is_success:
             stored[name] = value
             together[name] = another(name)
-    yield from send(together, "change all members", group="persists")
-    if together.keys() < properties.keys():  # rules bind some together, such as a document and its type
+    seen = yield from send(together, "change all members", group="persists")
+    # Rules bind some together, such as a document and its type.
+    if not seen.twin.is_success or together.keys() < properties.keys():
         for create in resource.creates:
             for example in builder.examples(create):
                 changes = {name: value for name, value in example.items() if name in properties}
@@ -120,12 +124,15 @@ def _sender(builder: Builder, operation: Operation, resource: Resource | None) -
     return send
 
 
-def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
-    """A body with an Idempotency-Key, then the same request again, and another body with the same key."""
-    key, pointer = {"Idempotency-Key": builder.fresh.text(20)}, pointer_of(operation)
-    for number, parameter in enumerate(operation.parameters):
-        if parameter.name == "Idempotency-Key":
-            pointer = pointer_of(operation, "parameters", number)
+def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Asked, Seen, bool]:
+    """A body with an Idempotency-Key, then the same request again, and another body with the same key.
+
+    Returns whether both accepted or both refused the first.
+    """
+    number = next(n for n, each in enumerate(operation.parameters) if each.name == _KEY)
+    key, pointer = {_KEY: builder.fresh.text(20)}, pointer_of(operation, "parameters", number)
+    long = builder.fresh.text(operation.parameters[number].schema["maxLength"] + 1)
+    yield builder.probe(operation, "rejects", f"{_KEY}: too long", pointer, body=body, headers={_KEY: long})
     resource = builder.resource_of(operation)
     makes = f"{resource.role} more" if resource is not None and operation in resource.creates else ""
     for learns, sent, suspect in (
@@ -137,10 +144,13 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
             operation, "persists", learns, pointer, body=sent, headers=key, suspect=suspect, makes=makes
         )
         makes = ""
+        if not suspect and not seen.is_alike:
+            return False
         if seen.has_departed:  # what the backend has is no longer what the twins have
             builder.present.clear()
             yield from builder.prepare(operation)
-            return
+            break
+    return True
 
 
 def _another(builder: Builder, operation: Operation, body: dict[str, Any]) -> Any:

@@ -82,7 +82,7 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
                 yield probe(operation, f"{parent.role} after the create", "figures")
     if delete is not None and builder.may(delete):
         builder.present.pop(resource.role)
-        yield probe(delete, "delete", "not-deleted")
+        yield probe(delete, "delete", "")
         yield from seen_by("the deleted record", "not-deleted", delete)
         yield probe(delete, "delete again", "not-deleted")
 
@@ -132,12 +132,6 @@ def moves(builder: Builder, resource: Resource) -> Journey:
             yield _move(builder, (operation, body), learns, keeps=True)
             if operation == resource.delete:
                 continue
-            if resource.read is not None:
-                where = below("#/components/schemas", resource.schema, "x-lifecycle")
-                yield builder.probe(
-                    resource.read, "transitions", f"after {learns}", where, suspect="lifecycle", about=operation,
-                    keeps=True,
-                )  # fmt: skip
             yield from builder.delete(resource, resource.role)
     builder.present.pop(resource.role, None)
 

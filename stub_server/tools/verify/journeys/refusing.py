@@ -62,14 +62,14 @@ def refuses_all(builder: Builder, operations: Sequence[Operation], *, makes_keys
 def strangers(builder: Builder) -> Journey:
     """Paths and methods that the contract does not have."""
     yield Probe(None, "GET", "/v2/verify-unknown", "rejects", "an unknown path", "#/paths")
-    methods: dict[str, set[str]] = {}
+    paths: dict[str, dict[str, Operation]] = {}
     for operation in builder.document.operations.values():
-        methods.setdefault(operation.path, set()).add(operation.method)
-    for operation in builder.document.operations.values():
+        paths.setdefault(operation.path, {})[operation.method] = operation
+    for here in paths.values():
+        operation = next(iter(here.values()))
         names = dict.fromkeys(path_names(operation), UNKNOWN_ID)
-        free = [method for method in ("PATCH", "DELETE", "PUT") if method not in methods[operation.path]]
+        free = [method for method in ("PATCH", "DELETE", "PUT") if method not in here]
         if free and names:
-            methods[operation.path].update(free)  # one is enough
             path, pointer = builder.path(operation, **names), pointer_of(operation)
             yield Probe(None, free[0], path, "rejects", "an unknown method", pointer)
 

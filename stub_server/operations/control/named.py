@@ -1,0 +1,23 @@
+"""Orders and subscriptions as controls take them: by the id, by the code, or as `last`."""
+
+from ...core.record import Row
+from ...server.work import Work
+
+
+def open_named(work: Work, table: str, name: str, what: str) -> Row:
+    """A record of any merchant of the sandbox, for whom this works from now on. Raises NotFound."""
+    ident = _made_last(work, table) if name == "last" else name.lower()
+    for store in work.sandbox.stores.values():
+        codes = store.tables[table].unique.get("code", {})  # an overlay may take the key away
+        ident = codes.get(name, ident)
+    return work.open_of_any(table, ident, what)
+
+
+def _made_last(work: Work, table: str) -> str:
+    """The id of the record that was made last: by date it may be another, as orders of a persona are older."""
+    own = work.store.tables[table]
+    for step in reversed(work.sandbox.log):
+        for change in reversed(step.changes):
+            if change.table == table and change.before is None and own.find(change.id):  # it may have been undone
+                return change.id
+    return own.rows[own.order[-1]].id if own.order else ""

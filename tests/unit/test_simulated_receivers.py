@@ -1,0 +1,64 @@
+"""Simulated receivers: which addresses have one, and how it answers."""
+
+import pytest
+
+from stub_server.core.clock import DAY, HOUR
+from stub_server.core.record import Body
+from stub_server.domain import receivers
+
+HOOK: Body = {
+    "id": "w", "url": "https://example.com/", "is_active": True, "consecutive_failures": 0,
+    "disabled_at": None, "disabled_reason": None,
+    "last_delivery_at": None, "last_delivery_status": None, "updatedAt": "x",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("url", "reserved"),
+    [
+        ("https://example.com/x", True),
+        ("http://HOOKS.Example.ORG:8080/", True),
+        ("http://a.b.test", True),
+        ("http://shop.invalid./", True),
+        ("http://example/", True),
+        ("http://myexample.com/", False),
+        ("http://example.com.br/", False),
+        ("http://test.shop/", False),
+        ("http://localhost:3000/", False),
+        ("http://127.0.0.1/example.com", False),
+    ],
+)
+def test_reserved_names_are_told_from_others(url: str, *, reserved: bool) -> None:
+    assert reserved is receivers.is_reserved(url)
+
+
+def test_a_simulated_receiver_answers_the_same_to_the_same() -> None:
+    """Healthy ones nearly always take a delivery at the first attempt, and always at the second."""
+    first = [receivers.answer(HOOK, {}, {"id": str(n), "attempt_count": 0}, 0) for n in range(2_000)]
+    assert first == [receivers.answer(HOOK, {}, {"id": str(n), "attempt_count": 0}, 0) for n in range(2_000)]
+    assert 20 < sum(answer.error == "timeout" for answer in first) < 60
+    assert {200} == {receivers.answer(HOOK, {}, {"id": str(n), "attempt_count": 1}, 0).status for n in range(2_000)}
+    assert all(40 <= answer.took <= receivers.TIMEOUT_MS for answer in first)
+
+
+def test_a_flaky_receiver_is_never_disabled_and_comes_back() -> None:
+    """It is down until soon after its world has begun; its third failure in a row does not happen."""
+    kept: Body = {"receiver": {"behaviour": "flaky", "created": 0, "gone": 0, "until": 60 * DAY}}
+
+    def status(number: int, count: int, failures: int, at: int) -> int | None:
+        log = {"id": str(number), "attempt_count": count, "max_attempts": 10}
+        return receivers.answer(HOOK | {"consecutive_failures": failures}, kept, log, at).status
+
+    assert 200 not in {status(n, 0, 0, 60 * DAY) for n in range(50)}
+    after_all = [status(n, 3, 0, 60 * DAY + 3 * HOUR + n * HOUR) for n in range(500)]
+    assert 0.8 < after_all.count(200) / 500 < 0.97
+    rejected = [n for n in range(500) if status(n, 3, 0, 63 * DAY) == 500]
+    assert rejected
+    assert {500} == {status(n, 9, 1, 63 * DAY) for n in rejected}
+    assert {200} == {status(n, 9, 2, 63 * DAY) for n in rejected}
+
+
+def test_a_receiver_that_is_gone_says_so_from_then_on() -> None:
+    kept: Body = {"receiver": {"behaviour": "gone", "created": 0, "gone": DAY, "until": 2 * DAY}}
+    log = {"id": "x", "attempt_count": 1}
+    assert [200, 410] == [receivers.answer(HOOK, kept, log, at).status for at in (DAY - 1, DAY)]
