@@ -24,7 +24,7 @@ ROOMS = (
 JOINED = "stub_server.tools.mcp"  # tools that servers serve: the application joins them, and they import none
 OWNERS = {
     "connexion": ("server/", "app.py"),
-    "starlette": ("server/", "app.py", "tools/mcp/", "tools/verify/proxy.py"),
+    "starlette": ("server/", "app.py", "cli/serving.py", "tools/mcp/", "tools/verify/proxy.py"),
     "mcp": ("tools/mcp/",),
     "mcp_types": ("tools/mcp/",),
     "httpx2": ("cli/running_server.py", "webhooks/network.py", "testing/", "tools/"),

@@ -38,7 +38,8 @@ def _filters(ident: str, first: Sequence[str], without: Collection[str]) -> list
             continue
         help_ = described[parameter.name].get("description", "")
         value = request.args.get(parameter.name, "")
-        found.append(field(parameter.name, document.resolve(parameter.schema), help_, value))
+        schema = document.resolve(parameter.schema)
+        found.append(field(parameter.name, document.resolve(schema.get("items", schema)), help_, value))
     return sorted(found, key=lambda each: first.index(each.name) if each.name in first else len(first))
 
 

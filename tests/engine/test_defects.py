@@ -14,7 +14,7 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import JOBS, Job
 from stub_server.engine.step import Cause
 from stub_server.engine.tables.memory import Store
-from stub_server.server.layers.endpoint import Endpoint
+from stub_server.server.work import Work
 
 from ..support.make import fresh_cpf, order_body
 from .inside import Answer, Inside, Json
@@ -152,7 +152,7 @@ def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(
 def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, check = shop.world, Endpoint.check
+    world, commit = shop.world, Work.commit
     twin = world.fork(world.name)
 
     def meddle(somewhere: Sandbox) -> None:
@@ -161,11 +161,11 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
         draft.record()
 
     def meddled(*given: Any) -> None:
-        check(*given)
         meddle(world)
+        commit(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Endpoint, "check", meddled)
+        patched.setattr(Work, "commit", meddled)
         is_a_defect(create(shop, "once"))
     meddle(twin)
     same(state(twin), state(world))

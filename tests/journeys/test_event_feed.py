@@ -38,6 +38,8 @@ def test_events_come_oldest_first_and_each_once(
     assert [first["id"], second["id"]] == [event["data"]["customer"]["id"] for event in told[:2]]
     newest = done(control.get("/events", params={"limit": 3}))["events"]
     assert newest == told[::-1]
+    for asked, expected in ((["customer.*"], told[1]), (["plan.*", "project.created"], told[2]), (["*"], told[2])):
+        assert expected == done(control.get("/events", params={"type": asked, "limit": 1}))["events"][0]
 
 
 def test_an_event_ends_the_wait(control: httpx2.Client, make_customer: Maker) -> None:

@@ -168,7 +168,7 @@ def test_what_cannot_be_followed_exits_2_and_says_why(live: Live) -> None:
         (("--print", "--events", " , "), "names no type"),
         (
             ("--print", "--events", "order.pago", "--server", live.url),
-            "no event is called order.pago. Known are *, api_key.*",
+            "Did you mean order.paid?",
         ),
         (("--print", "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9"),
     ):

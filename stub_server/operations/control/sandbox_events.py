@@ -7,6 +7,7 @@ import orjson
 
 from ...core.problem import Conflict
 from ...core.record import Body, Record
+from ...domain.webhooks import listens
 from ...engine import samples
 from ...engine.events import Event, EventLog
 from ...engine.scheduler import do_due
@@ -28,10 +29,10 @@ async def list_events(work: Work, query: Body) -> Reply:
 
 
 def _is_asked_for(event: Event, query: Body) -> bool:
-    for name, member in (("type", "type"), ("resource_id", "subject"), ("id", "id")):
+    for name, member in (("resource_id", "subject"), ("id", "id")):
         if name in query and getattr(event, member) != query[name]:
             return False
-    return True
+    return listens(query.get("type", ["*"]), event.type)
 
 
 def _page(events: list[Event], rest: Body) -> Reply:
