@@ -92,5 +92,5 @@ model: $(STAMP) ## play three hundred random lives against the model
 mutants: $(STAMP) ## plant two hundred defects, one at a time, and see whether a test notices (ARGS=--short)
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-verify-mutants: $(STAMP) ## let verify judge our own server and find sixty mutants of it: half an hour (ARGS=--seed 2)
+verify-mutants: $(STAMP) ## let verify find sixty mutants of our own server: half an hour (ARGS=--seed 2)
 	@$(BIN)/python -m tests.verify $(ARGS)

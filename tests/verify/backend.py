@@ -8,8 +8,10 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 import orjson
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from stub_server.server.layers import inside
+from stub_server.server.layers.inside import Question
 from stub_server.server.request import CONTROL
 from stub_server.tools.verify.exchange import Answer, Request
 
@@ -69,37 +71,9 @@ def _asking(app: ASGIApp, origin: Scope) -> Ask:
     """Sends requests to an application from the client of `origin`."""
 
     async def ask(request: Request) -> Answer:
-        head: list[Message] = []
-        body = bytearray()
-        is_given = False
-
-        async def receive() -> Message:
-            nonlocal is_given
-            if is_given:  # there is nothing more to come
-                await asyncio.Event().wait()
-            is_given = True
-            return {"type": "http.request", "body": request.body, "more_body": False}
-
-        async def send(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                head.append(message)
-            else:
-                body.extend(message.get("body", b""))
-
-        raw = request.path.encode("latin-1")
-        scope = {
-            **origin,
-            "method": request.method,
-            "path": origin["path"] if raw == origin["raw_path"] else unquote(request.path),
-            "raw_path": raw,
-            "query_string": request.query.encode("latin-1"),
-            "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in request.headers],
-            "extensions": {},
-            "state": {},
-        }
-        await app(scope, receive, send)
-        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in head[0]["headers"])
-        return Answer(head[0]["status"], headers, bytes(body))
+        question = Question(request.method, unquote(request.path), request.query, dict(request.headers), request.body)
+        reply = await inside.ask(app, "", question, origin["client"])
+        return Answer(reply.status, tuple(reply.headers.items()), reply.body)
 
     return ask
 

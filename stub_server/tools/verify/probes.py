@@ -272,6 +272,7 @@ class Builder:
     def probe(self, operation: Operation, group: str, learns: str, pointer: str = "", **more: Any) -> Probe:
         """A request to an operation, with roles in its path. Without a pointer, it is about the whole operation."""
         more.setdefault("path", self.path(operation))
+        more["body"] = self.harmless(operation, more.get("body"))
         return Probe(
             operation, operation.method, group=group, learns=learns, pointer=pointer or pointer_of(operation), **more
         )

@@ -114,9 +114,7 @@ class Walk:
                 continue
             if operation in resource.creates and probe.makes:
                 path = read.path.replace(key, placeholder(probe.makes))
-            elif operation == resource.update or (
-                probe.suspect == "lifecycle" and operation.path.startswith(read.path)
-            ):
+            elif operation == resource.update or (is_move and operation.path.startswith(read.path)):
                 path = "/".join(probe.path.split("/")[: read.path.count("/") + 1])
             else:
                 continue

@@ -36,9 +36,10 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
         yield from _updates(builder, resource, operation, body)
     else:
         send, schema = _sender(builder, operation, resource), operation.body or {}
-        full = builder.variants.fullest(schema, body, builder.fresh)
-        for value in (builder.variants.smallest(schema, body), full):
-            yield from send(value, "the members of the body")
+        seen = yield from send(builder.variants.smallest(schema, body), "the required members")
+        if not seen.is_alike:
+            return  # it refuses any body
+        yield from send(builder.variants.fullest(schema, body, builder.fresh), "all members")
         yield from _limits(builder, operation, body, send)
 
 

@@ -14,6 +14,7 @@ from ..probes import (
     Journey,
     Probe,
     Seen,
+    costs,
     encoded,
     roles_in,
     without_role,
@@ -27,6 +28,8 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Jou
     body = builder.body(operation)
     for role in set(roles_in(body)):
         body = without_role(body, role)
+    if costs(operation) and not builder.may(operation):
+        body = b"[]"  # whoever accepts it makes nothing of it
 
     def probe(learns: str, *steps: str | int, **more: object) -> Probe:
         more = {"path": builder.path(operation, **unknown), "body": body, **more}
