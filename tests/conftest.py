@@ -55,7 +55,6 @@ LONG = (
     "kit/test_installed.py",
     "clients/test_workflow.py",
     "surfaces/test_console_walk.py",
-    "journeys/test_at_least_once.py",
     "surfaces/test_reload.py",
     "surfaces/test_wait_and_stop.py",
     "verify/test_correcting.py",

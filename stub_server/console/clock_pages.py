@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from flask import Response, g, render_template, request
 
-from ..core.clock import DAY, HOUR, MINUTE, iso, parse_iso
+from ..core.clock import DAY, iso, parse_iso
 from ..server.request import CONTROL
 from .actions import act
 from .charts import place
@@ -17,10 +17,6 @@ _WAIT = 5  # seconds that a page waits for deliveries on the way
 _UNITS = ("months", "days", "hours")
 _COLUMNS = 40  # places on the line in which dots are stacked
 _TICKS = 7
-_SPANS = (
-    MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
-    DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY, 365 * DAY,
-)  # fmt: skip
 
 
 class Tick(NamedTuple):
@@ -81,17 +77,9 @@ def _dot(timer: dict[str, Any], x: float) -> dict[str, Any]:
 
 
 def _ticks(start: int, end: int) -> list[Tick]:
-    """Round times along the line, by the visitor's clocks."""
-    span = next((span for span in _SPANS if (end - start) / span <= _TICKS), end - start + 1)
+    """The days along the line, by the visitor's clocks; of many some."""
     ahead = ahead_of_utc()
-    first = -(-(start + ahead) // span) * span - ahead
-    instants = range(first, end + 1, span)
-    ticks = [Tick(place(at, start, end), _label(at, span, (at + ahead) % DAY == 0)) for at in instants]
-    return [tick for tick in ticks if 8 < tick.x < 92]
-
-
-def _label(at: int, span: int, is_midnight: bool) -> str:
-    day, month, year, time = clock_time(iso(at)).replace(",", "").split(" ")
-    if span >= 90 * DAY:
-        return f"{month} {year}"
-    return time[:5] if span < DAY and not is_midnight else f"{day} {month}"
+    days = range(-(-(start + ahead) // DAY) * DAY - ahead, end + 1, DAY)
+    shown = days[:: 1 + len(days) // _TICKS]
+    ticks = [Tick(place(at, start, end), " ".join(clock_time(iso(at)).split(" ")[:2])) for at in shown]
+    return [tick for tick in ticks if 8 < tick.x < 90]

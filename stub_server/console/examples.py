@@ -135,7 +135,7 @@ def with_examples_of_parameters(document: dict[str, Json]) -> dict[str, Json]:
     """The document with an example of each id in a path for each example of the request or the answer.
 
     Tools that send examples pair those of one name. A parameter's file has one `example` for all operations, or one by
-    each name, so shared parameters are written out. So is `limit` of a list whose example shows a page of another size.
+    each name, so shared parameters are written out.
     """
     shared = document["components"].get("parameters", {})
     if not any(_has_own_example(parameter) for parameter in shared.values()):
@@ -155,9 +155,8 @@ def _with_examples(operation: dict[str, Any], document: Document) -> dict[str, A
     if "parameters" not in operation:
         return operation
     answers = [answer for status, answer in operation["responses"].items() if str(status).startswith("2")]
-    shown = {name: example for answer in answers for name, example in _examples(document.resolve(answer)).items()}
-    names = list(_examples(operation.get("requestBody", {})) or shown)
-    sizes = {name: _size(document.resolve(example)) for name, example in shown.items()}
+    shown = {name: None for answer in answers for name in _examples(document.resolve(answer))}
+    names = _examples(operation.get("requestBody", {})) or list(shown)
     parameters = []
     for parameter in operation["parameters"]:
         whole = document.resolve(parameter)
@@ -166,10 +165,6 @@ def _with_examples(operation: dict[str, Any], document: Document) -> dict[str, A
             if names:
                 parameter = {key: value for key, value in whole.items() if key != "example"}
                 parameter["examples"] = {name: {"value": _value_of(whole, name)} for name in names}
-        elif whole["name"] == "limit":
-            usual = whole["schema"].get("default")
-            sent = {name: {"value": size} for name, size in sizes.items() if size not in (None, usual)}
-            parameter = whole | {"examples": sent} if sent else parameter
         parameters.append(parameter)
     return {**operation, "parameters": parameters}
 
@@ -186,14 +181,6 @@ def _value_of(parameter: dict[str, Json], name: str) -> Json:
     return named.get(name, next(iter(named.values())))["value"]
 
 
-def _examples(message: dict[str, Json]) -> dict[str, Json]:
-    found = (media.get("examples", {}) for media in message.get("content", {}).values())
-    return {name: example for examples in found for name, example in examples.items()}
-
-
-def _size(example: Json) -> int | None:
-    """The most that a page may have, of an example that shows one."""
-    value = example.get("value")
-    body = value.get("data", value) if isinstance(value, dict) else None
-    pagination = body.get("pagination") if isinstance(body, dict) else None
-    return None if pagination is None else pagination["limit"]
+def _examples(message: dict[str, Json]) -> list[str]:
+    """The names of the examples of a request or an answer."""
+    return [name for media in message.get("content", {}).values() for name in media.get("examples", {})]

@@ -8,7 +8,7 @@ from flask import Response, abort, g, render_template
 from ..server.request import CONTROL
 from .actions import act
 from .forms import example_of
-from .programs import HTML, front_text, front_wanted, markdown
+from .programs import HTML, JSON, front_text, front_wanted, index, markdown
 from .site import beside, contracts, pages
 
 _LISTED = 5
@@ -22,8 +22,9 @@ _BREAKS = {"name": "The next request fails", "when": {"times": 1}, "then": {"sta
 @beside.get("/")
 def overview() -> str | Response:
     """What a person sees who opens the server's address. Programs get what they begin with."""
-    if front_wanted() != HTML:
-        return markdown(front_text())
+    kind = front_wanted()
+    if kind != HTML:
+        return index() if kind == JSON else markdown(front_text())
     info = contracts().api.raw["info"]
     if "clock" not in g:
         return render_template("overview.html", info=info, settings=contracts().settings, is_known=False)

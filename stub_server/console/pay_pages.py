@@ -15,18 +15,19 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, g, make_response, render_template, request
 from werkzeug.exceptions import HTTPException, NotFound
 
-from ..core.clock import iso, parse_iso
+from ..core.clock import parse_iso
 from ..server.request import CONTROL
 from .actions import go
 from .addresses import here, split
 from .client import ASK, Client, Refused
-from .filters import ZONES
+from .filters import in_zone
 from .pages import MOVES, PAY
 from .shell import check_form
 from .site import contracts
 
-_IN_BRASILIA = ZONES["brasilia"][1]
 _LONG = 2 * 86_400  # seconds that are shown as days
+_BOLETO = re.compile(r"^(\d{5})(\d{5})(\d{5})(\d{6})(\d{5})(\d{6})(\d)(\d{14})$")
+"""The digits of a boleto as banks print them: `AAAAA.AAAAA BBBBB.BBBBBB CCCCC.CCCCCC D EEEEEEEEEEEEEE`."""
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE).fullmatch
 
 payers = Blueprint("pay", __name__, url_prefix=PAY.rstrip("/"))
@@ -42,7 +43,8 @@ class Left(NamedTuple):
 
 @payers.before_request
 def begin() -> None:
-    """Give the views a client without a key, and the texts of the payer's language."""
+    """Give the views a client without a key, the zone of Brasília, and the texts of the payer's language."""
+    g.zone = "brasilia"
     g.client = Client(request.environ[ASK], request.headers.get("Host", ""), {})
     known = contracts().payer_texts
     read = [language.partition("-")[0].lower() for language in request.accept_languages.values()]
@@ -144,7 +146,7 @@ def _page(shown: Any, problem: str | None = None) -> str:
         problem=problem,
         is_paid=is_paid,
         left=_left(payment) if order["status"] == "pending" else None,
-        line=_grouped(payment.get("line", "")),
+        line=_BOLETO.sub(r"\1.\2 \3.\4 \5.\6 \7 \8", payment.get("line", "")),
         back=outward(shown["success_url" if is_paid else "cancel_url"]),
         path=f"{PAY}{order['id']}",
         key=_key(),
@@ -177,16 +179,8 @@ def _duration(seconds: int) -> str:
 
 def _in_brasilia(text: str) -> str:
     """An instant as clocks in Brasília show it, to the minute."""
-    local = iso(parse_iso(text) + _IN_BRASILIA)
+    local = in_zone(text)
     return f"{int(local[8:10])} {g.texts['months'][int(local[5:7]) - 1]} {local[:4]}, {local[11:16]}"
-
-
-def _grouped(line: str) -> str:
-    """The 47 digits of a boleto as banks print them: `AAAAA.AAAAA BBBBB.BBBBBB CCCCC.CCCCCC D EEEEEEEEEEEEEE`."""
-    if len(line) != 47:
-        return line
-    fields = (line[:10], line[10:21], line[21:32])
-    return " ".join((*(f"{field[:5]}.{field[5:]}" for field in fields), line[32], line[33:]))
 
 
 def outward(address: str | None) -> str | None:

@@ -29,10 +29,6 @@ _SHOWN = 8  # records and deliveries of a request that are shown whole
 _ID = re.compile(r"req_[0-9a-f]{1,40}").fullmatch
 
 
-_STEPS = tuple(seconds * 1_000 for seconds in (1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400))
-"""Milliseconds that a column of the chart may stand for."""
-
-
 class Touched(NamedTuple):
     """A record that a request changed, and in which members."""
 
@@ -73,7 +69,6 @@ def one_request(ident: str) -> str:
         operation=operation,
         excerpt=read_json(place.get("excerpt", "")),  # a text that was cut stays text
         nearest=nearest,
-        differences=changes(shown["request"]["body"], nearest["calls"][-1]["body"]) if nearest else [],
         steps=steps,
         touched=[each for step in steps for each in _touched(step)][:_SHOWN],
         deliveries=[_delivery(each) for each in shown["deliveries"][:_SHOWN]],
@@ -139,7 +134,7 @@ def _chart(filters: list[Field]) -> Chart:
     """The newest requests by the machine's time and by what became of them."""
     newest = g.client.get(f"{CONTROL}/requests", query(filters, limit=_COUNTED, page=1), is_hidden=True)["requests"]
     times = [parse_iso(each["received_at"]) for each in newest]
-    step = next((each for each in _STEPS if (times[0] - times[-1]) / each < _COLUMNS), _STEPS[-1])
+    step = max(1_000, (times[0] - times[-1]) // (_COLUMNS - 1))  # milliseconds of a column
     last = times[0] // step
     counts = {place: [0, 0, 0] for place in range(last - _COLUMNS + 1, last + 1)}
     for each, time in zip(newest, times, strict=True):

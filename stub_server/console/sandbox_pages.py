@@ -1,5 +1,6 @@
 """The sandboxes of the server; of this one its snapshots, its steps as a line to travel on, and its file."""
 
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -35,7 +36,7 @@ def list_sandboxes() -> str:
         "console/sandboxes.html",
         listed=_listed(glob),
         glob=glob,
-        steps=_folded(steps["steps"]),
+        steps=[(delivers, [*group]) for delivers, group in groupby(steps["steps"], key=_delivers)],
         tables=contracts().control.schema("StepResource")["enum"],
         pagination=steps["pagination"],
         newest=newest,
@@ -153,18 +154,8 @@ def import_file() -> Response:
     return show_done(reply, _HERE)
 
 
-def _folded(steps: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The steps one by one, but deliveries that follow each other together."""
-    found: list[list[dict[str, Any]]] = []
-    for step in steps:
-        if found and _delivers(step) and _delivers(found[-1][-1]):
-            found[-1].append(step)
-        else:
-            found.append([step])
-    return found
-
-
 def _delivers(step: dict[str, Any]) -> bool:
+    """Whether a step is that of a delivery: those that follow each other are folded."""
     cause = step["cause"]
     return cause["kind"] == "delivery" or str(cause["operation"]).startswith("webhook.")
 

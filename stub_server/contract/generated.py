@@ -111,14 +111,14 @@ def _write_events(document: dict[str, Json], names: Names) -> None:
 
 
 def _emitted_by(document: dict[str, Json]) -> dict[str, list[str]]:
-    """What raises each event: the operations of its change, and whatever makes a move that raises it."""
+    """What raises each event: whatever makes a move that raises it, and the operations of its change."""
     found: dict[str, list[str]] = {}
     for event, item in document.get("x-webhooks", {}).items():
-        by = [*item["post"].get("x-change", {}).get("by", ())]
+        by: list[str] = []
         for move in _moves(document):
             if event in (move.get("event"), *move.get("also", ())):
                 by += move.get("by", ())
-        found[event] = _in_order(by)
+        found[event] = _in_order([*by, *item["post"].get("x-change", {}).get("by", ())])
     return found
 
 

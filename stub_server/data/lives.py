@@ -89,7 +89,8 @@ class Lives:
         refused = None
         if fate.outcome == "failed":
             refused = pick(self.rng, "habits", "refusals") if fate.method == CHARGED else REFUSED
-        return billing.buy(draft, body, purchase.buyer, customer_id, fate.method, ident=purchase.ident, refused=refused)
+        new = billing.NewOrder(body, purchase.buyer, customer_id, fate.method, ident=purchase.ident, refused=refused)
+        return billing.buy(draft, new)
 
     def _tries_again(self, fate: Fate) -> int:
         """When a buyer tries again: after a refusal soon, after an order that expires on the next day."""

@@ -4,6 +4,7 @@ Operations, controls, the clock and magic values call these functions. Each adds
 subscription that it changes, their events and timers.
 """
 
+from typing import NamedTuple
 from zlib import crc32
 
 from ..contract.document import Move
@@ -47,81 +48,65 @@ def payable_late(draft: Draft, index: str, ident: str) -> Body | None:
 # -- orders
 
 
-def buy(
-    draft: Draft,
-    body: Body,
-    customer: Body,
-    customer_id: str,
-    method: str,
-    *,
-    ident: str | None = None,
-    refused: str | None = None,
-    copy_only: bool = False,
-) -> Record:
-    """A buyer's order. A card pays it in the same step, unless it fails with the code `refused` or by a magic value."""
-    record = place(
-        draft,
-        body,
-        customer,
-        customer_id,
-        method,
-        life=orders.life(method, draft.now),
-        ident=ident,
-        refused=refused,
-        copy_only=copy_only,
-    )
-    if method == subscriptions.CHARGED:
+class NewOrder(NamedTuple):
+    """What is ordered, by whom, and how it is paid. `body` is a request, with ids as in the records.
+
+    It can be paid for `life` ms, and a boleto is `due` (ms) at the end of that, unless told otherwise. An order that a
+    scenario names has the id `ident`; one that fails at once has the failure code `refused`. With `no_magic`, magic
+    values have no effect. With `copy_only`, the keys of its project see what the order says of its customer, and not
+    the customer. The order of a further period names its subscription.
+    """
+
+    body: Body
+    customer: Body
+    customer_id: str
+    method: str
+    copy_only: bool = False
+    ident: str | None = None
+    refused: str | None = None
+    no_magic: bool = False
+    life: int | None = None
+    due: int | None = None
+    subscription_id: str | None = None
+
+
+def buy(draft: Draft, new: NewOrder) -> Record:
+    """A buyer's order. A card pays it in the same step, unless it is refused or by a magic value."""
+    record = place(draft, new)
+    if new.method == subscriptions.CHARGED:
         row = draft.get(draft.store.orders, record.id)
         if orders.is_prompt(orders.token_of(row.public, row.hidden)) and is_payable(draft, row):
             return pay(draft, row)
     return record
 
 
-def place(
-    draft: Draft,
-    body: Body,
-    customer: Body,
-    customer_id: str,
-    method: str,
-    *,
-    life: int,
-    subscription_id: str | None = None,
-    ident: str | None = None,
-    refused: str | None = None,
-    no_magic: bool = False,
-    copy_only: bool = False,
-    due: int | None = None,
-) -> Record:
-    """A new order, with the timers that end or pay it. `life` is how long it can be paid, in ms.
-
-    A boleto is `due` (ms) at the end of its life unless told otherwise. An order that a scenario names has the id
-    `ident`; one that fails at once has the failure code `refused`. With `no_magic`, magic values have no effect. With
-    `copy_only`, the keys of its project see what the order says of its customer, and not the customer.
-    """
-    rules, store, now = draft.sandbox.rules, draft.store, draft.now
+def place(draft: Draft, new: NewOrder) -> Record:
+    """A new order, with the timers that end or pay it."""
+    rules, store, now, method = draft.sandbox.rules, draft.store, draft.now, new.method
     code = draft.code_for(store.orders)
-    behaviour = _behaviour_of(draft, customer_id)
-    magic = orders.magic_of("" if no_magic else customer["email"], behaviour)
+    behaviour = _behaviour_of(draft, new.customer_id)
+    magic = orders.magic_of("" if new.no_magic else new.customer["email"], behaviour)
     outcome = orders.MAGIC[magic] if magic else orders.NOTHING
-    if outcome.fails:
-        refused = orders.DEFAULT_FAILURE[method]
-    expires = now + (life if outcome.life is None else outcome.life)
-    ident = ident or draft.ids.uuid()
+    refused = orders.DEFAULT_FAILURE[method] if outcome.fails else new.refused
+    life = outcome.life
+    if life is None:
+        life = orders.life(method, now) if new.life is None else new.life
+    ident = new.ident or draft.ids.uuid()
     names = (ident, code, draft.ids.uuid())
     seller = (store.merchant.name, store.merchant.city, rules.base_url)
-    payment = orders.NewPayment(method, seller, now, expires, expires if due is None else due, refused)
-    public, hidden = orders.new_order(names, body, customer, payment)
-    hidden["customerId"] = customer_id
-    if subscription_id is not None:
-        hidden |= {"subscriptionId": subscription_id, "renewal": True}
+    due = now + life if new.due is None else new.due
+    payment = orders.NewPayment(method, seller, now, now + life, due, refused)
+    public, hidden = orders.new_order(names, new.body, new.customer, payment)
+    hidden |= {"customerId": new.customer_id, "copy_only": new.copy_only}
+    if new.subscription_id is not None:
+        hidden |= {"subscriptionId": new.subscription_id, "renewal": True}
     if behaviour is not None:
         hidden["behaviour"] = behaviour
-    hidden["copy_only"] = copy_only
     record = draft.create(store.orders, ident, public, hidden)
     emit_order(draft, record, hidden, rules.lifecycles["Order"].beginnings.get(public["status"]))
     if public["status"] == "failed":
         return record
-    draft.at(expires, "order.expire", ident)
+    draft.at(now + life, "order.expire", ident)
     for job, delay in outcome.jobs:
         draft.at(now + delay, job, ident)
     if magic is None and method in AUTOPAID:

@@ -25,11 +25,7 @@ TEST = "webhook.test"
 
 
 class Draft:
-    """What one cause is going to change. Versions are validated against the contract as they are added.
-
-    Reading a record by id through the draft shows the draft's version; indexes, counts and sums are those before it.
-    A draft must not wait for anything: another step in between makes it void.
-    """
+    """What one cause is going to change."""
 
     clock: ClockState | None = None
     settings: SandboxSettings | None = None
@@ -42,7 +38,6 @@ class Draft:
         self.ids = NextIds(sandbox.ids)
         self._base = sandbox.log.number
         self._versions: dict[str, Opened] = {}
-        self._rings: dict[Table, list[Record]] = {}  # the new records of tables that drop old ones
         self._events: list[Event] = []
         self._later: list[Timer] = []
         self._fired: list[Timer] = []
@@ -99,8 +94,6 @@ class Draft:
         if not self.sandbox.origin.is_seeding:  # what was seeded is validated once, as it is at the end
             table.check(public)
         record = table.prepare(ident, public, hidden, before, self.now if created is None else created)
-        if row is None and table.spec.ring is not None:
-            self._rings.setdefault(table, []).append(record)
         self._versions[ident] = table.name, before, Row(record, public, hidden)
         return record
 
@@ -203,48 +196,52 @@ class Draft:
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
         """Record the step and return it; None where nothing changes. `saved` is the reply to save for its key."""
-        sandbox, store, versions = self.sandbox, self.store, self._versions
-        log = sandbox.log
-        if self._base != log.number:
+        sandbox = self.sandbox
+        if self._base != sandbox.log.number:
             raise RuntimeError(f"the draft of {self.cause.operation} is void: another step was recorded meanwhile")
         if saved is None and self.is_empty:
             return None
-        for table, made in self._rings.items():  # rings drop records for the new ones
-            for record in table.outgoing(made):
-                self.drop(table, table.parse(record))
-        timers, events, merchant = sandbox.timers, sandbox.events, store.merchant
+        self._drop_old_deliveries()
+        step = self._step(saved)
+        sandbox.take(step, self._versions.values())
+        return step
+
+    def _drop_old_deliveries(self) -> None:
+        """Drop the oldest deliveries, which make room for new ones."""
+        table = self.store.webhook_logs
+        opened = [new.record for name, old, new in self._versions.values() if new and not old and name == table.name]
+        for record in table.outgoing(opened) if opened else ():
+            self.drop(table, table.parse(record))
+
+    def _step(self, saved: tuple[ReplyKey, Saved] | None) -> Step:
+        """The step, with what it replaces in the sandbox as it is."""
+        sandbox, events, timers = self.sandbox, self.sandbox.events, self.sandbox.timers
         recorded = sandbox.recorded_clock
-        clock = self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now))
-        forgotten = () if saved is None else sandbox.replies.outgoing(saved[1], self.now)
-        forgotten_events = events.outgoing(self._events) if self._events else ()
-        changes = [Change(name, old and old.record, new and new.record) for name, old, new in versions.values()]
+        changes = [Change(name, old and old.record, new and new.record) for name, old, new in self._versions.values()]
         changes.sort(key=Change.deletes)
-        fired = (*self._fired, *timers.skipped.values())
-        step = Step(
-            number=log.number + 1,
+        return Step(
+            number=self._base + 1,
             at=self.now,
             cause=self.cause,
-            merchant=merchant,
-            clock=clock,
+            merchant=self.store.merchant,
+            clock=self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now)),
             clock_before=recorded,
             position=self.ids.position,
             position_before=sandbox.ids.position,
             events_before=events.raised,
             timers_before=timers.last,
-            opens_store=merchant.id not in sandbox.stores,
+            opens_store=self.store.merchant.id not in sandbox.stores,
             changes=tuple(changes),
             events=tuple(self._events),
-            forgotten_events=forgotten_events,
+            forgotten_events=events.outgoing(self._events) if self._events else (),
             timers_set=tuple(self._later),
-            timers_fired=fired,
+            timers_fired=(*self._fired, *timers.skipped.values()),
             used=self._used(),
             saved=saved,
-            forgotten_replies=forgotten,
+            forgotten_replies=() if saved is None else sandbox.replies.outgoing(saved[1], self.now),
             settings=self.settings,
             settings_before=None if self.settings is None else sandbox.settings,
         )
-        sandbox.take(step, versions.values())
-        return step
 
     def _used(self) -> tuple[Used, ...]:
         """The keys that were used since the last step, and those that the draft deletes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from copy import copy
+from itertools import chain
 from random import Random
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -43,11 +44,8 @@ DROP, DUPLICATE, BAD_SIGNATURE = "webhook_drop", "webhook_duplicate", "webhook_b
 _OF_DELIVERIES = (("match", {"event", "url"}), ("then", {DROP, DUPLICATE, BAD_SIGNATURE}))
 _OF_BOTH = {"delay_ms", "body"}
 _OF_WAITS = ("delay_ms", "delay", "message")  # by themselves they change nothing
-_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]{1,4}|\*)\]")
-_is_path = re.compile(rf"\$(?:{_STEP.pattern})+").fullmatch
-
-Step = str | int | None
-"""A member's name, a place in a list, or None for every place."""
+_is_path = re.compile(r"\$(?:\.[A-Za-z_][A-Za-z0-9_-]*|\[(?:[0-9]{1,4}|\*)\])+").fullmatch
+_step = re.compile(r"[A-Za-z0-9_-]+|\*")  # of a path
 Texts = Mapping[str, str]
 """What a request or a delivery has for the members of a `match` that are texts."""
 
@@ -88,7 +86,6 @@ class Fault:
     def __init__(self, ident: str, asked: Body, since: int) -> None:
         """`asked` is the request's rule over its preset. Raises Conflict for an invalid path of the body."""
         self.id, self.asked, self.since, self.enabled = ident, asked, since, True
-        self.name, self.preset = asked.get("name"), asked.get("preset")
         self.when: Body = asked.get("when", {})
         self.then: Body = asked["then"]
         self.is_for_deliveries = any(names & asked.get(part, {}).keys() for part, names in _OF_DELIVERIES)
@@ -216,37 +213,31 @@ class Faults:
         return found[-1]._replace(label=", ".join(each.label for each in found), delay=delay)
 
 
-def _body_path(text: str) -> tuple[Step, ...]:
-    """`$.items[0].name` -> `("items", 0, "name")`; `[*]` is None. Raises Conflict for any other text."""
+def _body_path(text: str) -> tuple[str, ...]:
+    """`$.items[0].name` -> `("items", "0", "name")`. Raises Conflict for any other text."""
     if not _is_path(text):
         message = f"{text} is not a path. Write it like $.customer.email or $.items[0].price."
         raise Conflict.at("match.body", message, CONFLICT)
-    steps: list[Step] = []
-    for name, index in _STEP.findall(text):
-        if name:
-            steps.append(name)
-        else:
-            steps.append(None if index == "*" else int(index))
-    return tuple(steps)
+    return tuple(_step.findall(text))
 
 
-def _has(body: Any, path: tuple[Step, ...], wanted: Any) -> bool:
+def _has(body: Any, path: tuple[str, ...], wanted: Any) -> bool:
     """Whether one of the values at a path of a body is as wanted."""
-    return any(_equal(wanted, value) for value in _values(body, path))
+    values = [body]
+    for step in path:
+        values = list(chain.from_iterable(_inside(value, step) for value in values))
+    return any(_equal(wanted, value) for value in values)
 
 
-def _values(node: Any, path: tuple[Step, ...]) -> Iterator[Any]:
-    """The values at a path of a body: none, one, or with `[*]` several."""
-    if not path:
-        yield node
-        return
-    step, rest = path[0], path[1:]
-    if isinstance(step, str):
-        if isinstance(node, dict) and step in node:
-            yield from _values(node[step], rest)
-    elif isinstance(node, list):
-        for item in node if step is None else node[step : step + 1]:
-            yield from _values(item, rest)
+def _inside(value: Any, step: str) -> list[Any]:
+    """What a step of a path leads to: a member, one item of a list, or all of them."""
+    if isinstance(value, dict):
+        return [value[step]] if step in value else []
+    if not isinstance(value, list):
+        return []
+    if step.isdigit():
+        return value[int(step) : int(step) + 1]
+    return value if step == "*" else []
 
 
 def _equal(wanted: Any, value: Any) -> bool:

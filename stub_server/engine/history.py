@@ -126,7 +126,7 @@ def go_back(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None =
 
 
 def _between(sandbox: Sandbox, then: Sandbox) -> tuple[Part, ...]:
-    """The changes from a sandbox after its newest step to an earlier state: 10 ms for 100,000 records of a table."""
+    """The changes from a sandbox after its newest step to an earlier state: 30 ms for 100,000 records of a table."""
     parts = []
     for ident in dict.fromkeys((*sandbox.stores, *then.stores)):
         here, there = sandbox.stores.get(ident), then.stores.get(ident)
@@ -143,6 +143,8 @@ def _between(sandbox: Sandbox, then: Sandbox) -> tuple[Part, ...]:
 
 
 def _changes(name: str, mine: Rows, theirs: Rows) -> Iterator[Change]:
+    if mine is theirs:  # a table to which neither has written since the copy was made
+        return
     for key, record in mine.items():
         other = theirs.get(key)
         if other is not record:

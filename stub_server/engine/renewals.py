@@ -99,28 +99,24 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Record:
     grace is over.
     """
     store = draft.store
-    first, customer = store.orders.get(row.public["orderId"]), store.customers.get(row.public["customerId"])
-    life = max(0, subscriptions.grace_end(row.public, row.hidden) - draft.now)
+    first, customer = store.orders.get(row.public["orderId"]), store.customers.peek(row.public["customerId"])
+    assert customer is not None  # customers are never deleted
     body = subscriptions.renewal_body(row.public, first.public, first.hidden["metadata"])
-    method = row.public["paymentMethod"]
     copy_only = first.hidden["copy_only"] and store.has_copy_only(row.public)
-    buyer = first.public["customer"] if copy_only else as_buyer(customer.public)
-    again = _was_refunded(draft, row, buyer["email"])
-    declined = draft.sandbox.origin.declining.get(row.id)
-    due = boleto.closes_at(subscriptions.period_end(row.hidden))
-    order = billing.place(
-        draft,
+    buyer = first.public["customer"] if copy_only else as_buyer(customer)
+    new = billing.NewOrder(
         body,
         buyer,
-        customer.id,
-        method,
-        life=life,
-        subscription_id=row.id,
-        refused=declined,
-        no_magic=again,
+        row.public["customerId"],
+        row.public["paymentMethod"],
         copy_only=copy_only,
-        due=due,
+        refused=draft.sandbox.origin.declining.get(row.id),
+        no_magic=_was_refunded(draft, row, buyer["email"]),
+        life=max(0, subscriptions.grace_end(row.public, row.hidden) - draft.now),
+        due=boleto.closes_at(subscriptions.period_end(row.hidden)),
+        subscription_id=row.id,
     )
+    order = billing.place(draft, new)
     public = row.public | {"lastOrderId": order.id, "updatedAt": iso(draft.now)}
     hidden = row.hidden
     is_early = subscriptions.renewal_at(row.public, hidden) > draft.now

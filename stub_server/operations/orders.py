@@ -55,7 +55,7 @@ def _create(work: Work, body: Body, method: str) -> Reply:
     if odd:
         work.warn(*odd)
     customer_id = known or _customer(work, customer, project_id)
-    record = billing.buy(draft, body, customer, customer_id, method, copy_only=copy_only)
+    record = billing.buy(draft, billing.NewOrder(body, customer, customer_id, method, copy_only))
     answer = reply.bare(record.public).created(work, f"/v2/orders/{record.id}")
     behaviour = store.orders.parse(record).hidden["behaviour"] if b"behaviour" in record.hidden else None
     simulated = rules.magic_of(customer["email"]) if behaviour is None else f"behaviour:{behaviour}"

@@ -76,7 +76,7 @@ class Streamed(Reply):
     def __init__(self, chunks: AsyncGenerator[bytes], media: bytes, headers: Pairs = ()) -> None:
         of_streams = ((b"cache-control", b"no-store"), *headers, (b"content-type", media), UNBUFFERED)
         super().__init__(200, (), None, of_streams, media)
-        self._chunks = chunks
+        self._chunks, self.body = chunks, b""
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         leaving = asyncio.ensure_future(left(receive))

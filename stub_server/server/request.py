@@ -42,9 +42,9 @@ class Request:
     permitted: Final[Collection[tuple[str, str]]] = ()
 
     @property
-    def peer(self) -> str | None:
-        """The address that it came from."""
-        return self.client[0] if self.client else None
+    def peer(self) -> str:
+        """The address that it came from, empty where the server was not told."""
+        return self.client[0] if self.client else ""
 
     @property
     def is_foreign(self) -> bool:

@@ -1,11 +1,10 @@
-"""Finds the function of each operation (tag -> module, operationId -> function), and the arguments that it takes."""
+"""Finds the function of each operation: tag -> module, operationId -> function."""
 
 import importlib
-import inspect
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from connexion.operations import AbstractOperation
 from connexion.resolver import Resolution, Resolver
@@ -56,15 +55,3 @@ class Handlers(Resolver):
             return None
         found: Callable[..., Any] | None = getattr(module, snake(operation.id), None)
         return found
-
-
-class Takes(NamedTuple):
-    """Which arguments a handler has beside path ids."""
-
-    query: bool
-    body: bool
-
-
-def takes_of(handler: Callable[..., Any]) -> Takes:
-    named = inspect.signature(handler).parameters
-    return Takes("query" in named, "body" in named)

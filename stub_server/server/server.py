@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import ceil
 from threading import Event
 from time import monotonic
 from typing import Any
@@ -14,6 +15,7 @@ from ..contract.document import Document
 from ..contract.schema import Schemas
 from ..core.guesses import Guesses
 from ..core.problem import Limited
+from ..core.text import counted
 from ..engine.journal import Trace
 from ..engine.sandbox import Sandbox
 from ..settings import Settings
@@ -104,6 +106,19 @@ class Server:
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key; False if none is set."""
         return given is not None and self.admin_key is not None and hmac.compare_digest(given, self.admin_key)
+
+    def count_wrong_key(self, address: str) -> None:
+        """Count a wrong admin or control key of an address on a public server; elsewhere keys follow from the seed.
+
+        Raises Limited after ten in a minute.
+        """
+        if not self.settings.is_public:
+            return
+        wait = ceil(self.guesses.wait_of(address))
+        if wait:
+            message = f"Too many wrong keys from this address: wait {counted(wait, 'second')}."
+            raise Limited(f"{message} The right one works at once.", headers={"Retry-After": str(wait)})
+        self.guesses.count(address)
 
     def ready_token(self, sandbox: Sandbox) -> str:
         """A JWT of a sandbox's seeded merchant with every scope, valid for thirty days."""

@@ -95,24 +95,24 @@ def chunks_of(state: SandboxState) -> Iterator[bytes]:
 
 
 def sandbox_line(state: SandboxState) -> bytes:
-    sandbox = state.sandbox
+    sandbox, origin = state.sandbox, state.sandbox.origin
     body = {
         "name": sandbox.name,
-        "scenario": sandbox.origin.scenario,
-        "seed": sandbox.origin.seed,
-        "home": sandbox.origin.home,
+        "scenario": origin.scenario,
+        "seed": origin.seed,
+        "home": origin.home,
         "step": sandbox.log.number,
         "clock": sandbox.recorded_clock._asdict(),
         "position": sandbox.ids.position,
         "event_salt": f"{sandbox.ids.event_salt:x}",
         "events_raised": sandbox.events.raised,
         "timers_set": sandbox.timers.last,
-        "sample": sandbox.origin.sample,
-        "personas": sandbox.origin.personas,
-        "seeded_keys": sorted(sandbox.origin.seeded_keys),
+        "sample": origin.sample,
+        "personas": origin.personas,
+        "seeded_keys": sorted(origin.seeded_keys),
         "settings": sandbox.settings._asdict(),
-        "first_settings": sandbox.origin.first_settings._asdict(),
-        "first_clock": sandbox.origin.first_clock,
+        "first_settings": origin.first_settings._asdict(),
+        "first_clock": origin.first_clock,
     }
     return line_of("sandbox", body)
 
@@ -294,17 +294,18 @@ class Reader:
         if self._state is not None:
             raise damaged("two sandboxes where one was expected")
         sandbox = self._empty(body["name"], body["scenario"], body["seed"])
-        sandbox.origin.home, sandbox.log.number = body["home"], body["step"]
+        origin = sandbox.origin
+        origin.home, sandbox.log.number = body["home"], body["step"]
         sandbox.recorded_clock = ClockState(**body["clock"])
         sandbox.clock.set(sandbox.recorded_clock)
         sandbox.ids.position, sandbox.ids.event_salt = _pair(body["position"]), int(body["event_salt"], 16)
         sandbox.events.raised, sandbox.timers.last = body["events_raised"], body["timers_set"]
-        sandbox.origin.sample, sandbox.origin.personas = body["sample"], body["personas"]
-        sandbox.origin.seeded_keys = frozenset(body["seeded_keys"])
+        origin.sample, origin.personas = body["sample"], body["personas"]
+        origin.seeded_keys = frozenset(body["seeded_keys"])
         sandbox.settings = SandboxSettings(**body["settings"])
-        sandbox.origin.first_settings = SandboxSettings(**body["first_settings"])
+        origin.first_settings = SandboxSettings(**body["first_settings"])
         if body.get("first_clock"):
-            sandbox.origin.first_clock = _pair(body["first_clock"])
+            origin.first_clock = _pair(body["first_clock"])
         self._state = SandboxState(sandbox)
 
     def _add(self, table: str, record: Record) -> None:

@@ -195,7 +195,7 @@ class PostgresStore(Database):
                 session.run("update sandboxes set holder = ? where id = ?", self.holder, number)
         creating = (
             "select address from creations join processes on id = holder where name = ? and holder != ? "
-            "and until > clock_timestamp() and name not in (select name from sandboxes)"
+            "and until > clock_timestamp() and not exists (select 1 from sandboxes where name = creations.name)"
         )
         return next((str(address) for (address,) in session.run(creating, name, self.holder)), None)
 

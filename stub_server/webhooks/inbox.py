@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ..contract.secrets import REDACTED, SECRET_HEADERS
 from ..core.record import object_in
 from ..core.signing import Verdict, verify
+from ..domain.deliveries import kept_headers
 from ..domain.webhooks import valid_keys
 from ..engine.bounded import Bounded, Budget
 from ..engine.deliveries import INBOX
@@ -22,7 +23,6 @@ OVERHEAD = 1_000  # bytes of a message besides its body and headers
 SHOWN_BODY = 8_192  # bytes of each body that a list shows
 is_name = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?").fullmatch
 
-_MOST_HEADERS, _MOST_VALUE, _MOST_HEADER_BYTES = 100, 2_000, 8_192
 _MOST_ID = 200
 _MOST_SIGNERS = 200  # webhooks whose keys are tried
 _MOST_HASHED = 8 * 1024 * 1024  # bytes: a large body is tried with fewer keys, so that it does not delay other requests
@@ -145,12 +145,5 @@ def _keys(sandbox: Sandbox, address: str, length: int) -> Iterator[tuple[str, st
 
 def _kept(headers: dict[str, str]) -> dict[str, str]:
     """Headers without credentials, long ones cut."""
-    kept: dict[str, str] = {}
-    room = _MOST_HEADER_BYTES
-    for name, value in islice(headers.items(), _MOST_HEADERS):
-        shown = REDACTED if name in SECRET_HEADERS else value[:_MOST_VALUE]
-        room -= len(name) + len(shown)
-        if room < 0:
-            break
-        kept[name] = shown
-    return kept
+    kept = kept_headers(list(headers.items()))
+    return kept | {name: REDACTED for name in kept.keys() & SECRET_HEADERS}

@@ -121,7 +121,7 @@ def _unseen(session: Session) -> str | None:
     if session.effects is not None and session.effects.trouble is not None:
         return f"the effects could not be asked ({session.effects.trouble})"
     if not session.shows(session.usual):
-        return "the first delivery showed no effect, so a second one cannot be seen"
+        return "the first delivery showed no effect; if the receiver knows this order already, begin with an empty one"
     return None
 
 

@@ -22,18 +22,15 @@ from rich.table import Table
 from stub_server.app import create_app
 from stub_server.cli.serving import calm_collector, listen, uvicorn_config, with_port
 from stub_server.server.connection import ConnectionMonitor, Limits
-from stub_server.settings import Settings
 
 from ..support.fickle import fickle
-from ..support.flood import flood
-from ..support.live import FROZEN, NO_TLS, running
+from ..support.live import FROZEN, NO_TLS
 from ..support.make import HELD, created, customer_body
 from .load import fire
 from .world import Shot, shots, token
 
 SENT = 5_000
 QUEUED = 10_000
-EVENTS = 10_000
 ROUNDS = 7
 CLIENTS = 8
 # What the sandbox holds itself to.
@@ -101,18 +98,6 @@ def measure(console: Console, cores: tuple[int, int], seconds: float) -> list[st
             os.sched_setaffinity(0, {loading})
         missed += sending(console, idle, Path(folder))
         missed += waited_for(console, idle, waiting, seconds, loading)
-    with tempfile.TemporaryDirectory() as folder, running(Settings(now=FROZEN.now, scenario="empty")) as live:
-        with ExitStack() as stack:
-            control = stack.enter_context(httpx2.Client(base_url=f"{live.url}/_sandbox", timeout=60, verify=NO_TLS))
-            token = created(control.post("/tokens", json={}))["token"]
-            api = stack.enter_context(client(live.url, token))
-            receiver = stack.enter_context(fickle(Path(folder), 0.2))
-            came = flood(api, control, receiver, EVENTS)
-        console.print(
-            f"{EVENTS:,} events to a receiver that fails at random and is restarted: {came.deliveries:,} deliveries in "
-            f"{came.attempts:,} attempts, {len(came.wrong)} of them wrong."
-        )
-        missed += came.wrong[:10]
     return missed
 
 

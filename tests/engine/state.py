@@ -108,8 +108,8 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
                 parts = orjson.loads(row.record.public), orjson.loads(row.record.hidden)
                 if parts != (row.public, row.hidden):  # somebody has written into what is for reading alone
                     found[f"{ident} {name} {row.id} parsed"] = parts, (row.public, row.hidden)
-            for asked, (keys, start, stop) in table.lists.items():
-                fresh, held = _matching(table, asked), keys[start:stop]
+            for asked, held in table.lists.items():
+                fresh = _matching(table, asked)
                 *_, sort = cast("tuple[Any, ...]", asked)
                 if sort is not None:  # each behind the value by which it is sorted
                     held = [key for _, key in held]

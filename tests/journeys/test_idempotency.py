@@ -134,6 +134,7 @@ def callers(shop: Estate) -> Iterator[list[httpx2.Client]]:
         yield [shop.api, *(stack.enter_context(shop.with_key(**changes)) for changes in rights)]
 
 
+@pytest.mark.promise("saved-reply-needs-rights")
 @pytest.mark.parametrize("operation", POSTS)
 @pytest.mark.parametrize("first", [0, 1, 4])
 @pytest.mark.matrix

@@ -1,6 +1,7 @@
 """Personas at run time: a new customer who has lived a life up to now."""
 
 from collections.abc import Iterator
+from uuid import uuid4
 
 import httpx2
 import pytest
@@ -136,6 +137,10 @@ def test_what_is_missing_is_said(api: httpx2.Client, control: httpx2.Client) -> 
     refused(asked("loyal_member", projectId=UNKNOWN), 409, "reference_not_found")
     young = make_plan(api)["id"]
     refused(asked("loyal_member", planId=young), 409, "persona_not_possible")
+    other = created(control.post("/tokens", json={"merchant_id": str(uuid4())}))["token"]
+    sent = api.post("/v2/projects", json={"name": "Outra loja"}, headers={"Authorization": f"Bearer {other}"})
+    of_others = created(sent)["data"]["project"]["id"]
+    refused(asked("loyal_member", planId=young, projectId=of_others), 409, "reference_not_found")
     yearly = make_plan(api, interval="year")["id"]
     assert "monthly" in asked("past_due_br", planId=yearly).json()["message"]
     refused(asked("past_due_br", planId=yearly), 409, "persona_not_possible")

@@ -67,27 +67,6 @@ def test_twenty_webhooks_are_the_most(api: httpx2.Client, hook: Hook, receiver: 
     assert api.post(WEBHOOKS, json=body).status_code == 201
 
 
-def test_webhooks_are_found_by_what_they_listen_to(api: httpx2.Client, hook: Hook, make_project: Maker) -> None:
-    """`event` finds types, families and everything; the other filters narrow further."""
-    project = make_project()["id"]
-    base = hook()["url"]
-    family = hook(url=base + "/a", events=["order.*"])
-    exact = hook(url=base + "/b", events=["order.paid"], is_active=False)
-    other = hook(url=base + "/c", events=["customer.created"], projectId=project)
-
-    def found(**query: str) -> set[str]:
-        response = api.get(WEBHOOKS, params=query | {"limit": "100"})
-        return {webhook["id"] for webhook in response.json()["webhooks"]}
-
-    assert {family["id"], exact["id"]} <= found(event="order.paid")
-    assert other["id"] not in found(event="order.paid")
-    assert exact["id"] not in found(event="order.created")
-    assert family["id"] in found(event="order.created")
-    assert exact["id"] in found(is_active="false")
-    assert exact["id"] not in found(is_active="true")
-    assert found(projectId=project.upper()) == {other["id"]}
-
-
 def test_the_catalogue_names_every_event(api: httpx2.Client, live: Live) -> None:
     """Every type of the contract, once, with what emits it."""
     body = api.get(f"{WEBHOOKS}/events").json()

@@ -1,20 +1,14 @@
 """The wheel and the sdist, as a user gets them: in an environment that has nothing else, away from the checkout."""
 
-import json
-import subprocess
 import sys
 import tarfile
-import time
 import zipfile
-from collections.abc import Sequence
 from importlib.metadata import PathDistribution, distribution
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from ..support.install import needed, plain_env, run
-from ..support.live import NO_TLS
 from ..support.processes import ROOT
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
@@ -24,49 +18,6 @@ THREE_LINES = """
 def test_checkout(sandbox):
     order = sandbox.pay(sandbox.order())
     assert sandbox.subscription(order)["orderId"] == order["id"]
-"""
-NEIGHBOURS = r"""
-import json
-import re
-from pathlib import Path
-
-OWN = r'"public_key":"[^"]+"|"offset_seconds":[^,]+|127.0.0.1:\d+'  # a sandbox, machine or server has its own
-CONTROLS = "requests steps events clock settings faults snapshots timers".split()
-LISTS = "customers orders subscriptions plans projects webhooks".split()
-
-
-def seen(sandbox):
-    asked = [(name, sandbox.control, f"/{name}") for name in CONTROLS]
-    asked += [(name, sandbox.api, f"/v2/{name}") for name in LISTS]
-    asked += [("keys", sandbox.api, "/api-keys")]
-    answers = {name: client.get(path) for name, client, path in asked}
-    assert {200} == {answer.status_code for answer in answers.values()}, answers
-    return {name: re.sub(OWN, "", answer.text) for name, answer in answers.items()}
-
-
-def change_everything(sandbox):
-    before = seen(sandbox)
-    order = sandbox.order()
-    sandbox.pay(order)
-    sandbox.control.post("/snapshots", json={"name": "mine"})
-    sandbox.control.patch("/settings", json={"autopay": 5})
-    sandbox.api.post("/api-keys", json={"name": "mine", "scopes": ["orders:read"]})
-    sandbox.plan()
-    sandbox.api.post("/v2/projects", json={"name": "mine"})
-    sandbox.inbox()
-    sandbox.advance(minutes=5)
-    sandbox.fault(match={"operationId": "listProducts"}, then={"status": 500})
-    after = seen(sandbox)
-    assert [] == [name for name in before if before[name] == after[name]]
-    return json.dumps(before)
-
-
-def test_one(sandbox):
-    Path("one.json").write_text(change_everything(sandbox))
-
-
-def test_two(sandbox):
-    Path("two.json").write_text(change_everything(sandbox))
 """
 
 
@@ -151,44 +102,3 @@ def test_the_kit_works_beside_other_versions_of_what_the_server_needs(
     (tmp_path / "test_it.py").write_text("import fastapi, flask, uvicorn\n" + THREE_LINES)
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nsandbox_command = {bin_folder / 'stub-server'}\n")
     assert "1 passed" in run([str(folder / "bin" / "pytest"), "-W", "error"], tmp_path, ENV)
-
-
-@pytest.mark.parametrize(
-    "order",
-    [
-        ("one", "two"),
-        *(
-            pytest.param(each, marks=pytest.mark.night)
-            for each in (("two", "one", "-n", "2", "--sandbox-url"), ("two", "one"), ("one", "two", "-n", "2"))
-        ),
-    ],
-    ids=" ".join,
-)
-def test_nothing_of_one_test_is_seen_by_another(bin_folder: Path, tmp_path: Path, order: Sequence[str]) -> None:
-    """Both change everything that they can; each writes down what it saw before it began."""
-    (tmp_path / "test_it.py").write_text(NEIGHBOURS)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nsandbox_args = --now 2026-11-20T12:00:00Z\n")
-    first, second, *flags = order
-    command = [str(bin_folder / "pytest"), f"test_it.py::test_{first}", f"test_it.py::test_{second}", *flags]
-    if flags[-1:] == ["--sandbox-url"]:
-        ready = tmp_path / "ready.json"
-        serve = [str(bin_folder / "stub-server"), "serve", "--port", "0", "--now", "2026-11-20T12:00:00Z"]
-        with subprocess.Popen([*serve, "--ready-file", str(ready)], cwd=tmp_path, env=ENV) as process:
-            try:
-                until = time.monotonic() + 60
-                while not ready.exists():
-                    assert process.poll() is None
-                    assert time.monotonic() < until
-                    time.sleep(0.05)
-                url = json.loads(ready.read_text())["url"]
-                assert "ready" == httpx2.get(f"{url}/_sandbox/ready", verify=NO_TLS).json()["status"]
-                said = run([*command, url], tmp_path, ENV)
-            finally:
-                process.terminate()
-        assert 0 == process.returncode
-    else:
-        said = run(command, tmp_path, ENV)
-    assert "2 passed" in said
-    one, two = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("one", "two"))
-    assert one == two
-    assert '"requests":[]' in one["requests"]

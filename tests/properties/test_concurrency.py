@@ -9,7 +9,7 @@ import httpx2
 
 from ..support.estate import Estate
 from ..support.live import NO_TLS
-from ..support.make import Json, make_order, make_plan, make_project, order_body
+from ..support.make import Json, make_plan, make_project, order_body
 
 THREADS = 12
 EACH = 15
@@ -51,20 +51,6 @@ def test_no_update_is_lost(shop: Estate) -> None:
     assert all({member: shown[member]} in last for member in members)
     events = shop.control.get("/events", params={"resource_id": project}).json()["pagination"]["total"]
     assert 1 + THREADS * EACH == events
-
-
-def test_no_more_is_refunded_than_was_paid(shop: Estate) -> None:
-    plan = make_plan(shop.api, billing_type="one_time")
-    order = make_order(shop.api, plan, totalAmount=10)
-    assert shop.control.post(f"/orders/{order['id']}/pay").status_code == 200
-    refund = {"amount": 1}
-    done = at_once(
-        shop.control,
-        lambda api, n: [api.post(f"/orders/{order['id']}/refund", json=refund).status_code for _ in range(2)],
-    )
-    assert {200: 10, 409: THREADS * 2 - 10} == done
-    after = shop.api.get(f"/v2/orders/{order['id']}").json()
-    assert ("refunded", "10.00") == (after["status"], after["last_transaction"]["refunded_amount"])
 
 
 def test_the_last_places_of_a_plan_are_sold_once(shop: Estate) -> None:

@@ -21,7 +21,7 @@ from stub_server.settings import Settings
 from tests.journeys.hooks import advance as advance_by_http
 from tests.journeys.hooks import clients
 from tests.support.live import NOW, running
-from tests.support.worlds import FIXTURES, advance, digest, drafted, world
+from tests.support.worlds import FIXTURES, digest, drafted, world
 
 pytestmark = pytest.mark.check
 
@@ -155,14 +155,6 @@ def test_personas_are_what_their_names_say(persona: str, status: str, some_day: 
     held = list(some_day.store.subscriptions.rows_of("customerId", some_day.origin.personas[persona]))
     assert [row.public["status"] for row in held] == [status]
     assert held[0].public["cancel_at_period_end"] == (persona in ("leaving_soon", "left_early"))
-
-
-def test_time_goes_on_from_where_the_seeds_end(default: Sandbox) -> None:
-    """What the clock does to seeded records keeps the laws, and leaves no order pending for ever."""
-    sandbox = default.fork("later")
-    fired = advance(sandbox, sandbox.clock.now + 40 * 86_400_000)
-    assert {f.job for f in fired} >= {"order.expire", "subscription.renew", "subscription.end", "subscription.expire"}
-    assert {c["id"]: c["violations"] for c in at_once(checking(sandbox)) if not c["ok"]} == {}
 
 
 @pytest.mark.turn

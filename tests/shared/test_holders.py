@@ -249,24 +249,6 @@ def test_a_killed_holder_is_replaced_when_its_lease_ends(postgres: Postgres) -> 
         created(api.post("/v2/customers", json=customer_body()))
 
 
-@pytest.mark.night
-def test_a_holder_that_stands_still_is_waited_for_as_long_as_its_lease(postgres: Postgres) -> None:
-    with two(postgres) as (holder, other), other.api("team") as api:
-        api.get("/v2/customers").raise_for_status()
-        holder.signal(signal.SIGSTOP)
-        began = time.monotonic()
-        try:
-            statuses = [api.post("/v2/customers", json=customer_body()).status_code]
-            while statuses[-1] != 201:
-                assert statuses[-1] == 503
-                assert time.monotonic() - began < 25
-                statuses.append(api.post("/v2/customers", json=customer_body()).status_code)
-        finally:
-            holder.signal(signal.SIGCONT)
-        total = api.get("/v2/customers").json()["pagination"]["total"]
-        assert total == 1, "what the old holder was asked is not done"
-
-
 def test_a_server_that_is_about_to_stop_is_asked_once(postgres: Postgres) -> None:
     """What it was asked while it closes its connections would be cut off."""
     with postgres.database() as url, Process("--store", url, *FLAGS, "--log", "json") as holder:

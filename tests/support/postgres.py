@@ -159,12 +159,6 @@ class Postgres:
             self._run("alter system reset synchronous_standby_names")
             self._run("select pg_reload_conf()")
 
-    def connections(self, url: str) -> int:
-        """How many connections a database has."""
-        count = "select count(*) from pg_stat_activity where datname = {}"
-        rows = self._run(sql.SQL(count).format(str(conninfo.conninfo_to_dict(url)["dbname"])))
-        return int(rows[0][0])
-
     def cut(self, url: str) -> int:
         """End all connections of a database; answers how many there were."""
         return self._cut(str(conninfo.conninfo_to_dict(url)["dbname"]))

@@ -72,20 +72,3 @@ def test_snapshots_are_listed_and_restored_after_a_restart(tmp_path: Path, how: 
         assert was == everything(api, control)
         assert 200 == control.get("/invariants").status_code
         assert 5 == states(tmp_path)  # two sandboxes, three snapshots
-
-
-@pytest.mark.night
-def test_a_kill_right_after_the_answer_loses_no_snapshot(tmp_path: Path) -> None:
-    """Each time another one was answered for, and of the earlier ones none is lost either."""
-    server = store(tmp_path, *NOW, "--scenario", "empty")
-    for number in range(4):
-        with server, server.api() as api, server.control() as control:
-            created(api.post("/v2/customers", json=customer_body()))
-            snapshot(control, f"s{number}")
-            server.kill()
-    with server, server.control() as control:
-        told = [(found["name"], found["step"], found["records"]) for found in reversed(listed(control))]
-        first = told[0][2]
-        assert [(f"s{number}", number + 1, first + number) for number in range(4)] == told
-        for name, _, records in told:
-            assert records == control.post(f"/snapshots/{name}/restore").json()["sandbox"]["records"]

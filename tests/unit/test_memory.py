@@ -10,7 +10,7 @@ import pytest
 
 from stub_server import create_app
 from stub_server.core.clock import DAY, wall_ms
-from stub_server.server.sandboxes import sandboxes
+from stub_server.server.sandboxes import loaded
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS
@@ -101,7 +101,7 @@ def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(monkeypatch
     worlds = create_app(FROZEN).sandboxes
     held = weakref.ref(asyncio.run(worlds.fork("default", "short", None, 1)).sandbox)
     now = wall_ms()
-    monkeypatch.setattr(sandboxes, "wall_ms", lambda: now + 2_000)
+    monkeypatch.setattr(loaded, "wall_ms", lambda: now + 2_000)
     asyncio.run(worlds.fork("default", "next", None, None))
     assert held() is None
 

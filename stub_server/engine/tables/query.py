@@ -11,8 +11,6 @@ from .indexes import Keys, contains
 from .table import REMEMBERED, Table
 
 SORTED_OUTRIGHT = 256  # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
-Found: TypeAlias = tuple[Keys, int, int]
-"""Keys in the order of a list, each behind its value in a further sort order, and where the matching ones stand."""
 Condition: TypeAlias = tuple[str, frozenset[Hashable]]
 """The name of an index, a tag, a unique key or `id`, and the values of which a record has one."""
 
@@ -44,13 +42,13 @@ class Query:
 
 def select(table: Table, query: Query) -> tuple[list[Record], int]:
     """The records of the page, in order, and how many there are in all."""
-    keys, start, stop = _found(table, query)
-    total = stop - start
+    keys = _found(table, query)
+    total = len(keys)
     first = (query.page - 1) * query.limit
     if first >= total:
         return [], total
     count = min(query.limit, total - first)
-    low = stop - first - count if query.newest_first else start + first
+    low = total - first - count if query.newest_first else first
     chosen = keys[low : low + count]
     if query.sort is not None:
         chosen = [key for _, key in chosen]
@@ -59,12 +57,12 @@ def select(table: Table, query: Query) -> tuple[list[Record], int]:
     return [table.rows[key] for key in chosen], total
 
 
-def _found(table: Table, query: Query) -> Found:
+def _found(table: Table, query: Query) -> Keys:
     """What matches, which is remembered until the next write: somebody who turns pages asks the same again."""
     if query.contains or query.where is not None:
         return _find(table, query)
     asked = frozenset(query.conditions), query.between, query.since, query.until, query.sort
-    found: Found | None = table.lists.get(asked)
+    found: Keys | None = table.lists.get(asked)
     if found is None:
         if len(table.lists) == REMEMBERED:
             table.lists.clear()
@@ -72,20 +70,16 @@ def _found(table: Table, query: Query) -> Found:
     return found
 
 
-def _find(table: Table, query: Query) -> Found:
+def _find(table: Table, query: Query) -> Keys:
+    """The keys that match, in the order of the list."""
     keys = _matching(table, query)
-    start, stop = 0, len(keys)
-    if query.since is not None:
-        start = bisect_left(keys, max(query.since, 0) << 128)
     if query.until is not None:
-        stop = max(start, bisect_left(keys, max(query.until, 0) << 128))
+        keys = keys[: bisect_left(keys, max(query.until, 0) << 128)]
+    if query.since is not None:
+        keys = keys[bisect_left(keys, max(query.since, 0) << 128) :]
     if query.contains or query.where is not None:
-        keys = [key for key in keys[start:stop] if _fits(table, query, key)]
-        start, stop = 0, len(keys)
-    if query.sort is not None:
-        keys = _sorted(table, query.sort, keys[start:stop])
-        start, stop = 0, len(keys)
-    return keys, start, stop
+        keys = [key for key in keys if _fits(table, query, key)]
+    return keys if query.sort is None else _sorted(table, query.sort, keys)
 
 
 def _matching(table: Table, query: Query) -> Keys:

@@ -1,5 +1,6 @@
-"""Orders and subscriptions as controls take them: by the id, by the code, or as `last`."""
+"""Records as controls take them: by the id, orders and subscriptions by the code or as `last` too."""
 
+from ...core.problem import NotFound, reference_not_found
 from ...core.record import Row
 from ...server.work import Work
 
@@ -11,6 +12,15 @@ def open_named(work: Work, table: str, name: str, what: str) -> Row:
         codes = store.tables[table].unique.get("code", {})  # an overlay may take the key away
         ident = codes.get(name, ident)
     return work.open_of_any(table, ident, what)
+
+
+def open_referred(work: Work, member: str, ident: str) -> Row:
+    """The same of the record to which a member of the body refers, such as `planId`. Raises Conflict."""
+    what = member.removesuffix("Id")
+    try:
+        return work.open_of_any(f"{what}s", ident.lower(), what)
+    except NotFound:
+        raise reference_not_found(member, what) from None
 
 
 def _made_last(work: Work, table: str) -> str:

@@ -1,6 +1,6 @@
 """Certificates: a receiver is sent what receivers get wrong, and judged by what it answers and does."""
 
-from ...core.problem import Conflict, NotFound, reference_not_found
+from ...core.problem import Conflict
 from ...core.record import Body, Row
 from ...domain.deliveries import Delivery
 from ...domain.webhooks import ABROAD, listens, valid_keys
@@ -12,6 +12,7 @@ from ...webhooks.receiver import Session
 from ...webhooks.receiver_rules import certify
 from ...webhooks.sample_events import Samples
 from ...webhooks.sender import Sender
+from .named import open_referred
 
 AT_ONCE = 4  # certifications of a server, one in each sandbox, for their calls would be mixed up
 USUAL = "order.paid"
@@ -25,7 +26,8 @@ async def certify_receiver(work: Work, body: Body) -> Reply:
     webhook: Body = {"headers": (), "events": ["*"], "projectId": None, **body}
     keys, is_abroad = [body.get("signing_key", "")], work.request.is_foreign
     if "signing_key" not in body:
-        row = _webhook(work, body["webhookId"]) if "webhookId" in body else _webhook_at(work, body["url"])
+        is_known = "webhookId" in body
+        row = open_referred(work, "webhookId", body["webhookId"]) if is_known else _webhook_at(work, body["url"])
         webhook, keys = row.public, valid_keys(row.hidden, work.now)
         is_abroad = is_abroad or row.hidden.get(ABROAD, False)
     headers = tuple((header["name"], header["value"]) for header in webhook["headers"])
@@ -42,14 +44,6 @@ async def certify_receiver(work: Work, body: Body) -> Reply:
     finally:
         server.certifying.discard(sandbox.name)
     return reply.value({"certificate": {"sandbox": sandbox.name, "url": target.url, "event_type": event_type} | report})
-
-
-def _webhook(work: Work, ident: str) -> Row:
-    """The webhook whose receiver is certified. Raises Conflict."""
-    try:
-        return work.open_of_any("webhooks", ident.lower(), "webhook")
-    except NotFound:
-        raise reference_not_found("webhookId", "webhook") from None
 
 
 def _webhook_at(work: Work, url: str) -> Row:

@@ -54,8 +54,8 @@ def delete_fault(work: Work, ident: str) -> Reply:
 def _shown(fault: Fault) -> Body:
     return {
         "id": fault.id,
-        "name": fault.name,
-        "preset": fault.preset,
+        "name": fault.asked.get("name"),
+        "preset": fault.asked.get("preset"),
         "enabled": fault.enabled,
         "match": fault.asked.get("match", {}),
         "when": fault.when,

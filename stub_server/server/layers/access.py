@@ -20,7 +20,6 @@ from ..target import Target
 from .answers import Answer, Headers, Layer, Preflight
 from .hosts import OPEN_CONTROL, inbox_at, is_local_host
 from .way import REQUEST, TARGET, TRACE
-from .wrong_keys import count_wrong_key
 
 METRICS, AGENTS = f"{CONTROL}/metrics", f"{CONTROL}/mcp"
 _ROTATION = re.compile(rf"{CONTROL}/sandboxes/([^/]+)/rotate").fullmatch
@@ -177,7 +176,7 @@ def _check_control_key(server: Server, request: Request, path: str, sandbox: str
     found = None if named is None else server.sandboxes.find(named)
     own = "" if found is None else server.sandboxes.control_key(found.name)
     if not own or not hmac.compare_digest(request.headers[CONTROL_KEY], own.encode()):
-        count_wrong_key(server, request)
+        server.count_wrong_key(request.peer)
         raise _closed("X-Sandbox-Control-Key is not the control key of this sandbox.")
     if not opens(path):
         raise _closed("A control key is not enough here. Send the server's admin key as X-Sandbox-Admin-Key.")
@@ -191,7 +190,7 @@ def _check_admin_key(server: Server, request: Request, path: str) -> None:
     if path == METRICS and scheme.lower() == b"bearer":
         if server.knows_admin(token.strip()):
             return
-        count_wrong_key(server, request)
+        server.count_wrong_key(request.peer)
     own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
     raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
 

@@ -4,7 +4,7 @@ With DNS rebinding, a foreign page whose host name resolves to this machine is s
 Host header, which holds the foreign name, shows it.
 """
 
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable
 from functools import lru_cache
 
 from starlette.types import Receive, Scope, Send
@@ -16,7 +16,6 @@ from ..request import ADMIN_KEY, CONTROL, Request
 from ..server import Server
 from .answers import Answer, Layer, Pairs
 from .way import REQUEST
-from .wrong_keys import count_wrong_key
 
 # Headers that decide what happens. Of two, this server and a proxy before it might each believe another one.
 _ONCE = frozenset(
@@ -48,10 +47,6 @@ class Hosts:
         return self._everyone or is_local_host(header) or host_name(_text(header)) in self._named
 
 
-def _coding(headers: Mapping[bytes, bytes]) -> bytes:
-    return headers[b"transfer-encoding"].strip().lower()
-
-
 def _repeated(sent: Pairs) -> str | None:
     """The header that was sent more than once and must not be."""
     met = set[bytes]()
@@ -79,7 +74,7 @@ class HostPolicy:
         _check_head(request, scope["http_version"])
         given = headers.get(ADMIN_KEY)
         if given is not None and self._server.admin_key is not None and not self._server.knows_admin(given):
-            count_wrong_key(self._server, request)
+            self._server.count_wrong_key(request.peer)
         if not self._hosts.admits(headers.get(b"host")) and _without_prefix(request.path) not in OPEN_CONTROL:
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         # A webhook's delivery could change something here, or cause more deliveries.
@@ -100,7 +95,7 @@ def _check_head(request: Request, version: str) -> None:
         raise Refusal(message, status=414, code="uri_too_long")
     if version == "1.1" and b"host" not in headers:
         raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
-    if b"transfer-encoding" in headers and _coding(headers) not in (b"", b"chunked"):
+    if headers.get(b"transfer-encoding", b"").strip().lower() not in (b"", b"chunked"):
         raise NotBuilt("Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked.")
     repeated = None if len(headers) == len(sent) else _repeated(sent)
     if repeated is not None:

@@ -34,11 +34,11 @@ class RateLimit:
             scope[LIMITS] = self.take(target.sandbox.name, request.headers.get(b"authorization"), request.peer)
         return self.app(scope, receive, send)
 
-    def take(self, sandbox: str, authorization: bytes | None, peer: str | None) -> Headers:
+    def take(self, sandbox: str, authorization: bytes | None, peer: str) -> Headers:
         """Count a request and return the RateLimit headers. Raises Limited, with these and Retry-After."""
         now = monotonic()
         # Neither the case of the scheme nor blanks after it make another caller.
-        credential = (authorization or b"").partition(b" ")[2].strip() or str(peer).encode()
+        credential = (authorization or b"").partition(b" ")[2].strip() or peer.encode()
         caller = blake2b(credential, digest_size=16, key=sandbox.encode()[:64]).digest()
         ends, used = self._windows.pop(caller, (0.0, 0))
         if ends <= now:

@@ -187,7 +187,7 @@ class Gate:
         claimed = headers.get(b"x-sandbox-client-ip")
         if server.settings.is_public and not server.knows_admin(headers.get(ADMIN_KEY)):
             claimed = None
-        text = claimed.decode("latin-1") if claimed is not None else request.peer or ""
+        text = claimed.decode("latin-1") if claimed is not None else request.peer
         try:
             address = unmapped(ip_address(text))
         except ValueError:

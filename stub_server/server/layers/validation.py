@@ -4,6 +4,7 @@ Parameters and body are one value, checked against one compiled schema.
 """
 
 import asyncio
+import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +28,6 @@ from ...core.record import has_more_values, is_deeper_than
 from ...core.text import warning_of
 from ...domain.documents import checks_digits
 from ..request import Request
-from ..resolver import takes_of
 from .answers import Answer, Layer
 from .endpoint import Endpoint
 from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread
@@ -133,8 +133,8 @@ class OperationRequests:
 
     def __init__(self, endpoint: Endpoint) -> None:
         operation, resolve, is_api = endpoint.operation, endpoint.document.resolve, not endpoint.base
-        takes = takes_of(endpoint.handler)
-        self._takes, self._resolve = takes, resolve
+        named = inspect.signature(endpoint.handler).parameters
+        self._takes_query, self._takes_body, self._resolve = "query" in named, "body" in named, resolve
         self._may_reject_query = is_api
         # A member that is misspelt, or belongs into the body, would change more than is meant.
         self._narrows = not is_api and operation.method != "GET" and 422 in operation.responses
@@ -173,9 +173,9 @@ class OperationRequests:
         value = _EMPTY
         if not self._takes_nothing or scope[REQUEST].query:
             value = self._checked(scope, body)
-        if self._takes.query:
+        if self._takes_query:
             arguments["query"] = {**self._defaults, **value.get("query", _EMPTY)}
-        if self._takes.body:
+        if self._takes_body:
             arguments["body"] = value.get("body")
         values = scope[VALUES]
         if self._has_one_uuid and is_uuid(values[0]) is not None:  # mostly

@@ -112,11 +112,13 @@ class Sandboxes(LoadedSandboxes):
 
     async def listed(self, pattern: str) -> list[Entry | Kept]:
         """All sandboxes whose name matches a glob, in memory or not, those made last first. Raises Unavailable."""
-        rows = [] if self.residence is None else await self.persistence.query(sql.listed)
         found: list[Entry | Kept] = [*self.entries(pattern)]
-        pattern = folded(pattern)
-        found += [row for row in rows if row.name not in self._entries and glob(pattern, row.name)]
-        return sorted(found, key=lambda each: each.created_at, reverse=True)
+        if self.residence is not None:
+            here, pattern = {*self._entries}, folded(pattern)
+            rows = await self.persistence.query(sql.listed)
+            found += [row for row in rows if row.name not in here and glob(pattern, row.name)]
+            found.sort(key=lambda each: each.created_at, reverse=True)
+        return found
 
     # -- coming and going
 
@@ -307,16 +309,16 @@ class Sandboxes(LoadedSandboxes):
         `now` freezes the clock at that instant; without it the clock is as it began. `settings` are those that differ
         from the ones that it began with. Raises NotFound.
         """
-        old = self.entry(name).sandbox
-        seed = old.origin.seed if seed is None else seed
-        first_clock = old.origin.first_clock if now is None else (now, True)
+        origin = self.entry(name).sandbox.origin
+        seed = origin.seed if seed is None else seed
+        first_clock = origin.first_clock if now is None else (now, True)
         begins, stands = first_clock or (None, True)
-        sandbox = await self.factory.begin(name, old.origin.generation, scenario or old.origin.scenario, seed, begins)
+        sandbox = await self.factory.begin(name, origin.generation, scenario or origin.scenario, seed, begins)
         sandbox.origin.first_clock = first_clock
         if not stands:
             sandbox.recorded_clock = sandbox.clock.resumed()
             sandbox.clock.set(sandbox.recorded_clock)
-        _begin_with(sandbox, old.origin.first_settings, settings)
+        _begin_with(sandbox, origin.first_settings, settings)
         return (await self._replace(name, sandbox)).sandbox
 
     async def import_(

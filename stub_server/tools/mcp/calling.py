@@ -103,6 +103,7 @@ async def answered(session: Session, sent: str, answer: Reply, following: str, *
     if "x-sandbox-warnings" in answer.headers:
         lines.append(f"Warnings: {answer.headers['x-sandbox-warnings']}")
     found = await _completed(session, answer.json or {})
+    found.pop("warning", None)  # that a key is shown this once: `start` shows it
     lines += [json.dumps(found, indent=1, ensure_ascii=False)] if full else body_lines(found)
     lines += _keep_keys(session, found)
     return Result(lines, {"http_status": answer.status, **facts_of(found)}, following, may_be_long=full)
