@@ -17,6 +17,7 @@ from ..support.wire import answer_on, connect
 
 EARLIER = {"to": "2020-01-01T00:00:00Z"}
 PROSE = re.compile(r"(?:^|[ (])/(?:_sandbox/(?!sandboxes)|v2/|api-keys|openapi|docs/)")
+A_CALL = re.compile(r"[A-Z]+ /\S+")  # which the program makes: nobody reads it
 """A path in a text for people, but for those of the whole server."""
 
 
@@ -122,7 +123,7 @@ def texts_outside_advice(node: ast.AST) -> Iterator[str]:
         case ast.Assign(targets=[ast.Name(id="advice")]):
             return
         case ast.Constant(value=str(text)):
-            yield from [text] if " " in text and PROSE.search(text) else []
+            yield from [text] if " " in text and PROSE.search(text) and not A_CALL.fullmatch(text) else []
         case ast.JoinedStr():
             named = ast.unparse(node).replace("{CONTROL}", "/_sandbox").replace("{DOCS}", "/docs")
             text = re.sub(r"\{.*?\}", "…", named)[2:-1]

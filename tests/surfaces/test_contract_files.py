@@ -15,6 +15,7 @@ from stub_server.contract.document import Document
 
 from ..support.contract import document, parsed
 from ..support.live import Live
+from ..support.make import Json
 from ..support.short import chosen
 from ..support.wire import Door, Header
 from .conftest import door_to
@@ -113,16 +114,23 @@ def test_a_slice_is_a_valid_contract_of_its_operations_alone(door: Door, path: s
     contract = document(name)
     for ident in chosen(6, contract.operations):
         operation = contract.operations[ident]
-        found = Document(door.ask("GET", f"{path}?operationId={ident}").json())
-        validate(found.raw)
+        found = _read(door.ask("GET", f"{path}?operationId={ident}").json())
         assert [ident] == list(found.operations)
         assert operation.responses.keys() == found.operations[ident].responses.keys()
         assert len(orjson.dumps(found.raw)) < 45_000
     for tag in [each["name"] for each in contract.raw["tags"]][:2]:
-        found = Document(door.ask("GET", f"{path}?tag={quote(tag)}").json())
-        validate(found.raw)
+        found = _read(door.ask("GET", f"{path}?tag={quote(tag)}").json())
         assert [o.id for o in contract.operations.values() if o.tag == tag] == list(found.operations)
         assert [tag] == [each["name"] for each in found.raw["tags"]]
+
+
+def _read(served: Json) -> Document:
+    """A valid contract as the server reads it, without the `default` of an inbox, which answers what was set."""
+    validate(served)
+    for item in served["paths"].values():
+        for operation in (each for each in item.values() if isinstance(each, dict)):
+            operation["responses"].pop("default", None)
+    return Document(served)
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,8 @@ def _webhook_at(work: Work, url: str) -> Row:
             if row.public["url"] == url:
                 work.work_for(store)
                 return row
-    message = "No webhook of the sandbox has this address. Register it (POST /v2/webhooks), or send its signing_key."
-    raise Conflict.at("url", message, "reference_not_found")
+    advice = "POST /v2/webhooks registers it. Or send its signing_key."
+    raise Conflict.at("url", "No webhook of the sandbox has this address.", "reference_not_found", advice=advice)
 
 
 def _usual(work: Work, patterns: list[str]) -> str:

@@ -152,6 +152,8 @@ def samples(schema: Json, now: str) -> Iterator[Any]:
         yield "x" * schema.get("minLength", 1)
     elif kind in ("integer", "number"):
         yield from _numbers(schema, "1")
+        yield from (schema[name] for name in ("minimum", "maximum") if name in schema)
+        yield 1
     elif kind == "boolean":
         yield True
     elif kind in _EMPTY:
@@ -159,7 +161,7 @@ def samples(schema: Json, now: str) -> Iterator[Any]:
 
 
 def _numbers(schema: Json, text: str) -> Iterator[int | float]:
-    """The number of a text such as `49.90`, `49,90` or `R$ 1.249,90` within the limits, and the limits."""
+    """The number of a text such as `49.90`, `49,90` or `R$ 1.249,90` within the limits, if it has one."""
     text = text.replace("R$", "").strip()[:40]
     if "," in text:
         text = text.replace(".", "").replace(",", ".")
@@ -168,8 +170,6 @@ def _numbers(schema: Json, text: str) -> Iterator[int | float]:
         fit = min(max(number, schema.get("minimum", number)), schema.get("maximum", number))
         if math.isfinite(fit):
             yield int(fit) if schema["type"] == "integer" or fit == int(fit) else fit
-    yield from (schema[name] for name in ("minimum", "maximum") if name in schema)
-    yield 1
 
 
 def _texts(schema: Json, text: str, now: str) -> Iterator[str]:
