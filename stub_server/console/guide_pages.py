@@ -57,7 +57,7 @@ def _found(query: str) -> Response:
                 "heading": each.heading,
                 "page": each.page,
                 "address": f"{request.script_root}{path}.md{mark}{place}",
-                "text": unmarked(each.excerpt),
+                "text": addressed(unmarked(each.excerpt), path.removeprefix(f"{GUIDE}/")),
             }
         )
     return jsonify({"query": query, "results": results})

@@ -25,9 +25,9 @@ async def sell(agent: Agent) -> None:
     """From nothing to a paid order with its subscription, and on to a renewal that is declined."""
     begun = await agent("start")
     placed = await agent("call_api", **shown_call(begun))
-    code = re.findall(r"^qr_code: (.+)$", text_of(placed), re.MULTILINE)[0]
+    code = re.findall(r"^last_transaction\.qr_code: (.+)$", text_of(placed), re.MULTILINE)[0]
     assert (True, True) == (code.startswith("000201"), code[-8:-4] == "6304"), "whole, as one pays it"
-    assert re.search(rf"^qr_code_url: http\S+{code[-4:]}$", text_of(placed), re.MULTILINE)
+    assert re.search(rf"^last_transaction\.qr_code_url: http\S+{code[-4:]}$", text_of(placed), re.MULTILINE)
     paid = await agent("orders", action="pay")
     assert "POST /_sandbox/orders/last/pay: 200" in text_of(paid)
     assert "subscription.created" in text_of(paid)

@@ -99,7 +99,7 @@ def _nested_lines(body: Json, name: str, most: int) -> list[str]:
     if not isinstance(value, dict):
         return [f"{name}: {_line(value)}"]
     rest = {each: inner for each, inner in value.items() if each not in _TO_PAY}
-    return [f"{name}: {_line(rest)}", *(f"{each}: {value[each]}" for each in _TO_PAY if each in value)]
+    return [f"{name}: {_line(rest)}", *(f"{name}.{each}: {value[each]}" for each in _TO_PAY if each in value)]
 
 
 def opened(body: Json) -> Json:
