@@ -126,7 +126,8 @@ def test_a_search_answers_programs_in_short_and_understands_portuguese(reader: h
         assert "/guide/payments.md#fail-expire-or-refund-an-order" in [each["address"] for each in found["results"]]
         assert [] == [each for each in found["results"] if not 0 < len(each["text"]) < 900]
     assert 1 == len(reader.get("/guide", params={"q": "pix", "limit": 1}, headers=JSON).json()["results"])
-    shown = [each["text"] for each in reader.get("/guide", params={"q": "api= me= pick"}, headers=JSON).json()["results"]]
+    found = reader.get("/guide", params={"q": "api= me= pick"}, headers=JSON).json()
+    shown = [each["text"] for each in found["results"]]
     assert [] == [text for text in shown if "http://127.0.0.1:4600" in text] != shown
 
 
