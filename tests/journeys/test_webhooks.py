@@ -172,5 +172,8 @@ def test_a_restricted_key_reaches_its_projects_webhooks_alone(
         refused(key.put(f"{WEBHOOKS}/{own['id']}", json={"projectId": None}), 403, "project_not_allowed")
         made = key.post(WEBHOOKS, json={"url": url + "/2", "events": ["*"], "projectId": mine})
         assert made.status_code == 201
+        moved = api.put(f"{WEBHOOKS}/{own['id']}", json={"projectId": make_project()["id"]})
+        assert moved.status_code == 200
+        refused(key.post(f"{LOGS}/{deliveries[own['id']]}/retry"), 403, "project_not_allowed")
         assert api.delete(f"{WEBHOOKS}/{own['id']}").status_code == 200
         assert [log["id"] for log in logs(key)] == [deliveries[own["id"]]]
