@@ -9,8 +9,8 @@ from stub_server.core.clock import parse_iso
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 
 from ..support import forge, refusal
-from ..support.live import Live
-from ..support.make import created
+from ..support.live import NO_TLS, Live
+from ..support.make import created, make_order, make_plan
 from ..support.wire import Door
 from .steps import refused
 
@@ -59,6 +59,15 @@ def test_the_token_of_a_merchant_that_a_reset_has_dropped_serves_again_once_he_i
     refused(api.get("/v2/customers", headers=headers), 401, "invalid_token")
     assert 201 == control.post("/tokens", json=body).status_code
     assert 200 == api.get("/v2/customers", headers=headers).status_code
+
+
+def test_the_last_order_of_a_sandbox_is_that_of_any_merchant(api: httpx2.Client, control: httpx2.Client) -> None:
+    token = created(control.post("/tokens", json={"merchant_id": str(uuid4())}))["token"]
+    make_order(api)
+    with httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS) as other:
+        order = make_order(other, make_plan(other))
+    named = [control.get(f"/orders/{name}").json()["order"] for name in ("last", order["code"].lower(), order["id"])]
+    assert {order["id"]} == {each["id"] for each in named}
 
 
 def test_a_token_lasts_as_long_as_was_asked(control: httpx2.Client) -> None:

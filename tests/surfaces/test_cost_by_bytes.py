@@ -381,7 +381,7 @@ PLACES = [
     Place("the page of an inbox", page_of_a_message("/console/inboxes/hostile?page=1&x={}"), BODY, BODIES),
     Place("the page of a delivery", page_of_an_answer("/console/webhooks/deliveries/{}"), BODY, BODIES),
     Place("a query of a tool", call_of_a_tool, BODY, {name: BODIES[name] for name in TOOLS}),
-    Place("a rule in a form", form_field("/console/faults/make-json", "body"), FORM, BODIES),
+    Place("a rule in a form", form_field("/console/try/createFault", "body"), FORM, BODIES),
     Place("a body in a form", form_field("/console/try/createCustomer", "body"), FORM, BODIES),
     Place("headers in a form", form_field("/console/try/createCustomer", "headers", body="{}"), FORM, TEXTS),
     Place("a name in a form", form_field("/console/faults/make", "name"), FORM, TEXTS),

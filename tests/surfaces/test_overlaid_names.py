@@ -21,7 +21,7 @@ from ..conftest import Serve
 from ..support.contract import document
 from ..support.live import NO_TLS
 from ..support.make import make_order, make_plan
-from ..support.overlays import LIFE, NO_PAID, SETTLED, overlay, removed
+from ..support.overlays import LIFE, NO_PAID, SETTLED, overlay, removed, updated
 
 pytestmark = pytest.mark.check
 
@@ -136,3 +136,10 @@ def test_half_a_removal_stops_the_start_with_file_path_and_reason(tmp_path: Path
     place, _, told = str(caught.value).partition(": ")
     assert told.startswith(reason)
     assert re.fullmatch(re.escape(str(file)) + r"(:[0-9]+)?", place)
+
+
+def test_pages_do_without_a_description_and_keep_one_in_one_line(at: At) -> None:
+    event = "$['x-webhooks']['customer.created'].post"
+    api = at(removed("$.paths['/v2/products'].get.description") + updated(event, '{ description: "A\\n\\n# heading" }'))
+    assert "# listProducts: List products\n" in api.get("/docs/listProducts.md").text
+    assert "Event. A # heading\n" in api.get("/docs/customer.created.md").text

@@ -1,5 +1,7 @@
 """Records as controls take them: by the id, orders and subscriptions by the code or as `last` too."""
 
+from itertools import chain
+
 from ...core.problem import NotFound, reference_not_found
 from ...core.record import Row
 from ...server.work import Work
@@ -10,7 +12,7 @@ def open_named(work: Work, table: str, name: str, what: str) -> Row:
     ident = _made_last(work, table) if name == "last" else name.lower()
     for store in work.sandbox.stores.values():
         codes = store.tables[table].unique.get("code", {})  # an overlay may take the key away
-        ident = codes.get(name, ident)
+        ident = codes.get(name.upper(), ident)
     return work.open_of_any(table, ident, what)
 
 
@@ -25,9 +27,11 @@ def open_referred(work: Work, member: str, ident: str) -> Row:
 
 def _made_last(work: Work, table: str) -> str:
     """The id of the record that was made last: by date it may be another, as orders of a persona are older."""
-    own = work.store.tables[table]
+    tables = [store.tables[table] for store in work.sandbox.stores.values()]
     for step in reversed(work.sandbox.log):
-        for change in reversed(step.changes):
-            if change.table == table and change.before is None and own.find(change.id):  # it may have been undone
+        for change in chain.from_iterable(reversed(part.changes) for part in step.parts):
+            is_new = change.table == table and change.before is None
+            if is_new and any(each.find(change.id) for each in tables):  # it may have been undone
                 return change.id
+    own = work.store.tables[table]
     return own.rows[own.order[-1]].id if own.order else ""
