@@ -18,7 +18,6 @@ from ..core.text import is_local, printable
 from .options import EXISTING, Number, Unusable, UserPath, of_overlays, url, write_private
 
 if TYPE_CHECKING:
-    from ..tools.verify.exchange import Exchange
     from ..tools.verify.observed import Watching
     from ..tools.verify.outcome import Outcome
     from ..tools.verify.run import Options
@@ -113,18 +112,12 @@ def _sent(
     """Make a run, with a progress bar. Raises Unusable."""
     import asyncio
     import ssl
-    from time import time
 
     from ..tools.verify.correcting import correct_run
-    from ..tools.verify.har import archive
+    from ..tools.verify.har import Recording
     from ..tools.verify.outcome import check_names, of_run
     from ..tools.verify.run import Runner
     from ..tools.verify.showing import Showing
-
-    recorded: list[tuple[Exchange, float]] = []
-
-    def keep(exchange: Exchange) -> None:
-        recorded.append((exchange, time() - exchange.answer.seconds))
 
     with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {host}") as bar:
 
@@ -135,7 +128,8 @@ def _sent(
         try:
             runner = Runner(options, progress)
             check_names(options, runner.document)
-            run = asyncio.run(runner.run(keep) if file is not None else runner.run())
+            recording = Recording(options.url, Showing(runner.document))
+            run = asyncio.run(runner.run() if file is None else runner.run(recording.add))
             outcome = of_run(run, options, hidden, coverage)
             if corrects and not run.away and not run.is_interrupted:
                 asyncio.run(correct_run(runner, run, outcome.report, progress))
@@ -144,8 +138,9 @@ def _sent(
         except ssl.SSLError:
             raise Unusable(f"{options.trusted}: contains no PEM certificates.") from None
     if file is not None:
-        showing = Showing(runner.document)
-        write_private(file, archive(((showing.redacted(exchange), at) for exchange, at in recorded), options.url))
+        write_private(file, recording.archive())
+        if recording.left_out:
+            outcome.notes.append(f"{file}: is full; {recording.left_out:,} exchanges are not in it.")
     return outcome
 
 
