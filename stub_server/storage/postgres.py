@@ -199,6 +199,10 @@ class PostgresStore(Database):
         announced = "insert into creations values (?, ?) on conflict (name) do update set holder = excluded.holder"
         session.run(announced, name, self.holder)
 
+    def end_announcement(self, session: Session, name: str) -> None:
+        """Let them know that this one no longer is."""
+        session.run("delete from creations where name = ? and holder = ?", name, self.holder)
+
     @property
     def lease_left(self) -> float:
         """For how many seconds no other process takes over sandboxes of this one."""

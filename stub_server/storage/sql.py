@@ -190,6 +190,10 @@ class Database(Protocol):
         """Let other servers know that this one is creating a sandbox."""
         return
 
+    def end_announcement(self, session: Session, name: str) -> None:
+        """Let them know that this one no longer is."""
+        return
+
     def close(self) -> None:
         """Give up the sandboxes, and close the database."""
 
