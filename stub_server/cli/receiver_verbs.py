@@ -4,6 +4,7 @@ Exit codes: 0 fine, 1 findings, 2 usage or no server, 3 not everything could be 
 """
 
 import asyncio
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -62,7 +63,8 @@ def certify(
         try:
             report: dict[str, Any] = target.control("POST", "/certify", json=body)["certificate"]
         except Refused as error:
-            raise Unusable(error.message) from None  # the receiver breaks no rule
+            message = error.message.replace("signing_key", "--signing-key").replace("event_type", "--event")
+            raise Unusable(message) from None  # the receiver breaks no rule
     target.show(report, _certificate_text(report))
     sys.exit({True: 0, False: 1, None: 3}[report["passed"]])
 
@@ -117,7 +119,7 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
     except Refused as error:
         if error.code == "sandbox_not_found":
             raise
-        raise Unusable(error.message) from None
+        raise Unusable(re.sub(r"^type\[\d+\]", "--events", error.message)) from None
 
 
 def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str, str]:

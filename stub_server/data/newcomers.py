@@ -95,6 +95,7 @@ def _scratch(draft: Draft, purchases: list[Visit], fields: Body, begins: int, rn
         log=Log(0, Budget()),
         journal=sandbox.journal.fresh(),
     )
+    scratch.settings = sandbox.rules.settings  # a life is the same whatever its sandbox is set to
     own = scratch.stores[scratch.origin.home] = Store(store.merchant, sandbox.rules.layout)
     for _, offer, _ in purchases:
         for name, sold in (("projects", offer.project), ("plans", offer.plan)):

@@ -33,7 +33,7 @@ class Trace:
 
     `at` is the sandbox's time in ms and `before` its step; `began`, `received` and durations are the machine's.
     `operation` is an id, `by_command` says that the command `stub-server` sent it, `caller` is a
-    `calls.request.Caller`, also of a credential that was recognised and refused, `code` that of a refusal, `simulated`
+    `domain.callers.Caller`, also of a credential that was recognised and refused, `code` that of a refusal, `simulated`
     the rule or header that caused a failure or a delay. `before` and `after` are the newest step before its first
     change and after its last; `after` is None where it changed nothing. `events` and `deliveries` are the ids of what
     these changes raised. `auth_at` and so on are when a stage began, in µs since the request, -1 for a stage that was

@@ -109,6 +109,9 @@ class Courier:
         """Do the jobs that are due in a sandbox, which may raise events, then queue what is to be sent."""
         outbox.is_looking_soon = False
         self._wake()  # those who wait for a sandbox look at it next
+        if outbox.alarm is not None:  # it holds the sandbox, which may be gone
+            outbox.alarm.cancel()
+            outbox.alarm = None
         job = sandbox.timers.next_due()
         if outbox.has_jobs or not self._serves(sandbox):
             return
@@ -137,16 +140,23 @@ class Courier:
 
     def _queue_due(self, sandbox: Sandbox, outbox: Outbox) -> None:
         """Queue what is to be sent, and set an alarm for what is due next."""
+        try:
+            seconds = self._queued(sandbox, outbox)
+        except Exception:
+            log.exception("defect in the deliveries of sandbox %s; they are tried again", sandbox.name)
+            seconds = AFTER_DEFECT
+        if seconds is not None and self._loop is not None:
+            outbox.alarm = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._look, sandbox, outbox)
+
+    def _queued(self, sandbox: Sandbox, outbox: Outbox) -> float | None:
+        """Queue what is to be sent; returns in how many seconds more is due, if it is."""
         now = sandbox.clock.read()
         attempt = None if is_silent(sandbox) else self._queue_attempts(sandbox, outbox, now)
         job = sandbox.timers.next_due()
         due = sandbox.status.next_look = min(SILENT if job is None else job, SILENT if attempt is None else attempt)
-        if outbox.alarm is not None:
-            outbox.alarm.cancel()
-            outbox.alarm = None
-        if due != SILENT and not sandbox.clock.frozen and self._loop is not None:
-            seconds = (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due is a job that failed
-            outbox.alarm = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._look, sandbox, outbox)
+        if due == SILENT or sandbox.clock.frozen:
+            return None
+        return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due is a job that failed
 
     def _queue_attempts(self, sandbox: Sandbox, outbox: Outbox, now: int) -> int | None:
         """Queue the attempts that are due, as many as fit into a slice; returns when the next one is due."""

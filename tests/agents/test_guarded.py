@@ -235,6 +235,38 @@ def test_one_sandbox_does_not_take_all_sessions(live: Live) -> None:
     assert [200, 503] == [_post(url, _initialize()).status_code for _ in range(2)]
 
 
+@pytest.mark.promise("agent-sessions")
+@pytest.mark.parametrize("deletes", [False, True])
+def test_sessions_of_a_sandbox_end_with_its_credentials(deletes: bool, serve: Serve) -> None:
+    """But those used since. Nor do those count that were opened elsewhere, and work in it now."""
+    url, bearer = serve(seed=65 + deletes, admin_key=KEY).url, f"Bearer {KEY}"
+    tools = f"{url}/s/mine/_sandbox/mcp"
+
+    def renewed() -> str:
+        admin, sandboxes = {"X-Sandbox-Admin-Key": KEY}, f"{url}/_sandbox/sandboxes"
+        if deletes:
+            httpx2.delete(f"{sandboxes}/mine", headers=admin, verify=NO_TLS)
+            answer = httpx2.post(sandboxes, json={"name": "mine"}, headers=admin, verify=NO_TLS)
+        else:
+            answer = httpx2.post(f"{sandboxes}/mine/rotate", json={}, headers=admin, verify=NO_TLS)
+        return f"Bearer {answer.json()['sandbox']['credentials']['control_key']}"
+
+    async def work(agent: Agent) -> None:
+        assert "Sandbox mine of" in text_of(await agent("start", sandbox="mine"))
+        for _ in range(9):  # 72 sessions, of which the server has at most 64 at once
+            key = renewed()
+            opened = [_post(tools, _initialize(), Authorization=key) for _ in range(9)]
+            assert [200] * 8 + [503] == [answer.status_code for answer in opened]
+
+    over_http(url, work, {"Authorization": bearer})
+    renewed()
+    used = {"Mcp_Session_Id": _post(tools, _initialize(), Authorization=bearer).headers["mcp-session-id"]}
+    key = renewed()
+    for _ in range(2):
+        assert 200 == _post(tools, _LIST, Authorization=bearer, **used).status_code
+        assert 200 == _post(tools, _initialize(), Authorization=key).status_code
+
+
 def test_without_the_package_endpoint_and_verb_say_how_to_install_it(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from stub_server.core.clock import LATEST_START
 
 from ..engine.state import refolded
-from ..support.files import changed, lines
+from ..support.files import changed, lines, sealed
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker, created
 from ..support.receiver import Receiver
@@ -100,6 +100,26 @@ def test_no_secret_stands_in_the_requests(
         assert secrets or secret.removeprefix("whsec_").encode() not in gzip.decompress(data)
     replayed = Replayed(file)
     assert (0, 5) == (replayed.code, replayed.told["same"]), replayed.told
+
+
+def test_what_stands_around_a_secret_is_compared(api: httpx2.Client, control: httpx2.Client, file: Path) -> None:
+    """In the same text too, however long it is; and the name of a member that is secret."""
+    text = '{"key":"whsec_' + "a1B2" * 6 + '","amount":10}'
+    assert 201 == api.post("/v2/projects", json={"name": text}).status_code
+    assert 201 == api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}).status_code
+    sound = recorded(control, file).read_bytes()
+    assert 0 == Replayed(file).code
+    told = lines(sound)
+    for right, wrong in ((r"\"amount\":10", r"\"amount\":99"), (r"\"key\"", r"\"kex\""), ("private_key", "privateKey")):
+        spoilt = [request for kind, request in told if kind == "request" and right in (request["answer"] or "")]
+        for request in spoilt:
+            request["answer"] = request["answer"].replace(right, wrong)
+        file.write_bytes(sealed(told))
+        replayed = Replayed(file)
+        assert (1, 1) == (replayed.code, len(replayed.told["diffs"])), replayed.told
+        assert wrong in replayed.told["diffs"][0]["diff"]
+        for request in spoilt:
+            request["answer"] = request["answer"].replace(wrong, right)
 
 
 @pytest.mark.parametrize(("settings", "said"), [({"history": 0}, "larger --history"), ({"journal": 0}, "--journal 0")])

@@ -1,6 +1,8 @@
 """Worlds by request: listed, made, forked and dropped over HTTP; forks that do not see each other."""
 
+import gc
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -168,3 +170,25 @@ def test_a_world_with_a_time_to_live_is_dropped(worlds: httpx2.Client, make: Mak
     make(name="brief", ttl_seconds=1)
     time.sleep(1)
     refused(worlds.get("/sandboxes/brief"), 404, "sandbox_not_found")
+
+
+def test_a_persona_has_its_life_where_every_order_is_paid(make: Make) -> None:
+    """The settings of a sandbox are for what comes."""
+    world = make(name="all-paid", settings={"autopay": 1})
+    with httpx2.Client(base_url=world["base_url"], timeout=30, verify=NO_TLS) as client:
+        lived = created(client.post("/_sandbox/personas", json={"persona": "past_due_br"}))
+    assert ["past_due"] == [each["status"] for each in lived["subscriptions"]]
+
+
+def test_a_deleted_sandbox_whose_clock_runs_is_freed(worlds: httpx2.Client, make: Make, server: Live) -> None:
+    """The alarm for what is due next held it for up to an hour."""
+    make(name="running")
+    worlds.patch(f"{server.url}/s/running/_sandbox/clock", json={"frozen": False}).raise_for_status()
+    reference = weakref.ref(server.app.sandboxes.entry("running").sandbox)
+    assert 204 == worlds.delete("/sandboxes/running").status_code
+    for _ in range(100):
+        gc.collect()
+        if reference() is None:
+            return
+        time.sleep(0.1)
+    pytest.fail("The sandbox is still there.")

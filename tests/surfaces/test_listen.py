@@ -167,8 +167,8 @@ def test_what_cannot_be_followed_exits_2_and_says_why(live: Live) -> None:
         (("--forward-to", "localhost:3000"), "is not an address"),
         (("--print", "--events", " , "), "names no type"),
         (
-            ("--print", "--events", "order.pago", "--server", live.url),
-            "Did you mean order.paid?",
+            ("--print", "--events", "order.paid, order.pago", "--server", live.url),
+            'Error: --events: "order.pago" is not one of the 44 that the contract lists. Did you mean order.paid?',
         ),
         (("--print", "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9"),
     ):

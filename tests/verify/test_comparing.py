@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stub_server.tools.verify.comparing import Comparing, Difference, Moment
+from stub_server.tools.verify.comparing import Comparing, Difference, Moment, TargetClock
 from stub_server.tools.verify.probes import Roles
 
 HOUR = 3_600.0
@@ -19,7 +19,7 @@ def comparing(
     constants: dict[tuple[str, ...], tuple[Any, Any]] | None = None,
     states: Collection[Any] = (),
 ) -> Comparing:
-    return Comparing(roles or Roles(), {} if constants is None else constants, {"status": states})
+    return Comparing(roles or Roles(), {} if constants is None else constants, {"status": states}, TargetClock())
 
 
 def found(judge: Comparing, target: Any, first: Any, second: Any, **more: Any) -> list[Difference]:
@@ -47,3 +47,14 @@ def test_instants_are_compared_by_their_distance_from_the_request() -> None:
     assert judge.skew == pytest.approx(500, abs=1)
     late = {**ahead, "expiresAt": iso(NOW + 500 + 2 * HOUR)}
     assert [("expiresAt",)] == [d.at for d in found(judge, late, first, first)]
+
+
+def test_instants_of_a_clock_that_does_not_move_are_not_compared() -> None:
+    judge = comparing()
+    for later in (0, 2, 20):
+        twin, moment = {"createdAt": iso(NOW + later)}, Moment(NOW + later, NOW + later, 0.1)
+        assert [] == found(judge, {"createdAt": iso(NOW)}, twin, twin, moment=moment)
+    moved = comparing()
+    for later, count in ((0, 0), (20, 1)):
+        twin, moment = {"createdAt": iso(NOW + later)}, Moment(NOW + later, NOW + later, 0.1)
+        assert count == len(found(moved, {"createdAt": iso(NOW + later / 2)}, twin, twin, moment=moment))

@@ -1,9 +1,11 @@
 """Conformity: the sandbox departs in nothing, and each departure is named with its class and its place."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
 
+from stub_server.contract.document import Document
 from stub_server.tools.verify.conformity import Conformity
 from stub_server.tools.verify.exchange import Exchange
 from stub_server.tools.verify.findings import RANKS, Finding
@@ -104,6 +106,20 @@ def test_members_of_records_are_found_once_each_whatever_else_is_wrong(conformit
     ]
     assert sorted(seen, key=lambda each: RANKS[each.kind]) == seen
     assert "customers[].nickname" in seen[3].title
+
+
+def test_a_member_that_a_part_of_allof_requires_is_named() -> None:
+    raw = deepcopy(document().raw)
+    schemas = raw["components"]["schemas"]
+    schemas["Customer"]["allOf"] = [{"required": ["nickname"]}]
+    schemas["Plan"] = {"allOf": [schemas["Plan"]]}
+    conformity = Conformity(Document(raw))
+    seen = found(conformity, exchange("GET", CUSTOMERS, 200, example("CustomerPage")))
+    assert ["listCustomers answers 200 without customers[].nickname."] == [each.title for each in seen]
+    reply = example("MonthlyPlan")
+    del reply["plan"]["name"]
+    (seen_plan,) = found(conformity, exchange("GET", "/v2/plans/7", 200, reply))
+    assert "getPlan answers 200 without plan.name." == seen_plan.title
 
 
 def test_secrets_are_shown_to_nobody(conformity: Conformity) -> None:

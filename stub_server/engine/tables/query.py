@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, product
 from typing import Any, TypeAlias
 
 from ...core.record import Record, Row
@@ -85,7 +85,7 @@ def _find(table: Table, query: Query) -> Keys:
 def _matching(table: Table, query: Query) -> Keys:
     """The keys that satisfy what indexes know: the shortest condition decides, its keys are looked up in the others."""
     conditions: list[list[Keys]] = []
-    for name, values in query.conditions:
+    for name, values in _paired(table, query.conditions):
         conditions.append([table.keys_with(name, value) for value in values])
     if query.between is not None:
         conditions.append([_between(table, *query.between)])
@@ -101,6 +101,19 @@ def _matching(table: Table, query: Query) -> Keys:
 
 def _is_in(key: Any, lists: list[Keys]) -> bool:
     return any(contains(each, key) for each in lists)
+
+
+def _paired(table: Table, conditions: list[Condition]) -> list[Condition]:
+    """The conditions, where two of one value each are one by the index of a pair."""
+    left = list(conditions)
+    single = {name: values for name, values in left if len(values) == 1}
+    for pair in table.spec.pairs:
+        first, second = pair.split("+")
+        if first in single and second in single:
+            both = (first, single.pop(first)), (second, single.pop(second))
+            left = [each for each in left if each not in both]
+            left.append((pair, frozenset(product(*(values for _, values in both)))))
+    return left
 
 
 def _between(table: Table, name: str, low: Any, high: Any) -> Keys:

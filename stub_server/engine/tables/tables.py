@@ -67,8 +67,8 @@ class TableSpec(NamedTuple):
     `schema` names the contract's component that the public part must satisfy. `unique` keys refuse a second holder;
     `keys` says which of them the contract has.
     The others name members of a record, or what `derived` makes of one; a record that has None there has no part in it.
-    `indexes` answer equality in the cost of the page alone; `pairs`, each `a+b`, count what is equal in both.
-    `tags` do so for members with several values.
+    `indexes` answer equality in the cost of the page alone, `pairs`, each `a+b`, that of two members at once, and
+    `tags` that of members with several values.
     `sorts` are further orders besides the time of creation; one whose name begins with a minus is for that direction.
     `search` is folded text that `contains` looks in.
     `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number, or the different

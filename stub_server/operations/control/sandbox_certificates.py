@@ -53,7 +53,7 @@ def _webhook_at(work: Work, url: str) -> Row:
             if row.public["url"] == url:
                 work.work_for(store)
                 return row
-    advice = "POST /v2/webhooks registers it. Or send its signing_key."
+    advice = "POST /v2/webhooks registers it. Or give its signing_key."
     raise Conflict.at("url", "No webhook of the sandbox has this address.", "reference_not_found", advice=advice)
 
 

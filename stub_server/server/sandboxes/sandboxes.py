@@ -272,7 +272,7 @@ class Sandboxes(LoadedSandboxes):
             unnamed = [entry for entry in entries if entry.created_on_first_use]
             if not unnamed:
                 raise too_many(MOST)
-            self.forget(min(unnamed, key=lambda entry: entry.last_used_at).sandbox.name)
+            self.forget(min(reversed(unnamed), key=lambda entry: entry.last_used_at).sandbox.name)
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
         """The requested name, or a generated one, and room for it. Raises Conflict, also where the name exists."""

@@ -66,9 +66,6 @@ class Endpoint:
             raise BadRequest(f"Use a version of the protocol with sessions: {', '.join(HANDSHAKE_PROTOCOL_VERSIONS)}.")
         await self._has_begun.wait()
         opened = self._open(work)
-        # A session answers those alone who have the key, and name the sandbox, that it was opened with.
-        owner = sha256(orjson.dumps((opened.sandbox, opened.keys))).hexdigest()
-        user = AuthenticatedUser(AccessToken(token=owner, client_id=owner, scopes=[]))
 
         async def passage(scope: Scope, receive: Receive, send: Send) -> None:
             body = [await _read(request, receive)]
@@ -81,31 +78,47 @@ class Endpoint:
                     self._remember(request.method, message, opened)
                 await send(message)
 
-            handled = partial(self._manager.handle_request, {**scope, "user": user}, received, sent)
+            handled = partial(self._handle, opened, scope, received, sent)
             if _SESSION in request.headers:
                 await handled()
                 return
             async with self._opening:  # one after the other, so that each finds those before it
-                self._check_room(opened.sandbox)
+                await self._make_room(opened)
                 await handled()
 
         return Forwarded(passage)
 
-    def _check_room(self, sandbox: str | None) -> None:
-        """Raises a 503 for a further session of a sandbox that has its most: one control key must not take all."""
+    async def _handle(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer those alone who have the key, and name the sandbox, that a session was opened with."""
+        owner = sha256(orjson.dumps((_named(session), session.keys))).hexdigest()
+        user = AuthenticatedUser(AccessToken(token=owner, client_id=owner, scopes=[]))
+        await self._manager.handle_request({**scope, "user": user}, receive, send)
+
+    async def _make_room(self, opened: Session) -> None:
+        """End the sessions that a sandbox had before it was rotated, or deleted and made again, but those used since.
+
+        Raises a 503 for a further session of a sandbox that has its most: one control key must not take all.
+        """
         oldest = monotonic() - _FORGOTTEN
         self._sessions = {ident: each for ident, each in self._sessions.items() if each.used > oldest}
-        open_in = [each.sandbox for each in self._sessions.values()].count(sandbox)
-        if sandbox is not None and open_in >= MOST_OF_A_SANDBOX:
-            message = f"Agents have {open_in} sessions in the sandbox {sandbox}, the most at once. End one by DELETE, "
-            message += "or wait: one ends after 30 minutes without a call."
+        open_in = 0
+        for ident, each in list(self._sessions.items()):
+            if each.identity == opened.identity:
+                open_in += 1
+            elif _named(each) == opened.sandbox:
+                del self._sessions[ident]
+                ended = Question("DELETE", "/", headers={"mcp-session-id": ident})
+                await inside.ask(partial(self._handle, each), "", ended, None)
+        if opened.sandbox is not None and open_in >= MOST_OF_A_SANDBOX:
+            message = f"Agents have {open_in} sessions in the sandbox {opened.sandbox}, the most at once. End one by "
+            message += "DELETE, or wait: one ends after 30 minutes without a call."
             raise Refusal(message, status=503, code="too_many_connections")
 
     def _remember(self, method: str, answer: Message, opened: Session) -> None:
         """Note that a session has answered, that one has begun, or that it has ended."""
         ident = dict(answer["headers"]).get(_SESSION, b"").decode("latin-1")
         if ident in self._sessions:
-            self._sessions[ident].used = monotonic()
+            self._sessions[ident].used, self._sessions[ident].identity = monotonic(), opened.identity
         if not ident or answer["status"] >= 400:
             return
         if method == "DELETE":
@@ -127,12 +140,19 @@ class Endpoint:
             return await inside.ask(self._app(), "", question._replace(headers=sent), client)
 
         is_named = bool(work.prefix) or b"x-sandbox" in headers or CONTROL_KEY in headers
-        return Session(ask, keys, work.sandbox.name if is_named else None)
+        session = Session(ask, keys, work.sandbox.name if is_named else None)
+        session.identity = work.sandbox.identity if is_named else ""
+        return session
 
     def _session(self, context: Context) -> Session:
         """The session of a request."""
         request: Any = context.request
         return self._sessions[request.headers["mcp-session-id"]]
+
+
+def _named(session: Session) -> str:
+    """The sandbox that a session was opened in."""
+    return session.identity.partition("/")[0]
 
 
 async def _read(request: Request, receive: Receive) -> bytes | bytearray:

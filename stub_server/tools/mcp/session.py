@@ -39,6 +39,8 @@ class Session:
         self._ask, self.keys, self.sandbox = ask, keys, sandbox
         self.used = 0.0
         """When it answered last, by the clock that does not go back."""
+        self.identity = ""
+        """When it answered last, of the sandbox whose address or key it was opened with; empty without any."""
         self._token: str | None = None
         self.secrets: deque[str] = deque(maxlen=_MOST_SECRETS)
         """What answers had of keys: `start` shows them, and no other tool."""

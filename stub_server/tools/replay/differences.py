@@ -32,12 +32,19 @@ def difference(recorded: Trace, replayed: Trace, *, other_secret: bool, other_fi
         unlike.add("x-sandbox-now")
     before, after = _lines(recorded, skipped, unlike), _lines(replayed, skipped, unlike)
     if hides_secrets and len(before) == len(after):  # the recorded answer may repeat what the replay was not sent
-        before = [line if REDACTED in line else given for given, line in zip(before, after, strict=True)]
+        before = [_without_hidden(*pair) for pair in zip(before, after, strict=True)]
     if other_secret:
         before, after = ([_DERIVED.sub("[derived]", line) for line in lines] for lines in (before, after))
     if before == after:  # which comparing line by line may take long to see
         return ""
     return "\n".join(unified_diff(before, after, "recorded", "replayed", lineterm="", n=2))
+
+
+def _without_hidden(recorded: str, replayed: str) -> str:
+    """The replayed line, where the recorded one has the same around what the replayed one hides; else the recorded."""
+    first, last = replayed.partition(REDACTED)[0], replayed.rpartition(REDACTED)[2]
+    is_hidden = REDACTED in replayed and len(recorded) >= len(first) + len(last)
+    return replayed if is_hidden and recorded.startswith(first) and recorded.endswith(last) else recorded
 
 
 def _lines(request: Trace, skipped: frozenset[str], unlike: set[str]) -> list[str]:

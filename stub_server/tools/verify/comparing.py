@@ -12,6 +12,7 @@ from ...contract.document import Operation
 from .catalogue import Steps, at, leaves
 from .probes import Roles, is_id
 
+_FROZEN = 1.5  # seconds after which a clock that shows whole seconds shows another time
 TOLERANCE = 1.0  # seconds, in addition to the time that the request took
 
 
@@ -36,6 +37,21 @@ class Moment(NamedTuple):
     took: float
 
 
+class TargetClock:
+    """The target's clock, as its records show it. If it `is_frozen`, instants are not compared."""
+
+    def __init__(self) -> None:
+        self.is_frozen = False
+        self._first: tuple[float, float] | None = None
+
+    def saw(self, instant: float, at: float) -> None:
+        """Note the same moment by the clocks of the target and of this machine, in seconds since 1970."""
+        if self._first is None:
+            self._first = instant, at
+        elif instant == self._first[0] and at - self._first[1] > _FROZEN:
+            self.is_frozen = True
+
+
 class Comparing:
     """One per journey."""
 
@@ -44,12 +60,13 @@ class Comparing:
         roles: Roles,
         constants: dict[Steps, tuple[Any, Any]],
         defaults: Mapping[str, Collection[Any]],
+        clock: TargetClock,
     ) -> None:
         """`constants` are what all journeys have learned of the target: by place the twins' value and the target's.
 
         `defaults` are the defaults and states of members, by their names.
         """
-        self._roles, self._constants, self._defaults = roles, constants, defaults
+        self._roles, self._constants, self._defaults, self._clock = roles, constants, defaults, clock
         self._sent: set[Any] = set()
         self.writers: dict[str, Operation] = {}
         """By the name of a member, the operation that was the last to write it."""
@@ -207,6 +224,10 @@ class Comparing:
         if theirs is None:
             if target is None:
                 yield Difference(place, "an instant", None)
+            return
+        if abs(away) < TOLERANCE:
+            self._clock.saw(theirs, moment.target)
+        if self._clock.is_frozen:
             return
         if self.skew is None:
             self.skew = theirs - moment.target - away

@@ -190,7 +190,10 @@ class Conformity:
         keyword, name = error.kind.name, path or "the body"
         above = f"{path}." if path else ""
         if keyword == "required":
-            lacking = [each for each in schema["required"] if each not in error.instance]
+            required = schema.get("required", ())
+            if error.kind.property not in required:  # a part of `allOf` requires it
+                required = (error.kind.property,)
+            lacking = [each for each in required if each not in error.instance]
             at = ("properties", lacking[0]) if len(lacking) == 1 else ("required",)
             title = f"{says} without {', '.join(above + each for each in lacking)}."
             expected = Said(status, f"{name} with {', '.join(lacking)}")

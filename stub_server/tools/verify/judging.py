@@ -10,7 +10,7 @@ import orjson
 from ...contract.document import JSON, Document, Operation
 from .catalogue import Catalogue, Steps, at, below, body_of, pointer_of, queried, within
 from .cleanup import Cleanup
-from .comparing import Comparing, Difference, Moment, instant_of
+from .comparing import Comparing, Difference, Moment, TargetClock, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, code_of
 from .findings import BESIDE, GROUPS, RANKS, Departure, Finding, Said
@@ -58,6 +58,7 @@ class Run:
     strange: set[str] = field(default_factory=set)
     needs: dict[str, list[str]] = field(default_factory=dict)
     measured: dict[str, Any] = field(default_factory=dict)
+    clock: TargetClock = field(default_factory=TargetClock)
     conformity: Conformity = field(init=False)
     defaults: Mapping[str, set[Any]] = field(init=False)
     states: set[Steps] = field(init=False)
@@ -87,7 +88,7 @@ class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, run.constants, run.defaults)
+        self.comparing = Comparing(roles, run.constants, run.defaults, run.clock)
         self._run = run
         self._departed: set[Steps] = set()  # places of values that are not as expected
 

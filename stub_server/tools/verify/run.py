@@ -100,7 +100,7 @@ class Runner:
         await _ended(sending, interrupted, options.budget)
         run.is_late = not sending.done() and not interrupted.is_set()
         target.is_over = True  # answers to what was sent are awaited: they may show a record that is to be deleted
-        await asyncio.wait([sending], timeout=_LAST_ANSWERS)
+        await _ended(sending, again, _LAST_ANSWERS)
         sending.cancel()
         try:
             await sending
@@ -111,6 +111,7 @@ class Runner:
         if run.is_late and not target.answers:
             run.away = run.away or "does not answer"
         target.is_over, target.until = False, monotonic() + TIDYING
+        again.clear()  # who did not wait for answers still wants the cleaning up
         tidying = asyncio.ensure_future(run.cleanup.finish(target, may_have_made=bool(run.unanswered)))
         await _ended(tidying, again)
         tidying.cancel()

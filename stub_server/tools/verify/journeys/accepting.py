@@ -132,8 +132,10 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Aske
     """
     number = next(n for n, each in enumerate(operation.parameters) if each.name == _KEY)
     key, pointer = {_KEY: builder.fresh.text(20)}, pointer_of(operation, "parameters", number)
-    long = builder.fresh.text(operation.parameters[number].schema["maxLength"] + 1)
-    yield builder.probe(operation, "rejects", f"{_KEY}: too long", pointer, body=body, headers={_KEY: long})
+    longest = builder.document.resolve(operation.parameters[number].schema).get("maxLength")
+    if longest is not None:
+        long = {_KEY: builder.fresh.text(longest + 1)}
+        yield builder.probe(operation, "rejects", f"{_KEY}: too long", pointer, body=body, headers=long)
     resource = builder.resource_of(operation)
     makes = f"{resource.role} more" if resource is not None and operation in resource.creates else ""
     for learns, sent, suspect in (
