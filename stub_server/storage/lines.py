@@ -313,7 +313,7 @@ class Reader:
         self._shown.append(record.public)
 
     def _version(self, body: Body) -> Record:
-        public, hidden = _part_of(body["public"]), _part_of(body["hidden"])
+        public, hidden = encoded(body["public"]), encoded(body["hidden"])
         record = Record(body["id"], _key_in(body), body["version"], public, hidden)
         table = body["table"]
         if self._rewrite is not None:
@@ -327,8 +327,10 @@ class Reader:
         """An event of its members in order. A part that is a number is one of those given."""
         *members, resource, hidden, names, others = row
         extras = Extras(tuple(names), tuple((name, value) for name, value in others)) if names or others else NO_EXTRAS
-        public = shown[resource] if isinstance(resource, int) else _part_of(resource)
-        rest = kept[hidden] if isinstance(hidden, int) and kept is not None else _part_of(hidden)
+        public = shown[resource] if isinstance(resource, int) else encoded(resource)
+        rest = kept[hidden] if isinstance(hidden, int) and kept is not None else b""
+        if isinstance(hidden, dict):
+            rest = encoded(hidden)
         if names and not rest:
             raise damaged(f"event {members[0]} refers to a missing part")
         event = Event._make((*members, public, rest, extras))
@@ -429,10 +431,3 @@ def _key_in(body: Body) -> int:
 
 def _usage_of(used: Any) -> Usage | None:
     return None if used is None else _pair(used)
-
-
-def _part_of(value: Any) -> bytes:
-    """JSON that is in a line as itself, or as text: so stores of 0.3.0 have it."""
-    if isinstance(value, str):
-        return value.encode()
-    return b"" if value is None else encoded(value)

@@ -35,11 +35,7 @@ _OWN = """
 create table processes (id bigint generated always as identity primary key, address text not null,
     settings text not null, until timestamptz not null);
 create index sandboxes_next_due on sandboxes (next_due) where next_due is not null;
-"""
-_CREATIONS = """
-create table if not exists creations (
-    name text primary key, holder bigint not null references processes on delete cascade
-)
+create table creations (name text primary key, holder bigint not null references processes on delete cascade);
 """
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
@@ -134,7 +130,6 @@ class PostgresStore(Database):
             if session.run("select to_regclass('settings')") == [(None,)]:
                 sql.begin(session, seed, COLUMNS, _OWN)
             self.secret, self.seed = sql.facts(session, self.name)
-            session.run(_CREATIONS)  # which stores of 0.3.0 lack
 
     def _others(self, session: PostgresSession) -> list[tuple[str, Mapping[str, str]]]:
         """The addresses of the other servers that run, and their settings, the one that has run longest first."""
@@ -203,6 +198,10 @@ class PostgresStore(Database):
         """Let other processes know that this one is creating a sandbox."""
         announced = "insert into creations values (?, ?) on conflict (name) do update set holder = excluded.holder"
         session.run(announced, name, self.holder)
+
+    def end_announcement(self, session: Session, name: str) -> None:
+        """Let them know that this one no longer is."""
+        session.run("delete from creations where name = ? and holder = ?", name, self.holder)
 
     @property
     def lease_left(self) -> float:

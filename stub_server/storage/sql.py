@@ -18,7 +18,7 @@ from ..core.clock import wall_ms
 from ..core.problem import UnusableInput
 from ..version import __version__
 
-FORMAT = 10  # of the tables and their content: another one is not read
+FORMAT = 11  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
 
 TABLES = """
@@ -188,6 +188,10 @@ class Database(Protocol):
 
     def announce(self, session: Session, name: str) -> None:
         """Let other servers know that this one is creating a sandbox."""
+        return
+
+    def end_announcement(self, session: Session, name: str) -> None:
+        """Let them know that this one no longer is."""
         return
 
     def close(self) -> None:

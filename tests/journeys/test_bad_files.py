@@ -83,7 +83,7 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
         "damaged",
         lambda file: changed(file, "step", lambda body: body.update(number=body["number"] + 1)),
     ),
-    "a record without what is inside": ("unfit", _lacking("hidden", "customerId", "orders")),
+    "a record without what is inside": ("unfit", _lacking("hidden", "renewal", "orders")),
     "an unknown table": ("unfit", lambda file: changed(file, "record", lambda body: body.update(table="secrets"))),
     "a member too many": ("unfit", _inside("record", "orders", "public", surprise=1)),
     "a member less": ("unfit", _lacking("public", "status", "plans")),

@@ -12,13 +12,12 @@ from typing import Any
 from unittest.mock import patch
 
 import httpx2
-import orjson
 import pytest
 
 from stub_server.app import create_app
 from stub_server.server.layers.routing import Application
 from stub_server.server.sandboxes import commits
-from stub_server.storage.sql import FORMAT, Kept, StoreError, chained, sum_of
+from stub_server.storage.sql import FORMAT, StoreError, sum_of
 from stub_server.storage.sqlite import DATABASE
 
 from ..engine.inside import Inside
@@ -240,26 +239,6 @@ def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path, name: str) -> N
     (tmp_path / "store" / name).write_text(letter)
     assert "cannot be used" in refusal(tmp_path / "store")
     assert letter == (tmp_path / "store" / name).read_text()
-
-
-def test_a_store_of_0_3_0_is_read_which_has_records_as_text(tmp_path: Path) -> None:
-    with store(tmp_path, *NOW) as server:
-        with server.api() as api:
-            created(api.post("/v2/customers", json=customer_body()))
-        before = told(server)
-    database = sqlite3.connect(tmp_path / "store" / DATABASE)
-    with closing(database), database:
-        ((line,),) = database.execute("select line from steps").fetchall()
-        step = orjson.loads(line)
-        for put in step["step"]["puts"]:
-            put["public"], put["hidden"] = (orjson.dumps(put[part]).decode() for part in ("public", "hidden"))
-        line = orjson.dumps(step)
-        database.execute("update steps set line = ?, sum = ?", (line, chained(line, 0)))
-        ((*row,),) = database.execute(f"select {', '.join(Kept._fields)} from sandboxes").fetchall()  # noqa: S608
-        kept = Kept(*row)._replace(chain=chained(line, 0))
-        database.execute("update sandboxes set chain = ?, sum = ?", (kept.chain, sum_of(*kept)))
-    with store(tmp_path, *NOW) as server:
-        assert before == told(server)
 
 
 DAMAGES = [

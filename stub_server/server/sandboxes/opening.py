@@ -31,7 +31,7 @@ def opened(
             reader = _reader(factory, about["generation"], head["contract"] if is_of_one else "", shared)
             _read(reader, sql.lines(session, named.state))
             if named.name:
-                snapshots.append((head | {"name": named.name}, reader))  # stores of 0.3.0 have no name there
+                snapshots.append((head, reader))
             else:
                 own, base = reader, named
                 size = _read(own, sql.steps_of(session, number, kept, base))

@@ -152,15 +152,22 @@ class Persistence(Commits):
 
     async def announce(self, name: str) -> None:
         """Let other servers of the store know that this one is creating a sandbox. Raises Unavailable."""
-        if self.has_store:
+        if self.is_shared:
             await self._reading.run(lambda session: self.store.announce(session, name))
+
+    async def end_announcement(self, name: str) -> None:
+        """Let them know that it no longer is. If the store is away, they believe so until this process ends."""
+        if self.has_store and self.is_shared:  # a server that has stopped has taken back all
+            with suppress(Unavailable):
+                await self._reading.run(lambda session: self.store.end_announcement(session, name))
 
     async def delete(self, name: str) -> None:
         """Delete a sandbox from the store. Raises Unavailable."""
         stored = self._stored.get(name)
         if stored is not None:
             await self._changed(ends=[stored])
-            self._stored.pop(name, None)
+            if self._stored.get(name) is stored:  # and not the next one of its name
+                del self._stored[name]
 
     def delete_soon(self, name: str) -> None:
         """Delete a sandbox from the store, and do not wait for that."""

@@ -193,6 +193,15 @@ class Sandboxes(LoadedSandboxes):
         Raises Conflict, Unavailable.
         """
         name = await self._new_name(name, "sandbox")
+        async with self.persistence.changing:
+            self._check_creations(name)
+            await self.persistence.announce(name)
+            task = asyncio.create_task(self._create_announced(name, scenario, seed, **beginning))
+            self._creations[name] = task
+        return name, task
+
+    def _check_creations(self, name: str) -> None:
+        """Check that a sandbox can be created beside others. Raises Conflict."""
         under_way = [each for each, task in self._creations.items() if not task.done()]
         if name in under_way:
             raise duplicate_name(name)
@@ -201,9 +210,12 @@ class Sandboxes(LoadedSandboxes):
             raise Conflict.at("name", message, "too_many_sandboxes")
         if len(self._creations) >= 2 * MOST_CREATIONS:  # nobody has asked for what became of the others
             self._creations = {each: self._creations[each] for each in under_way}
-        task = self._creations[name] = asyncio.create_task(self.create(name, scenario, seed, **beginning))
-        await self.persistence.announce(name)
-        return name, task
+
+    async def _create_announced(self, name: str, scenario: str | None, seed: int | None, **beginning: Any) -> Entry:
+        try:
+            return await self.create(name, scenario, seed, **beginning)
+        finally:
+            await self.persistence.end_announcement(name)
 
     def creation(self, name: str) -> float | None:
         """How much is done of a sandbox that is being created, from 0 to 1; None for any other.
