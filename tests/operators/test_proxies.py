@@ -144,16 +144,18 @@ class Load:
     def _work(self, path: str) -> None:
         made = self.made[path] = []
         with self.front.client(Authorization=f"Bearer {self.tokens[path]}") as client:
+            body = customer_body()
             while not self._done.is_set():
                 key = {"Idempotency-Key": f"{len(made)}-of-this-run"}
-                answer = client.post(f"{path}/v2/customers", json=customer_body(), headers=key)
+                answer = client.post(f"{path}/v2/customers", json=body, headers=key)
                 self.statuses[answer.status_code] += 1
-                if answer.status_code == 503:
+                if answer.status_code == 503:  # it may have been done: the same is sent again
                     assert answer.json()["code"] == "store_unavailable", answer.text
                     assert int(answer.headers["Retry-After"]) >= 1
                     time.sleep(0.05)
                     continue
                 made.append(created(answer)["customer"]["id"])
+                body = customer_body()
                 self.statuses[client.get(f"{path}/v2/customers/{made[-1]}").status_code] += 1
 
     def more(self, number: int) -> None:
