@@ -1,7 +1,7 @@
 """What a world is, as plain data that two worlds can be compared by, and that it is its origin and its steps."""
 
-import pickle
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any, cast
 
 import orjson
@@ -151,11 +151,11 @@ def unfold(world: Sandbox, step: Step) -> None:
 def refolded(world: Sandbox, origin: Sandbox) -> None:
     """Hold a world to be its origin and its steps: folded by another one, and undone and done again.
 
-    Steps are written down and read before, so that nothing is shared with the world.
+    Steps are copied before, so that nothing is shared with the world.
     """
     _record_usage(world)
     assert 1 == world.log.oldest, "the log has let steps go"
-    steps: list[Step] = pickle.loads(pickle.dumps(list(world.log)))  # noqa: S301 - our own
+    steps = deepcopy(list(world.log))
     expected, begun = state(world), state(origin)
     assert {} == stale(world)
     for step in steps:

@@ -29,7 +29,7 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Jou
     for role in set(roles_in(body)):
         body = without_role(body, role)
     if costs(operation) and not builder.may(operation):
-        body = b"[]"  # whoever accepts it makes nothing of it
+        body = b"[]"  # a backend that accepts this body creates no record from it
 
     def probe(learns: str, *steps: str | int, **more: object) -> Probe:
         more = {"path": builder.path(operation, **unknown), "body": body, **more}
