@@ -1,4 +1,7 @@
-"""The composition root: makes the ASGI application from the settings. Begin with the list in `_layers`."""
+"""The composition root: makes the ASGI application from the settings.
+
+Begin with the list in `_layers`.
+"""
 
 import copy
 import logging
@@ -70,7 +73,9 @@ DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is a
 
 
 class Contracts(NamedTuple):
-    """The contract with overlays, the control contract, and the contract without overlays if there are any."""
+    """The contract with overlays, the control contract, and the contract without overlays if there
+    are any.
+    """
 
     document: Document
     control: Document
@@ -79,7 +84,8 @@ class Contracts(NamedTuple):
 
 
 def create_app(settings: Settings | None = None, loaded: Contracts | None = None) -> Application:
-    """The whole server, of contracts that were `loaded` with its overlays, or of those that it loads.
+    """The whole server, of contracts that were `loaded` with its overlays, or of those that it
+    loads.
 
     Raises ContractError, ScenarioError, StoreError or BadFile for unusable input.
     """
@@ -90,7 +96,8 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
     if settings.rate_limit is not None:
         loaded = loaded._replace(document=_with_rate_limit(loaded.document))
     store = None if settings.store is None else _opened(settings.store, settings)
-    if store is not None:  # else what one server signs would not be valid at another, or after a restart
+    # else what one server signs would not be valid at another, or after a restart
+    if store is not None:
         settings = replace(settings, seed=store.seed)
     try:
         return _served(settings, loaded, store)
@@ -104,7 +111,8 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
 
 
 def contracts(files: Sequence[Path]) -> Contracts:
-    """The contracts with overlay files, which must follow the laws. Raises ContractError with every fault.
+    """The contracts with overlay files, which must follow the laws. Raises ContractError with every
+    fault.
 
     Without overlays nothing is checked.
     """
@@ -112,7 +120,9 @@ def contracts(files: Sequence[Path]) -> Contracts:
     document, shipped = Document(bundled.api), Document(bundled.shipped)
     if files:
         bundled.overlays.refuse(checks.faults(document, shipped))
-    return Contracts(document, Document(bundled.control), shipped if files else None, bundled.overlays)
+    return Contracts(
+        document, Document(bundled.control), shipped if files else None, bundled.overlays
+    )
 
 
 def _with_rate_limit(document: Document) -> Document:
@@ -133,7 +143,9 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     courier = _courier(settings)
     seeding = Seeding(data_dir("fixtures"), document, schemas)
     rules = _rules(settings, document, loaded.shipped, schemas)
-    factory = SandboxFactory(rules, seeding, settings, courier.worker, secret=secret, control_secret=random)
+    factory = SandboxFactory(
+        rules, seeding, settings, courier.worker, secret=secret, control_secret=random
+    )
     sandboxes = _sandboxes(factory, courier, store, loaded.overlays)
 
     def application() -> Application:
@@ -158,7 +170,9 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     server.listeners.append(server.requests)
     app = Application(Dispatch(server), partial(_layers, application=application, random=random))
     app.serve(server)
-    endpoint = partial(Endpoint, shipped=loaded.shipped, ignore_unknown=settings.unknown_fields == "ignore")
+    endpoint = partial(
+        Endpoint, shipped=loaded.shipped, ignore_unknown=settings.unknown_fields == "ignore"
+    )
     for base, part, compiled, package in (
         ("", document, schemas, OPERATIONS),
         (CONTROL, control, Schemas(control.raw, known), f"{OPERATIONS}.control"),
@@ -178,7 +192,8 @@ def _layers(server: Server, application: Callable[[], Application], random: byte
     limited = [] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]
     hops, forwarding = None, list[Any]()
     if server.sandboxes.persistence.is_shared:
-        from .server.layers.forwarding import Forwarding  # with httpcore2, which no other server needs at its start
+        # with httpcore2, which no other server needs at its start
+        from .server.layers.forwarding import Forwarding
 
         hops = Hops(random)
         forwarding.append(partial(Forwarding, server=server, hops=hops))
@@ -189,7 +204,12 @@ def _layers(server: Server, application: Callable[[], Application], random: byte
         *forwarding,
         partial(AccessPolicy, server=server, origins=origins),
         partial(
-            Pages, server=server, pages=pages, console=console.answer, most=console.most, agents=_agents(application)
+            Pages,
+            server=server,
+            pages=pages,
+            console=console.answer,
+            most=console.most,
+            agents=_agents(application),
         ),
         *limited,
         Routing,
@@ -205,8 +225,13 @@ def _courier(settings: Settings) -> Courier:
     return Courier(Sender(local=local, cacert=cacert), abroad=Sender(local=False, cacert=cacert))
 
 
-def _sandboxes(factory: SandboxFactory, courier: Courier, store: "Database | None", overlays: Overlays) -> Sandboxes:
-    """The sandboxes of the server. Raises ContractError where an overlay requires of answers what records lack."""
+def _sandboxes(
+    factory: SandboxFactory, courier: Courier, store: "Database | None", overlays: Overlays
+) -> Sandboxes:
+    """The sandboxes of the server.
+
+    Raises ContractError where an overlay requires of answers what records lack.
+    """
     try:
         sandboxes = Sandboxes(factory, courier.look_soon, Persistence(store, factory))
     except (ContractViolation, UniqueViolation) as error:
@@ -219,21 +244,28 @@ def _sandboxes(factory: SandboxFactory, courier: Courier, store: "Database | Non
 
 def _console(server: Server, application: Callable[[], Application], sessions: Sessions) -> Console:
     def make() -> Any:
-        from .console.application import create_console  # Flask is imported for the first page, not at every start
+        # Flask is imported for the first page, not at every start
+        from .console.application import create_console
 
-        return create_console(server.document, server.control, data_dir("docs").parent, server.settings, sessions)
+        return create_console(
+            server.document, server.control, data_dir("docs").parent, server.settings, sessions
+        )
 
     return Console(make, application, sessions)
 
 
 def _pages(server: Server, origins: Origins, console: Console) -> dict[str, Page]:
-    """What is served by its path alone: the contracts, and the pages that are the same for every request."""
+    """What is served by its path alone: the contracts, and the pages that are the same
+    for every request.
+    """
     document, control = server.document, server.control
     files = contract_pages(document.raw, control.raw, CONTROL, origins)
     codes = document.schema("ErrorCode")["enum"]
     documented = [*document.operations, *control.operations, *codes, *document.events]
     static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
-    return {path: file.answer for path, file in files.items()} | console_pages(console, documented, static)
+    return {path: file.answer for path, file in files.items()} | console_pages(
+        console, documented, static
+    )
 
 
 def _agents(application: Callable[[], Application]) -> Page:
@@ -253,19 +285,29 @@ def _agents(application: Callable[[], Application]) -> Page:
     return answer
 
 
-def _rules(settings: Settings, document: Document, shipped: Document | None, schemas: Schemas) -> Rules:
+def _rules(
+    settings: Settings, document: Document, shipped: Document | None, schemas: Schemas
+) -> Rules:
     """What all sandboxes have in common: tables, lifecycles, events, defaults and settings."""
     running = document.lifecycles["Subscription"].sets["running"]
-    banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]  # each as often as its weight says
-    tables = table_specs({name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique)
+    # each as often as its weight says
+    banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]
+    tables = table_specs(
+        {name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique
+    )
     base = shipped or document  # rules rely on what overlays take away
-    defaults = {spec.schema: base.defaults(spec.schema) | document.defaults(spec.schema) for spec in tables.values()}
+    defaults = {
+        spec.schema: base.defaults(spec.schema) | document.defaults(spec.schema)
+        for spec in tables.values()
+    }
     for name in ("Plan", "Product", "Webhook"):  # their create requests have more defaults
         for contract in (base, document):
             defaults[name] |= contract.defaults(f"{name}Create")
     return Rules(
         layout=Layout(
-            tables, {spec.schema: partial(schemas.check_record, spec.schema) for spec in tables.values()}, running
+            tables,
+            {spec.schema: partial(schemas.check_record, spec.schema) for spec in tables.values()},
+            running,
         ),
         lifecycles=document.lifecycles,
         changes=document.changes,
@@ -290,16 +332,20 @@ def _opened(path: Path | str, settings: Settings) -> "Database":
             from .storage import postgres
         except ImportError as error:
             install = f"{quote(sys.executable)} -m pip install 'psycopg[binary]'"
-            raise StoreError(f"--store postgresql://… needs a driver ({error}). Install it: {install}") from None
-        return postgres.PostgresStore(path, settings.host, settings.port, settings.seed, settings.shared)
+            raise StoreError(
+                f"--store postgresql://… needs a driver ({error}). Install it: {install}"
+            ) from None
+        return postgres.PostgresStore(
+            path, settings.host, settings.port, settings.seed, settings.shared
+        )
     return sqlite.SqliteStore(path, settings.seed, always=settings.sync == "always")
 
 
 def thin(document: Document) -> Body:
     """The contract as Connexion needs it: paths, methods, ids, tags and security.
 
-    Our compiled validators check parameters and bodies. Connexion would parse the whole contract for each middleware
-    at every start.
+    Our compiled validators check parameters and bodies. Connexion would parse the whole contract
+    for each middleware at every start.
     """
     raw = document.raw
     paths: dict[str, Body] = {path: {} for path in raw["paths"]}

@@ -14,29 +14,53 @@ from .core.text import host_name, is_local
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LOOPBACK = "127.0.0.1"
 _SHAPING = (
-    "host", "seed", "scenario", "now", "auth", "unknown_fields", "unknown_query", "check_digits",
-    "autopay", "webhook_schedule", "history", "rate_limit", "allow_hosts",
-)  # fmt: skip
+    "host",
+    "seed",
+    "scenario",
+    "now",
+    "auth",
+    "unknown_fields",
+    "unknown_query",
+    "check_digits",
+    "autopay",
+    "webhook_schedule",
+    "history",
+    "rate_limit",
+    "allow_hosts",
+)
 _SHARED = (
-    "scenario", "auth", "unknown_fields", "unknown_query", "check_digits", "autopay", "webhook_schedule",
-    "allow_private_webhooks", "history", "base_url",
-)  # fmt: skip
+    "scenario",
+    "auth",
+    "unknown_fields",
+    "unknown_query",
+    "check_digits",
+    "autopay",
+    "webhook_schedule",
+    "allow_private_webhooks",
+    "history",
+    "base_url",
+)
 
 
 def flags(values: Mapping[str, Any]) -> dict[str, str]:
     """Values by the flags that set them, as they are written."""
     written = {"None": "", "True": "on", "False": "off"}
-    return {f"--{name.replace('_', '-')}": written.get(str(value), str(value)) for name, value in values.items()}
+    return {
+        f"--{name.replace('_', '-')}": written.get(str(value), str(value))
+        for name, value in values.items()
+    }
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings. `now` is ms and freezes the clock; the seed of a plain server gives the `secret` if there is none.
+    """All settings. `now` is ms and freezes the clock; the seed of a plain server gives the
+    `secret` if there is none.
 
     With `also_ipv6` the server listens on `::1` beside its `host`.
-    `rate_limit` is (requests of a caller, seconds), `forwarded_allow_ips` has the proxies that are believed. `store` is
-    a directory or the address of a PostgreSQL database. The default sandbox begins with the file `restore`.
-    `ready_file` exists while the server answers, which stops after `stop_after_idle` seconds of no request.
+    `rate_limit` is (requests of a caller, seconds), `forwarded_allow_ips` has the proxies that are
+    believed. `store` is a directory or the address of a PostgreSQL database. The default sandbox
+    begins with the file `restore`. `ready_file` exists while the server answers, which stops after
+    `stop_after_idle` seconds of no request.
     """
 
     host: str = LOOPBACK
@@ -77,7 +101,8 @@ class Settings:
         """The base URL that responses show."""
         if self.base_url:
             return self.base_url.rstrip("/")
-        reachable = LOOPBACK if self.host in EVERYWHERE else self.host  # no client can call a wildcard
+        # no client can call a wildcard
+        reachable = LOOPBACK if self.host in EVERYWHERE else self.host
         host = f"[{reachable}]" if ":" in reachable else reachable
         return f"http://{host}:{self.port}"
 
@@ -92,10 +117,11 @@ class Settings:
 
     @cached_property
     def public_because(self) -> str:
-        """Why the server is public: the flag that lets others reach it or count on its secrets; "" if it is plain.
+        """Why the server is public: the flag that lets others reach it or count on its secrets; ""
+        if it is plain.
 
-        A plain server serves this machine alone, and its secrets follow from the seed. Those of a public one are random
-        or the store's.
+        A plain server serves this machine alone, and its secrets follow from the seed. Those of a
+        public one are random or the store's.
         """
         if not is_local(self.host):
             return f"--host {self.host}"
@@ -131,11 +157,16 @@ class Settings:
 
     @property
     def shared(self) -> dict[str, str]:
-        """The flags in which servers of a store should agree, as they are written. Of secrets only that they are set.
+        """The flags in which servers of a store should agree, as they are written. Of secrets only
+        that they are set.
 
         The seed is not among them: it is the store's.
         """
-        secrets = {"--admin-key": self.admin_key, "--jwt-secret": self.secret, "being public": self.is_public}
+        secrets = {
+            "--admin-key": self.admin_key,
+            "--jwt-secret": self.secret,
+            "being public": self.is_public,
+        }
         return {
             **flags({name: getattr(self, name) for name in _SHARED}),
             "--now": "" if self.now is None else iso(self.now),
@@ -145,7 +176,9 @@ class Settings:
         }
 
     def signing_secret(self, random_bytes: bytes) -> bytes:
-        """The secret of tokens and keys: from `secret`, else `random_bytes` on a public server, else the seed."""
+        """The secret of tokens and keys: from `secret`, else `random_bytes` on a public server,
+        else the seed.
+        """
         if self.secret is not None:
             return sha256(self.secret).digest()
         if self.is_public:

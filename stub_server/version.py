@@ -1,10 +1,14 @@
-"""The version of this package, in the one place that states it, and the commit that it was installed from."""
+"""The version of this package, in the one place that states it, and the commit that it was
+installed from.
+"""
 
 __version__ = "0.3.0"
 
 
 def installed_commit() -> str | None:
-    """The commit of which pip has installed this package; None if it was installed in another way."""
+    """The commit of which pip has installed this package; None if it was installed in
+    another way.
+    """
     import json
     from importlib.metadata import PackageNotFoundError, distribution
 

@@ -1,4 +1,6 @@
-"""What every test over HTTP starts from: a live server, a sandbox of the test's own, and clients for it."""
+"""What every test over HTTP starts from: a live server, a sandbox of the test's own, and clients
+for it.
+"""
 
 import gc
 import itertools
@@ -29,7 +31,8 @@ from .support.short import sample, split
 from .support.stores import STORES, Choice
 from .support.watched import Watched, watching
 
-# Files that take longest, longest first: a core that began one of them last would be alone with it at the end.
+# Files that take longest, longest first: a core that began one of them last would be alone with it
+# at the end.
 # And that of the collector, which takes the longer the more has been imported and made before.
 LONG = (
     "surfaces/test_start.py",
@@ -95,7 +98,9 @@ LONG = (
 )
 TESTS = Path(__file__).parent
 # No example has to be fast: how long one takes says what else the machine does.
-settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("untimed")
 Serve = Callable[..., Live]
 _numbers = itertools.count(1)
@@ -103,16 +108,29 @@ _numbers = itertools.count(1)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the short run, and the store of journeys."""
-    parser.addoption("--short", action="store_true", help="the tests of `make test`: see tests/support/short.py")
-    parser.addoption("--sample", action="store_true", help="some cases of each matrix, others with every commit")
+    parser.addoption(
+        "--short", action="store_true", help="the tests of `make test`: see tests/support/short.py"
+    )
+    parser.addoption(
+        "--sample", action="store_true", help="some cases of each matrix, others with every commit"
+    )
     parser.addoption("--night", action="store_true", help="what is marked `night` too")
-    parser.addoption("--store", choices=STORES, help="of all journeys; else see tests/support/stores.py")
+    parser.addoption(
+        "--store", choices=STORES, help="of all journeys; else see tests/support/stores.py"
+    )
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Two more than there are cores: tests of receivers, leases and crashes mostly wait."""
-    return len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)) + 2
+    return (
+        len(
+            os.sched_getaffinity(0)
+            if hasattr(os, "sched_getaffinity")
+            else range(os.cpu_count() or 1)
+        )
+        + 2
+    )
 
 
 @pytest.hookimpl(trylast=True)  # pytest has its reporter
@@ -127,7 +145,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, Any, Any]:
-    """Look for no garbage while tests are collected: all of it stays. Afterwards seldom, as a server does."""
+    """Look for no garbage while tests are collected: all of it stays.
+
+    Afterwards seldom, as a server does.
+    """
     gc.disable()
     try:
         return (yield)
@@ -137,7 +158,10 @@ def pytest_collection() -> Generator[None, Any, Any]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let the long files come first; everything else stays in its order. The short run leaves most of it out."""
+    """Let the long files come first; everything else stays in its order.
+
+    The short run leaves most of it out.
+    """
     if not config.getoption("--night"):
         names = ("night",) if config.getoption("--short") else ("night", "short")
         left = [item for item in items if any(map(item.get_closest_marker, names))]
@@ -168,13 +192,17 @@ def live(shared: Shared) -> Live:
 
 @pytest.fixture(scope="module")
 def small(shared: Shared) -> Live:
-    """A server whose worlds have all that those of others have, and less of it: for whole worlds in every request."""
+    """A server whose worlds have all that those of others have, and less of it: for whole worlds in
+    every request.
+    """
     return shared.once("small", running_small)
 
 
 @pytest.fixture(scope="module")
 def serve() -> Iterator[Serve]:
-    """Servers with other settings, `serve(seed=7)`; equal settings give the same server in a module."""
+    """Servers with other settings, `serve(seed=7)`; equal settings give the same server
+    in a module.
+    """
     with ExitStack() as stack:
         known: dict[Settings, Live] = {}
 
@@ -209,7 +237,9 @@ def database(postgres: Postgres) -> Iterator[str]:
 
 @pytest.fixture
 def sandbox_name(live: Live) -> Iterator[str]:
-    """A name that no other test has; its sandbox is deleted afterwards, as a server keeps only so many."""
+    """A name that no other test has; its sandbox is deleted afterwards, as a server keeps
+    only so many.
+    """
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     name = f"t{worker}-{next(_numbers)}"
     yield name
@@ -246,7 +276,10 @@ def credentials(control: httpx2.Client) -> make.Json:
 
 @pytest.fixture
 def api(sandbox: Sandbox) -> httpx2.Client:
-    """The API in the test's sandbox, with a JWT that holds every scope: `api.get("/v2/customers")`."""
+    """The API in the test's sandbox, with a JWT that holds every scope:
+
+    `api.get("/v2/customers")`.
+    """
     return sandbox.api
 
 
@@ -283,7 +316,9 @@ def sink() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def home(live: Live, sink: str, shared: Shared) -> Estate:
-    """A merchant with one of everything, in a sandbox that the whole run shares: for requests that are refused."""
+    """A merchant with one of everything, in a sandbox that the whole run shares: for requests that
+    are refused.
+    """
 
     def make() -> AbstractContextManager[Estate]:
         emptied(live, "town")
@@ -303,7 +338,8 @@ def abroad(live: Live, sink: str, shared: Shared) -> Estate:
     """A merchant of another sandbox."""
 
     def make() -> AbstractContextManager[Estate]:
-        # Records of two worlds are called the same where the same was asked of both: another seed tells them apart.
+        # Records of two worlds are called the same where the same was asked of both: another seed
+        # tells them apart.
         emptied(live, "village", seed=7)
         return closing(estate(live, "village", sink))
 
@@ -312,7 +348,8 @@ def abroad(live: Live, sink: str, shared: Shared) -> Estate:
 
 @pytest.fixture
 def shop(live: Live, sink: str) -> Iterator[Estate]:
-    """A merchant of the test's own, in a sandbox that many tests share: what he does concerns nobody else.
+    """A merchant of the test's own, in a sandbox that many tests share: what he does concerns
+    nobody else.
 
     The clock is shared. A sandbox has so many merchants and no more: then the next one begins.
     """

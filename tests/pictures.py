@@ -1,4 +1,6 @@
-"""`make pictures`: the pictures of docs/, taken with the system's Chromium of a sandbox that is the same every time."""
+"""`make pictures`: the pictures of docs/, taken with the system's Chromium of a sandbox that is the
+same every time.
+"""
 
 import base64
 import time
@@ -23,14 +25,25 @@ def happened(base: str) -> dict[str, str]:
     """Send some requests; answers the paths of the pages to take, by name."""
     with httpx2.Client(base_url=base, verify=NO_TLS, timeout=30) as control:
         me = control.get("/_sandbox/credentials").json()
-        api = httpx2.Client(base_url=base, verify=NO_TLS, timeout=30, headers={"Authorization": f"Bearer {me['jwt']}"})
+        api = httpx2.Client(
+            base_url=base,
+            verify=NO_TLS,
+            timeout=30,
+            headers={"Authorization": f"Bearer {me['jwt']}"},
+        )
         with api:
             return _paths(control, api, me["sample"])
 
 
 def _paths(control: httpx2.Client, api: httpx2.Client, sample: dict[str, str]) -> dict[str, str]:
-    oldest = api.get("/v2/subscriptions", params={"status": "active", "sort": "createdAt", "limit": 1}).json()
-    buyer: dict[str, Any] = {"name": "Marina Duarte", "email": "marina@example.com", "document": "529.982.247-25"}
+    oldest = api.get(
+        "/v2/subscriptions", params={"status": "active", "sort": "createdAt", "limit": 1}
+    ).json()
+    buyer: dict[str, Any] = {
+        "name": "Marina Duarte",
+        "email": "marina@example.com",
+        "document": "529.982.247-25",
+    }
     order = {
         "projectId": sample["projectId"],
         "planId": sample["planId"],
@@ -65,7 +78,10 @@ def take(page: Page, address: str) -> bytes:
     page.go(address)
     page.until("document.fonts.status === 'loaded'")
     if "/console/try/" in address:
-        page.look("[...document.querySelectorAll('button')].find(each => each.textContent === 'Send').click()")
+        page.look(
+            "[...document.querySelectorAll('button')].find(each => each.textContent ==="
+            " 'Send').click()"
+        )
         page.until("document.querySelector('#answer .badge') !== null")
     time.sleep(0.5)  # what is live has been asked for
     clip = {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT, "scale": 1}

@@ -1,4 +1,6 @@
-"""The rooms: a module imports its own room and the rooms above it, in no circle, and importing has no effects."""
+"""The rooms: a module imports its own room and the rooms above it, in no circle, and importing has
+no effects.
+"""
 
 import ast
 import importlib
@@ -16,12 +18,14 @@ from .conftest import LONG, TESTS
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "stub_server"
-# A room imports only rooms above it in this list, where a type is meant too. `__main__` begins `cli`.
+# A room imports only rooms above it in this list, where a type is meant too. `__main__` begins
+# `cli`.
 ROOMS = (
     "core", "settings", "contract", "domain", "engine", "data", "webhooks", "storage", "server", "operations",
     "console", "app", "testing", "tools", "cli", "__main__",
 )  # fmt: skip
-JOINED = "stub_server.tools.mcp"  # tools that servers serve: the application joins them, and they import none
+# tools that servers serve: the application joins them, and they import none
+JOINED = "stub_server.tools.mcp"
 OWNERS = {
     "connexion": ("server/", "app.py"),
     "starlette": ("server/", "app.py", "cli/serving.py", "tools/mcp/", "tools/verify/proxy.py"),
@@ -79,7 +83,9 @@ def _is_module(name: str) -> bool:
 def room(name: str) -> str | None:
     """The room of a module of ours; None of any other, and of what is no part of a room."""
     parts = name.split(".")
-    return parts[1] if parts[0] == "stub_server" and len(parts) > 1 and parts[1] != "version" else None
+    return (
+        parts[1] if parts[0] == "stub_server" and len(parts) > 1 and parts[1] != "version" else None
+    )
 
 
 def test_a_module_imports_its_own_room_and_those_above() -> None:
@@ -99,13 +105,17 @@ def test_a_module_imports_its_own_room_and_those_above() -> None:
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Not by way of others either, nor for the sake of types."""
-    sorter = TopologicalSorter({dotted(module): set(imports(module)) for module in MODULES if "/" in module})
+    sorter = TopologicalSorter(
+        {dotted(module): set(imports(module)) for module in MODULES if "/" in module}
+    )
     sorter.prepare()  # raises CycleError
 
 
 def libraries() -> Iterator[tuple[str, str]]:
     """(module, library) of every import."""
-    yield from ((module, imported.partition(".")[0]) for module in MODULES for imported in imports(module))
+    yield from (
+        (module, imported.partition(".")[0]) for module in MODULES for imported in imports(module)
+    )
 
 
 def test_each_library_is_known_where_it_belongs() -> None:
@@ -125,7 +135,11 @@ def test_rules_know_neither_clock_nor_chance_nor_files() -> None:
     }  # fmt: skip
     wrong = {}
     for module in (module for module in MODULES if module.startswith(PURE)):
-        called = {ast.unparse(node.func) for node in ast.walk(tree_of(module)) if isinstance(node, ast.Call)}
+        called = {
+            ast.unparse(node.func)
+            for node in ast.walk(tree_of(module))
+            if isinstance(node, ast.Call)
+        }
         known = {name.partition(".")[0] for name in imports(module)}
         reached = {room(name) for name in imports(module)}
         if found := impure & (called | known | reached):
@@ -135,13 +149,19 @@ def test_rules_know_neither_clock_nor_chance_nor_files() -> None:
 
 def test_the_core_needs_the_standard_library_alone() -> None:
     known = {*sys.stdlib_module_names, "stub_server", "orjson"}
-    assert [] == [found for found in libraries() if found[0].startswith("core/") and found[1] not in known]
+    assert [] == [
+        found for found in libraries() if found[0].startswith("core/") and found[1] not in known
+    ]
 
 
 def test_a_module_says_what_it_is_for() -> None:
     empty = {module for module in MODULES if not tree_of(module).body}
     docs = {module: ast.get_docstring(tree_of(module)) or "" for module in MODULES}
-    assert [] == [module for module, doc in docs.items() if module not in empty and len(doc.partition("\n")[0]) <= 15]
+    assert [] == [
+        module
+        for module, doc in docs.items()
+        if module not in empty and len(doc.partition("\n")[0]) <= 15
+    ]
 
 
 QUIET = """
@@ -174,7 +194,9 @@ def test_importing_has_no_effects() -> None:
     used = {library for _, library in libraries()} - {"stub_server"}
     first = sorted(name for name in used if importlib.util.find_spec(name) is not None)
     command = [sys.executable, "-W", "ignore", "-c", QUIET, ",".join(first), ",".join(names)]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (0, "", "") == (result.returncode, result.stdout, result.stderr)
 
 
@@ -184,8 +206,15 @@ CHANGING = {
 
 
 def test_no_module_keeps_state_of_its_own() -> None:
-    """A name at a module's top that is a plain dict, list or set is never changed by its functions."""
-    assert [] == [place for module in MODULES if not module.endswith("__main__.py") for place in changes(module)]
+    """A name at a module's top that is a plain dict, list or set is never changed by
+    its functions.
+    """
+    assert [] == [
+        place
+        for module in MODULES
+        if not module.endswith("__main__.py")
+        for place in changes(module)
+    ]
 
 
 def changes(module: str) -> Iterator[str]:
@@ -197,16 +226,26 @@ def changes(module: str) -> Iterator[str]:
         if isinstance(value, (dict, list, set)) and not name.startswith("__")
     }
     functions = (
-        node for node in ast.walk(tree_of(module)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        node
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     )
     for function in functions:
         local = {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
-        local |= {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        local |= {
+            n.id
+            for n in ast.walk(function)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
         for node in ast.walk(function):
             if isinstance(node, ast.Global):
                 yield f"{module}:{node.lineno} writes a global"
             target: ast.expr | None = None
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING:
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in CHANGING
+            ):
                 target = node.func.value
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, (ast.Store, ast.Del)):
                 target = node.value
@@ -215,13 +254,19 @@ def changes(module: str) -> Iterator[str]:
 
 
 def test_no_test_module_imports_another() -> None:
-    """What several of them use stands in `tests/support`, or beside them in a module without tests."""
+    """What several of them use stands in `tests/support`, or beside them in a module
+    without tests.
+    """
     wrong = []
     for path in TESTS.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
                 named = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
-                wrong += [f"{path.relative_to(TESTS)} imports {name}" for name in named if name.startswith("test_")]
+                wrong += [
+                    f"{path.relative_to(TESTS)} imports {name}"
+                    for name in named
+                    if name.startswith("test_")
+                ]
     assert [] == wrong
 
 

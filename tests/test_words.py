@@ -19,9 +19,18 @@ def identifiers(module: str) -> Iterator[str]:
     yield Path(module).stem
     for node in ast.walk(ast.parse((PACKAGE / module).read_text(encoding="utf-8"))):
         match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.alias(name=name):
+            case (
+                ast.Name(id=name)
+                | ast.Attribute(attr=name)
+                | ast.arg(arg=name)
+                | ast.alias(name=name)
+            ):
                 yield name.rpartition(".")[2]
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
                 yield name
             case ast.keyword(arg=str(name)):
                 yield name
@@ -32,7 +41,8 @@ def test_no_identifier_is_a_word_of_our_own(module: str) -> None:
     wrong = {
         name
         for name in identifiers(module)
-        if name not in WORDS["allowed"] and {part.lower() for part in _PARTS.findall(name)} & {*WORDS["avoid"]}
+        if name not in WORDS["allowed"]
+        and {part.lower() for part in _PARTS.findall(name)} & {*WORDS["avoid"]}
     }
     assert set() == wrong
 
@@ -48,7 +58,9 @@ def texts() -> Iterator[str]:
         for node in ast.walk(ast.parse(verb.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
-    yield from (PACKAGE.parent / "openapi" / "refusals.yaml").read_text(encoding="utf-8").splitlines()
+    yield from (
+        (PACKAGE.parent / "openapi" / "refusals.yaml").read_text(encoding="utf-8").splitlines()
+    )
 
 
 def test_help_and_refusals_avoid_phrases_that_are_read_twice() -> None:

@@ -2,8 +2,9 @@
 
     env/bin/python docs/deploy/rootfs.py FOLDER
 
-That is the interpreter, its standard library, the environment `env`, the shared libraries of all three, certificates
-and a user. There is no shell, package manager or pip. Paths within the folder are those outside it.
+That is the interpreter, its standard library, the environment `env`, the shared libraries of all
+three, certificates and a user. There is no shell, package manager or pip. Paths within the folder
+are those outside it.
 """
 
 import re
@@ -15,13 +16,39 @@ from collections.abc import Iterable
 from pathlib import Path
 
 UNUSED = shutil.ignore_patterns(
-    "site-packages", "test", "tests", "idlelib", "ensurepip", "tkinter", "_tkinter*", "turtledemo", "lib2to3",
-    "pydoc_data", "config-3*", "*.a", "*.c", "*.h", "*.pyi", "*.pyx", "*.opt-[12].pyc",
-)  # fmt: skip
+    "site-packages",
+    "test",
+    "tests",
+    "idlelib",
+    "ensurepip",
+    "tkinter",
+    "_tkinter*",
+    "turtledemo",
+    "lib2to3",
+    "pydoc_data",
+    "config-3*",
+    "*.a",
+    "*.c",
+    "*.h",
+    "*.pyi",
+    "*.pyx",
+    "*.opt-[12].pyc",
+)
 PIP = shutil.ignore_patterns(
-    "pip", "pip-*", "pip[0-9]*", "setuptools*", "pkg_resources", "_distutils_hack", "distutils-precedence.pth",
-    "test", "tests", "*.c", "*.h", "*.pyi", "*.pyx",
-)  # fmt: skip
+    "pip",
+    "pip-*",
+    "pip[0-9]*",
+    "setuptools*",
+    "pkg_resources",
+    "_distutils_hack",
+    "distutils-precedence.pth",
+    "test",
+    "tests",
+    "*.c",
+    "*.h",
+    "*.pyi",
+    "*.pyx",
+)
 ETC = ("ld.so.cache", "nsswitch.conf", "ssl/certs/ca-certificates.crt")
 USER = "sandbox:x:10001:10001::/home/sandbox:/sbin/nologin\n"
 
@@ -53,7 +80,10 @@ def main(root: Path) -> None:
 
 
 def libraries(programs: Iterable[Path]) -> set[Path]:
-    """The shared libraries that programs and libraries need, besides those that come with packages."""
+    """The shared libraries that programs and libraries need.
+
+    Those that come with packages are left out.
+    """
     said = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=True).stdout  # noqa: S603, S607
     return {Path(path) for path in re.findall(r"(/\S+) \(0x", said) if "site-packages" not in path}
 

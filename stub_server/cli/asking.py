@@ -15,7 +15,9 @@ from .running_server import Target, asks_sandbox
 
 Option = Callable[[Any], Any]
 Said = str | Callable[[Target, Any], str]
-"""How an answer is printed: a format string that names its members, or a function that returns the text."""
+"""How an answer is printed: a format string that names its members, or a function that
+returns the text.
+"""
 
 
 def asking(
@@ -27,17 +29,22 @@ def asking(
     asks: Option = asks_sandbox,
     may_be_new: bool = False,
 ) -> click.Command:
-    """A verb that sends one request, such as `POST /orders/{order}/pay`, and prints what `said` makes of the answer.
+    """A verb that sends one request, such as `POST /orders/{order}/pay`, and prints what `said`
+    makes of the answer.
 
-    An argument that the path names replaces its placeholder. A POST sends the others in the body, other methods in the
-    query. Without `said` the answer is printed as YAML.
+    An argument that the path names replaces its placeholder. A POST sends the others in the body,
+    other methods in the query. Without `said` the answer is printed as YAML.
     """
     method, path = call.split()
 
     def ask(target: Target, **values: Any) -> None:
         target.may_be_new = may_be_new
         everything = {"sandbox": target.sandbox, **values}
-        in_path = {name: quote(str(value), safe="") for name, value in everything.items() if f"{{{name}}}" in path}
+        in_path = {
+            name: quote(str(value), safe="")
+            for name, value in everything.items()
+            if f"{{{name}}}" in path
+        }
         others = given(**{name: value for name, value in values.items() if name not in in_path})
         content = {"json": others} if method == "POST" else {"params": others}
         answer = target.control(method, path.format(**in_path), **content)
@@ -55,7 +62,8 @@ def asking(
 def listing(
     name: str, member: str, columns: str, help: str, *options: Option, asks: Option = asks_sandbox
 ) -> click.Command:
-    """A verb that lists a member of the control surface, such as `snapshots`; `columns` are members of its entries.
+    """A verb that lists a member of the control surface, such as `snapshots`; `columns` are members
+    of its entries.
 
     With the option `--limit` it lists so many of them, else all.
     """
@@ -81,7 +89,9 @@ def _at(column: str, entry: Any) -> Any:
 def downloading(
     name: str, path: str, media: str, ending: str, help: str, *options: Option, **fixed: bool
 ) -> click.Command:
-    """A verb that writes what the control surface answers to a file; `fixed` is always in the query."""
+    """A verb that writes what the control surface answers to a file; `fixed` is always in
+    the query.
+    """
 
     def download(target: Target, output: Path | None, **query: Any) -> None:
         chosen = {name: value for name, value in query.items() if value is not None}
@@ -93,8 +103,12 @@ def downloading(
 def group(name: str, help: str, *verbs: click.Command) -> click.Group:
     """A noun with its verbs."""
     text = f"{help}\n\nExit code 1 if the sandbox refuses, 2 if no sandbox answers."
-    return click.Group(name, {each.name or "": each for each in verbs}, help=text, context_settings=SETTINGS)
+    return click.Group(
+        name, {each.name or "": each for each in verbs}, help=text, context_settings=SETTINGS
+    )
 
 
-def _verb(name: str, help: str, options: Sequence[Option], work: Callable[..., None]) -> click.Command:
+def _verb(
+    name: str, help: str, options: Sequence[Option], work: Callable[..., None]
+) -> click.Command:
     return click.command(name, help=help, context_settings=SETTINGS)(with_options(*options)(work))

@@ -1,4 +1,6 @@
-"""The banner that the command prints when the server is ready, with one call that works when pasted."""
+"""The banner that the command prints when the server is ready, with one call that works
+when pasted.
+"""
 
 from shlex import quote
 from urllib.parse import urlsplit
@@ -18,14 +20,23 @@ from .options import LOCAL, command
 
 
 def show(app: Application, settings: Settings) -> None:
-    """Print the banner. No line is wrapped: a command broken by the terminal's width would not paste."""
+    """Print the banner.
+
+    No line is wrapped: a command broken by the terminal's width would not paste.
+    """
     server: Server = app.server
     sandbox = app.sandboxes.default
     document, url = server.document, settings.url
     key = sandbox.origin.credentials["private_key"]
     facts = [
         ("address", url),
-        ("contract", f"{len(document.operations)} operations, {len(document.events)} events · {url}/openapi.json"),
+        (
+            "contract",
+            (
+                f"{len(document.operations)} operations, {len(document.events)} events ·"
+                f" {url}/openapi.json"
+            ),
+        ),
         ("data", _data(app)),
         ("API key", f"{PRIVATE}…" if settings.is_public else key),
         ("token", f"{command()} token, or {url}{CONTROL}/credentials"),
@@ -33,7 +44,9 @@ def show(app: Application, settings: Settings) -> None:
         ("sandboxes", f"{url}/s/NAME/… is a separate sandbox, created {settings.created_by}"),
     ]
     if url != LOCAL:
-        facts.append(("shell", f"{command()} VERB --server {url}, or first: export STUB_SERVER={url}"))
+        facts.append(
+            ("shell", f"{command()} VERB --server {url}, or first: export STUB_SERVER={url}")
+        )
     if settings.admin_key:
         facts.append(("closed", f"{CONTROL} requires X-Sandbox-Admin-Key"))
     click.secho(f"Membership Commerce sandbox {server.version}", bold=True)
@@ -45,7 +58,10 @@ def show(app: Application, settings: Settings) -> None:
 
 
 def _first_call(settings: Settings, key: str) -> str:
-    """The arguments of a first curl call. A public server prints no key, since logs keep what a container prints."""
+    """The arguments of a first curl call.
+
+    A public server prints no key, since logs keep what a container prints.
+    """
     if not settings.is_public:
         return f"'{settings.url}/v2/customers?limit=2' -H 'Authorization: Bearer {key}'"
     if settings.admin_key:
@@ -69,7 +85,10 @@ def _data(app: Application) -> str:
     if app.sandboxes.persistence.default_elsewhere is not None:
         return f"{begun}, in another server of the store"
     clock = "frozen" if sandbox.clock.frozen else "running"
-    return f"{begun}, {sum(sandbox.store.counts().values())} records, clock {clock} at {iso(sandbox.clock.now)}"
+    return (
+        f"{begun}, {sum(sandbox.store.counts().values())} records, clock {clock} at"
+        f" {iso(sandbox.clock.now)}"
+    )
 
 
 def _surprises(settings: Settings, app: Application) -> list[str]:
@@ -83,17 +102,23 @@ def _surprises(settings: Settings, app: Application) -> list[str]:
         held = given | {"--seed": held["--seed"]}
     for flag, value in given.items():
         if value not in (held[flag], default[flag]):
-            found.append(f"{flag} {value} has no effect on the sandbox {DEFAULT}, which has {flag} {held[flag]}")
+            found.append(
+                f"{flag} {value} has no effect on the sandbox {DEFAULT}, which has {flag}"
+                f" {held[flag]}"
+            )
     if sandboxes.has_kept_default and settings.restore is not None:
         server = "" if settings.url == LOCAL else f" --server {settings.url}"
         paste = f"{command()} import {quote(str(settings.restore))}{server}"
         found.append(
-            f"--restore has no effect: there is a sandbox {DEFAULT} already; `{paste}` replaces it by the file"
+            f"--restore has no effect: there is a sandbox {DEFAULT} already; `{paste}` replaces it"
+            " by the file"
         )
     return found
 
 
-def _beginning(seed: int, scenario: str, now: int | None, settings: SandboxSettings) -> dict[str, str]:
+def _beginning(
+    seed: int, scenario: str, now: int | None, settings: SandboxSettings
+) -> dict[str, str]:
     """What a sandbox begins with, as flags."""
     clock = None if now is None else iso(now)
     return flags({"seed": seed, "scenario": scenario, "now": clock, **settings._asdict()})
@@ -120,23 +145,26 @@ def warnings(settings: Settings) -> list[str]:
     found, where = [], settings.url if settings.base_url else settings.host
     if settings.auth == "lenient":
         found.append(
-            f"--auth lenient on {where}: everybody who can call this address can read and change every record, "
-            "with any token"
+            f"--auth lenient on {where}: everybody who can call this address can read and change"
+            " every record, with any token"
         )
     if settings.allow_private_webhooks:
         found.append(
-            f"--allow-private-webhooks on {where}: everybody with a credential can make this server call "
-            "addresses of this machine and of its private networks"
+            f"--allow-private-webhooks on {where}: everybody with a credential can make this server"
+            " call addresses of this machine and of its private networks"
         )
-    is_elsewhere = settings.base_url is not None and not is_local(urlsplit(settings.base_url).hostname)
+    is_elsewhere = settings.base_url is not None and not is_local(
+        urlsplit(settings.base_url).hostname
+    )
     if is_elsewhere and not settings.forwarded_allow_ips:
         found.append(
-            f"--base-url {settings.base_url} without --forwarded-allow-ips: behind a proxy, allowed_ips, --rate-limit "
-            "and the limit of wrong keys see its address in place of the client's"
+            f"--base-url {settings.base_url} without --forwarded-allow-ips: behind a proxy,"
+            " allowed_ips, --rate-limit and the limit of wrong keys see its address in place of"
+            " the client's"
         )
     if not settings.admin_key:
         found.append(
-            f"no --admin-key on {where}: {CONTROL} refuses everything but health and QR images: no clock, "
-            "reset, payment or new sandbox"
+            f"no --admin-key on {where}: {CONTROL} refuses everything but health and QR images: no"
+            " clock, reset, payment or new sandbox"
         )
     return found

@@ -1,4 +1,6 @@
-"""The command `stub-server`: its verbs, and `serve`, which turns flags and environment variables into settings."""
+"""The command `stub-server`: its verbs, and `serve`, which turns flags and environment variables
+into settings.
+"""
 
 import gc
 import os
@@ -15,16 +17,30 @@ from ..core.clock import EARLIEST_START, LATEST_START, parse_iso
 from ..core.problem import UnusableInput
 from ..settings import LOOPBACK, Settings
 from ..version import __version__, installed_commit
-from . import control_verbs, mcp_verb, offline_verbs, process, receiver_verbs, replay_verb, request_verbs, verify
+from . import (
+    control_verbs,
+    mcp_verb,
+    offline_verbs,
+    process,
+    receiver_verbs,
+    replay_verb,
+    request_verbs,
+    verify,
+)
 from .options import EXISTING, F, Number, Unusable, UserPath, of_overlays, url, variable_of, verb
 
 
 class DefaultCommand(click.Group):
-    """A group whose verb may be left out: `stub-server --port 0` is `stub-server serve --port 0`."""
+    """A group whose verb may be left out:
+
+    `stub-server --port 0` is `stub-server serve --port 0`.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `serve` before flags that belong to it."""
-        is_flag = not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version"))
+        is_flag = not args or (
+            args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")
+        )
         if is_flag and not ctx.resilient_parsing:  # completion is about the verbs
             args = ["serve", *args]
         with _ending(ctx):
@@ -38,7 +54,9 @@ class DefaultCommand(click.Group):
 
 @contextmanager
 def _ending(context: click.Context) -> Iterator[None]:
-    """How every verb ends early: what cannot be used with exit code 2, and an interrupt or a closed pipe in silence."""
+    """How every verb ends early: what cannot be used with exit code 2, and an interrupt or a closed
+    pipe in silence.
+    """
     try:
         yield
     except UnusableInput as error:
@@ -59,7 +77,9 @@ def _instant(text: str) -> int:
     try:
         now = parse_iso(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not a date-time with an offset, such as 2026-11-20T14:32:05Z.") from None
+        raise click.BadParameter(
+            f"{text!r} is not a date-time with an offset, such as 2026-11-20T14:32:05Z."
+        ) from None
     if not EARLIEST_START <= now < LATEST_START:
         raise click.BadParameter(f"{text} is out of range: a sandbox begins between 1970 and 8999.")
     return now
@@ -73,7 +93,9 @@ def _rate(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _authorities(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
+def _authorities(
+    _context: click.Context, _option: click.Parameter, file: Path | None
+) -> Path | None:
     """A file that has certificates."""
     import ssl
 
@@ -105,7 +127,9 @@ def _store(text: str) -> Path | str | None:
     if text.startswith(("postgresql://", "postgres://")):
         return text
     if _is_address(text):  # it may have a password, so nothing of it is quoted
-        raise click.BadParameter("a store is memory, a directory or postgresql://USER:PASSWORD@HOST/DATABASE.")
+        raise click.BadParameter(
+            "a store is memory, a directory or postgresql://USER:PASSWORD@HOST/DATABASE."
+        )
     folder: Path = UserPath().convert(text, None, None)
     return folder
 
@@ -125,23 +149,31 @@ def _proxies(text: str) -> str:
 def _show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
         commit = installed_commit()
-        click.echo(f"stub-server, version {__version__}{'' if commit is None else f' (commit {commit})'}")
+        click.echo(
+            f"stub-server, version {__version__}{'' if commit is None else f' (commit {commit})'}"
+        )
         context.exit()
 
 
 @click.group(cls=DefaultCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
     help="Show the version and exit.",
-)  # fmt: skip
+)
 def main() -> None:
     """A contract-first, stateful sandbox of the Membership Commerce Service API, version 2.
 
-    Without a command, `serve` runs. Every flag of serve has an environment variable, such as STUB_PORT for --port.
+    Without a command, `serve` runs. Every flag of serve has an environment variable, such as
+    STUB_PORT for --port.
 
-    Exit codes: 0 done, or a server stopped by SIGTERM, SIGHUP, Ctrl-C or --stop-after-idle; 1 the server refused the
-    request, or the command found a difference; 2 wrong usage, an unusable file, no server, or a port in use; 3 verify
-    covered too little, or certify could not check a rule; 130 interrupted by Ctrl-C; 141 the output was closed.
+    Exit codes: 0 done, or a server stopped by SIGTERM, SIGHUP, Ctrl-C or --stop-after-idle; 1 the
+    server refused the request, or the command found a difference; 2 wrong usage, an unusable file,
+    no server, or a port in use; 3 verify covered too little, or certify could not check a rule; 130
+    interrupted by Ctrl-C; 141 the output was closed.
     """
 
 
@@ -152,29 +184,63 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 
 
 @verb()
-@click.option("--host", show_default="127.0.0.1 and ::1",
-              help="Address or name to listen on. A name stands for all its addresses; :: includes IPv4.")  # fmt: skip
 @click.option(
-    "--port", type=Number(0, 65535), default=4600, help="Port to listen on; 0 picks a free one and prints it."
+    "--host",
+    show_default="127.0.0.1 and ::1",
+    help="Address or name to listen on. A name stands for all its addresses; :: includes IPv4.",
 )
 @click.option(
-    "--base-url", type=url, metavar="URL", help="URL by which clients reach this server. Default: host and port."
+    "--port",
+    type=Number(0, 65535),
+    default=4600,
+    help="Port to listen on; 0 picks a free one and prints it.",
 )
-@click.option("--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same data.")
-@click.option("--scenario", type=os.path.expanduser, default="default", metavar="NAME|FILE",
-              help="The data to begin with, by name or file.")  # fmt: skip
-@click.option("--now", type=_instant, metavar="ISO8601",
-              help="Freeze the sandbox clock at this instant; without it the clock runs.")  # fmt: skip
+@click.option(
+    "--base-url",
+    type=url,
+    metavar="URL",
+    help="URL by which clients reach this server. Default: host and port.",
+)
+@click.option(
+    "--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same data."
+)
+@click.option(
+    "--scenario",
+    type=os.path.expanduser,
+    default="default",
+    metavar="NAME|FILE",
+    help="The data to begin with, by name or file.",
+)
+@click.option(
+    "--now",
+    type=_instant,
+    metavar="ISO8601",
+    help="Freeze the sandbox clock at this instant; without it the clock runs.",
+)
 @of_overlays
-@_one_of("--auth", "strict lenient", "lenient accepts any bearer token, with all rights of the seeded merchant.")
-@_one_of("--unknown-fields", "reject ignore", "Unknown fields of bodies: reject answers 422, ignore drops them.")
+@_one_of(
+    "--auth",
+    "strict lenient",
+    "lenient accepts any bearer token, with all rights of the seeded merchant.",
+)
+@_one_of(
+    "--unknown-fields",
+    "reject ignore",
+    "Unknown fields of bodies: reject answers 422, ignore drops them.",
+)
 @_one_of(
     "--unknown-query",
     "warn reject",
     "Unknown query parameters: warn names them in X-Sandbox-Warnings, reject answers 422.",
 )
-@click.option("--check-digits", type=bool, default=True, show_default="on", metavar="on|off",
-              help="off accepts CPF and CNPJ with wrong check digits.")  # fmt: skip
+@click.option(
+    "--check-digits",
+    type=bool,
+    default=True,
+    show_default="on",
+    metavar="on|off",
+    help="off accepts CPF and CNPJ with wrong check digits.",
+)
 @click.option(
     "--autopay",
     type=Number(0),
@@ -182,49 +248,124 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
     help="Pay PIX and boleto orders after this time of the sandbox clock.",
 )
 @_one_of("--webhook-schedule", "standard fast none", "When failed deliveries are retried.")
-@click.option("--history", type=Number(0), default=10_000, help="Number of steps that each sandbox stores for rewinds.")
-@click.option("--journal", type=Number(0, 1_000_000), default=2_000,
-              help="Number of requests that a sandbox keeps; 0 keeps 2,000, without headers and bodies.")  # fmt: skip
-@click.option("--store", type=_store, default="memory", metavar="memory|DIR|postgresql://…",
-              help="Keep sandboxes across restarts: in a directory, or in a database that servers share.")  # fmt: skip
-@_one_of("--sync", "interval always", "With --store: write to disk every 100 ms, or always before the answer.")
-@click.option("--restore", type=EXISTING,
-              help="Exported file to load as the default sandbox, unless the store already has one.")  # fmt: skip
-@click.option("--cors-origin", "cors_origins", envvar="STUB_CORS_ORIGIN", multiple=True,
-              help="Further origin whose pages may read answers; * for all; repeatable.")  # fmt: skip
-@click.option("--allow-host", "allow_hosts", envvar="STUB_ALLOW_HOST", type=_host, multiple=True, metavar="HOST",
-              help="Host that a server on loopback also accepts; repeatable.")  # fmt: skip
+@click.option(
+    "--history",
+    type=Number(0),
+    default=10_000,
+    help="Number of steps that each sandbox stores for rewinds.",
+)
+@click.option(
+    "--journal",
+    type=Number(0, 1_000_000),
+    default=2_000,
+    help="Number of requests that a sandbox keeps; 0 keeps 2,000, without headers and bodies.",
+)
+@click.option(
+    "--store",
+    type=_store,
+    default="memory",
+    metavar="memory|DIR|postgresql://…",
+    help="Keep sandboxes across restarts: in a directory, or in a database that servers share.",
+)
+@_one_of(
+    "--sync",
+    "interval always",
+    "With --store: write to disk every 100 ms, or always before the answer.",
+)
+@click.option(
+    "--restore",
+    type=EXISTING,
+    help="Exported file to load as the default sandbox, unless the store already has one.",
+)
+@click.option(
+    "--cors-origin",
+    "cors_origins",
+    envvar="STUB_CORS_ORIGIN",
+    multiple=True,
+    help="Further origin whose pages may read answers; * for all; repeatable.",
+)
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    envvar="STUB_ALLOW_HOST",
+    type=_host,
+    multiple=True,
+    metavar="HOST",
+    help="Host that a server on loopback also accepts; repeatable.",
+)
 @click.option(
     "--allow-private-webhooks",
     is_flag=True,
     help="On a public --host, deliver webhooks to private networks and this machine too.",
 )
-@click.option("--forwarded-allow-ips", type=_proxies, metavar="IP,…",
-              help="Trust X-Forwarded-For from these proxies: addresses and networks.")  # fmt: skip
-@click.option("--webhook-cacert", type=EXISTING, callback=_authorities,
-              help="More certificate authorities (PEM) to trust when webhooks are delivered.")  # fmt: skip
-@click.option("--max-connections", type=Number(1), default=512,
-              help="Maximum number of connections. At the limit, the one idle longest is closed.")  # fmt: skip
-@click.option("--max-streams", type=Number(1, 10_000), default=64,
-              help="Maximum number of readers of event streams; one sandbox has at most an eighth.")  # fmt: skip
-@click.option("--rate-limit", type=_rate, metavar="N/60s",
-              help="Maximum number of requests of a caller in this time; further ones are answered 429.")  # fmt: skip
 @click.option(
-    "--admin-key", metavar="KEY", help="Require this key for /_sandbox. Without one, a public --host answers 403 there."
+    "--forwarded-allow-ips",
+    type=_proxies,
+    metavar="IP,…",
+    help="Trust X-Forwarded-For from these proxies: addresses and networks.",
+)
+@click.option(
+    "--webhook-cacert",
+    type=EXISTING,
+    callback=_authorities,
+    help="More certificate authorities (PEM) to trust when webhooks are delivered.",
+)
+@click.option(
+    "--max-connections",
+    type=Number(1),
+    default=512,
+    help="Maximum number of connections. At the limit, the one idle longest is closed.",
+)
+@click.option(
+    "--max-streams",
+    type=Number(1, 10_000),
+    default=64,
+    help="Maximum number of readers of event streams; one sandbox has at most an eighth.",
+)
+@click.option(
+    "--rate-limit",
+    type=_rate,
+    metavar="N/60s",
+    help="Maximum number of requests of a caller in this time; further ones are answered 429.",
+)
+@click.option(
+    "--admin-key",
+    metavar="KEY",
+    help="Require this key for /_sandbox. Without one, a public --host answers 403 there.",
 )
 @click.option(
     "--jwt-secret",
     metavar="TEXT",
-    help="Secret that signs tokens and keys. Default: made from the seed; on a public server the store's, or random.",
+    help=(
+        "Secret that signs tokens and keys. Default: made from the seed; on a public server the"
+        " store's, or random."
+    ),
 )
-@_one_of("--log", "requests quiet json", "Log on standard error: a line for each request, nothing, or JSON.")
-@click.option("--ready-file", type=UserPath(dir_okay=False), metavar="FILE",
-              help="Write url, token, pid and ids to this file once the server is ready, until it stops.")  # fmt: skip
-@click.option("--stop-after-idle", type=Number(1), metavar="SECONDS",
-              help="Stop after this time without a request or an open stream.")  # fmt: skip
-@click.option("--stop-on-eof", is_flag=True,
-              help="Stop when standard input ends, such as when the parent process ends.")  # fmt: skip
-@click.option("--reload", is_flag=True, help="Restart when contract, overlays, scenario or code change.")
+@_one_of(
+    "--log",
+    "requests quiet json",
+    "Log on standard error: a line for each request, nothing, or JSON.",
+)
+@click.option(
+    "--ready-file",
+    type=UserPath(dir_okay=False),
+    metavar="FILE",
+    help="Write url, token, pid and ids to this file once the server is ready, until it stops.",
+)
+@click.option(
+    "--stop-after-idle",
+    type=Number(1),
+    metavar="SECONDS",
+    help="Stop after this time without a request or an open stream.",
+)
+@click.option(
+    "--stop-on-eof",
+    is_flag=True,
+    help="Stop when standard input ends, such as when the parent process ends.",
+)
+@click.option(
+    "--reload", is_flag=True, help="Restart when contract, overlays, scenario or code change."
+)
 def serve(
     host: str | None,
     jwt_secret: str | None,
@@ -235,9 +376,12 @@ def serve(
     """Start the sandbox."""
     stopping = "--stop-on-eof" if stop_on_eof else "--stop-after-idle"
     if reload and (stop_on_eof or plain["stop_after_idle"] is not None):
-        raise click.UsageError(f"--reload would restart what {stopping} stops. Leave one of them out.")
+        raise click.UsageError(
+            f"--reload would restart what {stopping} stops. Leave one of them out."
+        )
     if not reload:
-        # Objects made at start stay, so collecting would be wasted. The server turns the collector on.
+        # Objects made at start stay, so collecting would be wasted. The server turns the collector
+        # on.
         gc.disable()
     from . import serving
 

@@ -1,4 +1,5 @@
-"""The verbs that steer sandboxes: orders, the clock, events, faults, snapshots, whole sandboxes and their files.
+"""The verbs that steer sandboxes: orders, the clock, events, faults, snapshots, whole sandboxes and
+their files.
 
 Exit codes: 0 done, 1 refused, 2 usage or no server.
 """
@@ -27,7 +28,7 @@ from .options import (
     url,
     verb,
     with_options,
-)  # fmt: skip
+)
 from .running_server import Away, Refused, Target, asks_sandbox, asks_server
 
 _UNITS = {"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
@@ -39,15 +40,34 @@ _YEAR = 31_536_000  # seconds
 _ORDER = click.argument("order", metavar="ID|CODE|last")
 _NAME = click.argument("name")
 _SANDBOX = click.argument("sandbox", metavar="NAME")
-_NEWEST = click.option("--limit", type=Number(1), default=20, help="Maximum number of entries, the newest first.")
-_TTL = click.option("--ttl", "ttl_seconds", type=Number(1, _YEAR), metavar="SECONDS", help="Delete it after this time.")
-_SECRETS = click.option("--no-secrets", "secrets", flag_value=False, default=True, is_flag=True,
-                        help="Leave out signing keys, digests of API keys and saved replies.")  # fmt: skip
+_NEWEST = click.option(
+    "--limit", type=Number(1), default=20, help="Maximum number of entries, the newest first."
+)
+_TTL = click.option(
+    "--ttl",
+    "ttl_seconds",
+    type=Number(1, _YEAR),
+    metavar="SECONDS",
+    help="Delete it after this time.",
+)
+_SECRETS = click.option(
+    "--no-secrets",
+    "secrets",
+    flag_value=False,
+    default=True,
+    is_flag=True,
+    help="Leave out signing keys, digests of API keys and saved replies.",
+)
 # Not from the environment: STUB_SEED and its like are for starting a server.
 _BEGINNING = with_options(
     click.option("--scenario", metavar="NAME", allow_from_autoenv=False, help="Use this scenario."),
     click.option("--seed", type=int, allow_from_autoenv=False, help="Use this seed."),
-    click.option("--now", metavar="ISO8601", allow_from_autoenv=False, help="Freeze the clock at this instant."),
+    click.option(
+        "--now",
+        metavar="ISO8601",
+        allow_from_autoenv=False,
+        help="Freeze the clock at this instant.",
+    ),
 )
 _CALL = "  address   {sandbox[base_url]}\n  API key   {sandbox[credentials][private_key]}"
 _DELETED = "{deleted} is deleted."
@@ -64,7 +84,11 @@ _PAID = "{order[code]} is {order[status]}."
 def list_orders(target: Target, limit: int, status: str | None) -> None:
     """List the newest orders of a sandbox."""
     found = target.api("/v2/orders", params=given(limit=limit, status=status))
-    show_list(target, {"orders": found["orders"]}, "id code status totalAmount paymentMethod customer.name")
+    show_list(
+        target,
+        {"orders": found["orders"]},
+        "id code status totalAmount paymentMethod customer.name",
+    )
 
 
 # -- the clock
@@ -81,18 +105,26 @@ def _span(text: str) -> dict[str, Any]:
     if parts and "".join(number + unit for number, unit in parts) == text:
         return {_UNITS[unit]: int(number) for number, unit in parts}
     if not text[:4].isdigit():
-        raise click.BadParameter(f"{text} is not a span, such as 30d, 4mo, 12h, 15m, 10s or 1d12h, nor a date-time.")
+        raise click.BadParameter(
+            f"{text} is not a span, such as 30d, 4mo, 12h, 15m, 10s or 1d12h, nor a date-time."
+        )
     return {"to": text}
 
 
-@click.command("advance", context_settings=SETTINGS | {"ignore_unknown_options": True})  # -3d is refused as a span
+# -3d is refused as a span
+@click.command("advance", context_settings=SETTINGS | {"ignore_unknown_options": True})
 @click.argument("span", type=_span, metavar="SPAN|ISO8601")
 @asks_sandbox
 def advance(target: Target, span: dict[str, Any]) -> None:
     """Advance the clock by 30d, 4mo, 12h, 15m, 10s or 1d12h, or to a date-time."""
     answer = target.control("POST", "/clock/advance", json=span)
-    text = f"The clock shows {answer['now']}. {counted(sum(answer['counts'].values()), 'job')} ran on the way."
-    target.show(answer, text if answer["complete"] else f"{text} Deliveries are still on their way.")
+    text = (
+        f"The clock shows {answer['now']}. {counted(sum(answer['counts'].values()), 'job')} ran on"
+        " the way."
+    )
+    target.show(
+        answer, text if answer["complete"] else f"{text} Deliveries are still on their way."
+    )
 
 
 @verb("set")
@@ -101,8 +133,13 @@ def advance(target: Target, span: dict[str, Any]) -> None:
 def set_clock(target: Target, state: str) -> None:
     """Set the clock to a later date-time, or set it to frozen or running."""
     is_instant = state not in ("frozen", "running")
-    answer = target.control("PATCH", "/clock", json={"to": state} if is_instant else {"frozen": state == "frozen"})
-    target.show(answer, f"The clock shows {answer['now']} and is {'frozen' if answer['frozen'] else 'running'}.")
+    answer = target.control(
+        "PATCH", "/clock", json={"to": state} if is_instant else {"frozen": state == "frozen"}
+    )
+    target.show(
+        answer,
+        f"The clock shows {answer['now']} and is {'frozen' if answer['frozen'] else 'running'}.",
+    )
 
 
 # -- faults
@@ -114,7 +151,8 @@ def set_clock(target: Target, state: str) -> None:
 def add_fault(target: Target, rule: str) -> None:
     """Add a rule from RULE.
 
-    RULE is the name of a preset, such as outage, a rule as JSON, @FILE for JSON in a file, or - for standard input.
+    RULE is the name of a preset, such as outage, a rule as JSON, @FILE for JSON in a file, or - for
+    standard input.
     """
     target.may_be_new = True
     wrong = "RULE is neither the name of a preset nor a JSON object"
@@ -133,7 +171,8 @@ def _went_back(target: Target, answer: Any) -> str:
 
 
 _INVITATION = """\
-The sandbox {sandbox} is ready. Keep this message secret: anyone with these keys can use the sandbox.
+The sandbox {sandbox} is ready.
+Keep this message secret: anyone with these keys can use the sandbox.
 
   address      {base_url}
   console      {base_url}/console
@@ -151,7 +190,10 @@ For the command stub-server, and for tests:
 
 
 def _created(target: Target, body: dict[str, Any]) -> dict[str, Any]:
-    """A new sandbox. One that takes long is asked for until it is ready, and a terminal shows how far it is."""
+    """A new sandbox.
+
+    One that takes long is asked for until it is ready, and a terminal shows how far it is.
+    """
     how = {"Prefer": "respond-async"}
     answer = target.control("POST", "/sandboxes", json=body, headers=how, timeout=_LONGEST_CREATION)
     shows = "creation" in answer and sys.stderr.isatty()
@@ -182,7 +224,9 @@ def create(target: Target, **beginning: Any) -> None:
 @_NAME
 @asks_server
 def invite(target: Target, name: str) -> None:
-    """Create the sandbox NAME if it does not exist, and print a message with its address and credentials."""
+    """Create the sandbox NAME if it does not exist, and print a message with its address
+    and credentials.
+    """
     try:
         made = _created(target, {"name": name})
     except Refused as refusal:
@@ -203,7 +247,10 @@ def import_(target: Target, file: Path, deliver: bool) -> None:
     target.may_be_new = True
     query, how = {"deliver": deliver}, {"Content-Type": MEDIA}
     made = target.control("POST", "/import", content=read_file(file), params=query, headers=how)
-    text = "{sandbox[name]} is the sandbox of the file: step {sandbox[step]}, at {sandbox[now]}.\n" + _CALL
+    text = (
+        "{sandbox[name]} is the sandbox of the file: step {sandbox[step]}, at {sandbox[now]}.\n"
+        + _CALL
+    )
     target.show(made, text.format(**made))
 
 
@@ -212,9 +259,9 @@ def import_(target: Target, file: Path, deliver: bool) -> None:
 def env(target: Target) -> None:
     """Print address, token and ids as commands for a shell.
 
-    `eval "$(stub-server env)"` sets STUB_URL, STUB_TOKEN, STUB_PROJECT_ID, STUB_PLAN_ID, STUB_CUSTOMER_ID and
-    STUB_ORDER_ID; an id is left out if the sandbox has no such record. It also sets STUB_SERVER and STUB_SANDBOX, so
-    that other commands use the same sandbox.
+    `eval "$(stub-server env)"` sets STUB_URL, STUB_TOKEN, STUB_PROJECT_ID, STUB_PLAN_ID,
+    STUB_CUSTOMER_ID and STUB_ORDER_ID; an id is left out if the sandbox has no such record. It also
+    sets STUB_SERVER and STUB_SANDBOX, so that other commands use the same sandbox.
     """
     target.may_be_new = True
     answer = target.control("GET", "/credentials")
@@ -228,13 +275,20 @@ def env(target: Target) -> None:
     for name, ident in answer["sample"].items():
         if ident is not None and name.isidentifier():  # a shell is going to run this
             variables[f"STUB_{name.removesuffix('Id').upper()}_ID"] = ident
-    target.show(variables, "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items()))
+    target.show(
+        variables,
+        "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items()),
+    )
 
 
 @verb()
 @click.argument("url", type=url, required=False)
 @click.option(
-    "--timeout", type=float, default=30.0, metavar="SECONDS", help="Give up after this time, with exit code 2."
+    "--timeout",
+    type=float,
+    default=30.0,
+    metavar="SECONDS",
+    help="Give up after this time, with exit code 2.",
 )
 @asks_server
 def wait(target: Target, url: str | None, timeout: float) -> None:
@@ -255,134 +309,261 @@ VERBS = (
     asking("pay", "POST /orders/{order}/pay", "Pay an order in full.", _ORDER, said=_PAID),
     asking("expire", "POST /orders/{order}/expire", "Expire an unpaid order.", _ORDER, said=_PAID),
     asking(
-        "fail", "POST /orders/{order}/fail", "Fail the payment of an order.", _ORDER,
+        "fail",
+        "POST /orders/{order}/fail",
+        "Fail the payment of an order.",
+        _ORDER,
         click.option("--code", metavar="CODE", help="The reason, such as insufficient_funds."),
         said=_PAID,
     ),
     asking(
-        "refund", "POST /orders/{order}/refund", "Refund an order, in full or in part.", _ORDER,
-        click.option("--amount", type=float, metavar="REAIS", help="Amount to refund. Default: all that is left."),
+        "refund",
+        "POST /orders/{order}/refund",
+        "Refund an order, in full or in part.",
+        _ORDER,
+        click.option(
+            "--amount",
+            type=float,
+            metavar="REAIS",
+            help="Amount to refund. Default: all that is left.",
+        ),
         said=_PAID,
     ),
     asking(
-        "dispute", "POST /orders/{order}/dispute", "Dispute the payment of an order.", _ORDER,
-        click.option("--amount", type=float, metavar="REAIS", help="Amount to dispute. Default: the whole payment."),
+        "dispute",
+        "POST /orders/{order}/dispute",
+        "Dispute the payment of an order.",
+        _ORDER,
+        click.option(
+            "--amount",
+            type=float,
+            metavar="REAIS",
+            help="Amount to dispute. Default: the whole payment.",
+        ),
         click.option("--reason", metavar="TEXT", help="Why, such as fraud."),
         said=_PAID,
     ),
     asking(
-        "resolve", "POST /orders/{order}/dispute/resolve", "Resolve the dispute of an order.", _ORDER,
+        "resolve",
+        "POST /orders/{order}/dispute/resolve",
+        "Resolve the dispute of an order.",
+        _ORDER,
         click.argument("outcome", type=click.Choice(["won", "lost"])),
         said=_PAID,
     ),
     group(
-        "personas", "Add customers with a history.",
+        "personas",
+        "Add customers with a history.",
         asking(
-            "add", "POST /personas", "Add a customer with the history of PERSONA, such as past_due_br.",
+            "add",
+            "POST /personas",
+            "Add a customer with the history of PERSONA, such as past_due_br.",
             click.argument("persona"),
             click.option("--plan", "planId", metavar="ID", help="Plan that the customer bought."),
             said="{customer[name]} is {customer[id]}.",
         ),
     ),
     group(
-        "orders", "List and show orders.", list_orders,
+        "orders",
+        "List and show orders.",
+        list_orders,
         asking(
-            "show", "GET /orders/{order}", "Show an order, and where a payer pays it.", _ORDER,
+            "show",
+            "GET /orders/{order}",
+            "Show an order, and where a payer pays it.",
+            _ORDER,
             said=_PAID + "\n  pay page  {pay_url}",
         ),
     ),
     group(
-        "clock", "Show, advance and set the clock of a sandbox.", advance, set_clock,
+        "clock",
+        "Show, advance and set the clock of a sandbox.",
+        advance,
+        set_clock,
         asking("show", "GET /clock", "Show the clock of a sandbox."),
     ),
     group(
-        "events", "List and raise events.",
-        listing("list", "events", "timestamp id type", "List the newest events of a sandbox.", _NEWEST),
+        "events",
+        "List and raise events.",
+        listing(
+            "list", "events", "timestamp id type", "List the newest events of a sandbox.", _NEWEST
+        ),
         asking(
-            "raise", "POST /events", "Send an event of TYPE to the webhooks of a sandbox.",
+            "raise",
+            "POST /events",
+            "Send an event of TYPE to the webhooks of a sandbox.",
             click.argument("type", metavar="TYPE"),
             said="{event[timestamp]}  {event[id]}  {event[type]}",
         ),
     ),
     group(
-        "faults", "List, add and delete fault rules of a sandbox.", add_fault,
-        listing("list", "faults", "id name preset enabled hits seen", "List the rules, newest first."),
-        asking("delete", "DELETE /faults/{id}", "Delete the rule ID.", click.argument("id"), said=_DELETED),
+        "faults",
+        "List, add and delete fault rules of a sandbox.",
+        add_fault,
+        listing(
+            "list", "faults", "id name preset enabled hits seen", "List the rules, newest first."
+        ),
+        asking(
+            "delete",
+            "DELETE /faults/{id}",
+            "Delete the rule ID.",
+            click.argument("id"),
+            said=_DELETED,
+        ),
         asking("clear", "DELETE /faults", "Delete every rule.", said="Every rule is deleted."),
     ),
     group(
-        "snapshots", "Save, list, restore and delete states of a sandbox.",
-        listing("list", "snapshots", "name step now records description", "List the snapshots of a sandbox."),
+        "snapshots",
+        "Save, list, restore and delete states of a sandbox.",
+        listing(
+            "list",
+            "snapshots",
+            "name step now records description",
+            "List the snapshots of a sandbox.",
+        ),
         asking(
-            "save", "POST /snapshots", "Save the present state of a sandbox as NAME.", _NAME,
+            "save",
+            "POST /snapshots",
+            "Save the present state of a sandbox as NAME.",
+            _NAME,
             click.option("--description", metavar="TEXT", help="Text to show in the list."),
             said="{snapshot[name]} is the state after step {snapshot[step]}, at {snapshot[now]}.",
         ),
-        asking("restore", "POST /snapshots/{name}/restore", "Restore the state NAME.", _NAME, said=_went_back),
-        asking("delete", "DELETE /snapshots/{name}", "Delete the snapshot NAME.", _NAME, said=_DELETED),
+        asking(
+            "restore",
+            "POST /snapshots/{name}/restore",
+            "Restore the state NAME.",
+            _NAME,
+            said=_went_back,
+        ),
+        asking(
+            "delete", "DELETE /snapshots/{name}", "Delete the snapshot NAME.", _NAME, said=_DELETED
+        ),
     ),
     asking(
-        "rewind", "POST /rewind", "Restore an earlier state of a sandbox. Another rewind undoes it.",
-        click.option("--to-step", type=Number(0), help="The state after this step; 0 is the seeded state."),
+        "rewind",
+        "POST /rewind",
+        "Restore an earlier state of a sandbox. Another rewind undoes it.",
+        click.option(
+            "--to-step", type=Number(0), help="The state after this step; 0 is the seeded state."
+        ),
         click.option("--to-request", metavar="ID", help="The state before this request."),
-        click.option("--to", metavar="ISO8601", help="The state at this instant of the sandbox clock."),
+        click.option(
+            "--to", metavar="ISO8601", help="The state at this instant of the sandbox clock."
+        ),
         said=_went_back,
     ),
     asking(
-        "reset", "POST /reset", "Restore the seeded state of a sandbox. Everything else in it is deleted.", _BEGINNING,
+        "reset",
+        "POST /reset",
+        "Restore the seeded state of a sandbox. Everything else in it is deleted.",
+        _BEGINNING,
         said="Reset to the scenario {scenario}, seed {seed}, at {now}.",
     ),
     asking(
-        "fork", "POST /sandboxes/{sandbox}/fork",
-        "Copy a sandbox to a new one. Without NAME the server chooses a name. The copies are independent.",
+        "fork",
+        "POST /sandboxes/{sandbox}/fork",
+        "Copy a sandbox to a new one. Without NAME the server chooses a name. The copies are"
+        " independent.",
         click.argument("name", required=False),
-        click.option("--step", type=Number(0), help="Copy the state after this step, not the current one."),
-        click.option("--deliver", is_flag=True, help="Deliver the new events of the fork to webhooks."),
+        click.option(
+            "--step", type=Number(0), help="Copy the state after this step, not the current one."
+        ),
+        click.option(
+            "--deliver", is_flag=True, help="Deliver the new events of the fork to webhooks."
+        ),
         _TTL,
         said="{sandbox[name]} is a fork of {sandbox[parent]} after step {sandbox[step]}.\n" + _CALL,
     ),
     group(
-        "sandboxes", "Create sandboxes, invite their users, list, rotate and delete them.", create, invite,
+        "sandboxes",
+        "Create sandboxes, invite their users, list, rotate and delete them.",
+        create,
+        invite,
         listing(
-            "list", "sandboxes", "name last_used_at step now records scenario parent", "List sandboxes, newest first.",
+            "list",
+            "sandboxes",
+            "name last_used_at step now records scenario parent",
+            "List sandboxes, newest first.",
             click.argument("name", metavar="[GLOB]", required=False),
             asks=asks_server,
         ),
         asking(
-            "rotate", "POST /sandboxes/{sandbox}/rotate",
-            "Give a sandbox new credentials. Earlier tokens, seeded keys and pay links stop working.", _SANDBOX,
+            "rotate",
+            "POST /sandboxes/{sandbox}/rotate",
+            "Give a sandbox new credentials. Earlier tokens, seeded keys and pay links stop"
+            " working.",
+            _SANDBOX,
             click.option("--keys", is_flag=True, help="Also delete the API keys that users made."),
-            said="{sandbox[name]} has new credentials; users had made {keys_total} more API keys.\n" + _CALL
+            said="{sandbox[name]} has new credentials; users had made {keys_total} more API keys.\n"
+            + _CALL
             + "\n  control   {sandbox[credentials][control_key]}",
             asks=asks_server,
         ),
         asking(
-            "delete", "DELETE /sandboxes/{sandbox}", "Delete the sandbox NAME.", _SANDBOX,
-            said=_DELETED, asks=asks_server,
+            "delete",
+            "DELETE /sandboxes/{sandbox}",
+            "Delete the sandbox NAME.",
+            _SANDBOX,
+            said=_DELETED,
+            asks=asks_server,
         ),
     ),
     downloading(
-        "export", "/export", MEDIA, "sandbox", "Write a sandbox to a file, for `import` and `serve --restore`.",
-        click.option("--history", is_flag=True, help="With the stored steps, so that earlier states can be restored."),
+        "export",
+        "/export",
+        MEDIA,
+        "sandbox",
+        "Write a sandbox to a file, for `import` and `serve --restore`.",
+        click.option(
+            "--history",
+            is_flag=True,
+            help="With the stored steps, so that earlier states can be restored.",
+        ),
         _SECRETS,
     ),
     downloading(
-        "record", "/export", MEDIA, "stub",
-        "Write a recording: the requests of a sandbox's journal and the state before them.", _SECRETS, requests=True,
+        "record",
+        "/export",
+        MEDIA,
+        "stub",
+        "Write a recording: the requests of a sandbox's journal and the state before them.",
+        _SECRETS,
+        requests=True,
     ),
     import_,
     asking(
-        "token", "POST /tokens", "Print a token of the sandbox's merchant.",
-        click.option("--scope", "scopes", multiple=True, default=["*"], help="A scope, or * for all; repeatable."),
-        click.option("--expires-in", type=Number(1, _YEAR), default=2_592_000, help="Seconds until the token expires."),
-        said="{token}", may_be_new=True,
+        "token",
+        "POST /tokens",
+        "Print a token of the sandbox's merchant.",
+        click.option(
+            "--scope",
+            "scopes",
+            multiple=True,
+            default=["*"],
+            help="A scope, or * for all; repeatable.",
+        ),
+        click.option(
+            "--expires-in",
+            type=Number(1, _YEAR),
+            default=2_592_000,
+            help="Seconds until the token expires.",
+        ),
+        said="{token}",
+        may_be_new=True,
     ),
     env,
     asking(
-        "health", "GET /health", "Show whether a sandbox is up, its version, data and time.",
+        "health",
+        "GET /health",
+        "Show whether a sandbox is up, its version, data and time.",
         said="{sandbox} is {status}: {version}, {scenario}, {now}.",
     ),
-    asking("assumptions", "GET /assumptions", "List what the source document leaves open and what is assumed."),
+    asking(
+        "assumptions",
+        "GET /assumptions",
+        "List what the source document leaves open and what is assumed.",
+    ),
     wait,
-)  # fmt: skip
+)
 """All of them, for the command."""

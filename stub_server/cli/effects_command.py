@@ -1,4 +1,6 @@
-"""The program of `certify --effects-command`: a small server gives the sandbox's server what it prints."""
+"""The program of `certify --effects-command`: a small server gives the sandbox's server
+what it prints.
+"""
 
 import secrets
 import shlex
@@ -19,9 +21,14 @@ _PATIENCE = 3  # seconds that the program has; the server waits four
 
 @contextmanager
 def answering(program: str, server: str) -> Iterator[str]:
-    """An address at which `server` finds what the program prints, each time anew. Raises UsageError, Unusable."""
+    """An address at which `server` finds what the program prints, each time anew.
+
+    Raises UsageError, Unusable.
+    """
     if not is_local(urlsplit(server).hostname):
-        raise click.UsageError("--effects-command needs a server on this machine. Give --effects URL instead.")
+        raise click.UsageError(
+            "--effects-command needs a server on this machine. Give --effects URL instead."
+        )
     _printed(program)
     path = f"/{secrets.token_urlsafe(16)}"  # so that no page of a browser has the program run
 
@@ -52,7 +59,8 @@ def _printed(program: str) -> bytes:
     """What the program prints. Raises Unusable."""
     try:
         words = shlex.split(program)
-        return subprocess.run(words, capture_output=True, timeout=_PATIENCE, check=True).stdout  # noqa: S603 - the user's
+        # the user's
+        return subprocess.run(words, capture_output=True, timeout=_PATIENCE, check=True).stdout  # noqa: S603
     except subprocess.CalledProcessError as error:
         raise Unusable(f"--effects-command ended with exit code {error.returncode}.") from None
     except (subprocess.SubprocessError, OSError, ValueError, IndexError) as error:

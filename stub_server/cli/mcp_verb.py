@@ -11,16 +11,30 @@ from .options import Unusable, url, verb
 
 
 @verb()
-@click.option("--server", "address", type=url, metavar="URL", envvar="STUB_SERVER",
-              help="The running server. Without it one is started, and ends with the command.")  # fmt: skip
-@click.option("--sandbox", metavar="NAME", help="Work in this sandbox. Without it the first tool call makes one.")
+@click.option(
+    "--server",
+    "address",
+    type=url,
+    metavar="URL",
+    envvar="STUB_SERVER",
+    help="The running server. Without it one is started, and ends with the command.",
+)
+@click.option(
+    "--sandbox",
+    metavar="NAME",
+    help="Work in this sandbox. Without it the first tool call makes one.",
+)
 @click.option("--admin-key", metavar="KEY", help="The server's admin key, if it has one.")
-@click.option("--control-key", metavar="KEY", help="The key of --sandbox, instead of the admin key.")
-def mcp(address: str | None, sandbox: str | None, admin_key: str | None, control_key: str | None) -> None:
+@click.option(
+    "--control-key", metavar="KEY", help="The key of --sandbox, instead of the admin key."
+)
+def mcp(
+    address: str | None, sandbox: str | None, admin_key: str | None, control_key: str | None
+) -> None:
     """Serve tools for coding agents on standard input and output.
 
-    The tools are those of /_sandbox/mcp on every server, by the Model Context Protocol, for editors that start a
-    command. `stub-server init agents` writes their settings.
+    The tools are those of /_sandbox/mcp on every server, by the Model Context Protocol, for editors
+    that start a command. `stub-server init agents` writes their settings.
     """
     if control_key is not None and sandbox is None:
         raise click.UsageError("--control-key is the key of one sandbox: give --sandbox too.")

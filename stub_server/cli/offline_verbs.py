@@ -1,4 +1,7 @@
-"""The verbs that need no server: `backup`, `check` and `init`; exit codes 0 fine, 1 faults, 2 usage."""
+"""The verbs that need no server:
+
+`backup`, `check` and `init`; exit codes 0 fine, 1 faults, 2 usage.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ def init(tool: str, folder: Path, as_json: bool) -> None:
     TOOL is one of agents, compose, github-actions, playwright, pytest,
     schemathesis, vite and vitest.
 
-    The first lines of each file say how to use it; AGENTS.md explains the settings beside it. No file is
-    overwritten. A file that already has the same content stays as it is.
+    The first lines of each file say how to use it; AGENTS.md explains the settings beside it. No
+    file is overwritten. A file that already has the same content stays as it is.
     """
     from ..app import data_dir
 
@@ -50,9 +53,14 @@ def init(tool: str, folder: Path, as_json: bool) -> None:
     }
     try:
         new = [target for target in files if not os.path.lexists(target)]
-        other = [str(t) for t in files if t not in new and (t.is_symlink() or t.read_bytes() != files[t])]
+        other = [
+            str(t) for t in files if t not in new and (t.is_symlink() or t.read_bytes() != files[t])
+        ]
         if other:
-            raise Unusable(f"{', '.join(other)} exists already. Remove it, or name another folder and copy from there.")
+            raise Unusable(
+                f"{', '.join(other)} exists already. Remove it, or name another folder and copy"
+                " from there."
+            )
         for target in new:
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:  # follows no link that somebody puts there meanwhile
@@ -60,7 +68,9 @@ def init(tool: str, folder: Path, as_json: bool) -> None:
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None
     written = [str(target) for target in new]
-    show({"written": written}, "\n".join(written) or "Every file is there already.", as_json=as_json)
+    show(
+        {"written": written}, "\n".join(written) or "Every file is there already.", as_json=as_json
+    )
 
 
 @verb()
@@ -70,8 +80,8 @@ def init(tool: str, folder: Path, as_json: bool) -> None:
 def backup(folder: Path, file: Path, as_json: bool) -> None:
     """Copy the store in DIR to a new FILE, while a server uses it.
 
-    The copy has all sandboxes as they are at one moment, with their keys. To restore it, copy it to a new directory as
-    sandboxes.sqlite, and start a server with --store on that directory.
+    The copy has all sandboxes as they are at one moment, with their keys. To restore it, copy it to
+    a new directory as sandboxes.sqlite, and start a server with --store on that directory.
     """
     from ..storage.sqlite import back_up
 
@@ -86,8 +96,8 @@ def backup(folder: Path, file: Path, as_json: bool) -> None:
 def check(overlays: tuple[Path, ...], as_json: bool) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0.
 
-    Exit code 1 if the contract has an error, with which no server starts. An example that does not fit its schema is a
-    warning, and so is the scenario default if its records do not fit.
+    Exit code 1 if the contract has an error, with which no server starts. An example that does not
+    fit its schema is a warning, and so is the scenario default if its records do not fit.
     """
     from ..app import contracts, create_app
     from ..contract import checks
@@ -109,7 +119,10 @@ def check(overlays: tuple[Path, ...], as_json: bool) -> None:
             try:
                 create_app(Settings(overlays=overlays), loaded)
             except ScenarioError as error:  # a fault of the data, not of the contract
-                click.echo(f"Warning: the scenario default does not start: {printable(str(error))}", err=True)
+                click.echo(
+                    f"Warning: the scenario default does not start: {printable(str(error))}",
+                    err=True,
+                )
     except ContractError as error:
         faults = str(error).split("\n")
         for fault in faults:
@@ -118,5 +131,8 @@ def check(overlays: tuple[Path, ...], as_json: bool) -> None:
             show({"ok": False, "faults": faults}, "", as_json=True)
         sys.exit(1)
     api, controls = len(document.operations), len(control.operations)
-    text = f"The contract is valid OpenAPI 3.0: {api} operations, and {controls} of the control surface."
+    text = (
+        f"The contract is valid OpenAPI 3.0: {api} operations, and {controls} of the control"
+        " surface."
+    )
     show({"ok": True, "operations": api, "controls": controls}, text, as_json=as_json)

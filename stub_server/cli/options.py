@@ -43,18 +43,26 @@ def url_with_query(text: str) -> str:
 
     try:
         parts = urlsplit(text)
-        good = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+        good = (
+            parts.scheme in ("http", "https")
+            and parts.hostname
+            and (parts.port is None or parts.port > 0)
+        )
     except ValueError:
         good = False
     if not good or parts.fragment:
-        raise click.BadParameter(f"{text!r} is not an address, such as https://sandbox.example.com.")
+        raise click.BadParameter(
+            f"{text!r} is not an address, such as https://sandbox.example.com."
+        )
     return text
 
 
 def url(text: str) -> str:
     """The same without a query, as paths are added to it."""
     if "?" in text:
-        raise click.BadParameter(f"{text!r} has a query: give an address such as https://sandbox.example.com.")
+        raise click.BadParameter(
+            f"{text!r} has a query: give an address such as https://sandbox.example.com."
+        )
     return url_with_query(text)
 
 
@@ -76,7 +84,9 @@ EXISTING_OR_STDIN = UserPath(exists=True, dir_okay=False, readable=True, allow_d
 
 
 def variable_of(option: click.Parameter, context: click.Context) -> str | None:
-    """The environment variable that the value of an option comes from; None if it comes from elsewhere."""
+    """The environment variable that the value of an option comes from; None if it comes
+    from elsewhere.
+    """
     if context.get_parameter_source(str(option.name)) is not click.core.ParameterSource.ENVIRONMENT:
         return None
     return str(option.envvar or f"{context.auto_envvar_prefix}_{str(option.name).upper()}")
@@ -124,22 +134,32 @@ def read_file(file: Path) -> bytes:
 
 
 def json_argument(text: str, what: str) -> dict[str, Any]:
-    """The JSON object that an argument is, or names: @FILE, or - for standard input. Raises UsageError, Unusable."""
+    """The JSON object that an argument is, or names: @FILE, or - for standard input.
+
+    Raises UsageError, Unusable.
+    """
     import json
 
     is_file = text == "-" or text.startswith("@")
     try:
-        value = json.loads(read_file(Path(os.path.expanduser(text.removeprefix("@")))) if is_file else text)
+        value = json.loads(
+            read_file(Path(os.path.expanduser(text.removeprefix("@")))) if is_file else text
+        )
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # it can be sent
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise click.UsageError(f"{what}. Give JSON, @FILE for JSON in a file, or - for standard input.")
+        raise click.UsageError(
+            f"{what}. Give JSON, @FILE for JSON in a file, or - for standard input."
+        )
     return value
 
 
 def write_private(file: Path, data: bytes) -> None:
-    """Write a file that only its owner can read, since it may have keys; `-` is standard output. Raises Unusable."""
+    """Write a file that only its owner can read, since it may have keys; `-` is standard output.
+
+    Raises Unusable.
+    """
     import stat
     import sys
 
@@ -149,7 +169,8 @@ def write_private(file: Path, data: bytes) -> None:
         return
     try:
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            if stat.S_ISREG(os.fstat(out.fileno()).st_mode):  # an existing file, and not a device such as /dev/null
+            # an existing file, and not a device such as /dev/null
+            if stat.S_ISREG(os.fstat(out.fileno()).st_mode):
                 os.chmod(file, 0o600)
             out.write(data)
     except OSError as error:
@@ -173,7 +194,9 @@ def command() -> str:
 
 def given(**options: Any) -> dict[str, Any]:
     """The options that were given, as a body or a query; a flag that is not set is none."""
-    return {name: value for name, value in options.items() if value is not None and value is not False}
+    return {
+        name: value for name, value in options.items() if value is not None and value is not False
+    }
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -190,7 +213,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 def output_option(ending: str) -> Callable[[F], F]:
-    """The option for the file that a verb writes; its name is else that of the sandbox with this ending."""
+    """The option for the file that a verb writes; its name is else that of the sandbox
+    with this ending.
+    """
     return click.option(
         "--output",
         "-o",
@@ -201,7 +226,9 @@ def output_option(ending: str) -> Callable[[F], F]:
 
 
 def overlay_option(text: str) -> Callable[[F], F]:
-    return click.option("--overlay", "overlays", type=EXISTING, multiple=True, envvar="STUB_OVERLAY", help=text)
+    return click.option(
+        "--overlay", "overlays", type=EXISTING, multiple=True, envvar="STUB_OVERLAY", help=text
+    )
 
 
 of_overlays = overlay_option("OpenAPI Overlay to apply; repeatable.")

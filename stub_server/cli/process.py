@@ -1,4 +1,6 @@
-"""What a process of the command needs before anything else: standard files that are open, and how it ends."""
+"""What a process of the command needs before anything else: standard files that are open, and how
+it ends.
+"""
 
 import io
 import os
@@ -23,7 +25,10 @@ def prepare() -> None:
 
 
 def discard_output() -> None:
-    """Discard all further output. Its reader is gone, and the interpreter would fail when it flushes at its end."""
+    """Discard all further output.
+
+    Its reader is gone, and the interpreter would fail when it flushes at its end.
+    """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -34,7 +39,10 @@ def discard_output() -> None:
 
 
 def _nothing(mode: Literal["r", "w"]) -> io.TextIOWrapper:
-    """The null device in the place of a closed file, whose number is the lowest that is free. Children have it too."""
+    """The null device in the place of a closed file, whose number is the lowest that is free.
+
+    Children have it too.
+    """
     stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - as long as the process
     os.set_inheritable(stream.fileno(), True)
     return stream

@@ -24,17 +24,29 @@ _PAUSE = 1.0  # seconds before the next try to connect to a server or a receiver
 
 Event = dict[str, Any]
 Outcome = tuple[int | None, str | None, int | None]
-"""Of forwarding an event: the status of the answer, what went wrong, and how many ms it took; each may be None."""
+"""Of forwarding an event: the status of the answer, what went wrong, and how many ms it took; each
+may be None.
+"""
 
 
 @verb()
 @click.argument("url", type=url_with_query)
-@click.option("--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address.")
+@click.option(
+    "--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address."
+)
 @click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver handles.")
-@click.option("--effects", type=url_with_query, metavar="URL",
-              help="URL whose response, a number or text, changes with every processed delivery.")  # fmt: skip
-@click.option("--effects-command", "program", metavar="COMMAND",
-              help="Command that prints such a number or text. The server must run on this machine.")  # fmt: skip
+@click.option(
+    "--effects",
+    type=url_with_query,
+    metavar="URL",
+    help="URL whose response, a number or text, changes with every processed delivery.",
+)
+@click.option(
+    "--effects-command",
+    "program",
+    metavar="COMMAND",
+    help="Command that prints such a number or text. The server must run on this machine.",
+)
 @asks_sandbox
 def certify(
     target: Target,
@@ -45,11 +57,13 @@ def certify(
     effects: str | None,
     program: str | None,
 ) -> None:
-    """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule, 3 if a rule could not be checked.
+    """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule, 3 if a rule could not
+    be checked.
 
-    The server sends difficult deliveries to the receiver, and watches the calls that the receiver makes to the API of
-    the sandbox. These calls change the sandbox, and nobody else should use it meanwhile: choose a separate sandbox
-    with --sandbox. If the receiver makes no such calls, --effects shows whether a repeated delivery is processed twice.
+    The server sends difficult deliveries to the receiver, and watches the calls that the receiver
+    makes to the API of the sandbox. These calls change the sandbox, and nobody else should use it
+    meanwhile: choose a separate sandbox with --sandbox. If the receiver makes no such calls,
+    --effects shows whether a repeated delivery is processed twice.
     """
     if effects is not None and program is not None:
         raise click.UsageError("Give --effects or --effects-command, not both.")
@@ -63,43 +77,61 @@ def certify(
         try:
             report: dict[str, Any] = target.control("POST", "/certify", json=body)["certificate"]
         except Refused as error:
-            message = error.message.replace("signing_key", "--signing-key").replace("event_type", "--event")
+            message = error.message.replace("signing_key", "--signing-key").replace(
+                "event_type", "--event"
+            )
             raise Unusable(message) from None  # the receiver breaks no rule
     target.show(report, _certificate_text(report))
     sys.exit({True: 0, False: 1, None: 3}[report["passed"]])
 
 
 def _certificate_text(report: dict[str, Any]) -> str:
-    counts = ", ".join(f"{count} {result.replace('_', ' ')}" for result, count in report["summary"].items())
-    text = f"{report['url']} was sent {report['event_type']} and watched in the sandbox {report['sandbox']}: {counts}."
+    counts = ", ".join(
+        f"{count} {result.replace('_', ' ')}" for result, count in report["summary"].items()
+    )
+    text = (
+        f"{report['url']} was sent {report['event_type']} and watched in the sandbox"
+        f" {report['sandbox']}: {counts}."
+    )
     found = [rule for rule in report["rules"] if rule["result"] in ("failed", "unknown")]
     if found:
         text += f"\n\n{yaml_text(found)}"
     if report["passed"] is None:
         text += (
-            "\n\nThe receiver has not passed while a rule is unknown. `received` says why it is. "
-            "Give --effects URL or --effects-command COMMAND: "
-            "a number that each processed delivery changes, such as a count of orders. Or have the receiver change "
-            "something through the sandbox's API while it is certified."
+            "\n\nThe receiver has not passed while a rule is unknown. `received` says why it is."
+            " Give --effects URL or --effects-command COMMAND: a number that each processed"
+            " delivery changes, such as a count of orders. Or have the receiver change something"
+            " through the sandbox's API while it is certified."
         )
     return text
 
 
 @verb()
-@click.option("--forward-to", type=url_with_query, metavar="URL", help="The receiver that gets every event.")
-@click.option("--events", metavar="TYPES", default="*", help="Types or patterns such as order.*, separated by commas.")
+@click.option(
+    "--forward-to", type=url_with_query, metavar="URL", help="The receiver that gets every event."
+)
+@click.option(
+    "--events",
+    metavar="TYPES",
+    default="*",
+    help="Types or patterns such as order.*, separated by commas.",
+)
 @click.option("--print", "show", is_flag=True, help="Print each event with its payload.")
 @asks_sandbox
 def listen(target: Target, forward_to: str | None, events: str, show: bool) -> None:
-    """Forward the events of a sandbox to a receiver, signed with a key that is printed, until interrupted.
+    """Forward the events of a sandbox to a receiver, signed with a key that is printed, until
+    interrupted.
 
-    No webhook is needed. While the server or the receiver is down, the command waits; no event is lost or sent twice.
-    Exit code 1 if the receiver rejected an event, or if there is no such sandbox.
+    No webhook is needed. While the server or the receiver is down, the command waits; no event is
+    lost or sent twice. Exit code 1 if the receiver rejected an event, or if there is no such
+    sandbox.
     """
     import signal
 
     if forward_to is None and not show:
-        raise click.UsageError("Give --forward-to URL to forward the events, or --print to show them.")
+        raise click.UsageError(
+            "Give --forward-to URL to forward the events, or --print to show them."
+        )
     patterns = [part.strip() for part in events.split(",") if part.strip()]
     if not patterns:
         raise click.UsageError("--events names no type.")
@@ -112,7 +144,8 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
             if forward_to is not None:
                 failures += 1  # until the event has arrived: an interrupt may end the wait
                 outcome = asyncio.run(_forward(event, forward_to, key))
-                failures -= outcome[1] is None  # before its line: who reads that may interrupt at once
+                # before its line: who reads that may interrupt at once
+                failures -= outcome[1] is None
             _print(target, event, outcome, with_payload=show)
     except KeyboardInterrupt:
         sys.exit(1 if failures else 0)
@@ -123,7 +156,10 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
 
 
 def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str, str]:
-    """Print the signing key. Returns it, and the present position in the events. Raises Away, Refused."""
+    """Print the signing key.
+
+    Returns it, and the present position in the events. Raises Away, Refused.
+    """
     import hashlib
     import hmac
 
@@ -131,7 +167,9 @@ def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str
 
     credentials = target.control("GET", "/credentials")
     # The same for a sandbox each time, so that a receiver can keep it.
-    key = new_key(hmac.digest(credentials["private_key"].encode(), b"stub-server listen", hashlib.sha256))
+    key = new_key(
+        hmac.digest(credentials["private_key"].encode(), b"stub-server listen", hashlib.sha256)
+    )
     after = target.control("GET", "/events", params={"wait": 0, "type": patterns})["next"]
     sandbox, signed = credentials["sandbox"], f" go to {to}, signed with {key}" if to else ""
     answer = {"sandbox": sandbox, "forward_to": to, "signing_key": key}
@@ -140,7 +178,10 @@ def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str
 
 
 def _follow(target: Target, after: str, patterns: Sequence[str]) -> Iterator[Event]:
-    """The events that patterns name since a position, in their order, without end. Raises Refused."""
+    """The events that patterns name since a position, in their order, without end.
+
+    Raises Refused.
+    """
     is_away = False
     while True:
         query = {"after": after, "wait": _WAIT, "limit": 100, "type": patterns}
@@ -183,7 +224,10 @@ async def _forward(event: Event, to: str, key: str) -> Outcome:
     from ..domain.deliveries import Delivery
     from ..webhooks.sender import Sender
 
-    sender, delivery = Sender(local=True), Delivery(to, event["id"], orjson.dumps(event), (), (key,))
+    sender, delivery = (
+        Sender(local=True),
+        Delivery(to, event["id"], orjson.dumps(event), (), (key,)),
+    )
     is_away = False
     while True:
         outcome = await sender.attempt(delivery, _ATTEMPT)

@@ -1,4 +1,6 @@
-"""The verb `replay`; exit codes 0 the same answers, 1 another answer, 2 a file that cannot be replayed or usage."""
+"""The verb `replay`; exit codes 0 the same answers, 1 another answer, 2 a file that cannot be
+replayed or usage.
+"""
 
 import sys
 from pathlib import Path
@@ -37,16 +39,19 @@ _MOST_DIFFS = 5  # that are shown whole
 )
 @json_option
 def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_json: bool) -> None:
-    """Send the requests of FILE (- for standard input) to a fresh sandbox, and compare every answer.
+    """Send the requests of FILE (- for standard input) to a fresh sandbox, and compare every
+    answer.
 
-    It skips, and counts by reason, what the recording cannot repeat: fault rules and their answers, refusals by the
-    rate limit, the connection or credentials, requests without an answer or a body, certifications and verifications,
-    requests that wait for receivers of webhooks, and those about sandboxes and earlier snapshots.
+    It skips, and counts by reason, what the recording cannot repeat: fault rules and their answers,
+    refusals by the rate limit, the connection or credentials, requests without an answer or a body,
+    certifications and verifications, requests that wait for receivers of webhooks, and those about
+    sandboxes and earlier snapshots.
 
     The answers that differ are listed by operation.
 
-    No server is needed; `serve --restore FILE` serves the recorded sandbox. Exit code 0 if all compared answers are
-    equal, 1 with diffs of the first that differ, 2 if the file cannot be replayed.
+    No server is needed; `serve --restore FILE` serves the recorded sandbox. Exit code 0 if all
+    compared answers are equal, 1 with diffs of the first that differ, 2 if the file cannot be
+    replayed.
     """
     import asyncio
 
@@ -56,7 +61,9 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
     try:
         outcome = asyncio.run(replayed(read_file(file), overlays, scenario))
     except BadFile as error:
-        raise Unusable("\n  ".join((str(error), *(error.reasons if len(error.reasons) > 1 else ())))) from None
+        raise Unusable(
+            "\n  ".join((str(error), *(error.reasons if len(error.reasons) > 1 else ())))
+        ) from None
     report = _report(outcome)
     show(report, _text(report), as_json=as_json)
     sys.exit(1 if outcome.differing else 0)
@@ -70,7 +77,10 @@ def _report(outcome: "Outcome") -> dict[str, Any]:
         differing.setdefault(name_of(request), []).append(request.id)
     report = {"ok": not outcome.differing, "requests": outcome.requests, "same": outcome.compared}
     report["aside"] = sum(map(len, outcome.skipped.values()))
-    by_reason = {name: {"count": len(idents), "ids": idents[:_MOST_IDS]} for name, idents in outcome.skipped.items()}
+    by_reason = {
+        name: {"count": len(idents), "ids": idents[:_MOST_IDS]}
+        for name, idents in outcome.skipped.items()
+    }
     diffs = [
         {"id": request.id, "method": request.method, "path": request.path, "diff": diff}
         for request, diff in outcome.differing[:_MOST_DIFFS]
@@ -86,6 +96,11 @@ def _report(outcome: "Outcome") -> dict[str, Any]:
 
 def _text(report: dict[str, Any]) -> str:
     """The report without what is empty, and the diffs below it."""
-    shown = {name: value for name, value in report.items() if name != "diffs" and value not in (None, {})}
-    diffs = [f"{each['method']} {each['path']} ({each['id']})\n{each['diff']}" for each in report["diffs"]]
+    shown = {
+        name: value for name, value in report.items() if name != "diffs" and value not in (None, {})
+    }
+    diffs = [
+        f"{each['method']} {each['path']} ({each['id']})\n{each['diff']}"
+        for each in report["diffs"]
+    ]
     return "\n\n".join([yaml_text(shown), *diffs])

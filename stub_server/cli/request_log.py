@@ -1,4 +1,7 @@
-"""Writes one line per request to standard error, in a thread. If it cannot keep up, lines are dropped."""
+"""Writes one line per request to standard error, in a thread.
+
+If it cannot keep up, lines are dropped.
+"""
 
 import sys
 import threading
@@ -47,7 +50,9 @@ class RequestLog:
             self._dropped += 1
 
     def close(self, stopped_by: str = "") -> None:
-        """Write the lines that are left, and a last one with what stopped the server: a signal, or `idle`."""
+        """Write the lines that are left, and a last one with what stopped the server: a
+        signal, or `idle`.
+        """
         self._stopped_by = stopped_by
         self._stop.set()
         if self._thread.is_alive():
@@ -69,7 +74,11 @@ class RequestLog:
             return
         lines = [self._line(*entry) for entry in entries]
         if dropped:
-            lines.append(orjson.dumps({"dropped": dropped}).decode() if self._json else f"… {dropped} more requests")
+            lines.append(
+                orjson.dumps({"dropped": dropped}).decode()
+                if self._json
+                else f"… {dropped} more requests"
+            )
         self._write(lines)
 
     def _write(self, lines: Sequence[str]) -> None:
@@ -96,7 +105,8 @@ class RequestLog:
     def _members(self, trace: Trace, warnings: Sequence[str]) -> dict[str, Any]:
         """What a line says, by the names of its JSON."""
         members = {
-            "time": iso(trace.received + trace.micros // 1_000),  # when it was answered, by the machine's clock
+            # when it was answered, by the machine's clock
+            "time": iso(trace.received + trace.micros // 1_000),
             "request_id": trace.id,
             "sandbox": trace.sandbox,
             "method": trace.method[:20],
@@ -111,14 +121,23 @@ class RequestLog:
         return members | {name: value for name, value in also.items() if value}
 
     def _to_pay(self, trace: Trace) -> str | None:
-        """The page on which a new order is paid; None where it is secret, or no body is stored, and for others."""
-        if not self._url or trace.operation not in _CREATING or trace.status != 201 or not trace.answer:
+        """The page on which a new order is paid; None where it is secret, or no body is stored, and
+        for others.
+        """
+        if (
+            not self._url
+            or trace.operation not in _CREATING
+            or trace.status != 201
+            or not trace.answer
+        ):
             return None
         try:
             order = orjson.loads(trace.answer)
         except ValueError:  # a fault rule broke it
             return None
-        return pay_url(self._url, trace.sandbox, order["id"]) if order["status"] == "pending" else None
+        return (
+            pay_url(self._url, trace.sandbox, order["id"]) if order["status"] == "pending" else None
+        )
 
 
 def _shown(path: str) -> str:

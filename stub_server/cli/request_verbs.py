@@ -1,4 +1,6 @@
-"""The verbs `requests` and `explain`: the requests that a sandbox received, and why one was refused."""
+"""The verbs `requests` and `explain`: the requests that a sandbox received, and why one
+was refused.
+"""
 
 import sys
 from collections.abc import Callable
@@ -12,19 +14,37 @@ from .options import Number, given, json_argument, verb, with_options, yaml_text
 from .running_server import Refused, Target, asks_sandbox
 
 _PAGE = 100
-_commands = click.option("--commands", is_flag=True, help="Include requests that stub-server itself sent.")
+_commands = click.option(
+    "--commands", is_flag=True, help="Include requests that stub-server itself sent."
+)
 _filters = with_options(
-    click.option("--operation", "operationId", metavar="NAME", help="Only requests to this operationId."),
+    click.option(
+        "--operation", "operationId", metavar="NAME", help="Only requests to this operationId."
+    ),
     click.option("--method", metavar="METHOD", help="Only requests with this method."),
-    click.option("--path", metavar="GLOB", help="Only requests whose path matches, without the sandbox's prefix."),
+    click.option(
+        "--path",
+        metavar="GLOB",
+        help="Only requests whose path matches, without the sandbox's prefix.",
+    ),
     click.option("--status", metavar="404|4xx", help="Only requests with this status."),
     click.option("--code", metavar="CODE", help="Only requests refused with this error code."),
     click.option(
-        "--caller", metavar="ID|KIND", help="Only requests by this API key, user, merchant or kind of caller."
+        "--caller",
+        metavar="ID|KIND",
+        help="Only requests by this API key, user, merchant or kind of caller.",
     ),
-    click.option("--since", metavar="ISO8601", help="Only requests at or after this instant of the sandbox clock."),
-    click.option("--until", metavar="ISO8601", help="Only requests up to this instant of the sandbox clock."),
-    click.option("--contains", metavar="TEXT", help="Only requests with this text in path, query or a body."),
+    click.option(
+        "--since",
+        metavar="ISO8601",
+        help="Only requests at or after this instant of the sandbox clock.",
+    ),
+    click.option(
+        "--until", metavar="ISO8601", help="Only requests up to this instant of the sandbox clock."
+    ),
+    click.option(
+        "--contains", metavar="TEXT", help="Only requests with this text in path, query or a body."
+    ),
     click.option("--control", is_flag=True, help="Also requests to /_sandbox."),
     _commands,
 )
@@ -53,9 +73,9 @@ def show_request(target: Target, ident: str, commands: bool) -> None:
 def verify_requests(target: Target, expected: str) -> None:
     """Check the requests against an expectation, in the format of POST /_sandbox/requests/verify.
 
-    Give JSON such as '{"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}', @FILE for JSON in a
-    file, or - for standard input. Exit code 1 if the expectation fails, with the nearest requests, or if it names an
-    operation or a method that does not exist.
+    Give JSON such as '{"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}',
+    @FILE for JSON in a file, or - for standard input. Exit code 1 if the expectation fails, with
+    the nearest requests, or if it names an operation or a method that does not exist.
     """
     body = json_argument(expected, "The expectation is not a JSON object")
     try:
@@ -79,8 +99,8 @@ def explain(target: Target, ident: str, commands: bool) -> None:
 
     The fix is the nearest request that succeeds, ready to paste.
 
-    ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1 if there is no such request, or none
-    that succeeds; 2 if no sandbox answers.
+    ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1 if there is no
+    such request, or none that succeeds; 2 if no sandbox answers.
     """
     answer = _one(target, ident, _PAGE, commands, lambda request: (request["status"] or 0) >= 400)
     if answer is None:
@@ -90,11 +110,15 @@ def explain(target: Target, ident: str, commands: bool) -> None:
     sys.exit(1 if found is not None and found["nearest"] is None else 0)
 
 
-def _one(target: Target, ident: str, limit: int, commands: bool, is_wanted: Callable[[Body], bool]) -> Body | None:
+def _one(
+    target: Target, ident: str, limit: int, commands: bool, is_wanted: Callable[[Body], bool]
+) -> Body | None:
     """A request whole, by its id; for `last` the newest one that is wanted, or None."""
     wanted: str | None = ident
     if ident == "last":
-        newest = target.control("GET", "/requests", params=given(limit=limit, commands=commands))["requests"]
+        newest = target.control("GET", "/requests", params=given(limit=limit, commands=commands))[
+            "requests"
+        ]
         wanted = next((request["id"] for request in newest if is_wanted(request)), None)
     return None if wanted is None else target.control("GET", f"/requests/{quote(wanted, safe='')}")
 
@@ -104,9 +128,15 @@ def _one(target: Target, ident: str, limit: int, commands: bool, is_wanted: Call
 
 def _request_text(request: Body, flags: str) -> str:
     """A request with its answer and what it did; `flags` name its sandbox."""
-    parts = [yaml_text({name: value for name, value in request.items() if name not in ("curl", "explanation")})]
+    parts = [
+        yaml_text(
+            {name: value for name, value in request.items() if name not in ("curl", "explanation")}
+        )
+    ]
     if request["explanation"] is not None:
-        advice = f"`stub-server explain {request['id']}{flags}` shows the nearest request that succeeds."
+        advice = (
+            f"`stub-server explain {request['id']}{flags}` shows the nearest request that succeeds."
+        )
         parts.append(f"{request['explanation']['summary']}\n{advice}")
     if request["curl"] is not None:
         parts.append(request["curl"])
@@ -119,7 +149,9 @@ def _explanation_text(request: Body) -> str:
     if found is None:
         return f"{head}: it was accepted."
     nearest = found["nearest"] or {"changes": [], "curl": "No request was found that succeeds."}
-    reasons = {name: found[name] for name in ("contract", "rule", "state") if found[name] is not None}
+    reasons = {
+        name: found[name] for name in ("contract", "rule", "state") if found[name] is not None
+    }
     reasons["changes"] = nearest["changes"]
     title = f"{head} {request['code'] or ''} ({request['id']})"
     return f"{title}\n{found['summary']}\n\n{yaml_text(reasons)}\n\n{nearest['curl']}"

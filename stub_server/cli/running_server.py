@@ -13,7 +13,18 @@ from urllib.parse import quote, urlsplit
 import click
 
 from ..server.request import COMMAND
-from .options import LOCAL, F, Refusing, Unusable, given, json_option, show, url, with_options, write_private
+from .options import (
+    LOCAL,
+    F,
+    Refusing,
+    Unusable,
+    given,
+    json_option,
+    show,
+    url,
+    with_options,
+    write_private,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -29,18 +40,23 @@ class Away(Unusable):
 class Refused(Refusing):
     """The server refused the request. Message, code and body are the server's."""
 
-    def __init__(self, message: str, code: str | None, body: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, message: str, code: str | None, body: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
         self.code, self.body = code, dict(body or {})
 
 
 class Target:
-    """The sandbox of a server that a verb asks, and how the verb prints. Every request raises Away and Refused.
+    """The sandbox of a server that a verb asks, and how the verb prints. Every request raises Away
+    and Refused.
 
     Unless it `may_be_new`, the first request checks that the sandbox exists, without creating it.
     """
 
-    def __init__(self, server: str, sandbox: str, headers: Mapping[str, str], *, as_json: bool) -> None:
+    def __init__(
+        self, server: str, sandbox: str, headers: Mapping[str, str], *, as_json: bool
+    ) -> None:
         """`headers` are sent to the control surface: they have a key."""
         self.server, self.sandbox, self.as_json, self._headers = server, sandbox, as_json, headers
         self.may_be_new = False
@@ -60,8 +76,12 @@ class Target:
 
         # Reading the machine's certificate authorities takes a quarter of a second.
         is_plain = urlsplit(self.server).scheme == "http"
-        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
-        return httpx2.Client(headers={"User-Agent": COMMAND}, timeout=TIMEOUT, verify=verify, trust_env=not is_plain)
+        verify = (
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
+        )
+        return httpx2.Client(
+            headers={"User-Agent": COMMAND}, timeout=TIMEOUT, verify=verify, trust_env=not is_plain
+        )
 
     @property
     def base(self) -> str:
@@ -96,8 +116,12 @@ class Target:
         headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
         return self._body_of(self._send("GET", self.base + path, headers=headers, **options))
 
-    def download(self, path: str, query: Mapping[str, Any], media: str, output: Path | None, ending: str) -> None:
-        """Write a file of a media type from the control surface, called like the sandbox if there is no `output`."""
+    def download(
+        self, path: str, query: Mapping[str, Any], media: str, output: Path | None, ending: str
+    ) -> None:
+        """Write a file of a media type from the control surface, called like the sandbox if there
+        is no `output`.
+        """
         response = self._control("GET", path, params=query)
         if response.headers.get("content-type") != media:
             self._body_of(response)  # raises for a refusal
@@ -106,7 +130,9 @@ class Target:
         write_private(file, data)
         if str(file) != "-":
             written = {"sandbox": self.sandbox, "file": str(file), "bytes": len(data)}
-            self.show(written, f"{file} is written from the sandbox {self.sandbox}: {len(data):,} bytes.")
+            self.show(
+                written, f"{file} is written from the sandbox {self.sandbox}: {len(data):,} bytes."
+            )
 
     def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
         from ..engine.sandbox import DEFAULT
@@ -118,7 +144,10 @@ class Target:
             except Refused as refusal:
                 if refusal.code != "sandbox_not_found":
                     raise
-                advice = "`stub-server sandboxes list` lists the sandboxes, `stub-server sandboxes create` creates one."
+                advice = (
+                    "`stub-server sandboxes list` lists the sandboxes, `stub-server sandboxes"
+                    " create` creates one."
+                )
                 raise Refused(f"{refusal.message} {advice}", refusal.code) from None
         headers = {**self._headers, **options.pop("headers", {})}
         return self._send(method, f"{self.base}/_sandbox{path}", headers=headers, **options)
@@ -132,11 +161,14 @@ class Target:
             why = str(error) or type(error).__name__
             where = self.server.rstrip("/")
             raise Away(
-                f"no sandbox answers at {where} ({why}). Start one with stub-server, or give --server."
+                f"no sandbox answers at {where} ({why}). Start one with stub-server, or give"
+                " --server."
             ) from None
 
     def _foreign(self) -> Away:
-        return Away(f"the server at {self.server} is not a compatible sandbox. Give another --server.")
+        return Away(
+            f"the server at {self.server} is not a compatible sandbox. Give another --server."
+        )
 
     def _body_of(self, response: httpx2.Response) -> Any:
         try:
@@ -153,15 +185,25 @@ class Target:
         if response.status_code >= 500:
             raise Away(message)
         if code == "admin_key_required" and "X-Sandbox-Control-Key" not in self._headers:
-            raise Refused("the server needs a key: give --admin-key, or --control-key where the command has it.", code)
+            raise Refused(
+                "the server needs a key: give --admin-key, or --control-key where the command"
+                " has it.",
+                code,
+            )
         reasons = [str(detail.get("message")) for detail in refusal.get("details", ())]
         raise Refused("\n  ".join([message, *(reasons if len(reasons) > 1 else ())]), code, refusal)
 
 
-_SERVER = click.option("--server", type=url, metavar="URL", default=LOCAL, help="The running server.")
+_SERVER = click.option(
+    "--server", type=url, metavar="URL", default=LOCAL, help="The running server."
+)
 _SANDBOX = click.option("--sandbox", default="default", help="The sandbox to use.")
-_ADMIN_KEY = click.option("--admin-key", metavar="KEY", help="The server's admin key, if it has one.")
-_CONTROL_KEY = click.option("--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key.")
+_ADMIN_KEY = click.option(
+    "--admin-key", metavar="KEY", help="The server's admin key, if it has one."
+)
+_CONTROL_KEY = click.option(
+    "--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key."
+)
 
 
 def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:

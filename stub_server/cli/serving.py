@@ -1,4 +1,6 @@
-"""Serving an application: the socket, the garbage collector, the banner, uvicorn, and restarts on change."""
+"""Serving an application: the socket, the garbage collector, the banner, uvicorn, and
+restarts on change.
+"""
 
 import asyncio
 import errno
@@ -41,9 +43,12 @@ from . import banner, process
 from .request_log import RequestLog
 
 BACKLOG = 2048
-FAREWELL = 0.3  # seconds in which other servers of the store notice that this one stops, before it closes connections
+# seconds in which other servers of the store notice that this one stops, before it closes
+# connections
+FAREWELL = 0.3
 STOPPING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)  # a machine without IPv6 may have names with such addresses
+# a machine without IPv6 may have names with such addresses
+NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with every other deadline
 LAST_WORDS = 1.0  # seconds that a server has to stop once the program that started it is gone
 STOPS_WITHIN = 5.0  # seconds in which a server ends that is started again
@@ -54,8 +59,9 @@ HANDOVER = 0.001  # seconds after which the thread for long work gives way to th
 def serve(settings: Settings, *, reloads: bool = False) -> None:
     """Serve until interrupted. Raises UnusableInput.
 
-    With `reloads` it serves in a process of its own, and in a new one whenever contract, fixtures, overlays, scenario
-    or code change. The socket stays open: a request during a restart waits instead of failing.
+    With `reloads` it serves in a process of its own, and in a new one whenever contract, fixtures,
+    overlays, scenario or code change. The socket stays open: a request during a restart waits
+    instead of failing.
     """
     _on_signals(_stop_early, *STOPPING[1:])  # SIGINT is an exception already
     allow_files()
@@ -86,7 +92,10 @@ def _reload(settings: Settings, listeners: Sequence[socket.socket], own: Sequenc
 
 
 def _wait_for_change(own: Sequence[Path], stop: threading.Event) -> None:
-    """Wait for a change, or the stop. Files are looked for anew each time: editors put new ones in their places."""
+    """Wait for a change, or the stop.
+
+    Files are looked for anew each time: editors put new ones in their places.
+    """
     import watchfiles
 
     missing = [file for file in own if not file.exists()]
@@ -114,7 +123,8 @@ def _stop_early(number: int, frame: FrameType | None) -> NoReturn:
 def _serve_here(settings: Settings, listeners: Sequence[socket.socket]) -> None:
     process.prepare()
     _on_signals(_stop_early, *STOPPING)
-    # Ctrl-C signals the whole group, and the parent forwards it: a second signal would interrupt requests.
+    # Ctrl-C signals the whole group, and the parent forwards it: a second signal would interrupt
+    # requests.
     if hasattr(os, "setpgrp"):
         os.setpgrp()
     try:
@@ -125,9 +135,20 @@ def _serve_here(settings: Settings, listeners: Sequence[socket.socket]) -> None:
 
 
 def _refuse(reason: str, listeners: Sequence[socket.socket]) -> None:
-    """Answer every request with 503 and the reason why the server cannot start, until a change ends this process."""
-    page = f"<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=1><pre>{escape(reason)}</pre>"
-    error = {"error": True, "message": reason, "code": "sandbox_unavailable", "status": 503, "details": []}
+    """Answer every request with 503 and the reason why the server cannot start, until a change ends
+    this process.
+    """
+    page = (
+        "<!doctype html><meta charset=utf-8><meta http-equiv=refresh"
+        f" content=1><pre>{escape(reason)}</pre>"
+    )
+    error = {
+        "error": True,
+        "message": reason,
+        "code": "sandbox_unavailable",
+        "status": 503,
+        "details": [],
+    }
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         request_id = f"req_{secrets.token_hex(12)}"
@@ -138,12 +159,16 @@ def _refuse(reason: str, listeners: Sequence[socket.socket]) -> None:
             response = JSONResponse({**error, "request_id": request_id}, 503, headers)
         await response(scope, receive, send)
 
-    config = uvicorn.Config(answer, lifespan="off", access_log=False, log_level="error", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        answer, lifespan="off", access_log=False, log_level="error", timeout_graceful_shutdown=1
+    )
     uvicorn.Server(config).run([*listeners])
 
 
 def stop_on_eof() -> None:
-    """Stop when standard input ends, as SIGTERM does, but at the latest after LAST_WORDS seconds."""
+    """Stop when standard input ends, as SIGTERM does, but at the latest after
+    LAST_WORDS seconds.
+    """
 
     def wait_for_end() -> None:
         with suppress(OSError):  # without a standard input there is nobody to wait for
@@ -157,10 +182,11 @@ def stop_on_eof() -> None:
 
 
 def ready_draft(path: Path, server: Server) -> Path:
-    """Write a JSON file with what a test needs first: `url`, `token`, `sample`, and the `pid` to stop the server by.
+    """Write a JSON file with what a test needs first: `url`, `token`, `sample`, and the `pid` to
+    stop the server by.
 
-    It stands beside its place until the server answers, for its owner alone, since a token opens the sandbox. Raises
-    UnusableInput.
+    It stands beside its place until the server answers, for its owner alone, since a token opens
+    the sandbox. Raises UnusableInput.
     """
     sandbox = server.sandboxes.default
     found = {
@@ -193,8 +219,11 @@ def _start(settings: Settings, listeners: Sequence[socket.socket]) -> None:
 
 
 def allow_files() -> None:
-    """Open as many files as the machine allows: each connection is one, and a forwarded request needs another."""
-    with suppress(ImportError, OSError, ValueError):  # Windows has no such limit; a kernel may allow fewer than it says
+    """Open as many files as the machine allows: each connection is one, and a forwarded request
+    needs another.
+    """
+    # Windows has no such limit; a kernel may allow fewer than it says
+    with suppress(ImportError, OSError, ValueError):
         import resource
 
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -211,20 +240,28 @@ def listen(settings: Settings) -> Iterator[list[socket.socket]]:
             raise UnusableInput("--host is no name that a machine can have.") from None
         except OSError as error:
             is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
-            hint = "--port 0 picks a free one." if is_of_port else "Give --host a name or address of this machine."
+            hint = (
+                "--port 0 picks a free one."
+                if is_of_port
+                else "Give --host a name or address of this machine."
+            )
             where = f"{settings.host}:{settings.port}"
-            raise UnusableInput(f"cannot listen on {where}: {error.strerror or error}. {hint}") from None
+            raise UnusableInput(
+                f"cannot listen on {where}: {error.strerror or error}. {hint}"
+            ) from None
         yield listeners
 
 
 def _listeners(settings: Settings) -> Iterator[socket.socket]:
-    """A socket for each address, without those of a family that this machine does not have. Raises OSError.
+    """A socket for each address, without those of a family that this machine does not have. Raises
+    OSError.
 
     Where the machine chose the port, an address at which it is not free is left out.
     """
     found = socket.getaddrinfo(settings.host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     addresses: list[tuple[Any, ...]] = list(dict.fromkeys(address for *_, address in found))
-    if addresses[0][0] == "::":  # a second socket, as to one alone the callers of IPv4 have addresses of IPv6
+    # a second socket, as to one alone the callers of IPv4 have addresses of IPv6
+    if addresses[0][0] == "::":
         addresses.append(("0.0.0.0", 0))  # noqa: S104 - asked for
     if settings.also_ipv6:
         addresses.append(("::1", 0))
@@ -232,7 +269,9 @@ def _listeners(settings: Settings) -> Iterator[socket.socket]:
     for host, _, *scope in addresses:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            listener = socket.create_server((host, bound or settings.port, *scope), family=family, backlog=BACKLOG)
+            listener = socket.create_server(
+                (host, bound or settings.port, *scope), family=family, backlog=BACKLOG
+            )
         except OSError as error:
             missing = OSError(error.errno, f"{os.strerror(error.errno or 0)} at {host}")
             if error.errno in NO_SUCH_FAMILY or (bound and not settings.port):
@@ -249,7 +288,10 @@ def with_port(settings: Settings, listener: socket.socket) -> Settings:
 
 
 def build(settings: Settings) -> Application:
-    """The application. Raises UnusableInput for a contract, overlay, scenario, store or file that cannot be used."""
+    """The application.
+
+    Raises UnusableInput for a contract, overlay, scenario, store or file that cannot be used.
+    """
     try:
         return create_app(settings)
     except BadFile as error:
@@ -258,7 +300,10 @@ def build(settings: Settings) -> Application:
 
 
 def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]) -> None:
-    """Print the banner and serve until a signal comes, or nobody uses the server. Raises UnusableInput."""
+    """Print the banner and serve until a signal comes, or nobody uses the server.
+
+    Raises UnusableInput.
+    """
     server = _Server(app, settings)
     url = "" if settings.is_public else settings.url
     log = None if settings.log == "quiet" else RequestLog(settings.log, url=url).start()
@@ -282,7 +327,9 @@ def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]
 
 
 def _show_banner(app: Application, settings: Settings) -> None:
-    """Whoever reads the banner may close the pipe after the line that he needs: the server stays."""
+    """Whoever reads the banner may close the pipe after the line that he needs: the
+    server stays.
+    """
     try:
         banner.show(app, settings)
     except OSError:
@@ -290,7 +337,8 @@ def _show_banner(app: Application, settings: Settings) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which informs the application at once of a signal to stop, and others once it answers.
+    """uvicorn, which informs the application at once of a signal to stop, and others once it
+    answers.
 
     `stopped_by` is the name of a signal, or `idle`.
     """
@@ -319,7 +367,9 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self._settings.ready_file is not None:
-            ready_draft(self._settings.ready_file, self._app.server).replace(self._settings.ready_file)
+            ready_draft(self._settings.ready_file, self._app.server).replace(
+                self._settings.ready_file
+            )
         if self._settings.stop_after_idle is not None:
             self._used = monotonic()
             self._app.server.listeners.append(self._note_use)
@@ -329,7 +379,10 @@ class _Server(uvicorn.Server):
             self._used = monotonic()
 
     async def on_tick(self, counter: int) -> bool:
-        """Stop a server that nobody uses, as SIGTERM does. A request or stream that goes on is use."""
+        """Stop a server that nobody uses, as SIGTERM does.
+
+        A request or stream that goes on is use.
+        """
         limit = self._settings.stop_after_idle
         if limit is not None and monotonic() - self._used >= limit and not self.stopped_by:
             if self._connections.is_idle:
@@ -347,7 +400,9 @@ class _Server(uvicorn.Server):
             server.closing.is_announced = True
             loop = asyncio.get_running_loop()
             loop.call_soon_threadsafe(loop.call_later, server.drain, server.closing.set)
-            loop.call_soon_threadsafe(loop.call_later, server.drain + FAREWELL, self.handle_exit, sig, None)
+            loop.call_soon_threadsafe(
+                loop.call_later, server.drain + FAREWELL, self.handle_exit, sig, None
+            )
             return
         server.closing.set()
         if not self.should_exit:  # a second Ctrl-C would have uvicorn leave the store open
@@ -357,9 +412,9 @@ class _Server(uvicorn.Server):
 def calm_collector() -> None:
     """Exclude the seeded data from garbage collection, and collect less often.
 
-    A full collection would walk every record during a request. None runs here either: it would take a tenth of the
-    start to free half a megabyte. The youngest generation is small: with 50,000 objects, each collection delayed every
-    client by 150 ms while a sandbox grew.
+    A full collection would walk every record during a request. None runs here either: it would take
+    a tenth of the start to free half a megabyte. The youngest generation is small: with 50,000
+    objects, each collection delayed every client by 150 ms while a sandbox grew.
     """
     gc.freeze()
     gc.set_threshold(5_000, 500, 100)

@@ -1,6 +1,7 @@
 """The verbs `verify` and `proxy`, which compare a backend with the contract.
 
-Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached too little; of `proxy`, 1 and 3 only with `--fail`.
+Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 reached too little; of `proxy`, 1 and 3 only
+with `--fail`.
 """
 
 from __future__ import annotations
@@ -22,41 +23,103 @@ if TYPE_CHECKING:
     from ..tools.verify.outcome import Outcome
     from ..tools.verify.run import Options
 
-_OF_RECORDED = frozenset(("url", "token", "har", "overlays", "reports", "baseline", "write_overlay"))
+_OF_RECORDED = frozenset(
+    ("url", "token", "har", "overlays", "reports", "baseline", "write_overlay")
+)
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
 _WRITTEN = UserPath(dir_okay=False)
-_REPORTS = click.option("--report", "reports", multiple=True, metavar="FORM[=FILE]", default=("text",),
-                        help="text, json, html, junit or sarif; repeatable.")  # fmt: skip
-_WRITE_OVERLAY = click.option("--write-overlay", type=_WRITTEN, metavar="FILE",
-                              help="Write an overlay of proved corrections of the contract.")  # fmt: skip
+_REPORTS = click.option(
+    "--report",
+    "reports",
+    multiple=True,
+    metavar="FORM[=FILE]",
+    default=("text",),
+    help="text, json, html, junit or sarif; repeatable.",
+)
+_WRITE_OVERLAY = click.option(
+    "--write-overlay",
+    type=_WRITTEN,
+    metavar="FILE",
+    help="Write an overlay of proved corrections of the contract.",
+)
 _HOST = "127.0.0.1"
 
 
 @click.command(context_settings={"show_default": True})
 @click.argument("url", type=url, required=False)
-@click.option("--token", envvar="STUB_VERIFY_TOKEN", help="Credential of the backend: a JWT or an API key.")
+@click.option(
+    "--token", envvar="STUB_VERIFY_TOKEN", help="Credential of the backend: a JWT or an API key."
+)
 @click.option("--write", is_flag=True, help="Also create records, and change and delete them.")
-@click.option("--charges", is_flag=True, help="Also place orders and send test deliveries, which may cost money.")
-@click.option("--only", multiple=True, metavar="NAME", help="Check only this operationId, tag or class; repeatable.")
-@click.option("--skip", multiple=True, metavar="NAME", help="Skip this operationId, tag or class; repeatable.")
-@click.option("--budget", type=click.FloatRange(1, 86_400), default=120.0, metavar="SECONDS",
-              help="Time for the run; cleaning up may take 20 s more.")  # fmt: skip
-@click.option("--settle", type=click.FloatRange(0, 60), default=2.0, metavar="SECONDS",
-              help="Time within which a read must show a change.")  # fmt: skip
-@click.option("--coverage", type=click.FloatRange(0, 100), default=90.0, metavar="PERCENT",
-              help="Share of the reachable statuses that must be seen; below it, the exit code is 3.")  # fmt: skip
-@click.option("--seed", type=Number(0, 2**31), default=42, help="The same seed chooses the same requests.")
+@click.option(
+    "--charges",
+    is_flag=True,
+    help="Also place orders and send test deliveries, which may cost money.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    help="Check only this operationId, tag or class; repeatable.",
+)
+@click.option(
+    "--skip", multiple=True, metavar="NAME", help="Skip this operationId, tag or class; repeatable."
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(1, 86_400),
+    default=120.0,
+    metavar="SECONDS",
+    help="Time for the run; cleaning up may take 20 s more.",
+)
+@click.option(
+    "--settle",
+    type=click.FloatRange(0, 60),
+    default=2.0,
+    metavar="SECONDS",
+    help="Time within which a read must show a change.",
+)
+@click.option(
+    "--coverage",
+    type=click.FloatRange(0, 100),
+    default=90.0,
+    metavar="PERCENT",
+    help="Share of the reachable statuses that must be seen; below it, the exit code is 3.",
+)
+@click.option(
+    "--seed", type=Number(0, 2**31), default=42, help="The same seed chooses the same requests."
+)
 @of_overlays
-@click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'",
-              help="Header to send with every request; repeatable.")  # fmt: skip
-@click.option("--cacert", type=EXISTING, help="Certificates (PEM) to trust in place of the usual ones.")
-@click.option("--proxy", type=url, metavar="URL",
-              help="Proxy for every request, in place of HTTP_PROXY, HTTPS_PROXY and NO_PROXY.")  # fmt: skip
+@click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="'NAME: VALUE'",
+    help="Header to send with every request; repeatable.",
+)
+@click.option(
+    "--cacert", type=EXISTING, help="Certificates (PEM) to trust in place of the usual ones."
+)
+@click.option(
+    "--proxy",
+    type=url,
+    metavar="URL",
+    help="Proxy for every request, in place of HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
+)
 @_REPORTS
-@click.option("--baseline", type=EXISTING, metavar="REPORT.json", help="Hide the divergences of an earlier report.")
+@click.option(
+    "--baseline",
+    type=EXISTING,
+    metavar="REPORT.json",
+    help="Hide the divergences of an earlier report.",
+)
 @click.option("--har", type=EXISTING, help="Check this recorded traffic, and send nothing.")
-@click.option("--record-har", type=_WRITTEN, metavar="FILE",
-              help="Write all requests and answers to a file, without secrets.")  # fmt: skip
+@click.option(
+    "--record-har",
+    type=_WRITTEN,
+    metavar="FILE",
+    help="Write all requests and answers to a file, without secrets.",
+)
 @_WRITE_OVERLAY
 @click.option("--yes", metavar="HOST", help="Write to this host without asking.")
 def verify(
@@ -77,7 +140,8 @@ def verify(
 ) -> None:
     """Compare the backend at URL, the address above /v2, with the contract and with this sandbox.
 
-    Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 covered less than --coverage.
+    Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 covered
+    less than --coverage.
     """
     from ..tools.verify.outcome import forms_of, known, of_recorded, written
 
@@ -88,17 +152,25 @@ def verify(
         outcome = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
     else:
         if url is None or host is None:
-            raise click.UsageError("Give the address of the backend as URL, or recorded traffic with --har.")
+            raise click.UsageError(
+                "Give the address of the backend as URL, or recorded traffic with --har."
+            )
         if token is None:
-            raise click.UsageError("Give the credential of the backend with --token or STUB_VERIFY_TOKEN.")
+            raise click.UsageError(
+                "Give the credential of the backend with --token or STUB_VERIFY_TOKEN."
+            )
         named = tuple(map(_header, (f"Authorization: {token}", *headers)))[1:]
         if chosen["write"] and not is_local(host) and yes != host:
             _ask(host)
         from ..tools.verify.run import Options
 
         trusted = None if cacert is None else str(cacert)
-        options = Options(url=url, token=token, overlays=overlays, headers=named, trusted=trusted, **chosen)
-        outcome = _sent(options, host, coverage, hidden, record_har, corrects=write_overlay is not None)
+        options = Options(
+            url=url, token=token, overlays=overlays, headers=named, trusted=trusted, **chosen
+        )
+        outcome = _sent(
+            options, host, coverage, hidden, record_har, corrects=write_overlay is not None
+        )
     for text in written(outcome.report, forms, write_overlay):
         click.echo(text)
     for note in outcome.notes:
@@ -107,7 +179,13 @@ def verify(
 
 
 def _sent(
-    options: Options, host: str, coverage: float, hidden: Set[str], file: Path | None, *, corrects: bool
+    options: Options,
+    host: str,
+    coverage: float,
+    hidden: Set[str],
+    file: Path | None,
+    *,
+    corrects: bool,
 ) -> Outcome:
     """Make a run, with a progress bar. Raises Unusable."""
     import asyncio
@@ -140,7 +218,9 @@ def _sent(
     if file is not None:
         write_private(file, recording.archive())
         if recording.left_out:
-            outcome.notes.append(f"{file}: is full; {recording.left_out:,} exchanges are not in it.")
+            outcome.notes.append(
+                f"{file}: is full; {recording.left_out:,} exchanges are not in it."
+            )
     return outcome
 
 
@@ -151,7 +231,8 @@ def _check_sends_nothing() -> None:
         parameter.opts[0]
         for parameter in context.command.params
         if parameter.name not in _OF_RECORDED
-        and context.get_parameter_source(str(parameter.name)) == click.core.ParameterSource.COMMANDLINE
+        and context.get_parameter_source(str(parameter.name))
+        == click.core.ParameterSource.COMMANDLINE
     ]
     if given:
         raise click.UsageError(f"With --har nothing is sent: leave out {', '.join(given)}.")
@@ -160,14 +241,18 @@ def _check_sends_nothing() -> None:
 def _host(url: str) -> str:
     parts = urlsplit(url)
     if parts.username is not None:
-        raise click.UsageError("Leave user and password out of the URL: --token and --header take credentials.")
+        raise click.UsageError(
+            "Leave user and password out of the URL: --token and --header take credentials."
+        )
     return str(parts.hostname)
 
 
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = (part.strip() for part in text.partition(":"))
     if not colon or not _NAME(name) or not value.isascii() or not value.isprintable():
-        raise click.UsageError(f"The header {name[:40]!r} cannot be sent. Give --header 'Name: value' in ASCII.")
+        raise click.UsageError(
+            f"The header {name[:40]!r} cannot be sent. Give --header 'Name: value' in ASCII."
+        )
     return name, value
 
 
@@ -181,7 +266,9 @@ def _ask(host: str) -> None:
 
 @click.command(context_settings={"show_default": True})
 @click.argument("url", type=url)
-@click.option("--port", type=Number(0, 65535), default=4601, help="Port to listen on; 0 picks a free one.")
+@click.option(
+    "--port", type=Number(0, 65535), default=4601, help="Port to listen on; 0 picks a free one."
+)
 @of_overlays
 @_REPORTS
 @_WRITE_OVERLAY
@@ -191,12 +278,19 @@ def _ask(host: str) -> None:
     help="Exit with 1 if the backend diverges from the contract, with 3 if nothing was compared.",
 )
 def proxy(
-    *, url: str, port: int, overlays: tuple[Path, ...], reports: tuple[str, ...], write_overlay: Path | None, fail: bool
+    *,
+    url: str,
+    port: int,
+    overlays: tuple[Path, ...],
+    reports: tuple[str, ...],
+    write_overlay: Path | None,
+    fail: bool,
 ) -> None:
     """Pass requests on to the backend at URL, and compare its answers with the contract.
 
-    Point a client or a test at the port. Each exchange is passed on unchanged, then compared, and printed as one line.
-    Ctrl-C ends the proxy and prints the report. /_proxy/exchanges lists the newest exchanges, also as ?format=har.
+    Point a client or a test at the port. Each exchange is passed on unchanged, then compared, and
+    printed as one line. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges lists the
+    newest exchanges, also as ?format=har.
     """
     import asyncio
 
@@ -206,14 +300,18 @@ def proxy(
 
     forms = forms_of(reports)
     target = base_of(url)
-    watching = Watching(contract_with(overlays), target, lambda line: click.echo(printable(line)), overlays)
+    watching = Watching(
+        contract_with(overlays), target, lambda line: click.echo(printable(line)), overlays
+    )
     _serve(target, port, watching)
     report = watching.report()
     if write_overlay is not None:
         asyncio.run(watching.observed.correct(report))
     for text in written(report, forms, write_overlay):
         click.echo(text)
-    reasons = [f"{count:,} ({printable(reason)})" for reason, count in sorted(watching.unjudged.items())]
+    reasons = [
+        f"{count:,} ({printable(reason)})" for reason, count in sorted(watching.unjudged.items())
+    ]
     if not report.requests and not report.divergences:
         click.echo(f"Nothing was judged: {', '.join(reasons) or 'no request came'}.", err=True)
     elif reasons:
@@ -234,7 +332,9 @@ def _serve(target: str, port: int, watching: Watching) -> None:
         listening = socket.create_server((_HOST, port))
     except OSError as error:
         why = error.strerror or str(error)
-        raise Unusable(f"cannot listen on {_HOST}:{port}: {why}. --port 0 picks a free one.") from None
+        raise Unusable(
+            f"cannot listen on {_HOST}:{port}: {why}. --port 0 picks a free one."
+        ) from None
     address = f"http://{_HOST}:{listening.getsockname()[1]}"
     server = uvicorn.Server(Proxy(target, watching.passed, watching.own).config())
 
@@ -242,8 +342,10 @@ def _serve(target: str, port: int, watching: Watching) -> None:
         server.should_exit = True
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)  # before uvicorn takes them, and when it raises again what has ended it
+        # before uvicorn takes them, and when it raises again what has ended it
+        signal.signal(number, end)
     click.echo(
-        f"{address} passes requests on to {printable(target)}. {address}{OWN}exchanges lists them. Ctrl-C reports."
+        f"{address} passes requests on to {printable(target)}. {address}{OWN}exchanges lists them."
+        " Ctrl-C reports."
     )
     server.run([listening])

@@ -1,4 +1,6 @@
-"""What changes a sandbox from a page: a call of a control or an operation, and the line that says what was done."""
+"""What changes a sandbox from a page: a call of a control or an operation, and the line that says
+what was done.
+"""
 
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -16,7 +18,11 @@ from .site import contracts, pages
 
 _RESETS = {"to_step": 0}
 """The body of a rewind to how a sandbox began."""
-_LOST = {"is_refused": True, "title": "The request", "message": "A fault rule dropped the connection."}
+_LOST = {
+    "is_refused": True,
+    "title": "The request",
+    "message": "A fault rule dropped the connection.",
+}
 _PLAIN: dict[str, tuple[str, str, str | None]] = {
     "/inboxes/clear": ("DELETE", f"{CONTROL}/inbox", "/console/inboxes"),
     "/inboxes/<name>/clear": ("DELETE", f"{CONTROL}/inbox?name={{name}}", None),
@@ -24,11 +30,14 @@ _PLAIN: dict[str, tuple[str, str, str | None]] = {
     "/webhooks/<uuid:ident>/delete": ("DELETE", "/v2/webhooks/{ident}", "/console/webhooks"),
     "/webhooks/deliveries/<uuid:ident>/retry": ("POST", "/v2/webhooks/logs/{ident}/retry", None),
 }
-"""Actions that are a call without a body: by the address of the form, method, path, and `to` as `act` has it."""
+"""Actions that are a call without a body: by the address of the form, method, path, and `to` as
+`act` has it.
+"""
 
 
 def act(method: str, path: str, body: Any = None, *, to: str | None = None) -> Response:
-    """Call a control or an operation, and show a page with what was done; the form's `to` unless one is given.
+    """Call a control or an operation, and show a page with what was done; the form's `to` unless
+    one is given.
 
     `to` is a path of the console. Raises Refused where the visitor must give a key first.
     """
@@ -50,7 +59,9 @@ def go(address: str) -> Response:
 
 
 def done() -> dict[str, Any] | None:
-    """The action that led here, as the journal has it: what it was, what became of it, and whether it can be undone."""
+    """The action that led here, as the journal has it: what it was, what became of it, and whether
+    it can be undone.
+    """
     ident = request.args.get(DONE)
     if ident == "lost":
         return _LOST
@@ -79,19 +90,25 @@ def done() -> dict[str, Any] | None:
 def _title(found: dict[str, Any], operation: Operation | None) -> str:
     if found["request"]["body"] == _RESETS:
         return "Reset the sandbox"
-    return f"{found['method']} {found['path']}" if operation is None else str(operation.raw["summary"])
+    return (
+        f"{found['method']} {found['path']}" if operation is None else str(operation.raw["summary"])
+    )
 
 
 def journaled(ident: str) -> dict[str, Any] | None:
     """A request as the journal has it, for readers who may see it."""
     try:
-        found: dict[str, Any] = g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}", is_hidden=True)["request"]
+        found: dict[str, Any] = g.client.get(
+            f"{CONTROL}/requests/{quote(ident, safe='')}", is_hidden=True
+        )["request"]
     except Refused:
         return None
     return found
 
 
-def _undo(found: dict[str, Any], said: dict[str, Any], *, has_changed: bool) -> tuple[str, dict[str, str]] | None:
+def _undo(
+    found: dict[str, Any], said: dict[str, Any], *, has_changed: bool
+) -> tuple[str, dict[str, str]] | None:
     """The form that undoes a request: its address and its fields.
 
     A new fault rule is no step: it is removed. A rewind keeps new credentials.
@@ -111,17 +128,25 @@ def steps_of(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """The pages of the order that a request of one step changed, else of the record that it made: text and address."""
+    """The pages of the order that a request of one step changed, else of the record that it made:
+    text and address.
+    """
     changes = steps[0]["changes"] if found["step"] is not None and steps else []
     order = next((change["id"] for change in changes if change["resource"] == "orders"), None)
     inspected = g.client.find(f"{CONTROL}/orders/{order}", is_hidden=True) if order else None
     if inspected is None:
         made = [change for change in changes if change["change"] == "created"]
         return [
-            (f"The {singular(each['resource'])}", here(f"/console/data/{each['resource']}/{each['id']}"))
+            (
+                f"The {singular(each['resource'])}",
+                here(f"/console/data/{each['resource']}/{each['id']}"),
+            )
             for each in made[:1]
         ]
-    leading = [("The order", here(f"/console/data/orders/{order}")), ("Its pay page", pay_page(inspected))]
+    leading = [
+        ("The order", here(f"/console/data/orders/{order}")),
+        ("Its pay page", pay_page(inspected)),
+    ]
     if found["deliveries"]:
         leading.append(("Its deliveries", here(f"/console/requests/{found['id']}") + "#deliveries"))
     return leading
@@ -129,12 +154,18 @@ def links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str,
 
 def pay_page(inspected: dict[str, Any]) -> str:
     """The address of an order's pay page, by what the control of orders answers."""
-    return here(f"{PAY}{inspected['order']['id']}", dict(parse_qsl(urlsplit(inspected["pay_url"]).query)))
+    return here(
+        f"{PAY}{inspected['order']['id']}", dict(parse_qsl(urlsplit(inspected["pay_url"]).query))
+    )
 
 
 def _add_plain(address: str, method: str, path: str, to: str | None) -> None:
     def view(**values: object) -> Response:
-        return act(method, path.format_map({name: quote(str(value), safe="") for name, value in values.items()}), to=to)
+        return act(
+            method,
+            path.format_map({name: quote(str(value), safe="") for name, value in values.items()}),
+            to=to,
+        )
 
     pages.add_url_rule(address, address, view, methods=["POST"])
 

@@ -1,4 +1,6 @@
-"""Addresses of pages: relative, so that they hold under whatever name and path the server goes by."""
+"""Addresses of pages: relative, so that they hold under whatever name and path the
+server goes by.
+"""
 
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
@@ -14,7 +16,9 @@ DONE = "done"
 def here(path: str, query: dict[str, Any] | None = None) -> str:
     """The address of a path of this sandbox, such as `/console/requests`."""
     found = "../" * (request.path.count("/") - 1) + quote(path.lstrip("/"), safe=SAFE_IN_PATHS)
-    encoded = urlencode({name: value for name, value in (query or {}).items() if value not in (None, "")})
+    encoded = urlencode(
+        {name: value for name, value in (query or {}).items() if value not in (None, "")}
+    )
     return (found or "./") + (f"?{encoded}" if encoded else "")
 
 
@@ -45,7 +49,9 @@ def split(address: str) -> SplitResult:
 
 
 def own(address: str) -> str:
-    """The address of a page that a form names, if actions may lead to it; else the list of requests."""
+    """The address of a page that a form names, if actions may lead to it; else the list
+    of requests.
+    """
     parts = split(address)
     is_elsewhere = parts.scheme or parts.netloc or "\\" in address
     if is_elsewhere or not (parts.path == "/" or parts.path.startswith("/console/")):

@@ -1,4 +1,6 @@
-"""The API: its operations with a filter, and a page for each: what it takes and answers, and a call to try."""
+"""The API: its operations with a filter, and a page for each: what it takes and answers, and a call
+to try.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -23,14 +25,22 @@ from .sheet import Sheet
 from .site import Group, beside, contracts, pages
 
 _OF_READERS = (
-    "host", "origin", "sec-fetch-site", "authorization", "x-sandbox", *KEY_HEADERS,
-)  # fmt: skip
+    "host",
+    "origin",
+    "sec-fetch-site",
+    "authorization",
+    "x-sandbox",
+    *KEY_HEADERS,
+)
 """Headers that decide what the reader of a page may see."""
 _LONGEST = 300_000  # bytes of an answer that is shown whole
 
 
 class Shown(NamedTuple):
-    """An answer. Of one that is no text only its size is shown; `request` is None where the journal has none."""
+    """An answer.
+
+    Of one that is no text only its size is shown; `request` is None where the journal has none.
+    """
 
     reply: Reply
     media: str
@@ -66,14 +76,21 @@ def _matching(groups: list[Group], wanted: list[str]) -> Iterator[Group]:
 
 def _has(operation: Operation, group: Group, wanted: list[str]) -> bool:
     raw = operation.raw
-    texts = (operation.id, operation.method, _base(operation.id) + operation.path, raw.get("summary", ""), group.name)
+    texts = (
+        operation.id,
+        operation.method,
+        _base(operation.id) + operation.path,
+        raw.get("summary", ""),
+        group.name,
+    )
     where = " ".join((*texts, raw.get("description", ""))).lower()
     return all(word in where for word in wanted)
 
 
 @beside.get(f"{DOCS}/<path:ident>")
 def operation(ident: str) -> str | Response:
-    """One operation, with the call that works where the reader may send it; an error code or an event by its name.
+    """One operation, with the call that works where the reader may send it; an error code or an
+    event by its name.
 
     Programs get Markdown, which shows no key.
     """
@@ -88,7 +105,9 @@ def operation(ident: str) -> str | Response:
     if is_markdown:
         return markdown(operation_text(sheet, known.api.events))
     attempt = Attempt(sheet)
-    return _page(attempt, None, is_tried=credentials != {} and attempt.is_offered and "visitor" in g)
+    return _page(
+        attempt, None, is_tried=credentials != {} and attempt.is_offered and "visitor" in g
+    )
 
 
 def _page_of(text: str, name: str) -> Page:
@@ -125,7 +144,10 @@ def _base(ident: str) -> str:
 
 
 def _own_sheet(ident: str) -> Sheet:
-    """The operation with the examples and credentials of this sandbox. Raises Refused to those who may not see them."""
+    """The operation with the examples and credentials of this sandbox.
+
+    Raises Refused to those who may not see them.
+    """
     return _sheet(ident, g.client.get(f"{_base(ident)}/openapi.json"), g.client.credentials)
 
 
@@ -144,7 +166,9 @@ def _sheet(ident: str, raw: Any, credentials: Mapping[str, str]) -> Sheet:
 
 
 def _as_reader(path: str) -> Any:
-    """What the reader of a page gets of a path, by their own headers and session; None where it is refused."""
+    """What the reader of a page gets of a path, by their own headers and session; None
+    where it is refused.
+    """
     headers = {name: request.headers[name] for name in _OF_READERS if name in request.headers}
     if "visitor" in g:
         headers |= {name.lower(): key for name, key in g.visitor.keys.items()}
@@ -161,7 +185,8 @@ def _page(attempt: Attempt, shown: Shown | None, *, is_tried: bool = True) -> st
         except Refused:  # the call may have deleted the sandbox
             g.clock = None
     api, is_control = known.api, sheet.base == CONTROL
-    lifecycles = known.control.lifecycles | api.lifecycles  # the control contract repeats those that it shows
+    # the control contract repeats those that it shows
+    lifecycles = known.control.lifecycles | api.lifecycles
     scopes = {scope["name"]: scope for scope in api.scopes}
     answers = sheet.answers
     return render_template(
@@ -174,7 +199,9 @@ def _page(attempt: Attempt, shown: Shown | None, *, is_tried: bool = True) -> st
         events=[(name, api.events.get(name, {})) for name in found.emits],
         answers=answers,
         headers={each.name: each for answer in reversed(answers) for each in answer.headers},
-        shared_headers=set.intersection(*({each.name for each in answer.headers} for answer in answers)),
+        shared_headers=set.intersection(
+            *({each.name for each in answer.headers} for answer in answers)
+        ),
         moves=sheet.moves(lifecycles),
         drops=known.settings.unknown_fields == "ignore" and not is_control,
         attempt=attempt,

@@ -1,4 +1,5 @@
-"""The Flask application: the overview, a page per operation, the guide, the console, and the page of a payer.
+"""The Flask application: the overview, a page per operation, the guide, the console, and the page
+of a payer.
 
 The modules that end in `_pages` have the pages; `shell.py` has what they share.
 """
@@ -26,25 +27,37 @@ from .sessions import Sessions
 from .site import EXTENSION, Contracts, beside, grouped, pages
 from .snippets import quoted
 
-# Everything a page needs comes from this server: no font, script or picture from elsewhere, and no inline script.
-_POLICY = "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"
+# Everything a page needs comes from this server: no font, script or picture from elsewhere, and no
+# inline script.
+_POLICY = (
+    "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src"
+    " 'none'"
+)
 
 
-def create_console(document: Document, control: Document, root: Path, settings: Settings, sessions: Sessions) -> Flask:
+def create_console(
+    document: Document, control: Document, root: Path, settings: Settings, sessions: Sessions
+) -> Flask:
     """The pages for two contracts and of the guide, whose files are in `root`.
 
-    They run in threads and read no sandbox. What a page shows of one comes with its request, or is asked for.
+    They run in threads and read no sandbox. What a page shows of one comes with its request, or is
+    asked for.
     """
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
-    application.jinja_env.filters.update(FILTERS | LEAF_FILTERS | {"prose": prose, "quoted": quoted})
+    application.jinja_env.filters.update(
+        FILTERS | LEAF_FILTERS | {"prose": prose, "quoted": quoted}
+    )
     leaves = Leaves(document, control)
     application.extensions[EXTENSION] = Contracts(
         api=document,
         control=control,
         settings=settings,
         scenarios=known_scenarios(root / "fixtures"),
-        personas={file.stem: _read(file)["about"] for file in sorted((root / "fixtures" / "personas").glob("*.yaml"))},
+        personas={
+            file.stem: _read(file)["about"]
+            for file in sorted((root / "fixtures" / "personas").glob("*.yaml"))
+        },
         payer_texts=_read(root / "fixtures" / "console" / "pay.yaml"),
         sessions=sessions,
         leaves=leaves,
@@ -71,8 +84,14 @@ def create_console(document: Document, control: Document, root: Path, settings: 
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         if request.path.startswith(DOCS):  # it may show a key
             response.headers["Cache-Control"] = "no-store"
-        if response.status_code == 200 and response.mimetype == HTML and request.path.startswith((DOCS, GUIDE)):
-            response.headers["Link"] = f'<{request.script_root}{request.path}.md>; rel="alternate"; type="{MARKDOWN}"'
+        if (
+            response.status_code == 200
+            and response.mimetype == HTML
+            and request.path.startswith((DOCS, GUIDE))
+        ):
+            response.headers["Link"] = (
+                f'<{request.script_root}{request.path}.md>; rel="alternate"; type="{MARKDOWN}"'
+            )
         return response
 
     return application

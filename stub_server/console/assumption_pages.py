@@ -32,7 +32,9 @@ def assumptions() -> str:
 
 
 def _matches(assumption: dict[str, Any]) -> bool:
-    kind, operation, text = (request.args.get(name, "").strip() for name in ("kind", "operation", "q"))
+    kind, operation, text = (
+        request.args.get(name, "").strip() for name in ("kind", "operation", "q")
+    )
     if kind and assumption["kind"] != kind:
         return False
     if operation and operation not in assumption["operations"]:

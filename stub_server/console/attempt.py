@@ -13,7 +13,9 @@ from ..server.layers.inside import Question
 from .sheet import Sheet
 from .snippets import Snippet, snippets
 
-_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}):[ \t]*+([\x20-\x7e\xa0-\xff]*)").fullmatch
+_HEADER = re.compile(
+    r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}):[ \t]*+([\x20-\x7e\xa0-\xff]*)"
+).fullmatch
 _NOT_ASKED = frozenset(KEY_HEADERS)  # the session has the key
 _SET_HERE = frozenset(("host", "content-length", "transfer-encoding", "connection"))
 _ENDLESS = "text/event-stream"
@@ -40,7 +42,9 @@ class Attempt:
 
     @property
     def is_offered(self) -> bool:
-        """Whether a form can make the call: neither one that takes a file, nor one whose answer has no end."""
+        """Whether a form can make the call: neither one that takes a file, nor one whose answer has
+        no end.
+        """
         operation = self.sheet.operation
         answers = [media for each in operation.responses.values() for media in each.media]
         return not operation.uploads and _ENDLESS not in answers
@@ -69,7 +73,9 @@ class Attempt:
     @property
     def authorization(self) -> str:
         """The header that carries the credential."""
-        return self._value("authorization", f"Bearer {self.sheet.credential}" if self.sheet.credential else "")
+        return self._value(
+            "authorization", f"Bearer {self.sheet.credential}" if self.sheet.credential else ""
+        )
 
     @property
     def further(self) -> str:
@@ -98,15 +104,22 @@ class Attempt:
 
     @property
     def blanks(self) -> list[str]:
-        """The placeholders of `curl`: neither the contract nor the sandbox has a value for these."""
+        """The placeholders of `curl`: neither the contract nor the sandbox has a
+        value for these.
+        """
         blank = [_blank(each.name) for each in self.inputs if each.required and not each.value]
         return [*blank, *(["FILE"] if self.sheet.operation.uploads else [])]
 
     @property
     def curl(self) -> str:
-        """The request as a curl command with ids and a key of this sandbox; placeholders are in capitals."""
+        """The request as a curl command with ids and a key of this sandbox; placeholders
+        are in capitals.
+        """
         operation, sheet, inputs = self.sheet.operation, self.sheet, self.inputs
-        filled = [each._replace(value=each.value or _blank(each.name)) if each.required else each for each in inputs]
+        filled = [
+            each._replace(value=each.value or _blank(each.name)) if each.required else each
+            for each in inputs
+        ]
         asked = self._question(filled, self.authorization or "Bearer TOKEN")
         curl = command(*asked[:5], base_url=sheet.url, has_admin_key=sheet.has_admin_key)
         success = next((each for status, each in operation.responses.items() if status < 300), None)

@@ -36,7 +36,13 @@ class Chart(NamedTuple):
 # -- the line of what has happened to a subscription and what will
 
 _MARGIN = 2.0  # of a hundred: how far the first and the last mark are from the ends of the line
-_KINDS = {"paid": "paid", "refunded": "refused", "disputed": "refused", "failed": "failed", "expired": "failed"}
+_KINDS = {
+    "paid": "paid",
+    "refunded": "refused",
+    "disputed": "refused",
+    "failed": "failed",
+    "expired": "failed",
+}
 """The colours of orders by their state; others have the last one."""
 _ENDS = (
     ("canceled_at", "Canceled", "failed"),
@@ -77,7 +83,9 @@ def of_subscription(
     first, last = min(times, default=0), max([*times, parse_iso(now)])
     if not times or first == last:
         return None
-    placed = [mark._replace(x=place(time, first, last)) for mark, time in zip(marks, times, strict=True)]
+    placed = [
+        mark._replace(x=place(time, first, last)) for mark, time in zip(marks, times, strict=True)
+    ]
     return Timeline(placed, place(parse_iso(now), first, last))
 
 

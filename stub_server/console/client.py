@@ -1,7 +1,8 @@
-"""What views ask: controls and operations of this server, each a request through every layer that others pass.
+"""What views ask: controls and operations of this server, each a request through every layer that
+others pass.
 
-A view has no rules of its own. What only reads is not kept in the journal, not limited and not made to fail; what
-changes something is a request like any other.
+A view has no rules of its own. What only reads is not kept in the journal, not limited and not made
+to fail; what changes something is a request like any other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from ..server.layers.inside import Question, Reply
 from ..server.request import CONTROL
 
 ASK, ASKED, VISITOR = "stub_server.ask", "stub_server.sandbox", "stub_server.visitor"
-"""Where the environment of a page's request has the function that asks, the name of the sandbox, and who asks."""
+"""Where the environment of a page's request has the function that asks, the name of the sandbox,
+and who asks.
+"""
 
 
 Ask: TypeAlias = Callable[[Question, str | None], Reply]
@@ -44,7 +47,9 @@ class Client:
     `asked` are the calls that it has made, for the reader to make them too.
     """
 
-    def __init__(self, ask: Ask, host: str, keys: Mapping[str, str], prefix: str | None = None) -> None:
+    def __init__(
+        self, ask: Ask, host: str, keys: Mapping[str, str], prefix: str | None = None
+    ) -> None:
         """`prefix` is that of another sandbox than the page's."""
         self._ask, self._host, self._keys, self._prefix = ask, host, dict(keys), prefix
         self.asked: list[Question] = []
@@ -57,18 +62,24 @@ class Client:
         """One that opens the controls with other keys."""
         return Client(self._ask, self._host, keys, self._prefix)
 
-    def get(self, path: str, query: Mapping[str, Any] | None = None, *, is_hidden: bool = False) -> Any:
+    def get(
+        self, path: str, query: Mapping[str, Any] | None = None, *, is_hidden: bool = False
+    ) -> Any:
         """What a control or an operation of the API answers. Raises Refused.
 
         A request that `is_hidden` is not shown as a command.
         """
-        encoded = urlencode({name: value for name, value in (query or {}).items() if value not in (None, "")})
+        encoded = urlencode(
+            {name: value for name, value in (query or {}).items() if value not in (None, "")}
+        )
         question = Question("GET", path, encoded, is_internal=True)
         if not is_hidden:
             self.asked.append(question)
         return self._answered(question)
 
-    def find(self, path: str, query: Mapping[str, Any] | None = None, *, is_hidden: bool = False) -> Any:
+    def find(
+        self, path: str, query: Mapping[str, Any] | None = None, *, is_hidden: bool = False
+    ) -> Any:
         """The same, None for what there is not. Raises Refused."""
         try:
             return self.get(path, query, is_hidden=is_hidden)
@@ -82,7 +93,9 @@ class Client:
         return self.write(method, path, "" if body is None else orjson.dumps(body).decode())
 
     def write(self, method: str, path: str, text: str) -> Reply:
-        """The same for a body that somebody has written: what is no JSON is refused where it is read."""
+        """The same for a body that somebody has written: what is no JSON is refused where
+        it is read.
+        """
         headers = {"content-type": "application/json"} if text else {}
         path, _, query = path.partition("?")
         return self.send(Question(method, path, query, headers, text.encode()))
@@ -112,7 +125,15 @@ class Client:
         is_control = question.path.startswith(CONTROL)
         headers = {} if is_control else {"authorization": f"Bearer {self.credentials['jwt']}"}
         has_key = bool(self._keys)
-        curl = command("GET", question.path, question.query, headers, b"", base_url=base_url, has_admin_key=has_key)
+        curl = command(
+            "GET",
+            question.path,
+            question.query,
+            headers,
+            b"",
+            base_url=base_url,
+            has_admin_key=has_key,
+        )
         return (curl or "").replace(" -g --path-as-is -X GET", "")
 
     def _answered(self, question: Question) -> Any:

@@ -30,7 +30,9 @@ class Tick(NamedTuple):
 def clock() -> str:
     """What is due next."""
     g.clock = g.client.get(f"{CONTROL}/clock")
-    found = g.client.get(f"{CONTROL}/timers", {"limit": _LISTED, "page": request.args.get("page", "")})
+    found = g.client.get(
+        f"{CONTROL}/timers", {"limit": _LISTED, "page": request.args.get("page", "")}
+    )
     timers = found["timers"]
     start = parse_iso(g.clock["now"])
     end = parse_iso(timers[-1]["due"]) if timers else start
@@ -81,5 +83,7 @@ def _ticks(start: int, end: int) -> list[Tick]:
     ahead = ahead_of_utc()
     days = range(-(-(start + ahead) // DAY) * DAY - ahead, end + 1, DAY)
     shown = days[:: 1 + len(days) // _TICKS]
-    ticks = [Tick(place(at, start, end), " ".join(clock_time(iso(at)).split(" ")[:2])) for at in shown]
+    ticks = [
+        Tick(place(at, start, end), " ".join(clock_time(iso(at)).split(" ")[:2])) for at in shown
+    ]
     return [tick for tick in ticks if 8 < tick.x < 90]

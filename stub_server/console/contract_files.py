@@ -1,4 +1,6 @@
-"""Serves the contract as JSON and YAML, with the server and record ids of the requested sandbox, and an ETag."""
+"""Serves the contract as JSON and YAML, with the server and record ids of the requested sandbox,
+and an ETag.
+"""
 
 import asyncio
 import gzip
@@ -29,7 +31,15 @@ NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
 _OTHERS = b"\0"
 _MOST = 64  # files that are kept
-_OF_FILES = (b"etag", b"cache-control", b"content-length", b"last-modified", b"vary", b"date", b"expires")
+_OF_FILES = (
+    b"etag",
+    b"cache-control",
+    b"content-length",
+    b"last-modified",
+    b"vary",
+    b"date",
+    b"expires",
+)
 """Headers that files have anew."""
 _WORTH_IT = 1_024  # bytes that are compressed
 _SPLIT = 4  # levels of the contract that are written to YAML one by one: it is too much for one go
@@ -38,12 +48,14 @@ Key: TypeAlias = tuple[Hashable, ...]
 
 
 def _sees_records(work: Work, origins: Origins) -> bool:
-    """Whether a request gets a sandbox's own records in the contract's examples; others get those of the contract.
+    """Whether a request gets a sandbox's own records in the contract's examples; others get those
+    of the contract.
 
-    It is of a program or a page of this machine, or has a credential that may read all. `origins` are the pages that
-    may read the API.
+    It is of a program or a page of this machine, or has a credential that may read all. `origins`
+    are the pages that may read the API.
 
-    A credential is no help to a page that may not read the API: on a plain server every page could know it.
+    A credential is no help to a page that may not read the API: on a plain server every page could
+    know it.
     """
     headers, origin, server = work.request.headers, work.request.headers.get(b"origin"), work.server
     host = headers.get(b"host")
@@ -65,7 +77,9 @@ def _sees_records(work: Work, origins: Origins) -> bool:
 
 
 async def as_file(answer: Answer, request: Request) -> Answer:
-    """An answer that shows no key: 304 where the client has it, compressed where it asks for that."""
+    """An answer that shows no key: 304 where the client has it, compressed where it
+    asks for that.
+    """
     if answer.status != 200:
         return answer
     body = answer.body
@@ -86,8 +100,8 @@ async def as_file(answer: Answer, request: Request) -> Answer:
 class Shelf:
     """The files of a server: each is made once for a state of a sandbox, and once for strangers.
 
-    One is made at a time. They are handed out one after the other, with others served between: it takes a millisecond
-    to send one.
+    One is made at a time. They are handed out one after the other, with others served between: it
+    takes a millisecond to send one.
     """
 
     def __init__(self) -> None:
@@ -113,7 +127,8 @@ class Shelf:
 class File:
     """One file: the contract as JSON or YAML.
 
-    `named` are the values of examples by kind of record. `is_control` is that of the control surface.
+    `named` are the values of examples by kind of record. `is_control` is that of the control
+    surface.
     """
 
     data: Json
@@ -139,7 +154,9 @@ class File:
 
     async def _made(self, work: Work, part: Slice | None, *, is_live: bool) -> bytes:
         """The file with the records of a sandbox, or with the examples of the contract."""
-        data = self._contract(work, stand_ins(work.sandbox, work.server.settings.url + work.prefix) if is_live else {})
+        data = self._contract(
+            work, stand_ins(work.sandbox, work.server.settings.url + work.prefix) if is_live else {}
+        )
         if is_live and self.is_control:
             aim(data, work.sandbox)
         data = data if part is None else part.cut(data)
@@ -155,14 +172,18 @@ class File:
         for old, new in (changes | replacements(self.named, found) | {_OTHERS: others}).items():
             body = body.replace(old, new)
         data = with_examples_of_parameters(orjson.loads(body))
-        for server, written in zip(data.get("servers", ()), self.data.get("servers", ()), strict=True):
+        for server, written in zip(
+            data.get("servers", ()), self.data.get("servers", ()), strict=True
+        ):
             path = self._path_of(written["url"])
             if path is not None:
                 server["url"] = work.server.settings.url + work.prefix + path.rstrip("/")
         return data
 
     def _path_of(self, url: str) -> str | None:
-        """The path of a server that the contract names, below the address of this one; None for one elsewhere."""
+        """The path of a server that the contract names, below the address of this one;
+        None for one elsewhere.
+        """
         for example in self.named.get("baseUrl", ()):
             url = url.removeprefix(example)
         return url if url[:1] in ("", "/") else None
@@ -197,7 +218,15 @@ def _pieces(data: Json, depth: int = 0) -> Iterator[str]:
 
 @lru_cache(maxsize=4_096)  # what is of no sandbox is the same every time
 def _yaml_of(key: str, value: bytes) -> str:
-    return str(yaml.dump({key: orjson.loads(value)}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
+    return str(
+        yaml.dump(
+            {key: orjson.loads(value)},
+            Dumper=_Dumper,
+            sort_keys=False,
+            allow_unicode=True,
+            width=120,
+        )
+    )
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -213,5 +242,7 @@ def contract_pages(api: Json, control: Json, base: str, origins: Origins) -> dic
     pages: dict[str, File] = {}
     for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
         for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
-            pages[f"{stem}.{ending}"] = File(raw, media, named, origins, shelf, is_control=raw is control)
+            pages[f"{stem}.{ending}"] = File(
+                raw, media, named, origins, shelf, is_control=raw is control
+            )
     return pages

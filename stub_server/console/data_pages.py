@@ -1,4 +1,6 @@
-"""The records of a sandbox: the kinds with their counts, lists, and one record with its history and actions."""
+"""The records of a sandbox: the kinds with their counts, lists, and one record with its
+history and actions.
+"""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -28,7 +30,9 @@ _NAMES = 12  # records that are called by name on the page of another
 
 
 class Resource(NamedTuple):
-    """A kind of records: its schema, the operation that lists it, the parameter of its ids, the columns of a list."""
+    """A kind of records: its schema, the operation that lists it, the parameter of its ids, the
+    columns of a list.
+    """
 
     schema: str
     listing: str
@@ -38,26 +42,45 @@ class Resource(NamedTuple):
 
 def _kind(schema: str, columns: str) -> Resource:
     """One whose operation and ids are named after its schema."""
-    return Resource(schema, f"list{schema}s", f"{schema[0].lower()}{schema[1:]}Id", tuple(columns.split()))
+    return Resource(
+        schema, f"list{schema}s", f"{schema[0].lower()}{schema[1:]}Id", tuple(columns.split())
+    )
 
 
 RESOURCES = {
     "orders": _kind("Order", "code status customer.name totalAmount paymentMethod createdAt"),
-    "subscriptions": _kind("Subscription", "code status customer.name plan.name amount next_billing_at"),
+    "subscriptions": _kind(
+        "Subscription", "code status customer.name plan.name amount next_billing_at"
+    ),
     "customers": _kind("Customer", "name email document type createdAt"),
     "plans": _kind("Plan", "name status amount interval subscribers_count createdAt"),
     "products": _kind("Product", "name status type sku createdAt"),
-    "projects": _kind("Project", "name status orders_count total_revenue active_subscribers createdAt"),
-    "webhooks": _kind("Webhook", "name is_active url last_delivery_status consecutive_failures createdAt"),
+    "projects": _kind(
+        "Project", "name status orders_count total_revenue active_subscribers createdAt"
+    ),
+    "webhooks": _kind(
+        "Webhook", "name is_active url last_delivery_status consecutive_failures createdAt"
+    ),
     "webhook_logs": Resource(
-        "WebhookLogEntry", "listWebhookLogs", "logId",
+        "WebhookLogEntry",
+        "listWebhookLogs",
+        "logId",
         ("event_type", "status", "url", "attempt_count", "response_status", "next_attempt_at"),
     ),
     "api_keys": _kind("ApiKey", "name is_active public_key usage_count last_used_at created_at"),
-}  # fmt: skip
+}
 """In the order in which they are shown."""
-_COUNTS = ("orders_count", "subscribers_count", "active_subscribers", "usage_count", "attempt_count",
-           "consecutive_failures", "totalAmount", "amount", "total_revenue")  # fmt: skip
+_COUNTS = (
+    "orders_count",
+    "subscribers_count",
+    "active_subscribers",
+    "usage_count",
+    "attempt_count",
+    "consecutive_failures",
+    "totalAmount",
+    "amount",
+    "total_revenue",
+)
 """Members that are numbers: their columns are aligned so."""
 _NAMED = ("name", "code", "event_type", "url", "public_key")
 """Members by which a record is called."""
@@ -70,7 +93,8 @@ _PLAIN = ("string", "number", "integer", "boolean")
 
 
 class Action(NamedTuple):
-    """What a click does with a record, by the members of `body`; without these also what a form of `fields` does.
+    """What a click does with a record, by the members of `body`; without these also what a form of
+    `fields` does.
 
     `base` is what stands before the operation's path.
     """
@@ -91,7 +115,9 @@ def data() -> str:
     found = []
     for name, resource in kinds().items():
         rows, pagination = listed_in(g.client.get(listing_of(resource).path, {"limit": 1}))
-        found.append({"name": name, "total": pagination["total"], "newest": rows[0] if rows else None})
+        found.append(
+            {"name": name, "total": pagination["total"], "newest": rows[0] if rows else None}
+        )
     return render_template("console/data.html", resources=found, chart=_orders_by_day())
 
 
@@ -102,7 +128,11 @@ def _orders_by_day() -> Chart | None:
     path = listing_of(RESOURCES["orders"]).path
     today, rows = parse_iso(g.clock["now"]) // _DAY, []
     for day in range(today - _DAYS + 1, today + 1):
-        within = {"created_since": iso(day * _DAY), "created_until": iso((day + 1) * _DAY), "limit": 1}
+        within = {
+            "created_since": iso(day * _DAY),
+            "created_until": iso((day + 1) * _DAY),
+            "limit": 1,
+        }
         every, paid = (
             listed_in(g.client.get(path, within | further, is_hidden=True))[1]["total"]
             for further in ({}, {"status": "paid"})
@@ -123,7 +153,11 @@ def records(name: str) -> str:
         name=name,
         resource=resource,
         columns=[_head(listing, each) for each in resource.columns],
-        personas=contracts().personas if name == "customers" and _ADDS in contracts().control.operations else {},
+        personas=(
+            contracts().personas
+            if name == "customers" and _ADDS in contracts().control.operations
+            else {}
+        ),
         filters=found["filters"],
         problem=found["problem"],
         rows=[(row, [_member(row, column) for column in resource.columns]) for row in rows],
@@ -134,7 +168,9 @@ def records(name: str) -> str:
 
 
 def _head(listing: Operation, column: str) -> tuple[str, str, str | None, str]:
-    """The head of a column: title, class, the address that sorts by it, and an arrow where the list is so sorted."""
+    """The head of a column: title, class, the address that sorts by it, and an arrow where the list
+    is so sorted.
+    """
     title, kind = words(column.split(".")[0]), "number" if column in _COUNTS else ""
     schemas = [each.schema for each in listing.parameters if each.name == "sort"]
     schema = contracts().api.resolve(schemas[0]) if schemas else {}
@@ -142,13 +178,20 @@ def _head(listing: Operation, column: str) -> tuple[str, str, str | None, str]:
         return title, kind, None, ""
     now = request.args.get("sort") or schema.get("default", "")
     arrow = {column: "↑", f"-{column}": "↓"}.get(now, "")
-    return title, kind, with_query(sort=column if now == f"-{column}" else f"-{column}", page=None), arrow
+    return (
+        title,
+        kind,
+        with_query(sort=column if now == f"-{column}" else f"-{column}", page=None),
+        arrow,
+    )
 
 
 @pages.post("/data/customers/persona")
 def add_persona() -> Response:
     """Add a customer who has lived a life up to now."""
-    reply = g.client.change("POST", f"{CONTROL}/personas", {"persona": request.form.get("persona", "")})
+    reply = g.client.change(
+        "POST", f"{CONTROL}/personas", {"persona": request.form.get("persona", "")}
+    )
     made = None if reply.is_refused else f"/console/data/customers/{reply.json['customer']['id']}"
     return show_done(reply, made or "/console/data/customers")
 
@@ -173,7 +216,12 @@ def act_on_record(name: str, ident: str) -> Response:
     if found is None:
         abort(404)
     path = found.base + _filled(found.operation, resource, ident)
-    return act(found.operation.method, path, _sent(found.fields) or None, to=f"/console/data/{name}/{ident}")
+    return act(
+        found.operation.method,
+        path,
+        _sent(found.fields) or None,
+        to=f"/console/data/{name}/{ident}",
+    )
 
 
 @pages.post("/data/<name>/<ident>/edit")
@@ -190,18 +238,26 @@ def edit_record(name: str, ident: str) -> Response | tuple[str, int]:
 
 
 @pages.get("/data/<name>/<ident>")
-def one_record(name: str, ident: str, text: str | None = None, problem: str | None = None) -> tuple[str, int]:
+def one_record(
+    name: str, ident: str, text: str | None = None, problem: str | None = None
+) -> tuple[str, int]:
     """One record; after a change that was refused with what was written, and why."""
     resource = _resource(name)
     load_head()
     at = quote(ident, safe="")
     history = g.client.get(
-        f"{CONTROL}/records/{name}/{at}/history", {"limit": _VERSIONS, "page": request.args.get("page")}
+        f"{CONTROL}/records/{name}/{at}/history",
+        {"limit": _VERSIONS, "page": request.args.get("page")},
     )
     versions = history["versions"]
-    stored: dict[str, Any] = next((each["body"] for each in versions if each["body"] is not None), {})
+    stored: dict[str, Any] = next(
+        (each["body"] for each in versions if each["body"] is not None), {}
+    )
     bodies = [*(each["body"] for each in versions), None]
-    past = [(each, changes(before, now)) for each, (now, before) in zip(versions, pairwise(bodies), strict=True)]
+    past = [
+        (each, changes(before, now))
+        for each, (now, before) in zip(versions, pairwise(bodies), strict=True)
+    ]
     is_gone = bool(versions) and versions[0]["body"] is None
     getter = _item(resource, "GET")
     now = None if getter is None or is_gone else g.client.find(_filled(getter, resource, ident))
@@ -209,7 +265,9 @@ def one_record(name: str, ident: str, text: str | None = None, problem: str | No
     inspected = None if name != "orders" or is_gone else g.client.find(f"{CONTROL}/orders/{at}")
     updater = None if is_gone else _item(resource, "PUT")
     timers = g.client.get(f"{CONTROL}/timers", {"resource_id": ident, "limit": 10})["timers"]
-    relations = _relations({n: v for n, v in (inspected or body).items() if n not in body or n == "planIds"})
+    relations = _relations(
+        {n: v for n, v in (inspected or body).items() if n not in body or n == "planIds"}
+    )
     page = render_template(
         "console/record.html",
         name=name,
@@ -226,8 +284,14 @@ def one_record(name: str, ident: str, text: str | None = None, problem: str | No
         history=history,
         versions=past,
         actions=[] if is_gone else list(_actions(resource, body, inspected)),
-        behaviour=g.client.find(_behaviour_of(ident)) if name == "customers" and not is_gone else None,
-        said={each["cause"]["id"]: _said(each["cause"]) for each, found in past[:-1] if _is_silent(each, found)},
+        behaviour=(
+            g.client.find(_behaviour_of(ident)) if name == "customers" and not is_gone else None
+        ),
+        said={
+            each["cause"]["id"]: _said(each["cause"])
+            for each, found in past[:-1]
+            if _is_silent(each, found)
+        },
         events=g.client.get(f"{CONTROL}/events", {"resource_id": ident, "limit": 10})["events"],
         timers=timers,
         timeline=_timeline(body, timers) if name == "subscriptions" else None,
@@ -242,7 +306,9 @@ def one_record(name: str, ident: str, text: str | None = None, problem: str | No
 
 
 def _timeline(body: dict[str, Any], timers: list[dict[str, Any]]) -> Timeline | None:
-    """The line of time of a subscription, with its newest orders; none for one of another merchant."""
+    """The line of time of a subscription, with its newest orders; none for one of
+    another merchant.
+    """
     orders: list[Any] = []
     if body and "orders" in kinds():
         query = {"subscriptionId": body["id"], "limit": _ORDERS}
@@ -252,30 +318,50 @@ def _timeline(body: dict[str, Any], timers: list[dict[str, Any]]) -> Timeline | 
 
 def _relations(body: dict[str, Any]) -> list[tuple[str, str, str]]:
     """The records that one names: member, kind and id."""
-    found = [(name, _REFERENCES[name], body[name]) for name in _REFERENCES if isinstance(body.get(name), str)]
+    found = [
+        (name, _REFERENCES[name], body[name])
+        for name in _REFERENCES
+        if isinstance(body.get(name), str)
+    ]
     plans = body.get("planIds")
-    return found + [("planIds", "plans", each) for each in (plans if isinstance(plans, list) else ())]
+    return found + [
+        ("planIds", "plans", each) for each in (plans if isinstance(plans, list) else ())
+    ]
 
 
 def _names(relations: list[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
     """What the records that one names are called, by their ids; of those that the merchant sees."""
     for kind, ident in dict.fromkeys((kind, ident) for _, kind, ident in relations[:_NAMES]):
         getter = _item(RESOURCES[kind], "GET") if kind in kinds() else None
-        found = g.client.find(_filled(getter, RESOURCES[kind], ident), is_hidden=True) if getter else None
+        found = (
+            g.client.find(_filled(getter, RESOURCES[kind], ident), is_hidden=True)
+            if getter
+            else None
+        )
         if found:
             yield ident, title_of(_record(found) or {}, ident)
 
 
 def _is_silent(version: dict[str, Any], differences: list[Change]) -> bool:
-    """Whether a control has changed what the API does not show: the version looks as the one before."""
-    return not differences and version["change"] == "updated" and version["cause"]["kind"] == "control"
+    """Whether a control has changed what the API does not show: the version looks as the
+    one before.
+    """
+    return (
+        not differences and version["change"] == "updated" and version["cause"]["kind"] == "control"
+    )
 
 
 def _said(cause: dict[str, Any]) -> str:
-    """The body of the request to a control, in words; empty where the journal no longer has the request."""
+    """The body of the request to a control, in words; empty where the journal no longer
+    has the request.
+    """
     kept = journaled(cause["id"])
     body = kept["request"]["body"] if kept else None
-    return ", ".join(f"{words(name)}: {value}" for name, value in body.items()) if isinstance(body, dict) else ""
+    return (
+        ", ".join(f"{words(name)}: {value}" for name, value in body.items())
+        if isinstance(body, dict)
+        else ""
+    )
 
 
 def _further(resource: Resource, ident: str) -> list[tuple[str, str]]:
@@ -283,7 +369,10 @@ def _further(resource: Resource, ident: str) -> list[tuple[str, str]]:
     return [
         (name, here(f"/console/data/{name}", {resource.parameter: ident}))
         for name, each in kinds().items()
-        if any(one.name == resource.parameter and one.place == "query" for one in listing_of(each).parameters)
+        if any(
+            one.name == resource.parameter and one.place == "query"
+            for one in listing_of(each).parameters
+        )
     ]
 
 
@@ -335,7 +424,10 @@ def _creators(resource: Resource) -> list[Operation]:
     found = [
         each
         for each in contracts().api.operations.values()
-        if each.method == "POST" and each.body_required and "{" not in each.path and each.path.startswith(path)
+        if each.method == "POST"
+        and each.body_required
+        and "{" not in each.path
+        and each.path.startswith(path)
     ]
     return sorted(found, key=lambda each: not each.is_documented)
 
@@ -371,7 +463,9 @@ def _actions(
 
 
 def _is_about(operation: Operation, resource: Resource) -> bool:
-    """Whether an operation does something to one record of a kind, by its id alone, that has no form of its own."""
+    """Whether an operation does something to one record of a kind, by its id alone, that has no
+    form of its own.
+    """
     places = [each.name for each in operation.parameters if each.place == "path"]
     is_update = operation.method == "PUT" or operation.id.startswith(("update", "set"))
     return (
@@ -385,14 +479,19 @@ def _is_about(operation: Operation, resource: Resource) -> bool:
 def _is_allowed(
     resource: Resource, operation: Operation, body: dict[str, Any], inspected: dict[str, Any] | None
 ) -> bool:
-    """Whether an operation is possible now, by the moves of the contract and what the control of orders says."""
+    """Whether an operation is possible now, by the moves of the contract and what the control of
+    orders says.
+    """
     condition = _ONLY_IF.get(operation.id)
     if condition is not None and not body.get(condition):
         return False
     lifecycle = _lifecycle(resource)
-    moves = [] if lifecycle is None else [move for move in lifecycle.moves if operation.id in move.by]
+    moves = (
+        [] if lifecycle is None else [move for move in lifecycle.moves if operation.id in move.by]
+    )
     control = _label(operation, resource).lower().replace(" ", "_")
-    own = [move for move in moves if move.control == control]  # others are what it brings about beside
+    # others are what it brings about beside
+    own = [move for move in moves if move.control == control]
     states = {move.from_ for move in own or moves}
     if states and _state(resource, body) not in states:
         return False
@@ -437,7 +536,9 @@ def listed_in(body: Any) -> tuple[list[Any], dict[str, Any]]:
 def _record(body: Any) -> dict[str, Any] | None:
     """The record in an answer."""
     part = body.get("data", body)
-    inner = next((value for value in part.values() if isinstance(value, dict) and "id" in value), None)
+    inner = next(
+        (value for value in part.values() if isinstance(value, dict) and "id" in value), None
+    )
     return part if "id" in part else inner
 
 

@@ -1,4 +1,6 @@
-"""Events: what happened with its cause, one event with its deliveries, and events that are raised by hand."""
+"""Events: what happened with its cause, one event with its deliveries, and events that are raised
+by hand.
+"""
 
 from typing import Any
 
@@ -33,9 +35,12 @@ def raise_event() -> Response:
     """Raise an event that nothing has caused."""
     body = {"type": request.form.get("type", "")} | given("resource_id", "overrides")
     if "overrides" in body:
-        body["overrides"] = read_json(body["overrides"])  # the control refuses a text, and says what it is to be
+        # the control refuses a text, and says what it is to be
+        body["overrides"] = read_json(body["overrides"])
     reply = g.client.change("POST", f"{CONTROL}/events", body)
-    return show_done(reply, None if reply.is_refused else f"/console/events/{reply.json['event']['id']}")
+    return show_done(
+        reply, None if reply.is_refused else f"/console/events/{reply.json['event']['id']}"
+    )
 
 
 @pages.get("/events/<ident>")
@@ -77,7 +82,9 @@ def _causes(events: list[dict[str, Any]]) -> dict[str, Any]:
     for page in range(1, _MOST_PAGES + 1):
         answer = g.client.get(f"{CONTROL}/steps", {"limit": _STEPS, "page": page})
         for step in answer["steps"]:
-            found |= {event["id"]: step["cause"] for event in step["events"] if event["id"] in wanted}
+            found |= {
+                event["id"]: step["cause"] for event in step["events"] if event["id"] in wanted
+            }
         is_past = any(step["at"] < oldest for step in answer["steps"])
         if is_past or len(found) == len(wanted) or not answer["pagination"]["has_next"]:
             break

@@ -1,4 +1,6 @@
-"""The examples of the served contract: ids of the sandbox's records in them, and those of parameters."""
+"""The examples of the served contract: ids of the sandbox's records in them, and those of
+parameters.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -14,13 +16,19 @@ _LOOKED_AT = 100  # newest records among which another one is looked for
 
 
 def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
-    """The sandbox's values by the names of `x-example-records`, without those that it has no record for."""
+    """The sandbox's values by the names of `x-example-records`, without those that it has
+    no record for.
+    """
     store, sample = sandbox.store, sandbox.origin.sample
     plan = _kept(store.plans, sample.get("planId"))
-    project = _shown(store.plans, plan).get("projectId") or _kept(store.projects, sample.get("projectId"))
+    project = _shown(store.plans, plan).get("projectId") or _kept(
+        store.projects, sample.get("projectId")
+    )
     subscription = _newest(store.subscriptions, "planId", plan)
     webhook = _other(
-        store.webhooks, None, lambda each: each["is_active"] and each["last_delivery_status"] == "delivered"
+        store.webhooks,
+        None,
+        lambda each: each["is_active"] and each["last_delivery_status"] == "delivered",
     )
     public_key = sandbox.origin.credentials.get("public_key")
     sets = sandbox.rules.lifecycles["Order"].sets
@@ -39,12 +47,20 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
         "webhookId": webhook,
         "logId": _newest(store.webhook_logs, "webhookId", webhook),
         "apiKeyId": key,
-        "idlePlanId": _other(store.plans, plan, lambda each: not _is_in_use(store, "planId", each["id"], busy)),
-        "idleProjectId": _other(
-            store.projects, project, lambda each: not _is_in_use(store, "projectId", each["id"], busy)
+        "idlePlanId": _other(
+            store.plans, plan, lambda each: not _is_in_use(store, "planId", each["id"], busy)
         ),
-        "spareProjectId": _other(store.projects, project, lambda each: bool(each["status"] == "active")),
-        "spareProductId": _other(store.products, product, lambda each: bool(each["projectId"] == project)),
+        "idleProjectId": _other(
+            store.projects,
+            project,
+            lambda each: not _is_in_use(store, "projectId", each["id"], busy),
+        ),
+        "spareProjectId": _other(
+            store.projects, project, lambda each: bool(each["status"] == "active")
+        ),
+        "spareProductId": _other(
+            store.products, product, lambda each: bool(each["projectId"] == project)
+        ),
         "spareWebhookId": _other(store.webhooks, webhook),
         "spareApiKeyId": _other(store.api_keys, key),
         "merchantId": store.merchant.id,
@@ -56,12 +72,18 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
 
 
 def aim(document: dict[str, Json], sandbox: Sandbox) -> None:
-    """Have each example of a control that moves a record name one in a state from which it moves."""
+    """Have each example of a control that moves a record name one in a state from
+    which it moves.
+    """
     for operation in Document(document).operations.values():
         for lifecycle in sandbox.rules.lifecycles.values():
             parameter = f"{lifecycle.resource[0].lower()}{lifecycle.resource[1:]}Id"
             moves = [move for move in lifecycle.moves if operation.id in move.by]
-            own = [move for move in moves if move.control and operation.id.startswith(move.control.partition("_")[0])]
+            own = [
+                move
+                for move in moves
+                if move.control and operation.id.startswith(move.control.partition("_")[0])
+            ]
             from_ = {move.from_ for move in own or moves}
             ident = _in_a_state(sandbox.store, lifecycle, from_) if from_ else None
             for each in operation.raw.get("parameters", ()):
@@ -72,7 +94,9 @@ def aim(document: dict[str, Json], sandbox: Sandbox) -> None:
 
 def _in_a_state(store: Store, lifecycle: Lifecycle, states: Collection[str]) -> str | None:
     """The newest record of a lifecycle in one of some states."""
-    table = next(table for table in store.tables.values() if table.spec.schema == lifecycle.resource)
+    table = next(
+        table for table in store.tables.values() if table.spec.schema == lifecycle.resource
+    )
     if lifecycle.field not in table.spec.indexes:
         return None
     keys = [key for state in states for key in table.bucket(lifecycle.field, state)[-1:]]
@@ -80,7 +104,10 @@ def _in_a_state(store: Store, lifecycle: Lifecycle, states: Collection[str]) -> 
 
 
 def replacements(named: Mapping[str, list[str]], found: Mapping[str, str]) -> dict[bytes, bytes]:
-    """From example values in the contract to those in `found`. `named` is the contract's `x-example-records`."""
+    """From example values in the contract to those in `found`.
+
+    `named` is the contract's `x-example-records`.
+    """
     return {
         example.encode(): found[name].encode()
         for name, examples in named.items()
@@ -111,19 +138,28 @@ def _other_plan(plans: Table, project: str | None, plan: str | None) -> str | No
     """Another plan of the project, preferably active and payable by boleto, as one example is."""
     idents = [plans.rows[key].id for key in reversed(plans.bucket("projectId", project))]
     others = {ident: _shown(plans, ident) for ident in idents if ident != plan}
-    serves = {ident: (one["status"] == "active", "boleto" in one["payment_methods"]) for ident, one in others.items()}
+    serves = {
+        ident: (one["status"] == "active", "boleto" in one["payment_methods"])
+        for ident, one in others.items()
+    }
     return max(serves, key=serves.__getitem__, default=None)
 
 
 def _other(table: Table, ident: str | None, fits: Callable[[Body], bool] = bool) -> str | None:
-    """Another record than `ident`, preferably one that fits: what ends or changes a record leaves the first alone."""
+    """Another record than `ident`, preferably one that fits: what ends or changes a record leaves
+    the first alone.
+    """
     newest = (table.rows[key].id for key in table.order[: -_LOOKED_AT - 1 : -1])
     others = [other for other in newest if other != ident]
-    return next((other for other in others if fits(_shown(table, other))), others[0] if others else None)
+    return next(
+        (other for other in others if fits(_shown(table, other))), others[0] if others else None
+    )
 
 
 def _is_in_use(store: Store, name: str, ident: str, busy: Collection[str]) -> bool:
-    """Whether orders in a `busy` state or running subscriptions keep a plan or a project from being deleted."""
+    """Whether orders in a `busy` state or running subscriptions keep a plan or a project
+    from being deleted.
+    """
     orders = sum(store.orders.count(f"{name}+status", (ident, status)) for status in busy)
     return bool(orders or store.running(name, ident))
 
@@ -132,29 +168,43 @@ def _is_in_use(store: Store, name: str, ident: str, busy: Collection[str]) -> bo
 
 
 def with_examples_of_parameters(document: dict[str, Json]) -> dict[str, Json]:
-    """The document with an example of each id in a path for each example of the request or the answer.
+    """The document with an example of each id in a path for each example of the request or the
+    answer.
 
-    Tools that send examples pair those of one name. A parameter's file has one `example` for all operations, or one by
-    each name, so shared parameters are written out.
+    Tools that send examples pair those of one name. A parameter's file has one `example` for all
+    operations, or one by each name, so shared parameters are written out.
     """
     shared = document["components"].get("parameters", {})
     if not any(_has_own_example(parameter) for parameter in shared.values()):
         return document
     whole = Document(document)
     paths = {
-        path: {key: _with_examples(value, whole) if key in METHODS else value for key, value in item.items()}
+        path: {
+            key: _with_examples(value, whole) if key in METHODS else value
+            for key, value in item.items()
+        }
         for path, item in document["paths"].items()
     }
     operations = (item[key] for item in paths.values() for key in item.keys() & METHODS)
-    named = {str(each.get("$ref")).rpartition("/")[2] for raw in operations for each in raw.get("parameters", ())}
+    named = {
+        str(each.get("$ref")).rpartition("/")[2]
+        for raw in operations
+        for each in raw.get("parameters", ())
+    }
     others = {name: parameter for name, parameter in shared.items() if name in named}
-    return {**document, "paths": paths, "components": {**document["components"], "parameters": others}}
+    return {
+        **document,
+        "paths": paths,
+        "components": {**document["components"], "parameters": others},
+    }
 
 
 def _with_examples(operation: dict[str, Any], document: Document) -> dict[str, Any]:
     if "parameters" not in operation:
         return operation
-    answers = [answer for status, answer in operation["responses"].items() if str(status).startswith("2")]
+    answers = [
+        answer for status, answer in operation["responses"].items() if str(status).startswith("2")
+    ]
     shown = {name: None for answer in answers for name in _examples(document.resolve(answer))}
     names = _examples(operation.get("requestBody", {})) or list(shown)
     parameters = []
@@ -183,4 +233,6 @@ def _value_of(parameter: dict[str, Json], name: str) -> Json:
 
 def _examples(message: dict[str, Json]) -> list[str]:
     """The names of the examples of a request or an answer."""
-    return [name for media in message.get("content", {}).values() for name in media.get("examples", {})]
+    return [
+        name for media in message.get("content", {}).values() for name in media.get("examples", {})
+    ]

@@ -1,4 +1,6 @@
-"""Fault rules: which there are and what they did, ready ones by a click, and a form by what somebody wants to see."""
+"""Fault rules: which there are and what they did, ready ones by a click, and a form by what
+somebody wants to see.
+"""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -37,7 +39,8 @@ _COUNTED = 20  # rules of which it is said how many requests they would have met
 
 
 class Rule(NamedTuple):
-    """A rule: how often it acts yet and when it ends, None where it has no such limit, and whether it is over.
+    """A rule: how often it acts yet and when it ends, None where it has no such limit, and whether
+    it is over.
 
     `matches` is how many requests of the journal it applies to, None where that cannot be told.
     """
@@ -108,7 +111,10 @@ def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
 
 
 def _asked() -> dict[str, Any]:
-    """The rule of the form. What is no number where one is needed goes as text, for the control to refuse."""
+    """The rule of the form.
+
+    What is no number where one is needed goes as text, for the control to refuse.
+    """
     sent = {name: _value(text.strip()) for name, text in request.form.items() if text.strip()}
     intent = sent.get("intent")
     match = {name: request.form[name] for name in ("operationId",) if name in sent}

@@ -1,4 +1,6 @@
-"""What the contract says of values, a row for each: type, limits in words, allowed values, and the fields inside."""
+"""What the contract says of values, a row for each: type, limits in words, allowed values, and the
+fields inside.
+"""
 
 from collections.abc import Iterator
 from itertools import chain, islice
@@ -20,14 +22,19 @@ _PATTERNS = {
     r"^[\x21-\x7e]{1,255}$": "printable ASCII without spaces",
 }
 _NULL: Json = [None]
-_COUNTED = (("Length", "character", "characters"), ("Items", "entry", "entries"), ("Properties", "field", "fields"))
+_COUNTED = (
+    ("Length", "character", "characters"),
+    ("Items", "entry", "entries"),
+    ("Properties", "field", "fields"),
+)
 _CHOICES = ("oneOf", "anyOf", "allOf")
 
 
 class Row(NamedTuple):
     """One value. `above` is what comes before its name: `customer.` of `customer.email`.
 
-    `pattern` is None where `limits` say it in words; `basis` is empty for what is no field of a body.
+    `pattern` is None where `limits` say it in words; `basis` is empty for what is no field of a
+    body.
     """
 
     name: str
@@ -44,14 +51,18 @@ class Row(NamedTuple):
     note: str = ""
 
 
-def row(document: Document, name: str, node: Json, *, required: bool, texts: Json | None = None) -> Row:
+def row(
+    document: Document, name: str, node: Json, *, required: bool, texts: Json | None = None
+) -> Row:
     """The row of one value; `texts` is what stands around its schema, such as a parameter."""
     schema, texts = document.resolve(node), texts or {}
     parts, inner = [schema, *_choices(document, schema)], _inner(document, schema)
     entries = [] if inner is None else [inner, *_choices(document, inner)]
     notes = [note for part in parts for note in _limits(part)]
     notes += [f"each {note}" for part in entries for note in _limits(part)]
-    allowed = [value for part in (*parts, *entries) for value in part.get("enum", ()) if value is not None]
+    allowed = [
+        value for part in (*parts, *entries) for value in part.get("enum", ()) if value is not None
+    ]
     patterns = [part["pattern"] for part in (*parts, *entries) if _shows_pattern(part)]
     example = texts.get("example", schema.get("example"))
     return Row(
@@ -68,7 +79,10 @@ def row(document: Document, name: str, node: Json, *, required: bool, texts: Jso
 
 
 def rows(document: Document, node: Json) -> list[Row]:
-    """The fields of a value and those inside them, in the contract's order. A schema inside itself is not opened."""
+    """The fields of a value and those inside them, in the contract's order.
+
+    A schema inside itself is not opened.
+    """
     return list(islice(_below(document, node, "", ()), MOST))
 
 
@@ -93,17 +107,23 @@ def _below(document: Document, node: Json, above: str, opened: tuple[int, ...]) 
 
 
 def _is_of_some(each: Row, above: str, schema: Json, parts: list[Json]) -> bool:
-    """Whether a field is required in some of the objects that a value may be, but not in all of them."""
+    """Whether a field is required in some of the objects that a value may be, but not in
+    all of them.
+    """
     if each.above != above or "allOf" in schema or each.name in schema.get("required", ()):
         return False
     return any("properties" in part and each.name not in part.get("required", ()) for part in parts)
 
 
-def _members(document: Document, schema: Json, above: str, opened: tuple[int, ...]) -> Iterator[Row]:
+def _members(
+    document: Document, schema: Json, above: str, opened: tuple[int, ...]
+) -> Iterator[Row]:
     basis, notes = schema.get("x-basis", {}), schema.get("x-basis-notes", {})
     for name, node in schema.get("properties", {}).items():
         plain = row(document, name, node, required=name in schema.get("required", ()))
-        yield plain._replace(above=above, basis=basis.get(name, "assumed"), note=notes.get(name, ""))
+        yield plain._replace(
+            above=above, basis=basis.get(name, "assumed"), note=notes.get(name, "")
+        )
         yield from _below(document, node, f"{above}{name}.", opened)
 
 
@@ -124,7 +144,11 @@ def _inner(document: Document, schema: Json) -> Json | None:
 def _type(document: Document, node: Json, depth: int = 0) -> str:
     schema = document.resolve(node) if depth < _DEEPEST else {}
     parts = [document.resolve(part) for key in _CHOICES for part in schema.get(key, ())]
-    null = " or null" if schema.get("nullable") or any(part.get("enum") == _NULL for part in parts) else ""
+    null = (
+        " or null"
+        if schema.get("nullable") or any(part.get("enum") == _NULL for part in parts)
+        else ""
+    )
     names = dict.fromkeys(_type(document, part, depth + 1) for part in _choices(document, schema))
     if "type" not in schema and names:
         return " or ".join(names) + null
@@ -169,4 +193,8 @@ def _range(schema: Json) -> Iterator[str]:
 
 
 def _shows_pattern(schema: Json) -> bool:
-    return "pattern" in schema and schema["pattern"] not in _PATTERNS and schema.get("format") not in STRICT
+    return (
+        "pattern" in schema
+        and schema["pattern"] not in _PATTERNS
+        and schema.get("format") not in STRICT
+    )

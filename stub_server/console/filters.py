@@ -12,9 +12,19 @@ from markupsafe import Markup, escape
 from ..core.clock import iso, parse_iso
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_UNITS = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
-_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z").fullmatch
-_FIELD = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?").fullmatch
+_UNITS = (
+    (86_400_000 * 365, "y"),
+    (86_400_000, "d"),
+    (3_600_000, "h"),
+    (60_000, "min"),
+    (1_000, "s"),
+)
+_INSTANT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z"
+).fullmatch
+_FIELD = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?"
+).fullmatch
 """An instant as browsers send the field of a form: with minutes, with seconds."""
 _ID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(req|evt|msg|flt)_[0-9A-Za-z]+"
@@ -40,15 +50,20 @@ NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
 MOST_SHOWN = 65_536
 """Characters of a body that a page shows. It links to the rest."""
-# A text that does not end is one token too: otherwise each quotation mark in it would be searched from again.
+# A text that does not end is one token too: otherwise each quotation mark in it would be searched
+# from again.
 _TOKEN = re.compile(
-    r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))(:?)|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)', re.DOTALL
+    r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))(:?)|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)',
+    re.DOTALL,
 )
 
 
 _STAMPS = ("updatedAt", "updated_at")
 ZONES = {"brasilia": ("Brasília", -3 * 3_600_000), "utc": ("UTC", 0)}
-"""The zones in which a visitor may read times: name, and milliseconds from UTC. Brasília has no summer time."""
+"""The zones in which a visitor may read times: name, and milliseconds from UTC.
+
+Brasília has no summer time.
+"""
 
 
 class Shown(NamedTuple):
@@ -101,7 +116,9 @@ def in_field(text: str) -> str:
 
 
 def from_zone(text: str) -> str:
-    """An instant in UTC of what a field of a form has, which is in the visitor's zone; other texts as they are."""
+    """An instant in UTC of what a field of a form has, which is in the visitor's zone; other texts
+    as they are.
+    """
     if not _FIELD(text):
         return text
     whole = text if text.count(":") == 2 else f"{text}:00"
@@ -129,7 +146,9 @@ def distance(text: str | None) -> str:
     if not text or not _is_instant(text) or "clock" not in g:
         return ""
     away = parse_iso(text) - parse_iso(g.clock["now"])
-    found = next((f"{abs(away) // size} {unit}" for size, unit in _UNITS if abs(away) >= size), None)
+    found = next(
+        (f"{abs(away) // size} {unit}" for size, unit in _UNITS if abs(away) >= size), None
+    )
     if found is None:
         return "now"
     return f"in {found}" if away > 0 else f"{found} ago"
@@ -139,16 +158,18 @@ def when(text: str | None) -> Markup:
     """An instant of the sandbox's clock with its distance from now."""
     if not text:
         return _NOTHING
-    return Markup('<time datetime="{0}" title="{0}">{1} <span class="quiet nowrap">({2})</span></time>').format(
-        text, clock_time(text), distance(text)
-    )
+    return Markup(
+        '<time datetime="{0}" title="{0}">{1} <span class="quiet nowrap">({2})</span></time>'
+    ).format(text, clock_time(text), distance(text))
 
 
 def ago(text: str | None) -> Markup:
     """The distance alone, the instant in its title."""
     if not text:
         return _NOTHING
-    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(text, distance(text) or clock_time(text))
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(
+        text, distance(text) or clock_time(text)
+    )
 
 
 def short(ident: str | None) -> Markup:
@@ -156,8 +177,10 @@ def short(ident: str | None) -> Markup:
     if not ident:
         return _NOTHING
     shown = ident if len(ident) <= 14 else f"{ident[:8]}…{ident[-4:]}"
-    return Markup('<code class="id" title="{0}">{1}</code><button type="button" class="copy" data-copy="{0}" hidden>'
-                  '<span class="unseen">Copy {0}</span></button>').format(ident, shown)  # fmt: skip
+    return Markup(
+        '<code class="id" title="{0}">{1}</code><button type="button" class="copy" data-copy="{0}"'
+        ' hidden><span class="unseen">Copy {0}</span></button>'
+    ).format(ident, shown)
 
 
 def duration(us: int | None) -> str:
@@ -217,7 +240,11 @@ def singular(kind: str) -> str:
 
 def pretty(content: Any) -> str:
     """JSON with a line for each value; a text that is none as it is."""
-    return content if isinstance(content, str) else orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
+    return (
+        content
+        if isinstance(content, str)
+        else orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
+    )
 
 
 def in_one_line(content: Any) -> str:
@@ -226,7 +253,9 @@ def in_one_line(content: Any) -> str:
 
 
 def read_json(text: str) -> Any:
-    """The value of a text that is JSON, else the text; also of JSON that is nested too deep to be written again."""
+    """The value of a text that is JSON, else the text; also of JSON that is nested too deep to be
+    written again.
+    """
     try:
         value = orjson.loads(text)
         orjson.dumps([value])  # it may be sent as a member of a body
@@ -243,7 +272,9 @@ def coloured(text: str) -> Markup:
         at = match.end()
         quoted, colon, word, number = match.groups()
         kind = "name" if colon else "text" if quoted else "word" if word else "number"
-        found.append(f'<span class="j-{kind}">{escape(quoted or word or number)}</span>{colon or ""}')
+        found.append(
+            f'<span class="j-{kind}">{escape(quoted or word or number)}</span>{colon or ""}'
+        )
     found.append(escape(text[at:]))
     return Markup("".join(found))  # noqa: S704 - every piece of the text is escaped
 
@@ -251,7 +282,8 @@ def coloured(text: str) -> Markup:
 def lines(content: Any) -> Shown:
     """JSON line by line, as far as it fits into a page.
 
-    A line of deep JSON begins with many blanks: JSON that is too long without them is not broken into lines.
+    A line of deep JSON begins with many blanks: JSON that is too long without them is not broken
+    into lines.
     """
     text = in_one_line(content)
     if len(text) <= MOST_SHOWN:
@@ -260,7 +292,8 @@ def lines(content: Any) -> Shown:
 
 
 def changes(before: Any, after: Any) -> list[Change]:
-    """The members in which two versions of a record differ, but for the one that changes with every version.
+    """The members in which two versions of a record differ, but for the one that changes with every
+    version.
 
     There are none where one of the versions is absent.
     """
@@ -274,7 +307,9 @@ def _changes(path: str, before: Any, after: Any) -> Iterator[Change]:
         return
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys([*before, *after]):
-            yield from _changes(f"{path}.{name}" if path else name, before.get(name), after.get(name))
+            yield from _changes(
+                f"{path}.{name}" if path else name, before.get(name), after.get(name)
+            )
     elif isinstance(before, list) and isinstance(after, list):
         for place, (one, other) in enumerate(zip_longest(before, after)):
             yield from _changes(f"{path}[{place}]", one, other)
@@ -298,7 +333,24 @@ def _is_money(content: Any, name: str) -> bool:
 FILTERS = {
     each.__name__: each
     for each in (
-        money, clock_time, distance, when, ago, short, duration, value, cut, plain, read_json, lines, words, singular,
-        in_zone, time_of_day, upper_first, job, in_one_line,
+        money,
+        clock_time,
+        distance,
+        when,
+        ago,
+        short,
+        duration,
+        value,
+        cut,
+        plain,
+        read_json,
+        lines,
+        words,
+        singular,
+        in_zone,
+        time_of_day,
+        upper_first,
+        job,
+        in_one_line,
     )
-}  # fmt: skip
+}

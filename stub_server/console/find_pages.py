@@ -1,4 +1,6 @@
-"""The finder: an id leads to its page, other texts to records, operations, pages of the guide and requests."""
+"""The finder: an id leads to its page, other texts to records, operations, pages of the
+guide and requests.
+"""
 
 import re
 from collections.abc import Iterator
@@ -18,9 +20,16 @@ from .site import contracts, pages
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 _LONGEST, _MOST = 200, 5
 _NAMED_BY = (
-    ("orders", "code"), ("subscriptions", "code"), ("customers", "document"), ("customers", "email"),
-    ("customers", "name"), ("customers", "search"), ("plans", "name"), ("projects", "name"), ("products", "name"),
-)  # fmt: skip
+    ("orders", "code"),
+    ("subscriptions", "code"),
+    ("customers", "document"),
+    ("customers", "email"),
+    ("customers", "name"),
+    ("customers", "search"),
+    ("plans", "name"),
+    ("projects", "name"),
+    ("products", "name"),
+)
 """The filters of lists that find a record by what people call it."""
 
 
@@ -61,7 +70,10 @@ def _page_of_id(text: str) -> str | None:
         return f"{DOCS}/{exact[text.lower()]}"
     if _UUID(text.lower()):
         for resource in known.control.schema("StepResource")["enum"]:
-            if g.client.find(f"{CONTROL}/records/{resource}/{text.lower()}/history", {"limit": 1}) is not None:
+            if (
+                g.client.find(f"{CONTROL}/records/{resource}/{text.lower()}/history", {"limit": 1})
+                is not None
+            ):
                 return f"/console/data/{resource}/{text.lower()}"
     return None
 
@@ -73,7 +85,11 @@ def _records(text: str) -> Iterator[Found]:
         for record in _called(kind, member, text):
             if record["id"] not in met:
                 met.add(record["id"])
-                yield Found(singular(kind), title_of(record, record["id"]), f"/console/data/{kind}/{record['id']}")
+                yield Found(
+                    singular(kind),
+                    title_of(record, record["id"]),
+                    f"/console/data/{kind}/{record['id']}",
+                )
 
 
 def _called(kind: str, member: str, text: str) -> list[Any]:
@@ -84,7 +100,9 @@ def _called(kind: str, member: str, text: str) -> list[Any]:
     if member not in {each.name for each in listing.parameters}:
         return []
     try:
-        return listed_in(g.client.get(listing.path, {member: text, "limit": _MOST}, is_hidden=True))[0]
+        return listed_in(
+            g.client.get(listing.path, {member: text, "limit": _MOST}, is_hidden=True)
+        )[0]
     except Refused:  # a text that the filter does not take
         return []
 
@@ -103,7 +121,11 @@ def _guide(text: str) -> list[Found]:
     """What the guide says about it."""
     results = contracts().guide.search(text, _MOST, some=False)
     return [
-        Found("guide", each.heading if each.heading == each.page else f"{each.page}: {each.heading}", each.path)
+        Found(
+            "guide",
+            each.heading if each.heading == each.page else f"{each.page}: {each.heading}",
+            each.path,
+        )
         for each in results
         if each.path.startswith("/guide")
     ]

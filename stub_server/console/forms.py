@@ -16,7 +16,10 @@ _WHOLE = re.compile(r"[0-9]{1,19}").fullmatch
 
 
 class Field(NamedTuple):
-    """One field. `kind` is `check`, `text`, `number` or `instant`; with `options` it is a choice."""
+    """One field.
+
+    `kind` is `check`, `text`, `number` or `instant`; with `options` it is a choice.
+    """
 
     name: str
     label: str
@@ -27,11 +30,15 @@ class Field(NamedTuple):
 
 
 def _filters(ident: str, first: Sequence[str], without: Collection[str]) -> list[Field]:
-    """The filters of a list, with the values of this page's query; those named in `first` come first."""
+    """The filters of a list, with the values of this page's query; those named in `first`
+    come first.
+    """
     known = contracts()
     document = known.api if ident in known.api.operations else known.control
     operation = document.operations[ident]
-    described = {raw["name"]: raw for raw in map(document.resolve, operation.raw.get("parameters", ()))}
+    described = {
+        raw["name"]: raw for raw in map(document.resolve, operation.raw.get("parameters", ()))
+    }
     found = []
     for parameter in operation.parameters:
         if parameter.place != "query" or parameter.name in _PAGING or parameter.name in without:
@@ -39,8 +46,12 @@ def _filters(ident: str, first: Sequence[str], without: Collection[str]) -> list
         help_ = described[parameter.name].get("description", "")
         value = request.args.get(parameter.name, "")
         schema = document.resolve(parameter.schema)
-        found.append(field(parameter.name, document.resolve(schema.get("items", schema)), help_, value))
-    return sorted(found, key=lambda each: first.index(each.name) if each.name in first else len(first))
+        found.append(
+            field(parameter.name, document.resolve(schema.get("items", schema)), help_, value)
+        )
+    return sorted(
+        found, key=lambda each: first.index(each.name) if each.name in first else len(first)
+    )
 
 
 def field(name: str, schema: dict[str, Any], help_: str = "", value: str = "") -> Field:
@@ -50,14 +61,23 @@ def field(name: str, schema: dict[str, Any], help_: str = "", value: str = "") -
     if schema.get("format") == "date-time":
         kind, value = "instant", in_field(value)
     elif schema.get("type") == "boolean":
-        kind, options = ("check", []) if schema.get("default") is False else ("text", ["true", "false"])
+        kind, options = (
+            ("check", []) if schema.get("default") is False else ("text", ["true", "false"])
+        )
     return Field(name, words(name), kind, options, help_ or schema.get("description", ""), value)
 
 
 def listed(
-    path: str, ident: str, limit: int, *, first: Sequence[str] = (), without: Collection[str] = (), **nothing: Any
+    path: str,
+    ident: str,
+    limit: int,
+    *,
+    first: Sequence[str] = (),
+    without: Collection[str] = (),
+    **nothing: Any,
 ) -> dict[str, Any]:
-    """What a template shows of a list with its filters, by the id of its operation; those of `first` come first.
+    """What a template shows of a list with its filters, by the id of its operation; those of
+    `first` come first.
 
     A filter that is refused is its `problem`, beside `nothing`.
     """
@@ -83,7 +103,9 @@ def query(fields: list[Field], **further: Any) -> dict[str, Any]:
 
 
 def example_of(ident: str) -> Any:
-    """A body that works for an operation of the API: the contract's first example, with ids of this sandbox."""
+    """A body that works for an operation of the API: the contract's first example, with
+    ids of this sandbox.
+    """
     live = Document(g.client.get("/openapi.json"))
     return next(iter(live.examples(live.operations[ident].raw["requestBody"])), {})
 
@@ -94,4 +116,8 @@ def given(*texts: str, numbers: Sequence[str] = ()) -> dict[str, Any]:
     What is no number where one is needed is refused by the control that gets it.
     """
     filled = {name: request.form.get(name, "").strip() for name in (*texts, *numbers)}
-    return {name: int(text) if name in numbers and _WHOLE(text) else text for name, text in filled.items() if text}
+    return {
+        name: int(text) if name in numbers and _WHOLE(text) else text
+        for name, text in filled.items()
+        if text
+    }

@@ -1,4 +1,7 @@
-"""The pages of the guide, and its search, for people and for programs. They show nothing of a sandbox but its clock."""
+"""The pages of the guide, and its search, for people and for programs.
+
+They show nothing of a sandbox but its clock.
+"""
 
 from flask import Response, abort, jsonify, render_template, request, send_from_directory
 from markupsafe import Markup, escape
@@ -36,12 +39,16 @@ def show(address: str) -> Response | str:
 def guide_page(page: Page, query: str = "") -> str:
     """A page in the frame of the guide, whose commands call this server and this sandbox."""
     known = contracts().guide
+    results = []
+    for result in known.search(query) if query else []:
+        excerpt = Markup(marked(result.excerpt))  # noqa: S704 - `marked` escapes
+        results.append((result, excerpt))
     return render_template(
         "guide.html",
         page=page,
         html=Markup(addressed(page.html, page.address, escape)),  # noqa: S704 - our own files
         query=query,
-        results=[(each, Markup(marked(each.excerpt))) for each in known.search(query)] if query else [],  # noqa: S704 - `marked` escapes
+        results=results,
     )
 
 

@@ -46,7 +46,9 @@ def one_inbox(name: str) -> str:
 @pages.get("/inboxes/<name>/<int:number>")
 def message(name: str, number: int) -> str:
     """One message, whole."""
-    return render_template("console/message.html", message=g.client.get(f"{_path(name)}/{number}")["message"])
+    return render_template(
+        "console/message.html", message=g.client.get(f"{_path(name)}/{number}")["message"]
+    )
 
 
 @pages.get("/inboxes/<name>/<int:number>/body")
@@ -66,7 +68,9 @@ def set_answer(name: str) -> Response:
 
 
 def _leads_to(url: str, name: str) -> bool:
-    """Whether an address is that of an inbox of this sandbox, with its prefix or chosen by default."""
+    """Whether an address is that of an inbox of this sandbox, with its prefix or
+    chosen by default.
+    """
     prefixes = (request.script_root, request.script_root or "/s/default")
     path = unquote(urlsplit(url).path).removeprefix(urlsplit(contracts().url).path)
     return path in [f"{prefix}{_INBOX}/{name}" for prefix in prefixes]

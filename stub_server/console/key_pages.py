@@ -25,7 +25,9 @@ def make_token() -> tuple[str, int]:
     body: dict[str, Any] = {"scopes": request.form.getlist("scopes")}
     if "*" in body["scopes"]:
         body["scopes"] = ["*"]
-    reply = g.client.change("POST", f"{CONTROL}/tokens", body | given("merchant_id", numbers=("expires_in",)))
+    reply = g.client.change(
+        "POST", f"{CONTROL}/tokens", body | given("merchant_id", numbers=("expires_in",))
+    )
     if reply.is_refused:
         return _page(None, Refused(reply).message), Refused(reply).status
     return _page(reply.json), reply.status

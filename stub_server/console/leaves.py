@@ -1,6 +1,8 @@
-"""Pages of the contract as Markdown: an operation, an error code, an event. Each is short enough for a program to read.
+"""Pages of the contract as Markdown: an operation, an error code, an event. Each is short enough
+for a program to read.
 
-What does not fit is left out from the end of its importance: first the members of long bodies, then examples.
+What does not fit is left out from the end of its importance: first the members of long bodies, then
+examples.
 """
 
 import json
@@ -31,11 +33,20 @@ _NOISE = ("without the character NUL", "printable ASCII without spaces")
 _SAID_ONCE = frozenset(("X-Sandbox-Admin-Key", "X-Sandbox-Control-Key"))
 _ANYWHERE = frozenset(
     (
-        "validation_error", "malformed_json", "unsupported_media_type", "payload_too_large", "missing_credentials",
-        "invalid_token", "token_expired", "api_key_inactive", "api_key_expired", "ip_not_allowed",
-        "admin_key_required", "insufficient_scope",
+        "validation_error",
+        "malformed_json",
+        "unsupported_media_type",
+        "payload_too_large",
+        "missing_credentials",
+        "invalid_token",
+        "token_expired",
+        "api_key_inactive",
+        "api_key_expired",
+        "ip_not_allowed",
+        "admin_key_required",
+        "insufficient_scope",
     )
-)  # fmt: skip
+)
 """Codes that nearly every operation may answer. A page lists them last, by name alone."""
 
 
@@ -61,7 +72,9 @@ class Leaves:
             kind, summary = "Control" if base else "Operation", each.raw.get("summary", "")
             members = rows(self._control if base else self._api, each.body or {})
             named = " ".join(dict.fromkeys(row.name for row in members))
-            text = f"{each.method} {base}{each.path} {line(each.raw.get('description', ''))} {named}"
+            text = (
+                f"{each.method} {base}{each.path} {line(each.raw.get('description', ''))} {named}"
+            )
             yield Entry(each.id, f"{kind}: {summary}", text, summary)
         for code, rule in self.codes.items():
             yield Entry(code, "Error code", f"{rule.get('text', '')} {rule.get('do', '')}")
@@ -78,22 +91,39 @@ class Leaves:
 
     def statuses(self, code: str) -> list[int]:
         """The statuses that a code comes with."""
-        found = {status for _, each in self.every for status, answer in each.responses.items() if code in answer.codes}
+        found = {
+            status
+            for _, each in self.every
+            for status, answer in each.responses.items()
+            if code in answer.codes
+        }
         alone = self.codes[code].get("status")
         return sorted(found | ({alone} if alone else set()))
 
     def _code(self, code: str) -> str:
-        where = [each.id for _, each in self.every if any(code in answer.codes for answer in each.responses.values())]
-        statuses = " or ".join(f"{status} {responses.get(status, '')}" for status in self.statuses(code))
+        where = [
+            each.id
+            for _, each in self.every
+            if any(code in answer.codes for answer in each.responses.values())
+        ]
+        statuses = " or ".join(
+            f"{status} {responses.get(status, '')}" for status in self.statuses(code)
+        )
         rule, examples = self.codes[code], self._examples(code)
-        return _page("code", code=code, rule=rule, where=where, statuses=statuses, examples=examples)
+        return _page(
+            "code", code=code, rule=rule, where=where, statuses=statuses, examples=examples
+        )
 
     def _examples(self, code: str) -> list[Any]:
         """The first refusal of this code that the contracts show."""
         for document in (self._api, self._control):
             for example in document.raw["components"].get("examples", {}).values():
                 value = example.get("value")
-                if isinstance(value, dict) and value.get("error") is True and value.get("code") == code:
+                if (
+                    isinstance(value, dict)
+                    and value.get("error") is True
+                    and value.get("code") == code
+                ):
                     return [value]
         return []
 
@@ -112,17 +142,32 @@ def operation_text(sheet: Sheet, events: Mapping[str, Json]) -> str:
         "sheet": sheet,
         "operation": operation,
         "noise": _NOISE,
-        "parameters": [(place, row) for place, rows in sheet.parameters for row in rows if row.name not in _SAID_ONCE],
+        "parameters": [
+            (place, row)
+            for place, rows in sheet.parameters
+            for row in rows
+            if row.name not in _SAID_ONCE
+        ],
         "command": _command(sheet),
-        "successes": [(answer, _example(answer)) for answer in sheet.answers if answer.status < 300],
+        "successes": [
+            (answer, _example(answer)) for answer in sheet.answers if answer.status < 300
+        ],
         "anywhere": _ANYWHERE,
-        "usual": [status for status, each in sorted(operation.responses.items()) if _ANYWHERE & {*each.codes}],
+        "usual": [
+            status
+            for status, each in sorted(operation.responses.items())
+            if _ANYWHERE & {*each.codes}
+        ],
         "events": [name for name in operation.emits if name in events],
     }
     request = sheet.request
     for depth, shows_answer, is_short in product(_DEPTHS, (True, False), (False, True)):
-        bodies = [(part, [row for row in part.fields if row.above.count(".") < depth]) for part in request]
-        found = _page("operation", bodies=bodies, shows_answer=shows_answer, is_short=is_short, **parts)
+        bodies = [
+            (part, [row for row in part.fields if row.above.count(".") < depth]) for part in request
+        ]
+        found = _page(
+            "operation", bodies=bodies, shows_answer=shows_answer, is_short=is_short, **parts
+        )
         if len(found.encode()) <= MOST:
             break
     return found
@@ -130,7 +175,11 @@ def operation_text(sheet: Sheet, events: Mapping[str, Json]) -> str:
 
 def _command(sheet: Sheet) -> str:
     """The call, with the token in a variable."""
-    curl = Attempt(sheet).curl.replace(" -g --path-as-is", "").replace("'Authorization: Bearer TOKEN'", "$AUTH")
+    curl = (
+        Attempt(sheet)
+        .curl.replace(" -g --path-as-is", "")
+        .replace("'Authorization: Bearer TOKEN'", "$AUTH")
+    )
     body = sheet.body
     if body and quote(body) in curl:
         curl = curl.replace(quote(body), quote(compact(json.loads(body))))
@@ -139,7 +188,9 @@ def _command(sheet: Sheet) -> str:
 
 def _example(answer: Answer) -> Any:
     """The first JSON that an answer shows."""
-    texts = [example.text for part in answer.parts if part.media == JSON for example in part.examples]
+    texts = [
+        example.text for part in answer.parts if part.media == JSON for example in part.examples
+    ]
     return json.loads(texts[0]) if texts else None
 
 

@@ -1,4 +1,6 @@
-"""The overview: how to begin, the newest requests, what is due next, and four beginnings by one click."""
+"""The overview: how to begin, the newest requests, what is due next, and four beginnings
+by one click.
+"""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -27,7 +29,9 @@ def overview() -> str | Response:
         return index() if kind == JSON else markdown(front_text())
     info = contracts().api.raw["info"]
     if "clock" not in g:
-        return render_template("overview.html", info=info, settings=contracts().settings, is_known=False)
+        return render_template(
+            "overview.html", info=info, settings=contracts().settings, is_known=False
+        )
     return render_template(
         "overview.html",
         info=info,

@@ -1,7 +1,8 @@
-"""Serves the Flask pages: created at the first request for a page, run in threads beside the event loop.
+"""Serves the Flask pages: created at the first request for a page, run in threads beside the event
+loop.
 
-A view asks the control surface like any other client (`client.py`) and waits for the answer in its thread. When the
-request ends, its view waits no longer.
+A view asks the control surface like any other client (`client.py`) and waits for the answer in its
+thread. When the request ends, its view waits no longer.
 """
 
 from __future__ import annotations
@@ -36,8 +37,12 @@ if TYPE_CHECKING:
 
 _USUAL = (f"{DOCS}/", "/swagger", "/redoc")
 """Where documentation is looked for that `/docs` has here."""
-_THREADS = 4  # views at a time, and as many actions of each sandbox, which may wait: others are served all the same
-_RELAYED = {f"/console/{name}": f"{CONTROL}/{name}" for name in ("stream", "requests.har", "export")}
+# views at a time, and as many actions of each sandbox, which may wait: others are served all the
+# same
+_THREADS = 4
+_RELAYED = {
+    f"/console/{name}": f"{CONTROL}/{name}" for name in ("stream", "requests.har", "export")
+}
 """What is sent as the control sends it, to those who have a session."""
 IMPORT = "/console/sandboxes/import"
 LARGEST_FILE = 64 * 1024 * 1024  # bytes; the command reads larger ones
@@ -51,7 +56,10 @@ T = TypeVar("T")
 
 
 class Threads:
-    """A few threads for views. None keeps the process alive, even one that waits for an event loop that has ended."""
+    """A few threads for views.
+
+    None keeps the process alive, even one that waits for an event loop that has ended.
+    """
 
     def __init__(self) -> None:
         self._lanes = [BackgroundWorker() for _ in range(_THREADS)]
@@ -82,13 +90,20 @@ class Console:
         if target.path in _RELAYED and request.method == "GET":
             return self._relay(work)
         if self._app is None:
-            made = await self._showing.run(self._make)  # importing Flask takes time; others are served meanwhile
+            # importing Flask takes time; others are served meanwhile
+            made = await self._showing.run(self._make)
             self._app = self._app or made  # two first requests may have come at once
         scope = {
-            "type": "http", "http_version": "1.1", "method": request.method, "scheme": "http", "path": target.path,
-            "query_string": request.query, "root_path": target.prefix, "headers": request.headers.items(),
+            "type": "http",
+            "http_version": "1.1",
+            "method": request.method,
+            "scheme": "http",
+            "path": target.path,
+            "query_string": request.query,
+            "root_path": target.prefix,
+            "headers": request.headers.items(),
             "client": request.client,
-        }  # fmt: skip
+        }
         # a2wsgi declares ASGI's types again.
         environ = cast(Any, build_environ(cast(Any, scope), cast(Any, BytesIO(work.upload))))
         environ["CONTENT_LENGTH"] = str(len(work.upload))
@@ -114,7 +129,9 @@ class Console:
         return await as_file(answer, work.request) if target.path.startswith(_FILES) else answer
 
     def most(self, work: Work) -> int:
-        """How many bytes of a form are read; those of a file of those alone whom the control surface lets in."""
+        """How many bytes of a form are read; those of a file of those alone whom the control
+        surface lets in.
+        """
         try:
             if not self._visitor(work).keys:
                 check_control(work.server, work.request, CONTROL, work.sandbox.name)
@@ -123,11 +140,17 @@ class Console:
         return LARGEST_FILE if work.target.path == IMPORT else LARGEST_BODY
 
     def _relay(self, work: Work) -> Answer:
-        """Send a control's answer on as it comes, with the key of the visitor's session. Raises Forbidden."""
+        """Send a control's answer on as it comes, with the key of the visitor's session.
+
+        Raises Forbidden.
+        """
         request = work.request
         if request.headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
             raise Forbidden("Only pages of this server may read this.")
-        sent = {name: request.headers.get(name.encode(), b"").decode("latin-1") for name in ("host", "last-event-id")}
+        sent = {
+            name: request.headers.get(name.encode(), b"").decode("latin-1")
+            for name in ("host", "last-event-id")
+        }
         headers = {name: value for name, value in sent.items() if value}
         headers |= self._visitor(work).keys
         query = request.query.decode("latin-1")
@@ -135,7 +158,9 @@ class Console:
         return inside.relay(work, self._stack(), question)
 
     def _visitor(self, work: Work) -> Visitor:
-        cookies, host = (work.request.headers.get(name, b"").decode("latin-1") for name in (b"cookie", b"host"))
+        cookies, host = (
+            work.request.headers.get(name, b"").decode("latin-1") for name in (b"cookie", b"host")
+        )
         return self._sessions.visitor(cookies, host, _keys(work))
 
 
@@ -151,11 +176,17 @@ def _keys(work: Work) -> dict[str, str]:
 
 
 def _permitted(path: str) -> Collection[tuple[str, str]]:
-    """The controls that a page may call without a key: that of an operation the contract, of an order its own."""
+    """The controls that a page may call without a key: that of an operation the contract, of an
+    order its own.
+    """
     if not path.startswith(PAY):
         return {("GET", f"{CONTROL}/openapi.json")} if path.startswith(DOCS) else ()
     order = f"{CONTROL}/orders/{path[len(PAY) :].partition('/')[0]}"
-    return {("GET", f"{CONTROL}/clock"), ("GET", order), *(("POST", f"{order}/{move}") for move in MOVES)}
+    return {
+        ("GET", f"{CONTROL}/clock"),
+        ("GET", order),
+        *(("POST", f"{order}/{move}") for move in MOVES),
+    }
 
 
 def _answer(app: WSGIApplication, environ: Any) -> Answer:
@@ -164,7 +195,9 @@ def _answer(app: WSGIApplication, environ: Any) -> Answer:
 
     parts, status, headers = run_wsgi_app(app, environ, buffered=True)
     body = b"".join(parts)
-    encoded: Headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    encoded: Headers = [
+        (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers
+    ]
     return Answer(int(status[:3]), encoded, body)
 
 
@@ -172,13 +205,17 @@ def _to(path: str) -> Page:
     """Leads to another page of the sandbox."""
 
     async def answer(work: Work) -> Answer:
-        return Answer(307, [(b"location", (work.prefix + path).encode()), (b"content-length", b"0")])
+        return Answer(
+            307, [(b"location", (work.prefix + path).encode()), (b"content-length", b"0")]
+        )
 
     return answer
 
 
 def console_pages(console: Console, names: Iterable[str], files: Iterable[str]) -> dict[str, Page]:
-    """The pages beside those of the guide and the console: of each operation, error code and event by its name."""
+    """The pages beside those of the guide and the console: of each operation, error code and event
+    by its name.
+    """
     paths = [
         "/",
         "/favicon.ico",

@@ -1,10 +1,12 @@
-"""What a payer sees: one order, a way to pay it, a receipt. Its address opens it, without a session.
+"""What a payer sees: one order, a way to pay it, a receipt. Its address opens it, without a
+session.
 
 The address has the id of the order, and on a public server the `k` that the order's control shows.
 
-`pages.py` permits these views to ask for this order alone, and nothing but to pay, expire or fail it. Payers have no
-session: a form is bound to its order. Wrong addresses are not counted: `k` is too long to guess, and a plain server
-hides no order from its machine.
+`pages.py` permits these views to ask for this order alone, and nothing but to pay, expire or fail
+it. Payers have no
+session: a form is bound to its order. Wrong addresses are not counted: `k` is too long to guess,
+and a plain server hides no order from its machine.
 """
 
 import hmac
@@ -27,7 +29,10 @@ from .site import contracts
 
 _LONG = 2 * 86_400  # seconds that are shown as days
 _BOLETO = re.compile(r"^(\d{5})(\d{5})(\d{5})(\d{6})(\d{5})(\d{6})(\d)(\d{14})$")
-"""The digits of a boleto as banks print them: `AAAAA.AAAAA BBBBB.BBBBBB CCCCC.CCCCCC D EEEEEEEEEEEEEE`."""
+"""The digits of a boleto as banks print them:
+
+`AAAAA.AAAAA BBBBB.BBBBBB CCCCC.CCCCCC D EEEEEEEEEEEEEE`.
+"""
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE).fullmatch
 
 payers = Blueprint("pay", __name__, url_prefix=PAY.rstrip("/"))
@@ -43,7 +48,9 @@ class Left(NamedTuple):
 
 @payers.before_request
 def begin() -> None:
-    """Give the views a client without a key, the zone of Brasília, and the texts of the payer's language."""
+    """Give the views a client without a key, the zone of Brasília, and the texts of the
+    payer's language.
+    """
     g.zone = "brasilia"
     g.client = Client(request.environ[ASK], request.headers.get("Host", ""), {})
     known = contracts().payer_texts
@@ -55,7 +62,9 @@ def begin() -> None:
 @payers.context_processor
 def shown_in_all() -> dict[str, Any]:
     """What the templates of payers use."""
-    others = {name: each["name"] for name, each in contracts().payer_texts.items() if each is not g.texts}
+    others = {
+        name: each["name"] for name, each in contracts().payer_texts.items() if each is not g.texts
+    }
     return {"say": g.texts, "others": others}
 
 
@@ -180,7 +189,9 @@ def _duration(seconds: int) -> str:
 def _in_brasilia(text: str) -> str:
     """An instant as clocks in Brasília show it, to the minute."""
     local = in_zone(text)
-    return f"{int(local[8:10])} {g.texts['months'][int(local[5:7]) - 1]} {local[:4]}, {local[11:16]}"
+    return (
+        f"{int(local[8:10])} {g.texts['months'][int(local[5:7]) - 1]} {local[:4]}, {local[11:16]}"
+    )
 
 
 def outward(address: str | None) -> str | None:

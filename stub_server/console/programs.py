@@ -1,4 +1,7 @@
-"""What programs read: `/llms.txt`, the guide in one file, the index as JSON, and answers by what `Accept` names."""
+"""What programs read:
+
+`/llms.txt`, the guide in one file, the index as JSON, and answers by what `Accept` names.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,26 +23,48 @@ _FIXED = ("reference/", "deploy/")
 _FULL = 60_000  # bytes of the guide in one file
 _FIRST = ("quickstart", "api", "payments", "time", "retry", "webhooks", "faults", "journal")
 _NOT_IN_FULL = (
-    "about", "console", "scenarios", "reference/", "security", "performance", "changelog", "architecture", "deploy/",
-)  # fmt: skip
+    "about",
+    "console",
+    "scenarios",
+    "reference/",
+    "security",
+    "performance",
+    "changelog",
+    "architecture",
+    "deploy/",
+)
 _NOT_LISTED = (
-    "about", "changelog", "architecture", "deploy/", "verify-workflow", "upgrade", "performance",
+    "about",
+    "changelog",
+    "architecture",
+    "deploy/",
+    "verify-workflow",
+    "upgrade",
+    "performance",
     *(f"reference/{name}" for name in ("operations", "controls", "errors", "events")),
-)  # fmt: skip
-"""Pages that the list leaves out: it names them already, or no program that calls the API needs them."""
+)
+"""Pages that the list leaves out: it names them already, or no program that calls the API
+needs them.
+"""
 _LONGEST = 90  # characters that the list says of a page
 
 programs = Blueprint("programs", __name__)
 
 
 def front_wanted() -> str:
-    """The form of the front page: HTML for browsers, which name it, and Markdown for programs that name nothing."""
+    """The form of the front page:
+
+    HTML for browsers, which name it, and Markdown for programs that name nothing.
+    """
     named = {name for name, quality in request.accept_mimetypes if quality}
     return wanted("/") if named & {HTML, MARKDOWN, JSON} else MARKDOWN
 
 
 def wanted(path: str) -> str:
-    """The form in which a page is asked for: HTML, unless its address or `Accept` names another one."""
+    """The form in which a page is asked for:
+
+    HTML, unless its address or `Accept` names another one.
+    """
     if path.endswith(".md"):
         return MARKDOWN
     accepted = request.accept_mimetypes
@@ -62,7 +87,9 @@ def lost(message: str, near: str | None) -> Response:
     text = f"{message}{guess} {prefix}/llms.txt lists the pages."
     if wanted(request.path) == MARKDOWN:
         return markdown(f"{text}\n", 404)
-    answer = jsonify({"error": True, "message": text, "code": "route_not_found", "status": 404, "details": []})
+    answer = jsonify(
+        {"error": True, "message": text, "code": "route_not_found", "status": 404, "details": []}
+    )
     answer.status_code = 404
     return answer
 
@@ -84,7 +111,9 @@ def llms() -> Response:
 
 @programs.get("/llms-full.txt")
 def whole_guide() -> Response:
-    """The pages of tasks in one file as far as they fit, first those about calls; the others are named."""
+    """The pages of tasks in one file as far as they fit, first those about calls; the
+    others are named.
+    """
     guide, parts, size, left = contracts().guide, list[str](), 0, list[str]()
     listed = [page.address for _, pages in guide.contents for page in pages]
     tasks = [address for address in listed if not address.startswith(_NOT_IN_FULL)]
@@ -111,7 +140,11 @@ def index() -> Response:
     known, prefix = contracts(), request.script_root
     url = known.url + prefix
     pages = [
-        {"title": page.title, "about": known.guide.about[page.address], "address": f"{url}/guide/{page.address}.md"}
+        {
+            "title": page.title,
+            "about": known.guide.about[page.address],
+            "address": f"{url}/guide/{page.address}.md",
+        }
         for _, listed in known.guide.contents
         for page in listed
     ]
@@ -136,7 +169,10 @@ def front_text() -> str:
     """What a program reads first."""
     known, guide = contracts(), contracts().guide
     contents = [
-        (heading, [(page, _about(page)) for page in pages if not page.address.startswith(_NOT_LISTED)])
+        (
+            heading,
+            [(page, _about(page)) for page in pages if not page.address.startswith(_NOT_LISTED)],
+        )
         for heading, pages in guide.contents
     ]
     return render_template(

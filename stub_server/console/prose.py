@@ -1,4 +1,7 @@
-"""Descriptions of the contract, which are CommonMark, as HTML. Names of operations, codes and events are links."""
+"""Descriptions of the contract, which are CommonMark, as HTML.
+
+Names of operations, codes and events are links.
+"""
 
 import re
 from functools import lru_cache
@@ -26,4 +29,5 @@ def _prose(known: Contracts, text: str, docs: str) -> Markup:
         return f"`{match[1]}`" if is_id else match[0]
 
     tokens = parsed(_CODE_OR_NAME.sub(linked, text))
-    return Markup(rendered(tokens, lambda target: target, lambda name: known.guide.operation(name, docs)))  # noqa: S704 - HTML in the text is escaped
+    html = rendered(tokens, lambda target: target, lambda name: known.guide.operation(name, docs))
+    return Markup(html)  # noqa: S704 - HTML in the text is escaped

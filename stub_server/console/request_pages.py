@@ -1,4 +1,6 @@
-"""The requests that came to the sandbox, and one of them: what was sent, what it did, and why it was refused."""
+"""The requests that came to the sandbox, and one of them: what was sent, what it did, and why it
+was refused.
+"""
 
 import re
 from collections.abc import Iterator
@@ -62,7 +64,11 @@ def one_request(ident: str) -> str:
     operation = contracts().operation(shown["operationId"])
     explanation = shown["explanation"] or {}
     nearest, place = explanation.get("nearest"), explanation.get("contract") or {}
-    steps = g.client.get(f"{CONTROL}/steps", {"cause": ident, "limit": 100})["steps"] if shown["step"] else []
+    steps = (
+        g.client.get(f"{CONTROL}/steps", {"cause": ident, "limit": 100})["steps"]
+        if shown["step"]
+        else []
+    )
     return render_template(
         "console/request.html",
         shown=shown,
@@ -99,7 +105,9 @@ def send_nearest(ident: str) -> Response:
 @pages.post("/requests/<ident>/rewind")
 def rewind_before(ident: str) -> Response:
     """Restore the state before a request."""
-    return act("POST", f"{CONTROL}/rewind", {"to_request": ident}, to=f"/console/requests/{quote(ident)}")
+    return act(
+        "POST", f"{CONTROL}/rewind", {"to_request": ident}, to=f"/console/requests/{quote(ident)}"
+    )
 
 
 def _request(ident: str) -> Any:
@@ -107,7 +115,9 @@ def _request(ident: str) -> Any:
 
 
 def _send(calls: list[dict[str, Any]]) -> Response:
-    """Send calls of the journal until one is refused; the page of the last one shows what became of it."""
+    """Send calls of the journal until one is refused; the page of the last one shows what
+    became of it.
+    """
     reply = None
     for call in calls:
         reply = g.client.send(_question(call))
@@ -116,11 +126,15 @@ def _send(calls: list[dict[str, Any]]) -> Response:
     if reply is None:
         return go(request.path.rpartition("/")[0])
     is_kept = _ID(reply.request_id) is not None
-    return show_done(reply, f"/console/requests/{reply.request_id}" if is_kept else "/console/requests")
+    return show_done(
+        reply, f"/console/requests/{reply.request_id}" if is_kept else "/console/requests"
+    )
 
 
 def _question(call: dict[str, Any]) -> Question:
-    """A call of the journal with the ready token, without what was of its connection and what the journal left out."""
+    """A call of the journal with the ready token, without what was of its connection and what the
+    journal left out.
+    """
     body = b"" if call["body"] is None else in_one_line(call["body"]).encode()
     headers = {
         name: value
@@ -132,7 +146,9 @@ def _question(call: dict[str, Any]) -> Question:
 
 def _chart(filters: list[Field]) -> Chart:
     """The newest requests by the machine's time and by what became of them."""
-    newest = g.client.get(f"{CONTROL}/requests", query(filters, limit=_COUNTED, page=1), is_hidden=True)["requests"]
+    newest = g.client.get(
+        f"{CONTROL}/requests", query(filters, limit=_COUNTED, page=1), is_hidden=True
+    )["requests"]
     times = [parse_iso(each["received_at"]) for each in newest]
     step = max(1_000, (times[0] - times[-1]) // (_COLUMNS - 1))  # milliseconds of a column
     last = times[0] // step
@@ -141,7 +157,10 @@ def _chart(filters: list[Field]) -> Chart:
         if time // step in counts:
             kind = min(max((each["status"] or 500) // 100 - 3, 0), 2)
             counts[time // step][kind] += 1
-    return Chart(_KINDS, [Row(time_of_day(iso(place * step)), tuple(found)) for place, found in counts.items()])
+    return Chart(
+        _KINDS,
+        [Row(time_of_day(iso(place * step)), tuple(found)) for place, found in counts.items()],
+    )
 
 
 # -- what a request did
@@ -152,14 +171,20 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
     for change in step["changes"][:_SHOWN]:
         path = f"{CONTROL}/records/{change['resource']}/{change['id']}/history"
         versions = g.client.get(path, {"limit": 100}, is_hidden=True)["versions"]
-        at = next((place for place, each in enumerate(versions) if each["step"] == step["step"]), None)
+        at = next(
+            (place for place, each in enumerate(versions) if each["step"] == step["step"]), None
+        )
         now = None if at is None else versions[at]["body"]
         was = None if at is None or at + 1 >= len(versions) else versions[at + 1]["body"]
-        yield Touched(change["resource"], change["id"], change["change"], step["step"], now, changes(was, now))
+        yield Touched(
+            change["resource"], change["id"], change["change"], step["step"], now, changes(was, now)
+        )
 
 
 def _delivery(ident: str) -> dict[str, Any]:
     """What has become of a delivery."""
-    found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1}, is_hidden=True)
+    found = g.client.find(
+        f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1}, is_hidden=True
+    )
     newest = found["versions"][0]["body"] if found else None
     return {"id": ident, **(newest or {})}

@@ -1,4 +1,6 @@
-"""The sandboxes of the server; of this one its snapshots, its steps as a line to travel on, and its file."""
+"""The sandboxes of the server; of this one its snapshots, its steps as a line to travel
+on, and its file.
+"""
 
 from itertools import groupby
 from typing import Any
@@ -69,7 +71,12 @@ def make_another() -> Response:
 def fork_one() -> Response:
     """Make a sandbox with the past of another one, of this one unless `of` is given."""
     of = request.form.get("of", "") or this_sandbox()
-    return act("POST", f"{CONTROL}/sandboxes/{quote(of, safe='')}/fork", given("name", numbers=("step",)), to=_HERE)
+    return act(
+        "POST",
+        f"{CONTROL}/sandboxes/{quote(of, safe='')}/fork",
+        given("name", numbers=("step",)),
+        to=_HERE,
+    )
 
 
 @pages.post("/sandboxes/delete")
@@ -88,7 +95,9 @@ def delete_one() -> Response:
 @pages.post("/sandboxes/rewind")
 def rewind_to() -> Response:
     """Restore the state after a step, or at an instant."""
-    asked = given(numbers=("to_step",)) or {"to": from_zone(request.form.get("instant", "").strip())}
+    asked = given(numbers=("to_step",)) or {
+        "to": from_zone(request.form.get("instant", "").strip())
+    }
     return act("POST", f"{CONTROL}/rewind", asked, to=_HERE)
 
 
@@ -102,19 +111,27 @@ def make_snapshot() -> Response:
 def use_snapshot(what: str) -> Response:
     """Restore or delete a snapshot."""
     path = f"{CONTROL}/snapshots/{quote(request.form.get('name', ''), safe='')}"
-    return act("POST", f"{path}/restore", to=_HERE) if what == "restore" else act("DELETE", path, to=_HERE)
+    return (
+        act("POST", f"{path}/restore", to=_HERE)
+        if what == "restore"
+        else act("DELETE", path, to=_HERE)
+    )
 
 
 @pages.post("/sandboxes/reset")
 def reset_sandbox() -> Response:
-    """Go back to how the sandbox began, which can be undone; where the way there is not stored, seed it again."""
+    """Go back to how the sandbox began, which can be undone; where the way there is not stored,
+    seed it again.
+    """
     rewound = g.client.change("POST", f"{CONTROL}/rewind", {"to_step": 0})
     return act("POST", f"{CONTROL}/reset") if rewound.is_refused else show_done(rewound)
 
 
 @pages.post("/sandboxes/rotate")
 def rotate_sandbox() -> Response:
-    """Give the sandbox new credentials, which the page of keys shows; also to who came with the key that ends."""
+    """Give the sandbox new credentials, which the page of keys shows; also to who came with the key
+    that ends.
+    """
     reply = g.client.change("POST", f"{CONTROL}/sandboxes/{this_sandbox()}/rotate")
     answer = show_done(reply, _HERE if reply.is_refused else "/console/keys")
     if not reply.is_refused and CONTROL_KEY in g.visitor.keys:
@@ -150,7 +167,9 @@ def import_file() -> Response:
     sent = request.files.get("file")
     query = urlencode({"deliver": "true"} if request.form.get("deliver") else {})
     body = b"" if sent is None else sent.read()
-    reply = g.client.send(Question("POST", f"{CONTROL}/import", query, {"content-type": _MEDIA}, body))
+    reply = g.client.send(
+        Question("POST", f"{CONTROL}/import", query, {"content-type": _MEDIA}, body)
+    )
     return show_done(reply, _HERE)
 
 

@@ -1,4 +1,6 @@
-"""Sessions: begun with the admin key or the control key of the sandbox, and ended by the visitor."""
+"""Sessions: begun with the admin key or the control key of the sandbox, and ended by
+the visitor.
+"""
 
 from flask import Response, g, make_response, request
 
@@ -25,13 +27,18 @@ def enter() -> Response:
 
 @pages.post("/leave")
 def leave() -> Response:
-    """Take the session out of the browser, which gets an id without one. No server has a list to strike it from."""
+    """Take the session out of the browser, which gets an id without one.
+
+    No server has a list to strike it from.
+    """
     header = next(iter(g.visitor.keys), ADMIN_KEY)
     return _with_new_id(new_visitor().ident, header, here("/console/requests"))
 
 
 def _with_new_id(ident: str, header: str, to: str) -> Response:
-    """Lead to a page, and give the visitor another id in place of the one that opens with this header."""
+    """Lead to a page, and give the visitor another id in place of the one that opens with
+    this header.
+    """
     answer = go(to)
     g.visitor = g.visitor._replace(is_new=False)
     give_cookie(answer, ident, "/" if header == ADMIN_KEY else f"{request.script_root}/")
@@ -39,7 +46,9 @@ def _with_new_id(ident: str, header: str, to: str) -> Response:
 
 
 def _header_of(key: str) -> str | None:
-    """The header with which a key opens everything, or this sandbox; None where it opens nothing."""
+    """The header with which a key opens everything, or this sandbox; None where it
+    opens nothing.
+    """
     for header in (ADMIN_KEY, CONTROL_KEY) if key else ():
         try:
             g.client.with_keys({header: key}).get(f"{CONTROL}/clock")

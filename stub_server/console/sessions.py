@@ -1,7 +1,8 @@
 """Who has opened the console: sessions that are sealed in a cookie, and form tokens.
 
-A server keeps no list of them. The cookie says until when it holds, and is sealed with the server's secret and the key
-that was given. So it has no key in it, holds at every server of a store, and ends when the key does.
+A server keeps no list of them. The cookie says until when it holds, and is sealed with the server's
+secret and the key that was given. So it has no key in it, holds at every server of a store, and
+ends when the key does.
 """
 
 import hmac
@@ -21,7 +22,9 @@ ADMIN_KEY, CONTROL_KEY = KEY_HEADERS
 
 
 class Visitor(NamedTuple):
-    """Whose browser this is: the id in its cookie, new where it had none, and the headers of its session."""
+    """Whose browser this is: the id in its cookie, new where it had none, and the headers
+    of its session.
+    """
 
     ident: str
     is_new: bool
@@ -36,11 +39,13 @@ class Sessions:
         self._secret = hmac.digest(secret, b"console", "sha256")
 
     def visitor(self, cookies: str, host: str, keys: Mapping[str, str]) -> Visitor:
-        """The visitor with these cookies, of whom `keys` may be used by their headers if a session was begun with one.
+        """The visitor with these cookies, of whom `keys` may be used by their headers if a session
+        was begun with one.
 
         Paths have cookies of their own: of several ids one with a session counts.
         """
-        sent = parse_cookie(cookies.encode("ascii", "ignore").decode())  # it raises for other letters
+        # it raises for other letters
+        sent = parse_cookie(cookies.encode("ascii", "ignore").decode())
         given = sent.getlist(cookie_name(host))[:_MOST_IDS]
         # What is quoted may be decoded to other letters.
         found = [each for each in given if each.isascii() and 0 < len(each) <= _LONGEST]

@@ -1,4 +1,6 @@
-"""What the page of one operation shows: all that the contract says of it, and a call of it that works."""
+"""What the page of one operation shows: all that the contract says of it, and a call of
+it that works.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,7 +24,9 @@ class Example(NamedTuple):
 
 
 class Link(NamedTuple):
-    """An operation that an answer leads to: the parameter, and the place of its value in the answer."""
+    """An operation that an answer leads to: the parameter, and the place of its value in
+    the answer.
+    """
 
     operation: str
     parameter: str
@@ -30,7 +34,9 @@ class Link(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A body of a request or an answer: its media type, what it is as a whole, its fields and examples."""
+    """A body of a request or an answer: its media type, what it is as a whole, its fields
+    and examples.
+    """
 
     media: str
     whole: Row
@@ -54,8 +60,8 @@ class Answer(NamedTuple):
 class Sheet:
     """One operation that a page shows, of a contract with the examples that the reader may see.
 
-    `base` is what stands before its path, `name` the sandbox at `url`. Readers who may not see the credentials have
-    none.
+    `base` is what stands before its path, `name` the sandbox at `url`. Readers who may not see the
+    credentials have none.
     """
 
     operation: Operation
@@ -77,9 +83,19 @@ class Sheet:
         found: dict[str, list[Row]] = {}
         for raw in map(self.document.resolve, self.operation.raw.get("parameters", ())):
             described = raw | ({"example": self._value_of(raw)} if raw["in"] == "path" else {})
-            plain = row(self.document, raw["name"], raw["schema"], required=bool(raw.get("required")), texts=described)
+            plain = row(
+                self.document,
+                raw["name"],
+                raw["schema"],
+                required=bool(raw.get("required")),
+                texts=described,
+            )
             found.setdefault(raw["in"], []).append(plain)
-        return [(place, found[place]) for place in ("path", "query", "header", "cookie") if place in found]
+        return [
+            (place, found[place])
+            for place in ("path", "query", "header", "cookie")
+            if place in found
+        ]
 
     @property
     def request(self) -> list[Part]:
@@ -94,7 +110,12 @@ class Sheet:
     def moves(self, lifecycles: Mapping[str, Lifecycle]) -> list[tuple[str, Move]]:
         """The moves of states that it may cause, with their resource."""
         ident = self.operation.id
-        return [(name, move) for name, each in lifecycles.items() for move in each.moves if ident in move.by]
+        return [
+            (name, move)
+            for name, each in lifecycles.items()
+            for move in each.moves
+            if ident in move.by
+        ]
 
     @property
     def credential(self) -> str | None:
@@ -108,7 +129,10 @@ class Sheet:
         return shown or ("{}" if self.operation.body_required else "")
 
     def _value_of(self, raw: Json) -> str | None:
-        """A value of a parameter in this sandbox. What ends a sandbox names none: it may be the one that is read."""
+        """A value of a parameter in this sandbox.
+
+        What ends a sandbox names none: it may be the one that is read.
+        """
         schema = self.document.resolve(raw["schema"])
         shown = [example["value"] for example in raw.get("examples", {}).values()]
         example = shown[0] if shown else raw.get("example", schema.get("example"))
@@ -124,11 +148,21 @@ class Sheet:
             raw.get("description", ""),
             tuple(raw.get("x-codes", ())),
             [
-                row(self.document, name, header.get("schema", {}), required=bool(header.get("required")), texts=header)
+                row(
+                    self.document,
+                    name,
+                    header.get("schema", {}),
+                    required=bool(header.get("required")),
+                    texts=header,
+                )
                 for name, header in self.operation.responses[status].headers.items()
             ],
             list(self._parts(raw)),
-            [link for each in raw.get("links", {}).values() for link in _links(self.document.resolve(each))],
+            [
+                link
+                for each in raw.get("links", {}).values()
+                for link in _links(self.document.resolve(each))
+            ],
         )
 
     def _parts(self, message: Json) -> Iterator[Part]:
@@ -138,7 +172,9 @@ class Sheet:
             yield Part(media, whole, rows(self.document, schema), list(self._examples(content)))
 
     def _examples(self, content: Json) -> Iterator[Example]:
-        shown = content.get("examples", {"": {"value": content["example"]}} if "example" in content else {})
+        shown = content.get(
+            "examples", {"": {"value": content["example"]}} if "example" in content else {}
+        )
         for name, node in shown.items():
             example = self.document.resolve(node)
             if "value" in example:

@@ -1,7 +1,8 @@
-"""The shell of every page: who asks, the head with sandbox, finder and clock, the side list, refusals as pages.
+"""The shell of every page: who asks, the head with sandbox, finder and clock, the side list,
+refusals as pages.
 
-A page is a view of `pages` or `beside`: it asks through `g.client`, and renders a template that extends `shell.html`.
-An action is a view of a POST that ends with `act`.
+A page is a view of `pages` or `beside`: it asks through `g.client`, and renders a template that
+extends `shell.html`. An action is a view of a POST that ends with `act`.
 """
 
 from difflib import get_close_matches
@@ -59,7 +60,8 @@ def begin() -> Any:
         check_form(g.visitor.ident)
         return None
     if g.visitor.is_new and request.headers.get("Sec-Fetch-Site") == "cross-site":
-        # The browser keeps the cookie back when a page of another site leads here. It sends it when this one does.
+        # The browser keeps the cookie back when a page of another site leads here. It sends it when
+        # this one does.
         g.visitor = g.visitor._replace(is_new=False)
         return render_template("console/arrival.html")
     load_head()
@@ -68,9 +70,11 @@ def begin() -> Any:
 
 @beside.before_request
 def begin_beside() -> None:
-    """Load the head for a reader who may see it. A page of elsewhere that leads here or reads this gets none.
+    """Load the head for a reader who may see it. A page of elsewhere that leads here or reads this
+    gets none.
 
-    A browser keeps the cookie back when a page of another site leads here: a new one would end the session.
+    A browser keeps the cookie back when a page of another site leads here: a new one would end the
+    session.
     """
     origin = request.headers.get("Origin")
     is_read_elsewhere = origin is not None and split(origin).netloc != request.headers.get("Host")
@@ -90,7 +94,9 @@ def know_visitor() -> None:
 
 
 def load_head() -> None:
-    """Load what the head shows: before each GET, and by a view that shows a form again which was refused."""
+    """Load what the head shows: before each GET, and by a view that shows a form again
+    which was refused.
+    """
     if "clock" in g:
         return
     g.clock = g.client.get(f"{CONTROL}/clock", is_hidden=True)
@@ -103,7 +109,9 @@ def check_form(ident: str) -> None:
     if origin.scheme not in ("http", "https") or origin.netloc != request.headers.get("Host"):
         raise Stranger("This form was not sent by a page of this server, so nothing was done.")
     if not contracts().sessions.knows(ident, request.form.get("token", "")):
-        raise Stranger("This form is older than the server or your session. Reload the page and send it again.")
+        raise Stranger(
+            "This form is older than the server or your session. Reload the page and send it again."
+        )
 
 
 @pages.after_app_request
@@ -142,7 +150,9 @@ def shared() -> dict[str, Any]:
         "token_of": lambda: known.sessions.token(g.visitor.ident),
         "this_page": request.full_path.rstrip("?"),
         "sandboxes": _sandboxes,
-        "curls": lambda: [g.client.curl(each, known.url + request.script_root) for each in g.client.asked],
+        "curls": lambda: [
+            g.client.curl(each, known.url + request.script_root) for each in g.client.asked
+        ],
         "operation_of": known.operation,
     }
 
@@ -153,7 +163,9 @@ def _sandboxes() -> list[str]:
         found = g.client.get(f"{CONTROL}/sandboxes", {"limit": 50}, is_hidden=True)["sandboxes"]
     except Refused:
         return []
-    return sorted({each["name"] for each in found} | {"default"}, key=lambda name: (name != "default", name))
+    return sorted(
+        {each["name"] for each in found} | {"default"}, key=lambda name: (name != "default", name)
+    )
 
 
 # -- refusals
@@ -181,7 +193,10 @@ def failed(error: HTTPException) -> tuple[str, int]:
         know_visitor()
     if error.code == 404:
         error.description = "There is no such page."
-    return render_template("console/failed.html", error=error, similar=_similar(request.path)), error.code or 500
+    return (
+        render_template("console/failed.html", error=error, similar=_similar(request.path)),
+        error.code or 500,
+    )
 
 
 def _similar(path: str) -> list[tuple[str, str]]:
@@ -191,4 +206,7 @@ def _similar(path: str) -> list[tuple[str, str]]:
     names |= {f"/guide/{address}": page.title for address, page in known.guide.pages.items()}
     names |= {f"{DOCS}/{each.id}": each.id for _, each in known.leaves.every}
     lower = {each.lower(): each for each in names}
-    return [(lower[each], names[lower[each]]) for each in get_close_matches(path.lower(), lower, _SIMILAR, 0.8)]
+    return [
+        (lower[each], names[lower[each]])
+        for each in get_close_matches(path.lower(), lower, _SIMILAR, 0.8)
+    ]

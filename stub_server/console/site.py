@@ -1,4 +1,6 @@
-"""What all pages read beside what they ask: the contracts, the guide, settings; and the blueprints that pages join."""
+"""What all pages read beside what they ask: the contracts, the guide, settings; and the blueprints
+that pages join.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +21,10 @@ EXTENSION = "stub_server"
 pages = Blueprint("console", __name__, url_prefix="/console")
 """Pages that act, and show what strangers may not see."""
 beside = Blueprint("beside", __name__)
-"""Pages that everybody may open: the overview, the API, the guide. Strangers see nothing of the sandbox in them."""
+"""Pages that everybody may open: the overview, the API, the guide.
+
+Strangers see nothing of the sandbox in them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,9 @@ def contracts() -> Contracts:
 
 
 def grouped(document: Document) -> Iterator[Group]:
-    """The operations by tag, in the order of the document's tags; those that an overlay has not declared come last."""
+    """The operations by tag, in the order of the document's tags; those that an overlay has not
+    declared come last.
+    """
     described = {tag["name"]: tag.get("description", "") for tag in document.raw.get("tags", ())}
     used = (operation.tag for operation in document.operations.values())
     for name in dict.fromkeys(chain(described, used)):

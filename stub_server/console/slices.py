@@ -1,4 +1,6 @@
-"""A part of a contract that is a contract itself: one operation, or those of a tag, with what they refer to."""
+"""A part of a contract that is a contract itself: one operation, or those of a tag, with what they
+refer to.
+"""
 
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
@@ -11,10 +13,16 @@ from ..core.text import nearest
 _DATA = frozenset(("example", "examples", "value", "default", "enum"))
 """Members whose value is no part of the contract's form."""
 _KEPT = frozenset(("x-scopes", "x-emits", "x-codes"))
-"""Extensions that callers read. The others are for the server and for overlays, and may be longer than the rest."""
+"""Extensions that callers read.
+
+The others are for the server and for overlays, and may be longer than the rest.
+"""
 
 
-_PART = "A part of the contract. Without a query, this address answers the whole, which says what operations share."
+_PART = (
+    "A part of the contract. Without a query, this address answers the whole, which says what"
+    " operations share."
+)
 
 
 class Slice(NamedTuple):
@@ -34,24 +42,37 @@ class Slice(NamedTuple):
     def check(self, data: Json) -> None:
         """Raises NotFound for a name that the contract does not have."""
         operations = [raw for _, _, raw in _operations(data)]
-        ids, tags = [raw["operationId"] for raw in operations], sorted({raw["tags"][0] for raw in operations})
+        ids, tags = (
+            [raw["operationId"] for raw in operations],
+            sorted({raw["tags"][0] for raw in operations}),
+        )
         for kind, name, known in (("operation", self.operation, ids), ("tag", self.tag, tags)):
             if name is not None and name not in known:
                 near = nearest(name, known)
                 advice = f"Did you mean {near}?" if near else "/llms.txt says how to find one."
-                raise NotFound(f"The contract has no {kind} {name[:200]}.", advice=advice, code="route_not_found")
+                raise NotFound(
+                    f"The contract has no {kind} {name[:200]}.",
+                    advice=advice,
+                    code="route_not_found",
+                )
 
     def cut(self, data: Json) -> Json:
         """The part of a contract that this names."""
         paths: Json = {}
         for path, method, raw in _operations(data):
             if raw["operationId"] == self.operation or raw["tags"][0] == self.tag:
-                shared = {key: value for key, value in data["paths"][path].items() if key not in METHODS}
+                shared = {
+                    key: value for key, value in data["paths"][path].items() if key not in METHODS
+                }
                 paths.setdefault(path, shared)[method] = raw
         ids = {raw["operationId"] for _, _, raw in _operations({"paths": paths})}
         paths = _plain(paths, ids)
         tags = {raw["tags"][0] for _, _, raw in _operations({"paths": paths})}
-        head = {key: value for key, value in data.items() if key in ("openapi", "info", "servers", "security")}
+        head = {
+            key: value
+            for key, value in data.items()
+            if key in ("openapi", "info", "servers", "security")
+        }
         head["info"] = data["info"] | {"description": _PART}
         return {
             **_plain(head, ids),
@@ -91,12 +112,17 @@ def _components(data: Json, paths: Json, ids: Collection[str]) -> Json:
 def _references(node: Any) -> Iterator[str]:
     if isinstance(node, str) and node.startswith("#/components/"):
         yield node
-    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+    for value in (
+        node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    ):
         yield from _references(value)
 
 
 def _leads(link: Any, ids: Collection[str]) -> bool:
-    """Whether a link leads to an operation of the slice. A schema's member that is called `links` has no links."""
+    """Whether a link leads to an operation of the slice.
+
+    A schema's member that is called `links` has no links.
+    """
     return not isinstance(link, dict) or link.get("operationId") in (None, *ids)
 
 

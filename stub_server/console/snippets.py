@@ -23,26 +23,46 @@ class Snippet(NamedTuple):
 
 
 def snippets(question: Question, base_url: str, *, has_key: bool) -> list[Snippet]:
-    """The code for one request. A key of the controls is read from the environment, where they need one."""
-    asked = question._replace(headers={name: value for name, value in question.headers.items() if value})
+    """The code for one request.
+
+    A key of the controls is read from the environment, where they need one.
+    """
+    asked = question._replace(
+        headers={name: value for name, value in question.headers.items() if value}
+    )
     needs_key = has_key and asked.path.startswith(CONTROL)
     shell = command(
-        asked.method, asked.path, asked.query, asked.headers, asked.body, base_url=base_url, has_admin_key=needs_key
+        asked.method,
+        asked.path,
+        asked.query,
+        asked.headers,
+        asked.body,
+        base_url=base_url,
+        has_admin_key=needs_key,
     )
     text, is_json = _body(asked)
     code = {
         "method": asked.method,
-        "url": base_url + quote(asked.path, safe=SAFE_IN_PATHS) + (f"?{asked.query}" if asked.query else ""),
+        "url": (
+            base_url
+            + quote(asked.path, safe=SAFE_IN_PATHS)
+            + (f"?{asked.query}" if asked.query else "")
+        ),
         "needs_key": needs_key,
         "text": text,
         "is_json": is_json,
         "literal": _literal(json.loads(text), "    ") if is_json else "",
     }
-    headers = [("-".join(map(str.capitalize, name.split("-"))), quoted(value)) for name, value in asked.headers.items()]
+    headers = [
+        ("-".join(map(str.capitalize, name.split("-"))), quoted(value))
+        for name, value in asked.headers.items()
+    ]
     found = [Snippet("curl", shell or "A shell command cannot contain this body.")]
     for language, key in _KEYS.items():
         sent = [*headers, ("X-Sandbox-Admin-Key", key)] if needs_key else headers
-        found.append(Snippet(language, render_template(f"code/{language.lower()}.txt", headers=sent, **code)))
+        found.append(
+            Snippet(language, render_template(f"code/{language.lower()}.txt", headers=sent, **code))
+        )
     return found
 
 
@@ -65,7 +85,9 @@ def _literal(value: Any, indent: str) -> str:
         lines = [f"{inner}{quoted(name)}: {_literal(each, inner)}," for name, each in value.items()]
         return "\n".join(("{", *lines, f"{indent}}}"))
     if isinstance(value, list) and value:
-        return "\n".join(("[", *(f"{inner}{_literal(each, inner)}," for each in value), f"{indent}]"))
+        return "\n".join(
+            ("[", *(f"{inner}{_literal(each, inner)}," for each in value), f"{indent}]")
+        )
     return quoted(value) if isinstance(value, str) else repr(value)
 
 

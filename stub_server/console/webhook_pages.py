@@ -37,7 +37,11 @@ def webhooks() -> str:
 @pages.post("/webhooks/create")
 def create_webhook() -> Response | str:
     """Create a webhook, and show its signing key this once."""
-    return _with_key("POST", _WEBHOOKS, given("url", "name") | {"events": request.form.getlist("events") or ["*"]})
+    return _with_key(
+        "POST",
+        _WEBHOOKS,
+        given("url", "name") | {"events": request.form.getlist("events") or ["*"]},
+    )
 
 
 @pages.post("/webhooks/drain")
@@ -63,7 +67,10 @@ def one_webhook(ident: UUID) -> str:
 def send_test(ident: UUID) -> Response:
     """Send an event to this webhook alone."""
     reply = g.client.change("POST", f"{_path(ident)}/test", given("event_type"))
-    return show_done(reply, None if reply.is_refused else f"/console/webhooks/deliveries/{reply.json['log']['id']}")
+    return show_done(
+        reply,
+        None if reply.is_refused else f"/console/webhooks/deliveries/{reply.json['log']['id']}",
+    )
 
 
 @pages.post("/webhooks/<uuid:ident>/switch")
@@ -81,7 +88,9 @@ def rotate_key(ident: UUID) -> Response | str:
 @pages.post("/webhooks/<uuid:ident>/certify")
 def certify_webhook(ident: UUID) -> Response:
     """Have the receiver judged; the journal keeps the report."""
-    reply = g.client.change("POST", f"{CONTROL}/certify", {"webhookId": str(ident)} | given("event_type"))
+    reply = g.client.change(
+        "POST", f"{CONTROL}/certify", {"webhookId": str(ident)} | given("event_type")
+    )
     report = f"/console/webhooks/{ident}/certificates/{reply.request_id}"
     return show_done(reply, None if reply.is_refused else report)
 
@@ -95,7 +104,9 @@ def certificate(ident: UUID, kept: str) -> str:
     if report is None:
         abort(404, "The journal has no report under this id. Certify the receiver again.")
     rules = sorted(report["rules"], key=lambda rule: _GRAVEST.index(rule["result"]))
-    return render_template("console/certificate.html", ident=ident, report=report, rules=rules, at=found["at"])
+    return render_template(
+        "console/certificate.html", ident=ident, report=report, rules=rules, at=found["at"]
+    )
 
 
 @pages.get("/webhooks/deliveries/<uuid:ident>")
@@ -122,12 +133,19 @@ def _path(ident: UUID | str) -> str:
 
 
 def _again(log: dict[str, Any]) -> str | None:
-    """The command that sends the bytes of a delivery to a receiver on this machine; None where it is too long."""
+    """The command that sends the bytes of a delivery to a receiver on this machine; None where it
+    is too long.
+    """
     if len(log["request_body"]) > MOST_SHOWN:
         return None
     names = ("content-type", "webhook-id", "webhook-timestamp", "webhook-signature")
-    sent, body = {name: log["request_headers"].get(name, "") for name in names}, log["request_body"].encode()
-    return command("POST", "/webhooks", "", sent, body, base_url="http://127.0.0.1:3000", has_admin_key=False)
+    sent, body = (
+        {name: log["request_headers"].get(name, "") for name in names},
+        log["request_body"].encode(),
+    )
+    return command(
+        "POST", "/webhooks", "", sent, body, base_url="http://127.0.0.1:3000", has_admin_key=False
+    )
 
 
 def _with_key(method: str, path: str, body: Any) -> Response | str:

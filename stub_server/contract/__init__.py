@@ -1,7 +1,8 @@
-"""The contract: reads, bundles, checks and compiles the OpenAPI documents, and converts data of other contracts to it.
+"""The contract: reads, bundles, checks and compiles the OpenAPI documents, and converts data of
+other contracts to it.
 
-Imports `core` alone. Begin with `bundle.py`, which makes one document of files and overlays, and `document.py`, the
-typed view of it that other rooms use. `generated.py` writes enums and lists from its extension tables.
-`checks.py` checks the result, `schema.py` compiles it, and `secrets.py` removes from messages
-what it marks as secret.
+Imports `core` alone. Begin with `bundle.py`, which makes one document of files and overlays, and
+`document.py`, the typed view of it that other rooms use. `generated.py` writes enums and lists from
+its extension tables. `checks.py` checks the result, `schema.py` compiles it, and `secrets.py`
+removes from messages what it marks as secret.
 """

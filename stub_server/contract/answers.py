@@ -1,4 +1,6 @@
-"""Writes into a contract what its files say once: the headers of answers, and the codes and bodies of refusals."""
+"""Writes into a contract what its files say once: the headers of answers, and the codes and bodies
+of refusals.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +14,8 @@ REQUEST_ID = "req_01JDM4Z7Q8N3V5X2K9T6B1C0FH"
 
 
 def complete_answers(document: dict[str, Json]) -> None:
-    """Write the headers of `x-headers` into each answer, and `ErrorCode` and the bodies of refusals of `x-refusals`.
+    """Write the headers of `x-headers` into each answer, and `ErrorCode` and the bodies of refusals
+    of `x-refusals`.
 
     Both members of the document are removed, and `x-examples` of its answers.
     """
@@ -41,7 +44,10 @@ def complete_answers(document: dict[str, Json]) -> None:
 
 
 def _answers(document: dict[str, Json]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each answer of the server and of an operation, with its status. One that several share comes for each."""
+    """Each answer of the server and of an operation, with its status.
+
+    One that several share comes for each.
+    """
     resolve = Document(document).resolve
     for status, response in document.get("x-server-answers", {}).items():
         yield status, resolve(response)
@@ -62,6 +68,11 @@ def _write_codes(schema: dict[str, Json], refusals: dict[str, Json]) -> None:
 
 
 def _example(code: str, refusal: dict[str, Json]) -> dict[str, Json]:
-    value = {"error": True, "message": refusal["message"], "code": code, "status": refusal["status"]}
+    value = {
+        "error": True,
+        "message": refusal["message"],
+        "code": code,
+        "status": refusal["status"],
+    }
     value |= {"request_id": REQUEST_ID, "details": refusal.get("details", [])}
     return {"summary": refusal["summary"], "value": value}

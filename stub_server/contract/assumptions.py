@@ -1,4 +1,6 @@
-"""The report of assumptions: behaviour that the source document does not state, with schemas in words."""
+"""The report of assumptions: behaviour that the source document does not state, with
+schemas in words.
+"""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -10,11 +12,19 @@ from .source import Json
 
 LIMITATIONS = (
     ("one-server", "State lives in the memory of one process and is gone when it stops."),
-    ("no-cards", "Card data is never accepted: a first order by card is decided by hand, its renewals are charged."),
+    (
+        "no-cards",
+        (
+            "Card data is never accepted: a first order by card is decided by hand, its renewals"
+            " are charged."
+        ),
+    ),
     (
         "no-production-oracle",
-        "No public client of the real service was found: fidelity to the contract is tested, "
-        "fidelity to production cannot be.",
+        (
+            "No public client of the real service was found: fidelity to the contract is tested, "
+            "fidelity to production cannot be."
+        ),
     ),
 )
 _FORMATS = {
@@ -50,7 +60,9 @@ def _operations(document: Document) -> Iterator[Body]:
     for op in document.operations.values():
         assumed = [part for part, basis in op.basis.items() if basis == "assumed"]
         if assumed:
-            text = f"The source document does not show of {op.method} {op.path}: {', '.join(assumed)}."
+            text = (
+                f"The source document does not show of {op.method} {op.path}: {', '.join(assumed)}."
+            )
             yield _entry("operation", op.id, op.id, "assumed", text, op.id)
 
 
@@ -72,11 +84,20 @@ def _contradictions(document: Document) -> Iterator[Body]:
     for entry in document.raw.get("x-contradictions", ()):
         text = f"{entry['contradiction']} {entry['reading']}"
         bites = [name for name in entry["bites"] if name in document.operations]
-        yield _entry("contradiction", entry["id"], ", ".join(entry["bites"]), "documented", text, *bites)
+        yield _entry(
+            "contradiction", entry["id"], ", ".join(entry["bites"]), "documented", text, *bites
+        )
 
 
 def _entry(kind: str, ident: str, subject: str, basis: str, text: str, *operations: str) -> Body:
-    return {"kind": kind, "id": ident, "subject": subject, "operations": list(operations), "basis": basis, "text": text}
+    return {
+        "kind": kind,
+        "id": ident,
+        "subject": subject,
+        "operations": list(operations),
+        "basis": basis,
+        "text": text,
+    }
 
 
 # -- schemas in words
@@ -94,7 +115,9 @@ def shape(node: Json, document: Document) -> str:
 
 
 def bounds(node: Json, kind: str, unit: str) -> str:
-    """The limits of a length or number, such as ` of 1 to 100 characters`; empty where there are none."""
+    """The limits of a length or number, such as ` of 1 to 100 characters`; empty where
+    there are none.
+    """
     low, high = node.get(f"min{kind}"), node.get(f"max{kind}")
     if low is not None and high is not None:
         return f" of {low} to {high}{unit}" if unit else f" from {low} to {high}"
@@ -118,7 +141,9 @@ def _plain(node: Json, document: Document) -> str:
     if "$ref" in node:
         name = node["$ref"].rpartition("/")[2]
         inner = document.resolve(node)
-        return name if inner.get("type") == "object" or "oneOf" in inner else _plain(inner, document)
+        return (
+            name if inner.get("type") == "object" or "oneOf" in inner else _plain(inner, document)
+        )
     for key in ("oneOf", "anyOf"):
         if key in node:
             return " or ".join(_plain(part, document) for part in node[key])
@@ -126,7 +151,9 @@ def _plain(node: Json, document: Document) -> str:
         return _options([value for value in node["enum"] if value is not None])
     kind = node.get("type")
     if kind == "array":
-        return f"list of {_plain(node.get('items', {}), document)}{bounds(node, 'Items', ' entries')}"
+        return (
+            f"list of {_plain(node.get('items', {}), document)}{bounds(node, 'Items', ' entries')}"
+        )
     if kind == "object" or kind is None:
         return "object"
     return _FORMATS.get(node.get("format", ""), _of_kind(node, kind))
@@ -158,7 +185,9 @@ def _value(value: Any) -> str:
 
 
 def _schemas_of(operation: Operation, document: Document) -> Collection[str]:
-    """The named schemas of an operation's request and successful responses, with those inside them."""
+    """The named schemas of an operation's request and successful responses, with
+    those inside them.
+    """
     schemas = [operation.body or {}]
     schemas += [parameter.schema for parameter in operation.parameters]
     for status, answer in operation.responses.items():

@@ -1,4 +1,5 @@
-"""Bundles the contract's files into one document: references become components, overlays are applied.
+"""Bundles the contract's files into one document: references become components, overlays are
+applied.
 
 The shipped contract is bundled once and cached: that takes 160 ms, reading the cache 15.
 """
@@ -21,7 +22,18 @@ from .checks import shape_faults
 from .document import Document
 from .generated import Names, generate
 from .overlay import Overlays
-from .source import METHODS, ContractError, Json, error_at, line_of, nodes, path_to, read, unescaped, value_at
+from .source import (
+    METHODS,
+    ContractError,
+    Json,
+    error_at,
+    line_of,
+    nodes,
+    path_to,
+    read,
+    unescaped,
+    value_at,
+)
 
 Contract = dict[str, Json]
 KINDS = ("schemas", "parameters", "responses", "headers", "examples")
@@ -30,7 +42,9 @@ CACHE = Path(cache_from_source(__file__)).with_name("contract.json")
 
 
 class Bundle(NamedTuple):
-    """The API contract with overlays, the control contract, and the API contract without overlays."""
+    """The API contract with overlays, the control contract, and the API contract
+    without overlays.
+    """
 
     api: Contract
     control: Contract
@@ -39,10 +53,11 @@ class Bundle(NamedTuple):
 
 
 def contracts(folder: Path, files: Sequence[Path] = (), file: Path = CACHE) -> Bundle:
-    """The contracts of a folder with overlay files, each with the names of events, scopes, operations and states.
+    """The contracts of a folder with overlay files, each with the names of events, scopes,
+    operations and states.
 
-    Raises ContractError, with file and line or JSONPath, for a file that cannot be read, a reference without a target,
-    or an overlay that does not fit.
+    Raises ContractError, with file and line or JSONPath, for a file that cannot be read, a
+    reference without a target, or an overlay that does not fit.
     """
     api, control = _shipped(folder, file)
     overlays = Overlays(files)
@@ -65,8 +80,8 @@ def contracts(folder: Path, files: Sequence[Path] = (), file: Path = CACHE) -> B
 def _shipped(folder: Path, file: Path) -> tuple[Contract, Contract]:
     """The API contract without overlays, and the control contract.
 
-    They come from the cache in `file` if it was made of the same files by the same code. Otherwise it is written,
-    unless Python writes no byte code or the place is not writable.
+    They come from the cache in `file` if it was made of the same files by the same code. Otherwise
+    it is written, unless Python writes no byte code or the place is not writable.
     """
     sources, head, cached = _digest(folder), b"", b""
     with suppress(OSError):
@@ -79,15 +94,20 @@ def _shipped(folder: Path, file: Path) -> tuple[Contract, Contract]:
         generate(api, names)
         _take_names(control, names)
         cached = orjson.dumps([api, control])
-        if not sys.dont_write_bytecode and _digest(folder) == sources:  # else a file has changed meanwhile
+        # else a file has changed meanwhile
+        if not sys.dont_write_bytecode and _digest(folder) == sources:
             with suppress(OSError):
                 file.write_bytes(_head(sources, cached) + b"\n" + cached)
-    api, control = orjson.loads(cached)  # no list is in two places, where an overlay would change both
+    # no list is in two places, where an overlay would change both
+    api, control = orjson.loads(cached)
     return api, control
 
 
 def _head(sources: bytes, cached: bytes) -> bytes:
-    """The first line of the cache. No other content has it, so a file that is half written is not used."""
+    """The first line of the cache.
+
+    No other content has it, so a file that is half written is not used.
+    """
     return blake2b(sources + cached).hexdigest().encode()
 
 
@@ -95,15 +115,20 @@ def _digest(folder: Path) -> bytes:
     """Of the files of a contract, and of the code that bundles them."""
     digest = blake2b()
     for root, suffix in ((folder, ".yaml"), (Path(__file__).parent, ".py")):
-        for path in sorted(glob(f"{escape(str(root))}/**/*{suffix}", recursive=True, include_hidden=True)):
+        for path in sorted(
+            glob(f"{escape(str(root))}/**/*{suffix}", recursive=True, include_hidden=True)
+        ):
             digest.update(f"\n{path}\n".encode())
-            with suppress(OSError), open(path, "rb") as file:  # if it is needed, bundling rejects it
+            # if it is needed, bundling rejects it
+            with suppress(OSError), open(path, "rb") as file:
                 digest.update(blake2b(file.read()).digest())
     return digest.digest()
 
 
 def _take_names(document: Contract, names: Names) -> None:
-    """Take lifecycles, and all that is generated, from `names`, those of the document that describes them."""
+    """Take lifecycles, and all that is generated, from `names`, those of the document that
+    describes them.
+    """
     for name, schema in document["components"]["schemas"].items():
         if name in names.lifecycles:
             schema["x-lifecycle"] = names.lifecycles[name]
@@ -111,7 +136,9 @@ def _take_names(document: Contract, names: Names) -> None:
 
 
 def bundled(entry: Path, read_once: Callable[[Path], Json]) -> Contract:
-    """The files of a contract as one document, which shares no data with what `read_once` returns."""
+    """The files of a contract as one document, which shares no data with what
+    `read_once` returns.
+    """
     bundler = _Bundler(entry.resolve(), read_once)
     data = read_once(bundler.entry)
     if not isinstance(data, dict) or "paths" not in data:
@@ -149,7 +176,8 @@ class _Bundler:
         folder, *below = target.relative_to(self.entry.parent).parts
         if folder != "components" or len(steps) != 1:
             return self.walk(value, target)
-        kind = below[0].removesuffix(".yaml")  # of `components/headers.yaml` and `components/schemas/plans.yaml`
+        # of `components/headers.yaml` and `components/schemas/plans.yaml`
+        kind = below[0].removesuffix(".yaml")
         known = self.components.setdefault(kind, {})
         if steps[0] not in known:
             known[steps[0]] = {}  # placeholder while a recursive schema refers to itself
@@ -159,7 +187,10 @@ class _Bundler:
     def _pointed(self, node: dict[str, Json], file: Path) -> tuple[Json, Path, list[str]]:
         """The value that a reference leads to, its file, and the steps to it in the file."""
         name, _, fragment = str(node["$ref"]).partition("#")
-        target, folder = Path(os.path.normpath(file.parent / name)) if name else file, self.entry.parent
+        target, folder = (
+            (Path(os.path.normpath(file.parent / name)) if name else file),
+            self.entry.parent,
+        )
         with suppress(KeyError):
             if target.is_relative_to(folder) and target.is_file():
                 steps = [step for step in unescaped(fragment) if step]
@@ -176,7 +207,11 @@ def _merge_parameters(document: Contract) -> None:
         for operation in [item[method] for method in METHODS if method in item] if common else ():
             own = operation.get("parameters", [])
             named = [(each.get("in"), each.get("name")) for each in map(resolve, own)]
-            kept = [each for each in common if (resolve(each).get("in"), resolve(each).get("name")) not in named]
+            kept = [
+                each
+                for each in common
+                if (resolve(each).get("in"), resolve(each).get("name")) not in named
+            ]
             operation["parameters"] = kept + own
 
 
@@ -186,10 +221,14 @@ def _broken_references(document: Contract) -> Iterator[ContractError]:
         met: set[str] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
             try:
-                node = value_at(document, unescaped(reference)) if reference.startswith("#/") else None
+                node = (
+                    value_at(document, unescaped(reference)) if reference.startswith("#/") else None
+                )
             except KeyError:
                 node = None
             if node is None or reference in met:
-                yield error_at(at, f"{reference} leads {'nowhere' if node is None else 'back to itself'}")
+                yield error_at(
+                    at, f"{reference} leads {'nowhere' if node is None else 'back to itself'}"
+                )
                 break
             met.add(reference)

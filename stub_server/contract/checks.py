@@ -1,7 +1,8 @@
-"""The laws of a contract: valid OpenAPI 3.0, extension tables that fit each other, and what the server's rules need.
+"""The laws of a contract: valid OpenAPI 3.0, extension tables that fit each other, and what the
+server's rules need.
 
-`stub-server check`, the start with overlays and `stub-server verify --write-overlay` share them. Begin with `faults`,
-which stop a start; an example that does not fit is only told.
+`stub-server check`, the start with overlays and `stub-server verify --write-overlay` share them.
+Begin with `faults`, which stop a start; an example that does not fit is only told.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,9 +18,11 @@ from .source import ContractError, Json, Place, error_at, nodes, path_to, read
 
 
 def faults(document: Document, shipped: Document) -> list[ContractError]:
-    """Everything for which a server does not start with a contract; `shipped` is the contract without overlays.
+    """Everything for which a server does not start with a contract; `shipped` is the contract
+    without overlays.
 
-    The tables of a document that is no valid OpenAPI are not read, nor is one whose operations have no names.
+    The tables of a document that is no valid OpenAPI are not read, nor is one whose operations have
+    no names.
     """
     found = [*_openapi(document)]
     try:
@@ -36,7 +39,8 @@ def _openapi(document: Document) -> Iterator[ContractError]:
     from openapi_spec_validator.schemas import schema_v30
 
     found = [*OpenAPIV30SpecValidator(document.raw).iter_errors()]
-    # For a choice without a match the validator only says so; the best match is the member that is wrong.
+    # For a choice without a match the validator only says so; the best match is the member that is
+    # wrong.
     misshapen = Draft4Validator(dict(schema_v30)).iter_errors(document.raw) if found else ()
     for error in [best_match([each]) or each for each in misshapen] or found:
         # A default is checked by itself: where its schema is, is looked up.
@@ -45,7 +49,8 @@ def _openapi(document: Document) -> Iterator[ContractError]:
 
 
 def shape_faults(raw: Json, shipped: Json) -> Iterator[ContractError]:
-    """What the extension tables of a document have in another shape than `extensions.yaml` says, or lack altogether.
+    """What the extension tables of a document have in another shape than `extensions.yaml` says, or
+    lack altogether.
 
     Nothing is generated from them before.
     """
@@ -56,12 +61,18 @@ def shape_faults(raw: Json, shipped: Json) -> Iterator[ContractError]:
     found = [*tables.iter_errors(raw)]
     for error in found:
         nearest = best_match([error]) or error
-        reason = f"{nearest.message[:400]}: {nearest.schema.get('description', '')}".removesuffix(": ")
+        reason = f"{nearest.message[:400]}: {nearest.schema.get('description', '')}".removesuffix(
+            ": "
+        )
         yield error_at(list(nearest.absolute_path), reason)
     for name, schema in shipped["components"]["schemas"].items() if not found else ():
-        if "x-lifecycle" in schema and "x-lifecycle" not in raw["components"]["schemas"].get(name, {}):
+        if "x-lifecycle" in schema and "x-lifecycle" not in raw["components"]["schemas"].get(
+            name, {}
+        ):
             place: Place = ["components", "schemas", name, "x-lifecycle"]
-            yield error_at(place, "the server needs the states of this resource: keep its x-lifecycle")
+            yield error_at(
+                place, "the server needs the states of this resource: keep its x-lifecycle"
+            )
 
 
 # -- the tables, each against the others
@@ -95,23 +106,41 @@ def _unknown(
 def _operations(document: Document) -> Iterator[ContractError]:
     scopes = {scope["name"] for scope in document.scopes}
     for operation in document.operations.values():
-        yield from _unknown(scopes, (("x-scopes", name) for name in sorted(operation.scopes)), operation.at, _IN_SCOPES)
+        yield from _unknown(
+            scopes,
+            (("x-scopes", name) for name in sorted(operation.scopes)),
+            operation.at,
+            _IN_SCOPES,
+        )
         if 204 in operation.responses and operation.responses[204].media:
-            yield error_at([*operation.at, "responses", "204", "content"], "a 204 has no content: take it out")
+            yield error_at(
+                [*operation.at, "responses", "204", "content"], "a 204 has no content: take it out"
+            )
 
 
 def _states(document: Document, lifecycle: Lifecycle) -> Iterator[ContractError]:
     place: Place = ["components", "schemas", lifecycle.resource, "x-lifecycle"]
-    field = document.resolve(document.schema(lifecycle.resource).get("properties", {}).get(lifecycle.field))
+    field = document.resolve(
+        document.schema(lifecycle.resource).get("properties", {}).get(lifecycle.field)
+    )
     if field is None:
-        yield error_at([*place, "field"], f"{lifecycle.resource} has no member {lifecycle.field}: name one that it has")
+        yield error_at(
+            [*place, "field"],
+            f"{lifecycle.resource} has no member {lifecycle.field}: name one that it has",
+        )
     elif "enum" in field:
-        different = set(lifecycle.states) ^ {str(value) for value in field["enum"] if value is not None}
+        different = set(lifecycle.states) ^ {
+            str(value) for value in field["enum"] if value is not None
+        }
         for name in sorted(different):
             where = "states" if name in lifecycle.states else f"the enum of {lifecycle.field}"
-            yield error_at([*place, "states"], f"{name} is in {where} only: put it into both, or into neither")
+            yield error_at(
+                [*place, "states"], f"{name} is in {where} only: put it into both, or into neither"
+            )
     for name, states in lifecycle.sets.items():
-        yield from _unknown(set(lifecycle.states), enumerate(states), [*place, "sets", name], _IN_STATES)
+        yield from _unknown(
+            set(lifecycle.states), enumerate(states), [*place, "sets", name], _IN_STATES
+        )
 
 
 def _moves(lifecycle: Lifecycle) -> Iterator[ContractError]:
@@ -128,9 +157,14 @@ def _payload(document: Document, name: str) -> Iterator[ContractError]:
     key, body = event["payload_key"], document.resolve(event["schema"])
     data = document.resolve(body.get("properties", {}).get("data")) or {}
     if key not in data.get("properties", {}):
-        yield error_at([*post, "x-payload-key"], f"data of the payload has no member {key}: name one that it has")
+        yield error_at(
+            [*post, "x-payload-key"],
+            f"data of the payload has no member {key}: name one that it has",
+        )
     example = event["example"]["data"].get(key)
-    if not isinstance(example, dict) or (event["record"] and not isinstance(example.get("id"), str)):
+    if not isinstance(example, dict) or (
+        event["record"] and not isinstance(example.get("id"), str)
+    ):
         place = [*post, "requestBody", "content", JSON, "example"]
         yield error_at(place, f"data.{key} must be an example of the resource, with its id")
 
@@ -163,14 +197,21 @@ def _needed_states(document: Document, shipped: Document) -> Iterator[ContractEr
         place: Place = ["components", "schemas", name, "x-lifecycle"]
         new = document.lifecycles[name]
         if new.field != old.field:
-            yield error_at([*place, "field"], f"the server stores the state in {old.field}: do not change it")
+            yield error_at(
+                [*place, "field"], f"the server stores the state in {old.field}: do not change it"
+            )
         need = "the rules of the server need the {}: keep it, {}"
         for state in old.states:
             if state not in new.states:
-                yield error_at([*place, "states"], need.format(f"state {state}", "without moves if it never occurs"))
+                yield error_at(
+                    [*place, "states"],
+                    need.format(f"state {state}", "without moves if it never occurs"),
+                )
         for key in old.sets:
             if key not in new.sets:
-                yield error_at([*place, "sets"], need.format(f"set {key}", "empty if it has no state"))
+                yield error_at(
+                    [*place, "sets"], need.format(f"set {key}", "empty if it has no state")
+                )
 
 
 def _needed_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
@@ -181,12 +222,17 @@ def _needed_keys(document: Document, shipped: Document) -> Iterator[ContractErro
             is_needed = old.code is None or (name, old.name) == ("Customer", "document")
             key = kept.get(old.name)
             if is_needed and (key is None or key._replace(code=old.code) != old):
-                reason = f"the server finds records of {name} by {old.name}: keep its unique key as it is"
+                reason = (
+                    f"the server finds records of {name} by {old.name}: keep its unique key as"
+                    " it is"
+                )
                 yield error_at(["components", "schemas", name, "x-unique"], reason)
 
 
 def _new_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
-    """A new unique key is of texts that a request chooses, and has a code that an operation lists."""
+    """A new unique key is of texts that a request chooses, and has a code that an
+    operation lists.
+    """
     refusing = sorted(name for name, keys in shipped.unique.items() if _have_codes(keys))
     listed = _codes_of_conflicts(document)
     for name, keys in document.unique.items():
@@ -197,15 +243,22 @@ def _new_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
                 continue
             place: Place = ["components", "schemas", name, "x-unique", number]
             if name not in refusing:
-                yield error_at(place, f"x-unique has no effect here, only in {', '.join(refusing)}: remove it")
+                yield error_at(
+                    place, f"x-unique has no effect here, only in {', '.join(refusing)}: remove it"
+                )
                 continue
             if key.code not in listed:
-                reason = f"no operation refuses with {key.code}: list it in x-codes of the 409 of those that can"
+                reason = (
+                    f"no operation refuses with {key.code}: list it in x-codes of the 409 of those"
+                    " that can"
+                )
                 yield error_at([*place, "code"], reason)
             for member in (*key.members, *(() if key.scope is None else (key.scope,))):
                 schema = document.resolve(asked.get(member, {}))
                 if schema.get("type") != "string" or "enum" in schema:
-                    yield error_at(place, f"a request to create a {name} has no text {member}: take it out")
+                    yield error_at(
+                        place, f"a request to create a {name} has no text {member}: take it out"
+                    )
 
 
 def _codes_of_conflicts(document: Document) -> set[str]:
@@ -224,16 +277,30 @@ def _served(new: Operation, old: Operation) -> Iterator[ContractError]:
     """An operation can be served by the handler of the shipped one."""
     ids = old.path.count("{")
     if new.path.count("{") != ids:
-        reason = f"the path of {new.id} must have {counted(ids, 'id')}, and has {new.path.count('{')}: correct it"
+        reason = (
+            f"the path of {new.id} must have {counted(ids, 'id')}, and has {new.path.count('{')}:"
+            " correct it"
+        )
         yield error_at(new.at, reason)
     if old.scheme is not None and new.scheme is None:
-        yield error_at(new.at, f"{new.id} is about what the caller owns: keep a scheme in its security")
+        yield error_at(
+            new.at, f"{new.id} is about what the caller owns: keep a scheme in its security"
+        )
     place = [*new.at, "responses"]
     status = new.success_like(old)
     if status is None:
-        yield error_at(place, f"{new.id}: list exactly one status below 300, or include {old.successes[0]}")
-    elif status != 204 and JSON in old.responses[old.successes[0]].media and JSON not in new.responses[status].media:
-        yield error_at([*place, str(status)], f"the server answers {JSON}: keep its content, or make the status 204")
+        yield error_at(
+            place, f"{new.id}: list exactly one status below 300, or include {old.successes[0]}"
+        )
+    elif (
+        status != 204
+        and JSON in old.responses[old.successes[0]].media
+        and JSON not in new.responses[status].media
+    ):
+        yield error_at(
+            [*place, str(status)],
+            f"the server answers {JSON}: keep its content, or make the status 204",
+        )
 
 
 # -- what does not stop a start
@@ -248,7 +315,9 @@ def unfit_examples(document: Document, formats: Formats) -> Iterator[ContractErr
         shown = [([*at, "example"], node["example"])] if "example" in node else []
         for name, raw in node.get("examples", {}).items():
             shown.append(([*at, "examples", name], document.resolve(raw).get("value")))
-        validator = schemas.compile(node["schema"], request=at[0] == "paths" and "requestBody" in at)
+        validator = schemas.compile(
+            node["schema"], request=at[0] == "paths" and "requestBody" in at
+        )
         for place, value in shown:
             error = validator.first_error(value)
             if error is not None:

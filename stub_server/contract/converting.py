@@ -13,7 +13,8 @@ from .document import Document
 from .schema import Schemas, Validator
 from .source import Json, escaped
 
-MOST_FAULTS, MOST_SEARCHED = 20, 2_000  # faults of one value, and values of what is searched for them
+# faults of one value, and values of what is searched for them
+MOST_FAULTS, MOST_SEARCHED = 20, 2_000
 
 
 class Fault(NamedTuple):
@@ -54,7 +55,9 @@ class Converter:
         return self._validators[id(schema)]
 
     def filled(self, schema: Json, value: Json) -> Json:
-        """The value, with its default or null for each required member that it lacks and that may have one."""
+        """The value, with its default or null for each required member that it lacks and that may
+        have one.
+        """
         schema = self._document.resolve(schema)
         for part in schema.get("allOf", ()):
             value = self.filled(part, value)
@@ -76,7 +79,8 @@ class Converter:
 
     def faults(self, schema: Json, value: Json) -> list[Fault]:
         """Why a value does not fit; of a very wide one only that it does not."""
-        if has_more_values(value, MOST_SEARCHED):  # all faults are found before the first is returned
+        # all faults are found before the first is returned
+        if has_more_values(value, MOST_SEARCHED):
             return [Fault("", f"it does not fit, and has more than {MOST_SEARCHED:,} values")]
         errors = islice(self._validator(schema).iter_errors(value), MOST_FAULTS)
         return [*chain.from_iterable(map(_faults, errors))]

@@ -1,4 +1,6 @@
-"""Typed views of a bundled contract: operations, parameters, responses, lifecycles, events and scopes."""
+"""Typed views of a bundled contract: operations, parameters, responses, lifecycles,
+events and scopes.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +29,9 @@ class Parameter(NamedTuple):
 
 
 class Response(NamedTuple):
-    """One documented response: its body's schema by media type, its headers, and the error codes it may carry."""
+    """One documented response: its body's schema by media type, its headers, and the error codes it
+    may carry.
+    """
 
     status: int
     media: Mapping[str, Json]
@@ -38,7 +42,8 @@ class Response(NamedTuple):
 class Operation(NamedTuple):
     """One operation as the contract describes it. `scheme` is None if it needs no credential.
 
-    `uploads` are the media types of a body that is a file and no JSON. One that `takes_key` has an Idempotency-Key.
+    `uploads` are the media types of a body that is a file and no JSON. One that `takes_key` has an
+    Idempotency-Key.
     """
 
     id: str
@@ -77,7 +82,9 @@ class Operation(NamedTuple):
         return [status for status in self.responses if 200 <= status < 300]
 
     def success_like(self, shipped: "Operation") -> int | None:
-        """The status in place of the one with which the shipped operation succeeds; None if it is unclear."""
+        """The status in place of the one with which the shipped operation succeeds; None
+        if it is unclear.
+        """
         old, new = shipped.successes[0], self.successes
         if old in new:
             return old
@@ -85,9 +92,14 @@ class Operation(NamedTuple):
 
     @property
     def basis(self) -> dict[str, str]:
-        """For each part, whether it is documented or assumed. Without `x-basis`, as in an overlay, it is assumed."""
+        """For each part, whether it is documented or assumed.
+
+        Without `x-basis`, as in an overlay, it is assumed.
+        """
         basis = self.raw.get("x-basis", {})
-        return {part: basis.get(part, "assumed") for part in ("method", "path", "request", "response")}
+        return {
+            part: basis.get(part, "assumed") for part in ("method", "path", "request", "response")
+        }
 
     @property
     def is_documented(self) -> bool:
@@ -97,7 +109,8 @@ class Operation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One legal move of a lifecycle and the events it raises. Of several between the same two states each has a name.
+    """One legal move of a lifecycle and the events it raises. Of several between the same two
+    states each has a name.
 
     `control` is the control by which a user makes the move, as the answers of controls name it.
     """
@@ -121,12 +134,24 @@ class Lifecycle:
     sets: Mapping[str, tuple[str, ...]]
 
     def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
-        """The move of this name between two states, or the first one without `name`. None if there is none."""
-        return next((move for move in self._between.get((from_, to), ()) if name is None or move.name == name), None)
+        """The move of this name between two states, or the first one without `name`.
+
+        None if there is none.
+        """
+        return next(
+            (
+                move
+                for move in self._between.get((from_, to), ())
+                if name is None or move.name == name
+            ),
+            None,
+        )
 
     @cached_property
     def _between(self) -> dict[tuple[str, str], list[Move]]:
-        """The moves by the states between which they lead: every step of a seeded past looks for some."""
+        """The moves by the states between which they lead: every step of a seeded past
+        looks for some.
+        """
         found: dict[tuple[str, str], list[Move]] = {}
         for move in self.moves:
             found.setdefault((move.from_, move.to), []).append(move)
@@ -142,7 +167,9 @@ class Lifecycle:
 
     def controls(self, state: str) -> list[str]:
         """The controls that move a record on from a state, in the contract's order."""
-        return list(dict.fromkeys(move.control for move in self.exits(state) if move.control is not None))
+        return list(
+            dict.fromkeys(move.control for move in self.exits(state) if move.control is not None)
+        )
 
 
 class Document:
@@ -163,7 +190,11 @@ class Document:
         for step in path:
             node = self.resolve(schema)
             more = node.get("additionalProperties")
-            schema = node.get("items") if isinstance(step, int) else node.get("properties", {}).get(step, more)
+            schema = (
+                node.get("items")
+                if isinstance(step, int)
+                else node.get("properties", {}).get(step, more)
+            )
             if not isinstance(schema, dict):
                 return {}
         return self.resolve(schema)
@@ -184,7 +215,9 @@ class Document:
                 if method in item:
                     operation = self._operation(path, method, item[method])
                     if operation.id in found:
-                        raise ContractError(f"$.paths['{path}'].{method}: operationId {operation.id} appears twice")
+                        raise ContractError(
+                            f"$.paths['{path}'].{method}: operationId {operation.id} appears twice"
+                        )
                     found[operation.id] = operation
         return found
 
@@ -195,10 +228,14 @@ class Document:
         security = raw.get("security", self.raw.get("security", []))
         names = [*chain.from_iterable(security)]
         if len(names) > 1:
-            raise ContractError(f"{where}: one security scheme per operation, not {', '.join(names)}")
+            raise ContractError(
+                f"{where}: one security scheme per operation, not {', '.join(names)}"
+            )
         body = self.resolve(raw.get("requestBody"))
         given = enumerate(raw.get("parameters", ()))
-        parameters = tuple(self._parameter(node, ["paths", path, method, "parameters", n]) for n, node in given)
+        parameters = tuple(
+            self._parameter(node, ["paths", path, method, "parameters", n]) for n, node in given
+        )
         named = raw["responses"].items()
         if "x-names-from" in self.raw:  # an inbox answers what was set, whatever it is
             named = [(code, response) for code, response in named if code != "default"]
@@ -212,29 +249,43 @@ class Document:
             scopes=frozenset(raw.get("x-scopes", ())),
             emits=tuple(raw.get("x-emits", ())),
             parameters=parameters,
-            body=body["content"][JSON].get("schema", {}) if body and JSON in body["content"] else None,
+            body=(
+                body["content"][JSON].get("schema", {})
+                if body and JSON in body["content"]
+                else None
+            ),
             body_required=bool(body and body.get("required") and JSON in body["content"]),
             uploads=tuple(body["content"]) if body and JSON not in body["content"] else (),
-            takes_key=any(p.place == "header" and p.name.lower() == "idempotency-key" for p in parameters),
+            takes_key=any(
+                p.place == "header" and p.name.lower() == "idempotency-key" for p in parameters
+            ),
             responses={found.status: found for found in responses},
             raw=raw,
         )
 
     def _parameter(self, node: Json, place: Place) -> Parameter:
         raw = self.resolve(node)
-        return Parameter(raw["name"], raw["in"], bool(raw.get("required")), raw["schema"], target(node, place))
+        return Parameter(
+            raw["name"], raw["in"], bool(raw.get("required")), raw["schema"], target(node, place)
+        )
 
     def _response(self, code: str, node: Json, where: str) -> Response:
         if not code.isdigit():
-            raise ContractError(f"{where}.responses: {code}: name every status that can occur by its number")
+            raise ContractError(
+                f"{where}.responses: {code}: name every status that can occur by its number"
+            )
         raw = self.resolve(node)
-        media = {name: content.get("schema", {}) for name, content in raw.get("content", {}).items()}
+        media = {
+            name: content.get("schema", {}) for name, content in raw.get("content", {}).items()
+        }
         headers = {name: self.resolve(header) for name, header in raw.get("headers", {}).items()}
         return Response(int(code), media, headers, tuple(raw.get("x-codes", ())))
 
     @cached_property
     def _routes(self) -> list[tuple[re.Pattern[str], list[str], dict[str, Operation]]]:
-        """Each path as a pattern, with the names of its parameters and its operations by method, literal ones first."""
+        """Each path as a pattern, with the names of its parameters and its operations by method,
+        literal ones first.
+        """
         paths: dict[str, dict[str, Operation]] = {}
         for operation in self.operations.values():
             paths.setdefault(operation.path, {})[operation.method] = operation
@@ -245,7 +296,8 @@ class Document:
         return found
 
     def routed(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
-        """The operations of a path by method, and the values of its parameters; of an unknown path there are none.
+        """The operations of a path by method, and the values of its parameters; of an unknown path
+        there are none.
 
         A literal segment wins over a parameter.
         """
@@ -291,9 +343,11 @@ class Document:
 
     @cached_property
     def events(self) -> dict[str, Json]:
-        """The event catalogue by type, from the path items of `x-webhooks` (OpenAPI 3.1 calls them `webhooks`).
+        """The event catalogue by type, from the path items of `x-webhooks` (OpenAPI 3.1 calls them
+        `webhooks`).
 
-        `record` is the schema's name of the record in the payload, None for a payload without a record.
+        `record` is the schema's name of the record in the payload, None for a payload without a
+        record.
         """
         found = {}
         for name, item in self.raw.get("x-webhooks", {}).items():
@@ -312,9 +366,13 @@ class Document:
         return found
 
     def _record(self, payload: Json, key: str) -> str | None:
-        """The schema's name of the record under a key of a payload's data; None if there is no record."""
+        """The schema's name of the record under a key of a payload's data; None if there
+        is no record.
+        """
         data = self.resolve(self.resolve(payload).get("properties", {}).get("data")) or {}
-        return str(data.get("properties", {}).get(key, {}).get("$ref", "")).rpartition("/")[2] or None
+        return (
+            str(data.get("properties", {}).get(key, {}).get("$ref", "")).rpartition("/")[2] or None
+        )
 
     @cached_property
     def scopes(self) -> list[Json]:
@@ -322,9 +380,11 @@ class Document:
         return list(self.raw.get("x-scopes", ()))
 
     def defaults(self, name: str) -> dict[str, Any]:
-        """The initial value of each member of a resource: default, null, {} or [], in contract order.
+        """The initial value of each member of a resource: default, null, {} or [], in contract
+        order.
 
-        A required member without any of these is null until a rule sets it; an optional one is absent.
+        A required member without any of these is null until a rule sets it; an optional one is
+        absent.
         """
         result: dict[str, Any] = {}
         root = self.schema(name)

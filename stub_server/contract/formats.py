@@ -46,7 +46,9 @@ def end_of_range(query: Mapping[str, str], name: str) -> int | None:
 
 
 def is_ip_network(text: str) -> bool:
-    """An IPv4 or IPv6 address or network in CIDR notation, host bits allowed; no netmask, no padded length."""
+    """An IPv4 or IPv6 address or network in CIDR notation, host bits allowed; no netmask,
+    no padded length.
+    """
     if len(text) > _LONGEST_NETWORK or not text.isascii() or _IS_NO_PREFIX(text):
         return False
     try:
@@ -57,15 +59,22 @@ def is_ip_network(text: str) -> bool:
 
 
 STRICT = frozenset(("document", "ip-network"))
-"""Formats equivalent to the `pattern` and `not` beside them. Generators that ignore the format use those two."""
+"""Formats equivalent to the `pattern` and `not` beside them.
+
+Generators that ignore the format use those two.
+"""
 
 
-READ: Mapping[str, Format] = MappingProxyType({"date-time": is_date_time, "ip-network": is_ip_network})
+READ: Mapping[str, Format] = MappingProxyType(
+    {"date-time": is_date_time, "ip-network": is_ip_network}
+)
 """The formats of requests that rules read, and cannot do without."""
 
 
 class Formats(NamedTuple):
-    """The formats that validators need functions for: of requests, and of what the server answers and stores."""
+    """The formats that validators need functions for: of requests, and of what the server answers
+    and stores.
+    """
 
     requests: Mapping[str, Format]
     responses: Mapping[str, Format]
@@ -75,7 +84,8 @@ NO_FORMATS = Formats({}, {})
 
 
 def formats(is_document: Format, is_stored_document: Format) -> Formats:
-    """`is_document` is the rule for a CPF, CNPJ or passport that is sent, `is_stored_document` for one that is stored.
+    """`is_document` is the rule for a CPF, CNPJ or passport that is sent, `is_stored_document` for
+    one that is stored.
 
     Requests use our check of date-times, responses the validator's own.
     """

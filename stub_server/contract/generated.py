@@ -32,7 +32,11 @@ class Names:
 
     def __init__(self, document: dict[str, Json]) -> None:
         schemas, scopes = document["components"].get("schemas", {}), document.get("x-scopes", [])
-        self.lifecycles = {name: schema["x-lifecycle"] for name, schema in schemas.items() if "x-lifecycle" in schema}
+        self.lifecycles = {
+            name: schema["x-lifecycle"]
+            for name, schema in schemas.items()
+            if "x-lifecycle" in schema
+        }
         self.payloads: dict[str, str] = {
             name: item["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
             for name, item in document.get("x-webhooks", {}).items()
@@ -73,10 +77,13 @@ class Names:
         return [*self._lists[source]]  # an overlay may change it in one place only
 
 
-def generate(document: dict[str, Json], names: Names, shipped: dict[str, Json] | None = None) -> None:
+def generate(
+    document: dict[str, Json], names: Names, shipped: dict[str, Json] | None = None
+) -> None:
     """Generate all parts. Raises ContractError.
 
-    Where an overlay has changed an enum or a choice that the `shipped` document has, the change stays.
+    Where an overlay has changed an enum or a choice that the `shipped` document has, the change
+    stays.
     """
     _write_events(document, names)
     for at, schema in [*nodes(document, ("example", "examples"))]:
@@ -90,7 +97,9 @@ def generate(document: dict[str, Json], names: Names, shipped: dict[str, Json] |
         if PAYLOADS in schema and names.payloads:
             at = ["components", "schemas", name]
             references = dict.fromkeys(names.payloads.values())
-            _write(document, at, "oneOf", [{"$ref": reference} for reference in references], shipped)
+            _write(
+                document, at, "oneOf", [{"$ref": reference} for reference in references], shipped
+            )
             by_type = {"propertyName": "type", "mapping": names.payloads}
             _write(document, at, "discriminator", by_type, shipped)
 
@@ -111,7 +120,9 @@ def _write_events(document: dict[str, Json], names: Names) -> None:
 
 
 def _emitted_by(document: dict[str, Json]) -> dict[str, list[str]]:
-    """What raises each event: whatever makes a move that raises it, and the operations of its change."""
+    """What raises each event: whatever makes a move that raises it, and the operations of
+    its change.
+    """
     found: dict[str, list[str]] = {}
     for event, item in document.get("x-webhooks", {}).items():
         by: list[str] = []

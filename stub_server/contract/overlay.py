@@ -1,4 +1,6 @@
-"""OpenAPI Overlay 1.0 (and the `copy` of 1.1): a user's corrections to the contract, applied at start."""
+"""OpenAPI Overlay 1.0 (and the `copy` of 1.1): a user's corrections to the contract,
+applied at start.
+"""
 
 import copy
 import re
@@ -7,11 +9,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from .source import MOST_NODES, ContractError, Json, line_of, nodes, read_user_file, unescaped, value_at
+from .source import (
+    MOST_NODES,
+    ContractError,
+    Json,
+    line_of,
+    nodes,
+    read_user_file,
+    unescaped,
+    value_at,
+)
 
 
 class Touch(NamedTuple):
-    """The places that the action of this number of a file changed: of an update those that it names itself."""
+    """The places that the action of this number of a file changed: of an update those
+    that it names itself.
+    """
 
     file: Path
     number: int
@@ -19,7 +32,10 @@ class Touch(NamedTuple):
 
     @property
     def line(self) -> str:
-        """File and line. They are looked up only for a message, because that parses the file again."""
+        """File and line.
+
+        They are looked up only for a message, because that parses the file again.
+        """
         return f"{self.file}:{line_of(self.file, ['actions', self.number]) or '?'}"
 
 
@@ -31,7 +47,10 @@ class Overlays:
     touches: list[Touch] = field(default_factory=list)
 
     def apply(self, document: dict[str, Json]) -> dict[str, Json]:
-        """The document with all actions applied, in order. Raises ContractError with file and line."""
+        """The document with all actions applied, in order.
+
+        Raises ContractError with file and line.
+        """
         document, room = copy.deepcopy(document), [MOST_NODES]
         for file in self.files:
             for number, action in enumerate(_actions(file)):
@@ -44,26 +63,35 @@ class Overlays:
         return document
 
     def last_touch(self, fault: str) -> str | None:
-        """File and line of the action that was the last to change the place of a fault, or None where no action did.
+        """File and line of the action that was the last to change the place of a fault, or None
+        where no action did.
 
-        `fault` says what is wrong with the document after all actions; it begins with the JSONPath of the place, or
-        refers to the place, as `#/components/schemas/Order`.
+        `fault` says what is wrong with the document after all actions; it begins with the JSONPath
+        of the place, or refers to the place, as `#/components/schemas/Order`.
         """
         path, _, _ = fault.partition(": ")
         pointers = [tuple(unescaped(found)) for found in _POINTER.findall(fault)]
         # The place that `source.json_path` calls so, which an action may have removed.
-        named = tuple(int(index) if index else name or quoted for name, index, quoted in _STEP.findall(path))
+        named = tuple(
+            int(index) if index else name or quoted for name, index, quoted in _STEP.findall(path)
+        )
         for place in [named, *pointers]:
             for touch in reversed(self.touches):
-                if place and any(place[: len(other)] == other[: len(place)] for other in touch.places):
+                if place and any(
+                    place[: len(other)] == other[: len(place)] for other in touch.places
+                ):
                     return touch.line
         return None
 
     def named(self, fault: ContractError) -> ContractError:
-        """A fault with file and line of the action that brought it, or all files: without them it is not there."""
+        """A fault with file and line of the action that brought it, or all files: without them it
+        is not there.
+        """
         if not self.files:
             return fault
-        return ContractError(f"{self.last_touch(str(fault)) or ', '.join(map(str, self.files))}: {fault}")
+        return ContractError(
+            f"{self.last_touch(str(fault)) or ', '.join(map(str, self.files))}: {fault}"
+        )
 
     def refuse(self, faults: Iterable[ContractError]) -> None:
         """Raises ContractError with all faults, one a line, if there are any."""
@@ -74,7 +102,9 @@ class Overlays:
 
 def _actions(file: Path) -> list[Json]:
     overlay = read_user_file(file)
-    if not isinstance(overlay, dict) or not str(overlay.get("overlay", "")).startswith(("1.0", "1.1")):
+    if not isinstance(overlay, dict) or not str(overlay.get("overlay", "")).startswith(
+        ("1.0", "1.1")
+    ):
         raise ContractError(f"{file}: not an OpenAPI Overlay: it must begin with `overlay: 1.0.0`")
     actions = overlay.get("actions")
     if not isinstance(actions, list) or not actions:
@@ -169,21 +199,35 @@ def _copied(document: dict[str, Json], path: Json) -> Json:
     return copy.deepcopy(value_at(document, sources[0]))
 
 
-def _replaceable(document: dict[str, Json], place: tuple[str | int, ...], change: Json, target: str) -> Json:
-    """The value at a place, which a change may be merged into. Raises ContractError for a reference."""
+def _replaceable(
+    document: dict[str, Json], place: tuple[str | int, ...], change: Json, target: str
+) -> Json:
+    """The value at a place, which a change may be merged into.
+
+    Raises ContractError for a reference.
+    """
     old = value_at(document, place)
-    if isinstance(change, dict) and "$ref" not in change and isinstance(old, dict) and "$ref" in old:
+    if (
+        isinstance(change, dict)
+        and "$ref" not in change
+        and isinstance(old, dict)
+        and "$ref" in old
+    ):
         raise ContractError(
-            f"{target} selects a reference, beside which OpenAPI ignores all else: select its target, {old['$ref']}"
+            f"{target} selects a reference, beside which OpenAPI ignores all else: select its"
+            f" target, {old['$ref']}"
         )
     return old
 
 
 def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:
-    from jsonpath_rfc9535 import JSONPathError, find  # takes 20 ms, which a start without overlays saves
+    # takes 20 ms, which a start without overlays saves
+    from jsonpath_rfc9535 import JSONPathError, find
 
     if len(str(path)) > _LONGEST_PATH:
-        raise ContractError(f"{str(path)[:60]}… has more than {_LONGEST_PATH:,} characters, the most of a JSONPath")
+        raise ContractError(
+            f"{str(path)[:60]}… has more than {_LONGEST_PATH:,} characters, the most of a JSONPath"
+        )
     try:
         return [node.location for node in find(str(path), document)]
     except (JSONPathError, RecursionError) as error:
@@ -191,7 +235,9 @@ def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:
 
 
 def _merge(old: Json, new: Json) -> Json:
-    """Overlay's merge: objects member by member, an array appends to an array, everything else replaces."""
+    """Overlay's merge: objects member by member, an array appends to an array, everything
+    else replaces.
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         merged = dict(old)
         for name, value in new.items():

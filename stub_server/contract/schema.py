@@ -11,20 +11,24 @@ from .formats import STRICT, UUID, Format, Formats
 from .source import Json, nodes
 
 LONGEST_KEY = 64  # characters
-MOST_EXPLAINED = 20_000  # values of what an error is explained of: that copies them all, and blocks every request
+# values of what an error is explained of: that copies them all, and blocks every request
+MOST_EXPLAINED = 20_000
 _NOT_IN_DRAFT4 = ("example", "examples", "default", "description", "nullable")
 _DRAFT4 = "http://json-schema.org/draft-04/schema#"
 
 
 class ContractViolation(Exception):
-    """A record or response of the server breaks the contract: a defect of the server, never of the request."""
+    """A record or response of the server breaks the contract: a defect of the server,
+    never of the request.
+    """
 
 
 def translate(node: Json, named: Mapping[str, Json]) -> Json:
-    """Translate an OpenAPI 3.0 schema to JSON Schema draft 4; `named` are the schemas that references lead to.
+    """Translate an OpenAPI 3.0 schema to JSON Schema draft 4; `named` are the schemas that
+    references lead to.
 
-    `nullable` becomes a type; `format: uuid` a pattern, which is faster than a function; a pattern and a `not` beside a
-    stricter format are removed, so that one fault gives one error.
+    `nullable` becomes a type; `format: uuid` a pattern, which is faster than a function; a pattern
+    and a `not` beside a stricter format are removed, so that one fault gives one error.
     """
     if isinstance(node, list):
         return [translate(value, named) for value in node]
@@ -58,13 +62,19 @@ def _settled(schema: dict[str, Json], *, is_nullable: bool) -> dict[str, Json]:
 
 
 def _enum_or_null(node: dict[str, Json], named: Mapping[str, Json]) -> dict[str, Json]:
-    """A choice between an enum and null as one enum, so that one fault gives one error, with the allowed values.
+    """A choice between an enum and null as one enum, so that one fault gives one error, with the
+    allowed values.
 
-    The contract says it as a choice because generators of clients make three types of an enum that holds null.
+    The contract says it as a choice because generators of clients make three types of an enum that
+    holds null.
     """
     match node:
         case {"oneOf": [first, {"enum": [None]}], **others}:
-            first = named.get(str(first["$ref"]).rpartition("/")[2], first) if "$ref" in first else first
+            first = (
+                named.get(str(first["$ref"]).rpartition("/")[2], first)
+                if "$ref" in first
+                else first
+            )
             if "enum" in first and "type" in first:
                 return {**others, "type": first["type"], "enum": first["enum"], "nullable": True}
     return node
@@ -100,14 +110,18 @@ class Schemas:
         validator = self.component(name)
         if not validator.is_valid(public):
             reason = validator.reason(public)
-            raise ContractViolation(f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}")
+            raise ContractViolation(
+                f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}"
+            )
 
 
 class Validator:
     """A compiled schema: `is_valid` is fast, the others say what is wrong."""
 
     def __init__(self, schema: Json, formats: Mapping[str, Format]) -> None:
-        self._validator = jsonschema_rs.Draft4Validator(schema, validate_formats=True, formats=dict(formats))
+        self._validator = jsonschema_rs.Draft4Validator(
+            schema, validate_formats=True, formats=dict(formats)
+        )
         self.is_valid: Callable[[Any], bool] = self._validator.is_valid
 
     def iter_errors(self, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
@@ -123,7 +137,10 @@ class Validator:
         return None
 
     def reason(self, value: Any) -> str:
-        """Where a value breaks the schema, and how: `.member.0: …`. Not of a very wide one: that takes too long."""
+        """Where a value breaks the schema, and how:
+
+        `.member.0: …`. Not of a very wide one: that takes too long.
+        """
         if has_more_values(value, MOST_EXPLAINED):
             return f": it does not fit, and has more than {MOST_EXPLAINED:,} values"
         error = self.first_error(value)
@@ -146,7 +163,9 @@ def needed(schema: Json, named: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def prune(value: Any, schema: Json, resolve: Any) -> Any:
-    """The value without the members that its schema does not name (for `--unknown-fields ignore`)."""
+    """The value without the members that its schema does not name (for
+    `--unknown-fields ignore`).
+    """
     schema = resolve(schema)
     if isinstance(value, dict):
         return allowed_members(value, schema, lambda member, of: prune(member, of, resolve))
@@ -155,8 +174,12 @@ def prune(value: Any, schema: Json, resolve: Any) -> Any:
     return value
 
 
-def allowed_members(value: dict[str, Json], schema: Json, change: Callable[[Json, Json], Json]) -> dict[str, Json]:
-    """The members that a schema allows an object, each as `change` makes it of its value and its schema."""
+def allowed_members(
+    value: dict[str, Json], schema: Json, change: Callable[[Json, Json], Json]
+) -> dict[str, Json]:
+    """The members that a schema allows an object, each as `change` makes it of its value
+    and its schema.
+    """
     named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
     allowed = {}
     for name, member in value.items():

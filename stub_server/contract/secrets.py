@@ -1,8 +1,10 @@
-"""Secrets in messages: which operations carry some, by the contract, and messages and texts without them.
+"""Secrets in messages: which operations carry some, by the contract, and messages and texts without
+them.
 
-Known are members that the contract marks, headers that carry credentials, the forms of this server's own tokens, and
-the texts that its operator gave it. Secrets of other systems in free text are not. Every search takes time linear in
-the text. Begin with `Secrets`: `suspects_line` is asked of every request, `without` removes what is found.
+Known are members that the contract marks, headers that carry credentials, the forms of this
+server's own tokens, and the texts that its operator gave it. Secrets of other systems in free text
+are not. Every search takes time linear in the text. Begin with `Secrets`: `suspects_line` is asked
+of every request, `without` removes what is found.
 """
 
 import re
@@ -23,29 +25,43 @@ LEFT_OUT = REDACTED.encode()
 KEY_HEADERS = ("x-sandbox-admin-key", "x-sandbox-control-key")
 """The headers of the admin key and of a sandbox's own key."""
 SECRET_HEADERS = (
-    "authorization", *KEY_HEADERS, "cookie", "proxy-authorization", "x-api-key", "api-key", "x-auth-token",
-)  # fmt: skip
+    "authorization",
+    *KEY_HEADERS,
+    "cookie",
+    "proxy-authorization",
+    "x-api-key",
+    "api-key",
+    "x-auth-token",
+)
 FORMS = (
     ("sk_sandbox_", "[0-9A-Za-z]{8,40}"),  # private keys
     ("sk_control_", "[0-9a-f]{8,48}"),  # control keys
     ("sk_pay_", "[0-9a-f]{8,32}"),  # links to pages of payers
     ("whsec_", "[0-9A-Za-z+/]{8,43}=?"),  # signing keys
-    ("eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJIUzI1NiJ9.", r"[\w-]++(?:\.[\w-]{0,43})?"),  # JWTs, by their header
+    # JWTs, by their header
+    ("eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJIUzI1NiJ9.", r"[\w-]++(?:\.[\w-]{0,43})?"),
 )
-"""The tokens of this server: how each begins, and what follows, up to its length: refusals repeat values cut short."""
+"""The tokens of this server: how each begins, and what follows, up to its length: refusals repeat
+values cut short.
+"""
 MARK = "x-secret"
 LARGEST = 262_144  # bytes of messages that are searched
 _NO_SCHEMAS = frozenset(("examples", "example", "links", "description"))
-_MOST, _LONGEST = 50, 1_000  # secrets of a message that are looked for in others, and characters of each
+# secrets of a message that are looked for in others, and characters of each
+_MOST, _LONGEST = 50, 1_000
 _SHORTEST = 8  # characters of a secret that is also looked for in other texts
 _SHOWN = 12  # characters of a secret that identify it: refusals repeat values cut short
 _SHORTEST_OWN = 4
 _MOST_ENCODED = 4_000  # percent signs of a text that is read percent-decoded
-_STEMS = ("_key", "-key", "authorization", "cookie", "token", "jwt")  # of which most names of secrets have one
+# of which most names of secrets have one
+_STEMS = ("_key", "-key", "authorization", "cookie", "token", "jwt")
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([a-z0-9._:-]+)")
-_LIKE_ASCII = frozenset((b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"latin1", b"windows-1252"))
+_LIKE_ASCII = frozenset(
+    (b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"latin1", b"windows-1252")
+)
 _BEGINNINGS = tuple(begins for begins, _ in FORMS)
-_TOKENS = tuple(re.compile(re.escape(begins) + rest, re.ASCII) for begins, rest in FORMS)  # each found by its beginning
+# each found by its beginning
+_TOKENS = tuple(re.compile(re.escape(begins) + rest, re.ASCII) for begins, rest in FORMS)
 _ESCAPED = re.compile(r"\\u00([0-7][0-9A-Fa-f])")
 _REST = r'(?:[^"\\]++|\\.)*+'  # of a text in JSON, which may be cut off
 
@@ -54,14 +70,22 @@ class Secrets:
     """The secrets of some contracts and of a server."""
 
     def __init__(
-        self, *documents: Document, own: Iterable[bytes | None] = (), further_names: Iterable[str] = ()
+        self,
+        *documents: Document,
+        own: Iterable[bytes | None] = (),
+        further_names: Iterable[str] = (),
     ) -> None:
-        """`own` are texts that the operator gave the server, removed as they are wherever they occur.
+        """`own` are texts that the operator gave the server, removed as they are wherever they
+        occur.
 
         `further_names` are members of another system that are secret there, in lower case.
         """
         self._documents, self._further_names = documents, tuple(further_names)
-        given = [text.decode("latin-1") for text in own if text is not None and len(text) >= _SHORTEST_OWN]
+        given = [
+            text.decode("latin-1")
+            for text in own
+            if text is not None and len(text) >= _SHORTEST_OWN
+        ]
         escaped = [orjson.dumps(text)[1:-1].decode("latin-1") for text in given]
         lowered = [text.lower() for text in given]  # as names of headers come
         self._own = list(dict.fromkeys((*given, *escaped, *lowered)))
@@ -83,7 +107,9 @@ class Secrets:
 
     @cached_property
     def operations(self) -> frozenset[str]:
-        """The ids of operations whose requests or answers have secrets, or headers that may be some."""
+        """The ids of operations whose requests or answers have secrets, or headers that
+        may be some.
+        """
         return frozenset(chain.from_iterable(map(_carriers, self._documents)))
 
     @cached_property
@@ -94,30 +120,44 @@ class Secrets:
 
     @cached_property
     def _members(self) -> tuple[re.Pattern[str], ...]:
-        """Secret members as JSON has them, and headers of webhooks; what is removed is the second group."""
-        names, headers = ("|".join(map(re.escape, sorted(each))) for each in (self.names, SECRET_HEADERS))
+        """Secret members as JSON has them, and headers of webhooks; what is removed is
+        the second group.
+        """
+        names, headers = (
+            "|".join(map(re.escape, sorted(each))) for each in (self.names, SECRET_HEADERS)
+        )
         value, comma = rf'"({_REST})', r"\s*+,\s*+"
         is_header = rf'"name"\s*+:\s*+"(?:{headers})"'
         return (
             re.compile(rf'("(?:{names})"\s*+:\s*+){value}()', re.IGNORECASE | re.DOTALL),
-            re.compile(rf'({is_header}{comma}"value"\s*+:\s*+){value}()', re.IGNORECASE | re.DOTALL),
-            re.compile(rf'("value"\s*+:\s*+){value}("{comma}{is_header})', re.IGNORECASE | re.DOTALL),
+            re.compile(
+                rf'({is_header}{comma}"value"\s*+:\s*+){value}()', re.IGNORECASE | re.DOTALL
+            ),
+            re.compile(
+                rf'("value"\s*+:\s*+){value}("{comma}{is_header})', re.IGNORECASE | re.DOTALL
+            ),
         )
 
     @cached_property
     def _query(self) -> re.Pattern[str]:
         """Secret members of queries and forms."""
-        return re.compile(rf"((?:^|&)(?:{'|'.join(map(re.escape, sorted(self.names)))})=)[^&]*+", re.IGNORECASE)
+        return re.compile(
+            rf"((?:^|&)(?:{'|'.join(map(re.escape, sorted(self.names)))})=)[^&]*+", re.IGNORECASE
+        )
 
     def suspects_line(self, line: str, query: bytes) -> bool:
-        """Whether a path or headers, or a query, may have a secret. It is fast, and true rather too often."""
+        """Whether a path or headers, or a query, may have a secret.
+
+        It is fast, and true rather too often.
+        """
         return _has(line, self._line_signs) or (query != b"" and self.suspects(query))
 
     def suspects(self, body: bytes) -> bool:
         """The same of a body or a query."""
         if len(body) > LARGEST:
             return True
-        text = body.lower().decode("latin-1")  # signs are ASCII, which is lowered much faster as bytes
+        # signs are ASCII, which is lowered much faster as bytes
+        text = body.lower().decode("latin-1")
         if _has(text, self._signs):
             return True
         if "%" not in text and "\\" not in text:
@@ -143,7 +183,9 @@ class Secrets:
         return decoded is None or self._plain(decoded) != decoded
 
     def text(self, text: str) -> str:
-        """A text, decoded from Latin-1, without the values of this server; none of it if they are encoded."""
+        """A text, decoded from Latin-1, without the values of this server; none of it if
+        they are encoded.
+        """
         found = self._plain(text)
         return REDACTED if self._hides(found) else found
 
@@ -157,21 +199,30 @@ class Secrets:
         return (self.text(before) + mark + (self.query(query) if mark else "")).encode("latin-1")
 
     def without(self, *bodies: bytes | None) -> list[bytes | None]:
-        """Messages that belong together without their secrets: a secret of one is removed from the others too.
+        """Messages that belong together without their secrets: a secret of one is removed from the
+        others too.
 
-        One with a secret that is percent-encoded or escaped is left out as a whole; all are if one is too large.
+        One with a secret that is percent-encoded or escaped is left out as a whole; all are if one
+        is too large.
         """
         if any(len(body) > LARGEST for body in bodies if body):
             return [body and LEFT_OUT for body in bodies]
         found = set[str]()
-        stripped = [body and self._without_members(body.decode("latin-1"), found) for body in bodies]
+        stripped = [
+            body and self._without_members(body.decode("latin-1"), found) for body in bodies
+        ]
         values = [value[:_LONGEST] for value in sorted(found) if len(value) >= _SHORTEST]
         if len(values) > _MOST:
             return [body and LEFT_OUT for body in bodies]
-        return [body and self._replaced(str(text), values) for body, text in zip(bodies, stripped, strict=True)]
+        return [
+            body and self._replaced(str(text), values)
+            for body, text in zip(bodies, stripped, strict=True)
+        ]
 
     def _without_members(self, text: str, found: set[str]) -> str:
-        """A body, JSON or a form, without the values of secret members, which are added to those that were found."""
+        """A body, JSON or a form, without the values of secret members, which are added to those
+        that were found.
+        """
 
         def hidden(member: re.Match[str]) -> str:
             if member[2] != REDACTED:
@@ -199,7 +250,11 @@ def _carriers(document: Document) -> Iterator[str]:
     carrying = {MARK}
     while more := {place for place, found in outgoing.items() if found & carrying} - carrying:
         carrying |= more
-    return (operation.id for operation in document.operations.values() if carrying & set(_found(operation.raw)))
+    return (
+        operation.id
+        for operation in document.operations.values()
+        if carrying & set(_found(operation.raw))
+    )
 
 
 def _found(part: Json) -> Iterator[str]:
@@ -231,7 +286,8 @@ def shapeless(text: str) -> str:
 
 
 def _decoded(text: str) -> str | None:
-    """A text, percent-decoded once and without escapes of JSON; None if it has too many signs for that.
+    """A text, percent-decoded once and without escapes of JSON; None if it has too many signs for
+    that.
 
     Some libraries write `=` as `\\u003d` and `/` as `\\/`.
     """
@@ -242,11 +298,14 @@ def _decoded(text: str) -> str | None:
 
 
 def _without(text: str, value: str) -> str:
-    """A text without every occurrence of the beginning of a value, each as far as they are equal."""
+    """A text without every occurrence of the beginning of a value, each as far as
+    they are equal.
+    """
     pieces: list[str] = []
     done, at = 0, text.find(value[:_SHOWN])
     while at >= 0:
         pieces += (text[done:at], REDACTED)
-        done = at + len(commonprefix([text[at : at + len(value)], value]))  # noqa: RUF071 - characters are compared
+        # characters are compared
+        done = at + len(commonprefix([text[at : at + len(value)], value]))  # noqa: RUF071
         at = text.find(value[:_SHOWN], done)
     return "".join(pieces) + text[done:]

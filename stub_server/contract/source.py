@@ -1,4 +1,6 @@
-"""Reads YAML and JSON files as plain data, those of users with limits, and finds the line of a value for messages."""
+"""Reads YAML and JSON files as plain data, those of users with limits, and finds the line of a
+value for messages.
+"""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -21,7 +23,9 @@ MOST_NODES = 1_000_000  # an alias counts as many as it refers to
 
 
 class ContractError(UnusableInput):
-    """The contract or an overlay cannot be used: gives the place (file and line, or JSONPath) and the reason."""
+    """The contract or an overlay cannot be used: gives the place (file and line, or JSONPath) and
+    the reason.
+    """
 
 
 def error_at(place: Place, reason: str) -> ContractError:
@@ -30,7 +34,10 @@ def error_at(place: Place, reason: str) -> ContractError:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Reads the types of JSON: a date is text, and so are `yes` and `0x1f`. A key is text and appears once."""
+    """Reads the types of JSON: a date is text, and so are `yes` and `0x1f`.
+
+    A key is text and appears once.
+    """
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[str, Json]]:
@@ -43,7 +50,9 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[str, Json
                 problem=f"the key {key!r} is not text: quote it", problem_mark=key_node.start_mark
             )
         if key in result:
-            raise yaml.MarkedYAMLError(problem=f"the key {key!r} appears twice", problem_mark=key_node.start_mark)
+            raise yaml.MarkedYAMLError(
+                problem=f"the key {key!r} appears twice", problem_mark=key_node.start_mark
+            )
         result[key] = loader.construct_object(value_node)
 
 
@@ -73,14 +82,17 @@ def read(path: Path) -> Json:
 def read_user_file(path: Path) -> Json:
     """A YAML (or JSON) file of a user as data, so that none can fill the memory or end the process.
 
-    Raises ContractError, as `read` does, and for a file that is nested deeper than 100 levels or has more than a
-    million values.
+    Raises ContractError, as `read` does, and for a file that is nested deeper than 100 levels or
+    has more than a million values.
     """
     return parse_bounded(read_text(path, str(path)), str(path))
 
 
 def read_text(path: Path, name: str) -> str:
-    """The text of a regular file of at most 10 MB; errors call it by `name`. Raises ContractError."""
+    """The text of a regular file of at most 10 MB; errors call it by `name`.
+
+    Raises ContractError.
+    """
     try:
         if path.exists() and not path.is_file():
             raise ContractError(f"{name}: is not a regular file")
@@ -91,7 +103,9 @@ def read_text(path: Path, name: str) -> str:
     except OSError as error:
         raise ContractError(f"{name}: cannot be read: {error.strerror or error}") from None
     if len(data) > MOST_BYTES:
-        raise ContractError(f"{name}: is larger than {MOST_BYTES // 1024 // 1024} MB, the most that is read")
+        raise ContractError(
+            f"{name}: is larger than {MOST_BYTES // 1024 // 1024} MB, the most that is read"
+        )
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -100,11 +114,16 @@ def read_text(path: Path, name: str) -> str:
 
 
 def parse_bounded(text: str, name: str) -> Json:
-    """The data in a text of a user, who can neither fill the memory nor end the process. Raises ContractError."""
+    """The data in a text of a user, who can neither fill the memory nor end the process.
+
+    Raises ContractError.
+    """
     depth = 0
     with suppress(yaml.YAMLError):  # which reading it names
         for event in yaml.parse(text, yaml.CSafeLoader):  # takes no recursion
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(
+                event, yaml.CollectionEndEvent
+            )
             if depth > DEEPEST:
                 line = event.start_mark.line + 1 if event.start_mark else "?"
                 raise ContractError(f"{name}:{line}: is nested deeper than {DEEPEST} levels")
@@ -116,17 +135,24 @@ def parse_bounded(text: str, name: str) -> Json:
             pending += value.values() if isinstance(value, dict) else value
         left -= 1
         if left < 0:
-            raise ContractError(f"{name}: has more than {MOST_NODES:,} values, those behind aliases included")
+            raise ContractError(
+                f"{name}: has more than {MOST_NODES:,} values, those behind aliases included"
+            )
     return data
 
 
 def parse(text: str | bytes, name: str) -> Json:
-    """The data in a text that was read from a file of this name. Raises ContractError with name and line."""
+    """The data in a text that was read from a file of this name.
+
+    Raises ContractError with name and line.
+    """
     try:
         return yaml.load(text, _Loader)  # noqa: S506 - it makes the types of JSON alone
     except yaml.MarkedYAMLError as error:
         where = f"{name}:{error.problem_mark.line + 1}" if error.problem_mark else name
-        raise ContractError(f"{where}: is not YAML that can be read here: {error.problem}") from None
+        raise ContractError(
+            f"{where}: is not YAML that can be read here: {error.problem}"
+        ) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ContractError(f"{name}: is not YAML: {' '.join(str(error).split())}") from None
 
@@ -148,7 +174,9 @@ def line_in(text: str, pointer: Place) -> int | None:
             if not found:
                 break
             node = found[0][1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        elif (
+            isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value)
+        ):
             node = node.value[step]
         else:
             break
@@ -179,20 +207,27 @@ def value_at(node: Json, place: Sequence[str | int]) -> Json:
 
 
 def nodes(data: Json, without: Collection[str] = ()) -> Iterator[tuple[Place, Json]]:
-    """Every object and list in data in their order, with the keys that lead there; none below the keys `without`."""
+    """Every object and list in data in their order, with the keys that lead there; none below the
+    keys `without`.
+    """
     pending: list[tuple[Place, Json]] = [([], data)]
     while pending:
         at, node = pending.pop()
         members = node.items() if isinstance(node, dict) else enumerate(node)
         yield at, node
         below = [
-            ([*at, key], value) for key, value in members if isinstance(value, (dict, list)) and key not in without
+            ([*at, key], value)
+            for key, value in members
+            if isinstance(value, (dict, list)) and key not in without
         ]
         pending += reversed(below)
 
 
 def path_to(wanted: Json, data: Json) -> Place | None:
-    """The keys that lead from data to one object in it. They are searched for an error, not kept while bundling."""
+    """The keys that lead from data to one object in it.
+
+    They are searched for an error, not kept while bundling.
+    """
     return next((at for at, node in nodes(data) if node is wanted), None)
 
 

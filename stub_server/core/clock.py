@@ -15,9 +15,11 @@ DAY = 24 * HOUR
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH = EPOCH.replace(tzinfo=None)
 EARLIEST = -62_135_596_800_000  # 0001-01-01T00:00:00.000Z
-LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: the last date-time that the contract allows
+# 9999-12-31T23:59:59.999Z: the last date-time that the contract allows
+LATEST = 253_402_300_799_999
 EARLIEST_START = 0  # 1970: leaves room before it for the history that a sandbox is seeded with
-# 9000: a sandbox that begins later could have a plan's period end after LATEST. No clock is set or runs past it.
+# 9000: a sandbox that begins later could have a plan's period end after LATEST. No clock is set or
+# runs past it.
 LATEST_START = 221_845_392_000_000
 _FOUR_YEARS = 1_461 * DAY
 _LAST_SECOND = DAY - SECOND
@@ -33,7 +35,9 @@ def wall_ms() -> int:
 
 @contextmanager
 def wall_from(source: Callable[[], int]) -> Iterator[None]:
-    """Take the machine's time from another source within the block: a recording is replayed at its own time."""
+    """Take the machine's time from another source within the block: a recording is replayed at its
+    own time.
+    """
     token = _source.set(source)
     try:
         yield
@@ -56,8 +60,9 @@ def iso_or_none(ms: int | None) -> str | None:
 def parse_iso(text: str) -> int:
     """An RFC 3339 date-time -> milliseconds since 1970 (finer fractions are cut off).
 
-    Instants outside the years 1 to 9999 of UTC become the first or the last instant of those years, a leap second the
-    second after it. Raises ValueError for text that is not a date-time or has no offset.
+    Instants outside the years 1 to 9999 of UTC become the first or the last instant of those years,
+    a leap second the second after it. Raises ValueError for text that is not a date-time or has no
+    offset.
     """
     text, added = text.upper(), 0
     if text[:5] == "0000-":  # Python has no year 0; year 4 has the same days
@@ -76,7 +81,9 @@ def parse_iso(text: str) -> int:
 
 
 class ClockState(NamedTuple):
-    """A clock's state: the latched time and the offset from the wall clock, both in ms, and whether it is frozen."""
+    """A clock's state: the latched time and the offset from the wall clock, both in ms, and whether
+    it is frozen.
+    """
 
     now: int
     offset: int
@@ -86,26 +93,36 @@ class ClockState(NamedTuple):
 class Clock:
     """The time of one sandbox.
 
-    `now` is latched: it keeps its value until it is set for what begins next, so all timestamps of one step are equal.
-    Only a step changes offset and freezing; latching the time that a running clock shows is not a step. `wall` reads
-    the machine's.
+    `now` is latched: it keeps its value until it is set for what begins next, so all timestamps of
+    one step are equal. Only a step changes offset and freezing; latching the time that a running
+    clock shows is not a step. `wall` reads the machine's.
     """
 
     __slots__ = ("_offset", "frozen", "now", "wall")
 
     def __init__(self, start: int | None = None, wall: Callable[[], int] = wall_ms) -> None:
-        """`start` freezes the clock at that instant; without it the clock follows the wall clock."""
+        """`start` freezes the clock at that instant; without it the clock follows the
+        wall clock.
+        """
         self.wall = wall
         self.frozen = start is not None
         self.now = wall() if start is None else start
         self._offset = 0
 
     def read(self) -> int:
-        """The present time in ms, without latching it. A running clock stops where the last one can be set to."""
-        return self.now if self.frozen else max(self.now, min(self.wall() + self._offset, LATEST_START))
+        """The present time in ms, without latching it.
+
+        A running clock stops where the last one can be set to.
+        """
+        return (
+            self.now
+            if self.frozen
+            else max(self.now, min(self.wall() + self._offset, LATEST_START))
+        )
 
     def latch(self, jobs: Sequence[tuple[Any, ...]], *, stands: bool) -> bool:
-        """Set `now` to the present time; returns False, and sets nothing, if the first of the jobs is due by then.
+        """Set `now` to the present time; returns False, and sets nothing, if the first of the jobs
+        is due by then.
 
         A clock that advances from delivery to delivery `stands` in between.
         """

@@ -1,4 +1,6 @@
-"""Lists that grow at one end and drop items at the other: what is dropped, and how two such lists differ."""
+"""Lists that grow at one end and drop items at the other: what is dropped, and how two
+such lists differ.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat, takewhile
@@ -26,15 +28,26 @@ class Ends(NamedTuple):
 def ends_of(before: Sequence[Any], after: Sequence[Any], same: Same = is_) -> Ends:
     """How two lists differ at their ends; without a stretch in common, all their items do."""
     # The stretch begins where at least one of them does.
-    starts = chain(zip(range(len(before)), repeat(0)), zip(repeat(0), range(len(after)))) if before and after else ()
-    first, second = next((start for start in starts if same(before[start[0]], after[start[1]])), (0, 0))
+    starts = (
+        chain(zip(range(len(before)), repeat(0)), zip(repeat(0), range(len(after))))
+        if before and after
+        else ()
+    )
+    first, second = next(
+        (start for start in starts if same(before[start[0]], after[start[1]])), (0, 0)
+    )
     length = sum(1 for _ in takewhile(bool, map(same, before[first:], after[second:])))
     return Ends(
-        tuple(before[:first]), tuple(after[:second]), tuple(before[first + length :]), tuple(after[second + length :])
+        tuple(before[:first]),
+        tuple(after[:second]),
+        tuple(before[first + length :]),
+        tuple(after[second + length :]),
     )
 
 
-def oldest_of(items: Iterable[T], number: int, size: int, size_of: Callable[[T], int]) -> tuple[T, ...]:
+def oldest_of(
+    items: Iterable[T], number: int, size: int, size_of: Callable[[T], int]
+) -> tuple[T, ...]:
     """The oldest items, at least so many and of so many bytes; none where neither is above 0."""
     going = []
     for item in items:

@@ -21,7 +21,9 @@ def uuid_text(bits: int) -> str:
 
 
 def named_uuid(*names: str) -> str:
-    """A UUID in the form of version 4 that is derived from the names: the same names always give the same id."""
+    """A UUID in the form of version 4 that is derived from the names: the same names always give
+    the same id.
+    """
     digest = hashlib.sha256("\x00".join(names).encode()).digest()
     return uuid_text(int.from_bytes(digest[:16], "big"))
 
@@ -31,14 +33,18 @@ def derived_text(secret: bytes, length: int, *names: str) -> str:
     digest = b""
     counter = 0
     while len(digest) < length * 2:
-        digest += hmac.new(secret, "\x00".join((*names, str(counter))).encode(), hashlib.sha256).digest()
+        digest += hmac.new(
+            secret, "\x00".join((*names, str(counter))).encode(), hashlib.sha256
+        ).digest()
         counter += 1
     return "".join(BASE62[(digest[2 * i] << 8 | digest[2 * i + 1]) % 62] for i in range(length))
 
 
 def luck(*names: str) -> float:
     """A number from 0 up to 1 that is derived from the names."""
-    return int.from_bytes(blake2b("\x00".join(names).encode(), digest_size=8).digest(), "big") / (1 << 64)
+    return int.from_bytes(blake2b("\x00".join(names).encode(), digest_size=8).digest(), "big") / (
+        1 << 64
+    )
 
 
 Position: TypeAlias = tuple[int, int]
@@ -46,15 +52,19 @@ Position: TypeAlias = tuple[int, int]
 
 
 class Ids:
-    """The seeded streams of one sandbox. Each position has a fixed value, and reading it does not move `position`.
+    """The seeded streams of one sandbox. Each position has a fixed value, and reading it does not
+    move `position`.
 
-    A draft reads on from `position`, and recording the step moves it: a refused request uses no ids, and two sandboxes
-    with one seed and the same steps give the same ids. Secrets depend on the sandbox's name too, so that credentials of
-    one sandbox are not valid in another. `requests` gives request ids their numbers: a replay has its own.
+    A draft reads on from `position`, and recording the step moves it: a refused request uses no
+    ids, and two sandboxes with one seed and the same steps give the same ids. Secrets depend on the
+    sandbox's name too, so that credentials of one sandbox are not valid in another. `requests`
+    gives request ids their numbers: a replay has its own.
     """
 
     def __init__(self, seed: int, secret: bytes, sandbox: str = "") -> None:
-        """Ids are derived from `seed`, secrets from `secret` and the identity of the sandbox: at first its name."""
+        """Ids are derived from `seed`, secrets from `secret` and the identity of the sandbox: at
+        first its name.
+        """
         self.key = hashlib.sha256(f"{seed}/ids".encode()).digest()
         self._root = hmac.new(secret, b"credentials", hashlib.sha256).digest()
         self.position: Position = (0, 0)
@@ -70,7 +80,9 @@ class Ids:
         self.requests = Random(f"{root}/requests/{sandbox}")
 
     def salt_events(self, sandbox: str) -> None:
-        """Make event ids that no other sandbox makes: receivers take two deliveries of one id for one event."""
+        """Make event ids that no other sandbox makes: receivers take two deliveries of one id for
+        one event.
+        """
         self.event_salt = int.from_bytes(hashlib.sha256(sandbox.encode()).digest()[:13], "big")
 
     def digest(self, number: int) -> bytes:
@@ -83,7 +95,9 @@ class Ids:
 
     def upcoming(self, count: int) -> set[str]:
         """The ids that the next records and events can have."""
-        digests = [self.digest(number) for number in range(self.position[0], self.position[0] + count)]
+        digests = [
+            self.digest(number) for number in range(self.position[0], self.position[0] + count)
+        ]
         return {_uuid_of(digest) for digest in digests} | {self.event(digest) for digest in digests}
 
     def request(self) -> str:
@@ -93,13 +107,19 @@ class Ids:
     def before(self) -> "Ids":
         """The ids for the seeded past: separate streams, from position 0 on."""
         twin = copy(self)
-        twin.key, twin.position, twin.event_salt = hashlib.sha256(self.key + b"/before").digest(), (0, 0), 0
+        twin.key, twin.position, twin.event_salt = (
+            hashlib.sha256(self.key + b"/before").digest(),
+            (0, 0),
+            0,
+        )
         twin._name("", twin.key.hex())
         twin.identify("")
         return twin
 
     def copy(self, sandbox: str) -> "Ids":
-        """The same ids from the same position on, with the secrets and request ids of another sandbox."""
+        """The same ids from the same position on, with the secrets and request ids of
+        another sandbox.
+        """
         twin = copy(self)
         twin._name(sandbox, self.key.hex())
         twin.identify(sandbox)

@@ -1,4 +1,7 @@
-"""Money: converts between reais (JSON numbers, text) and whole cents. Sums are made in cents, never in floats."""
+"""Money: converts between reais (JSON numbers, text) and whole cents.
+
+Sums are made in cents, never in floats.
+"""
 
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache

@@ -15,8 +15,9 @@ _A_PATH = re.compile(r"(?<![^ (])/")
 class Refusal(Exception):
     """A refusal: `message` for people, `code` for programs, one of `details` for each violation.
 
-    `advice` is added to the message: what to call next, with plain paths such as `POST /_sandbox/reset`. They are shown
-    with the prefix of the request's sandbox. Subclasses are for statuses that several rooms refuse with, or catch.
+    `advice` is added to the message: what to call next, with plain paths such as `POST
+    /_sandbox/reset`. They are shown with the prefix of the request's sandbox. Subclasses are for
+    statuses that several rooms refuse with, or catch.
     """
 
     status = 500
@@ -42,17 +43,39 @@ class Refusal(Exception):
         self.headers = dict(headers or {})
 
     @classmethod
-    def at(cls, field: str, message: str, code: str | None = None, *, where: str = "body", advice: str = "") -> Self:
-        """A refusal of one field. Without a `code` it has that of its class, and the violation `not_allowed`."""
-        return cls(message, advice=advice, code=code, details=[detail(field, code or "not_allowed", message, where)])
+    def at(
+        cls,
+        field: str,
+        message: str,
+        code: str | None = None,
+        *,
+        where: str = "body",
+        advice: str = "",
+    ) -> Self:
+        """A refusal of one field.
+
+        Without a `code` it has that of its class, and the violation `not_allowed`.
+        """
+        return cls(
+            message,
+            advice=advice,
+            code=code,
+            details=[detail(field, code or "not_allowed", message, where)],
+        )
 
     def again(self) -> Self:
-        """The same refusal for another request: the traceback of one that is raised would hold all of them."""
+        """The same refusal for another request: the traceback of one that is raised would hold all
+        of them.
+        """
         return copy(self)
 
     def shown(self, prefix: str) -> str:
         """The message with its advice; `prefix` is put before each path of it."""
-        return f"{self.message} {_A_PATH.sub(prefix + '/', self.advice)}" if self.advice else self.message
+        return (
+            f"{self.message} {_A_PATH.sub(prefix + '/', self.advice)}"
+            if self.advice
+            else self.message
+        )
 
 
 class BadRequest(Refusal, status=400, code="malformed_request"):
@@ -96,37 +119,51 @@ class Unavailable(Refusal, status=503, code="sandbox_unavailable"):
 
 
 class UnusableInput(Exception):
-    """A contract, scenario, store, file or setting cannot be used. The message says where and why."""
+    """A contract, scenario, store, file or setting cannot be used.
+
+    The message says where and why.
+    """
 
 
 def broken(name: str) -> Unavailable:
     """503 for a sandbox that a defect has left unusable."""
-    message = f"A defect has left the sandbox {name} half changed; the server's log names the defect."
+    message = (
+        f"A defect has left the sandbox {name} half changed; the server's log names the defect."
+    )
     return Unavailable(message, advice="POST /_sandbox/reset seeds it again.")
 
 
 def gone() -> Unavailable:
-    """503 where the sandbox of a request was reset, deleted, or left to another server meanwhile."""
-    message = "The sandbox was replaced or deleted meanwhile, and this request has changed nothing. Send it again."
+    """503 where the sandbox of a request was reset, deleted, or left to another
+    server meanwhile.
+    """
+    message = (
+        "The sandbox was replaced or deleted meanwhile, and this request has changed nothing. Send"
+        " it again."
+    )
     return Unavailable(message, headers={"Retry-After": "0"})
 
 
 def store_unavailable(message: str, advice: str = "") -> Unavailable:
     """503 because of the store."""
-    return Unavailable(message, advice=advice, code="store_unavailable", headers={"Retry-After": "5"})
+    return Unavailable(
+        message, advice=advice, code="store_unavailable", headers={"Retry-After": "5"}
+    )
 
 
 def unwritten(reason: str) -> Unavailable:
     """503 because the store cannot be written."""
     return store_unavailable(
-        f"The store cannot be written ({reason}). Until it can, changes are refused and reads are answered."
+        f"The store cannot be written ({reason}). Until it can, changes are refused and reads are"
+        " answered."
     )
 
 
 def undone() -> Unavailable:
     """503 for a change that was undone, because the store could not be written."""
     return store_unavailable(
-        "The store could not be written for a moment. Unless a read shows this change, send it again."
+        "The store could not be written for a moment. Unless a read shows this change, send it"
+        " again."
     )
 
 

@@ -9,7 +9,8 @@ Body = dict[str, Any]
 
 
 class Record(NamedTuple):
-    """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is internal JSON.
+    """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is
+    internal JSON.
 
     `key` sorts records by creation.
     """
@@ -44,15 +45,18 @@ class Row(NamedTuple):
 
     def equals(self, public: Body, hidden: Body) -> bool:
         """Whether another version has the same values, except for `updatedAt`."""
-        return hidden == self.hidden and public | {"updatedAt": None} == self.public | {"updatedAt": None}
+        return hidden == self.hidden and public | {"updatedAt": None} == self.public | {
+            "updatedAt": None
+        }
 
 
 class UniqueKey(NamedTuple):
-    """Members that no two records have in common (`x-unique`); a record that has null in one of them has no key.
+    """Members that no two records have in common (`x-unique`); a record that has null in one of
+    them has no key.
 
-    `scope` is the member within whose values that holds, null among them; None is the whole merchant. `ignores` are
-    differences that do not count: "case" and "punctuation". `code` is that of the refusal, None for a key that no
-    request can choose.
+    `scope` is the member within whose values that holds, null among them; None is the whole
+    merchant. `ignores` are differences that do not count: "case" and "punctuation". `code` is that
+    of the refusal, None for a key that no request can choose.
     """
 
     members: tuple[str, ...]
@@ -67,7 +71,10 @@ class UniqueKey(NamedTuple):
 
 
 class Extras(NamedTuple):
-    """Members of an event's payload beside the record: `names` are copied from its hidden part, `others` are given."""
+    """Members of an event's payload beside the record:
+
+    `names` are copied from its hidden part, `others` are given.
+    """
 
     names: tuple[str, ...] = ()
     others: tuple[tuple[str, Any], ...] = ()

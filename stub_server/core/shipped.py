@@ -6,6 +6,8 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def data_dir(name: str) -> Path:
-    """`openapi/`, `fixtures/` or `docs/`: beside the package in a checkout, inside it when installed."""
+    """`openapi/`, `fixtures/` or `docs/`: beside the package in a checkout, inside it
+    when installed.
+    """
     inside = PACKAGE / "_data" / name
     return inside if inside.is_dir() else PACKAGE.parent / name

@@ -45,14 +45,19 @@ def signed_headers(
 
 
 class Verdict(NamedTuple):
-    """The result of verifying a message: `signer` is whose key matched; else `reason` and `message` say why."""
+    """The result of verifying a message:
+
+    `signer` is whose key matched; else `reason` and `message` say why.
+    """
 
     signer: str | None
     reason: str | None = None
     message: str | None = None
 
 
-def verify(headers: Mapping[str, str], body: bytes, keys: Iterable[tuple[str, str]], now: int) -> Verdict:
+def verify(
+    headers: Mapping[str, str], body: bytes, keys: Iterable[tuple[str, str]], now: int
+) -> Verdict:
     """Verify a message against pairs of signer and key.
 
     `headers` are by name in lower case; `now` is seconds since 1970 of the sender's clock.
@@ -64,9 +69,17 @@ def verify(headers: Mapping[str, str], body: bytes, keys: Iterable[tuple[str, st
     if late is not None:
         return late
     timestamp = int(headers["webhook-timestamp"])
-    given = [part.encode() for part in headers["webhook-signature"].split(" ")[:_MOST_SIGNATURES] if part[:3] == "v1,"]
+    given = [
+        part.encode()
+        for part in headers["webhook-signature"].split(" ")[:_MOST_SIGNATURES]
+        if part[:3] == "v1,"
+    ]
     if not given:
-        return Verdict(None, "signature_malformed", "webhook-signature has no signature of the form v1,<base64>.")
+        return Verdict(
+            None,
+            "signature_malformed",
+            "webhook-signature has no signature of the form v1,<base64>.",
+        )
     compared = 0
     for signer, key in keys:
         expected = sign(key, headers["webhook-id"], timestamp, body).encode()
@@ -74,19 +87,28 @@ def verify(headers: Mapping[str, str], body: bytes, keys: Iterable[tuple[str, st
             return Verdict(signer)
         compared += 1
     if not compared:
-        return Verdict(None, "no_webhooks", "This sandbox has no webhooks, so there is no key to verify with.")
+        return Verdict(
+            None, "no_webhooks", "This sandbox has no webhooks, so there is no key to verify with."
+        )
     return Verdict(
-        None, "no_key_matches", f"The signature matches no key of this sandbox's webhooks ({compared} tried)."
+        None,
+        "no_key_matches",
+        f"The signature matches no key of this sandbox's webhooks ({compared} tried).",
     )
 
 
 def _untimely(sent: str, now: int) -> Verdict | None:
     """The verdict on a timestamp that is none, or too far from now."""
     if not (sent.isascii() and sent.isdigit() and len(sent) <= 12):
-        return Verdict(None, "timestamp_invalid", "webhook-timestamp is not a number of seconds since 1970.")
+        return Verdict(
+            None, "timestamp_invalid", "webhook-timestamp is not a number of seconds since 1970."
+        )
     off = int(sent) - now
     if abs(off) <= TOLERANCE:
         return None
     reason, side = ("too_old", "behind") if off < 0 else ("too_new", "ahead of")
-    text = f"webhook-timestamp is {abs(off)} s {side} the machine's clock; {TOLERANCE} s are tolerated."
+    text = (
+        f"webhook-timestamp is {abs(off)} s {side} the machine's clock; {TOLERANCE} s are"
+        " tolerated."
+    )
     return Verdict(None, reason, text)

@@ -1,4 +1,6 @@
-"""Work that is too long for one turn of the event loop: done in slices, with other requests served between."""
+"""Work that is too long for one turn of the event loop: done in slices, with other
+requests served between.
+"""
 
 import asyncio
 import threading
@@ -45,15 +47,20 @@ class BackgroundWorker:
             return await self.in_slices(work)
 
     async def beside(self, work: Callable[[], T]) -> T:
-        """Run a function in a thread, after earlier ones: for work on data that nobody else can reach yet."""
+        """Run a function in a thread, after earlier ones: for work on data that nobody else can
+        reach yet.
+        """
         if self._thread is None:  # one for all: starting a thread takes a while
             # A daemon: a server that stops does not wait for a sandbox that nobody will use.
-            self._thread = threading.Thread(target=_serve, args=(self._work,), name="long work", daemon=True)
+            self._thread = threading.Thread(
+                target=_serve, args=(self._work,), name="long work", daemon=True
+            )
             self._thread.start()
             finalize(self, self._work.put, None)
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        # An error refers to the frames that it went through. If `failed` kept it, this would be a cycle, and what the
+        # An error refers to the frames that it went through. If `failed` kept it, this would be a
+        # cycle, and what the
         # work was given, such as an upload, would be freed by the garbage collector only.
         made: list[T] = []
         failed: list[BaseException] = []

@@ -29,11 +29,15 @@ def nearest(word: str, known: Sequence[str]) -> str | None:
 
 def warning_of(kind: str, name: str, known: str | None = None) -> str:
     """A warning about an unknown name; `known` is the one that it probably is."""
-    return f"{kind}:{name if _HEADER_SAFE(name) else 'unnamed'}" + (f";nearest={known}" if known else "")
+    return f"{kind}:{name if _HEADER_SAFE(name) else 'unnamed'}" + (
+        f";nearest={known}" if known else ""
+    )
 
 
 LONGEST = 1_024
-"""Characters of a text that a pattern is matched with: a hundred patterns over a long header would delay others."""
+"""Characters of a text that a pattern is matched with: a hundred patterns over a long header would
+delay others.
+"""
 
 
 def glob(pattern: str, text: str) -> bool:
@@ -55,7 +59,10 @@ _LOCAL_NAME = re.compile(r"(?:[A-Za-z0-9_-]+\.)*localhost").fullmatch
 
 
 def is_local(name: str | None) -> bool:
-    """Whether a host name means this machine. `127.0.0.1.example.com` does not, nor what is no name: `a/.localhost`."""
+    """Whether a host name means this machine.
+
+    `127.0.0.1.example.com` does not, nor what is no name: `a/.localhost`.
+    """
     if name is None:
         return False
     if _LOCAL_NAME(name):
@@ -67,7 +74,9 @@ def is_local(name: str | None) -> bool:
 
 
 def host_name(header: str) -> str | None:
-    """The name or address in a Host header, in lower case and without the port; None for any other text."""
+    """The name or address in a Host header, in lower case and without the port; None for
+    any other text.
+    """
     found = _HOST(header)
     if found is None:
         return None

@@ -1,4 +1,6 @@
-"""The timers of a sandbox: jobs that the clock will run, and attempts to send, in the order of their time."""
+"""The timers of a sandbox: jobs that the clock will run, and attempts to send, in the order of
+their time.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -7,11 +9,18 @@ from math import inf
 from typing import NamedTuple, TypeAlias
 
 SENDING = "webhook.attempt"
-"""The one job that waits for another machine. The courier claims it; the clock does not do it by itself."""
+"""The one job that waits for another machine.
+
+The courier claims it; the clock does not do it by itself.
+"""
 
 
 class Timer(NamedTuple):
-    """One job: `due` in ms, `seq` by the order in which timers were set, `subject` the id of the record it is about."""
+    """One job:
+
+    `due` in ms, `seq` by the order in which timers were set, `subject` the id of the record it is
+    about.
+    """
 
     due: int
     seq: int
@@ -27,12 +36,13 @@ Group: TypeAlias = dict[int, Timer]
 class Timers:
     """Two heaps, one of `jobs` and one of attempts to send.
 
-    No rule cancels a job: a job looks at the record when it is due and does nothing if the moment has passed. A timer
-    that is taken out before its time stays in its heap until it is the first; what is not in `live` does not count.
-    `live` holds timers by number, not numbers alone: after a step was undone, another one gives its numbers again.
-    Only the courier claims attempts. `claimed` ones are under way or wait for their turn, those `on_hold` until events
-    of the past may be sent, and `parked` ones, by merchant and webhook, for an earlier one there. Timers that are
-    `skipped` had nothing to do: the next step removes them.
+    No rule cancels a job: a job looks at the record when it is due and does nothing if the moment
+    has passed. A timer that is taken out before its time stays in its heap until it is the first;
+    what is not in `live` does not count. `live` holds timers by number, not numbers alone: after a
+    step was undone, another one gives its numbers again. Only the courier claims attempts.
+    `claimed` ones are under way or wait for their turn, those `on_hold` until events of the past
+    may be sent, and `parked` ones, by merchant and webhook, for an earlier one there. Timers that
+    are `skipped` had nothing to do: the next step removes them.
     """
 
     def __init__(self) -> None:
@@ -104,9 +114,13 @@ class Timers:
         return None
 
     def _is_waiting(self, timer: Timer) -> bool:
-        """Whether an attempt in the heap is one: a timer that was taken out and put back is in it twice."""
+        """Whether an attempt in the heap is one: a timer that was taken out and put back
+        is in it twice.
+        """
         number = timer[1]
-        return self.live.get(number) == timer and not any(number in group for group in self._outside())
+        return self.live.get(number) == timer and not any(
+            number in group for group in self._outside()
+        )
 
     def claim(self, until: int) -> Timer | None:
         """The attempt that is due first, if it is at `until` or before; it is returned once."""
@@ -138,8 +152,12 @@ class Timers:
         group.clear()
 
     def attempts_due(self, until: int) -> int:
-        """How many attempts are due at `until` or before, with those under way and without those on hold."""
-        due = {timer[1] for timer in self._attempts if timer[0] <= until and self._is_waiting(timer)}
+        """How many attempts are due at `until` or before, with those under way and
+        without those on hold.
+        """
+        due = {
+            timer[1] for timer in self._attempts if timer[0] <= until and self._is_waiting(timer)
+        }
         return len(self.claimed) + len(due)
 
     # -- all of them

@@ -1,4 +1,5 @@
-"""Faker's catalogue of Brazilian memberships: projects with texts, plans, prices and products, by niche.
+"""Faker's catalogue of Brazilian memberships: projects with texts, plans, prices and products, by
+niche.
 
 Faker makes the slogans. Our tables say what each project teaches and what it costs.
 """
@@ -19,9 +20,11 @@ FEATURES = 5
 
 
 class Membership(NamedTuple):
-    """A project to sell: a ProjectCreate, PlanCreates and ProductCreates without the ids that they get.
+    """A project to sell: a ProjectCreate, PlanCreates and ProductCreates without the ids that they
+    get.
 
-    Each plan unlocks every product. `bumps` are (title, reais) of extras that are offered at checkout.
+    Each plan unlocks every product. `bumps` are (title, reais) of extras that are offered at
+    checkout.
     """
 
     slug: str
@@ -52,17 +55,27 @@ class CatalogueProvider(BaseProvider):
         """The plans of one project, cheapest first."""
         monthly = self.price(niche["monthly_up_to"])
         longer: Body = table("prices")["monthly"][f"{monthly:.2f}"]
-        some = self.random_sample(range(len(niche["features"])), min(FEATURES, len(niche["features"])))
+        some = self.random_sample(
+            range(len(niche["features"])), min(FEATURES, len(niche["features"]))
+        )
         features = [niche["features"][number] for number in sorted(some)]
         for name in pick(self.generator.random, "habits", "menus").split():
             if name == "Mensal":
-                trial_days = int(pick(self.generator.random, "prices", "trials")) if has_trial else 0
+                trial_days = (
+                    int(pick(self.generator.random, "prices", "trials")) if has_trial else 0
+                )
                 trial = table("niches")["trial"].format(days=trial_days) if has_trial else ""
-                yield _plan(name, monthly, features[:BRIEFLY], trial=trial) | {"trial_period_days": trial_days}
+                yield _plan(name, monthly, features[:BRIEFLY], trial=trial) | {
+                    "trial_period_days": trial_days
+                }
             elif name == "Trimestral":
-                yield _plan(name, longer["quarterly"], features, a_month=printed(longer["quarterly"] / 3))
+                yield _plan(
+                    name, longer["quarterly"], features, a_month=printed(longer["quarterly"] / 3)
+                )
             elif name == "Anual":
-                yield _plan(name, longer["yearly"], features, a_month=printed(longer["yearly"] / 12))
+                yield _plan(
+                    name, longer["yearly"], features, a_month=printed(longer["yearly"] / 12)
+                )
             else:
                 amount = float(Shares(longer["lifetime"]).draw(self.generator.random)[0])
                 yield _plan(name, amount, [*features, "Acesso vitalício"])
@@ -75,8 +88,14 @@ class CatalogueProvider(BaseProvider):
 
     def slugs(self) -> list[str]:
         """The projects of the catalogue, so shuffled that each niche has its turn."""
-        niches = [self._shuffled(niche["projects"]) for niche in self._shuffled(table("niches")["niches"])]
-        return [project["slug"] for project in chain.from_iterable(zip_longest(*niches)) if project is not None]
+        niches = [
+            self._shuffled(niche["projects"]) for niche in self._shuffled(table("niches")["niches"])
+        ]
+        return [
+            project["slug"]
+            for project in chain.from_iterable(zip_longest(*niches))
+            if project is not None
+        ]
 
     def _shuffled(self, items: list[Body]) -> list[Body]:
         return sorted(items, key=lambda item: self.generator.random.random())
@@ -100,12 +119,17 @@ class CatalogueProvider(BaseProvider):
 
     def _project(self, niche: Body, project: Body) -> Body:
         random = self.generator.random
-        drawn = {name: pick(random, "habits", name) for name in ("visibility", "release", "reminder_days")}
+        drawn = {
+            name: pick(random, "habits", name)
+            for name in ("visibility", "release", "reminder_days")
+        }
         drawn["owner"] = self.generator.format("surname")
         drawn["slogan"] = self.slogan()
         drawn["source"] = pick(random, "habits", "sources_of_projects")
         drawn["hashtag"] = "".join(word[0].upper() + word[1:] for word in project["name"].split())
-        drawn["certificate"] = str(any(product["type"] == "course" for product in project["products"])).lower()
+        drawn["certificate"] = str(
+            any(product["type"] == "course" for product in project["products"])
+        ).lower()
         made: Body = filled(table("niches")["project"], niche | project | drawn)
         if self.generator.random.random() < AFFILIATES:
             percent = pick(random, "habits", "affiliate_percent")
@@ -154,7 +178,10 @@ def _plan(name: str, amount: float, features: list[str], **words: str) -> Body:
 
 
 def _initials(slug: str) -> str:
-    """Those of a SKU. One letter of the first word would be the same for Contas do MEI and Churrasco de Mestre."""
+    """Those of a SKU.
+
+    One letter of the first word would be the same for Contas do MEI and Churrasco de Mestre.
+    """
     first, *others = slug.split("-")
     return (first[:3] + "".join(word[0] for word in others)).upper()
 

@@ -1,4 +1,6 @@
-"""The crowd: those whom a scenario does not name sign up, buy, and live as it was drawn for them."""
+"""The crowd: those whom a scenario does not name sign up, buy, and live as it was
+drawn for them.
+"""
 
 from collections.abc import Iterator
 from random import Random
@@ -37,7 +39,8 @@ BUYERS = 0.93  # the rest of the customers have signed up and have not bought ye
 NEW = 0.95  # of the visits at most: a few buyers come back
 RECENT = 512  # who comes back is one of so many newest buyers, all equally likely
 QUIET = 5 * MINUTE  # before now, in which nobody comes
-RENUMBERED = 0.15  # of the first customers, and ever fewer of the later ones: they have a new mobile number
+# of the first customers, and ever fewer of the later ones: they have a new mobile number
+RENUMBERED = 0.15
 FORGOTTEN_SLIPS = 0.35  # of those who wait for payment now
 
 
@@ -47,14 +50,26 @@ class Crowd:
     `named` is how many customers the scenario names.
     """
 
-    def __init__(self, script: Script, scenario: Scenario, offers: list[Offer], rhythm: Rhythm, lives: Lives) -> None:
-        self.script, self.scenario, self.offers, self.rhythm, self.lives = script, scenario, offers, rhythm, lives
+    def __init__(
+        self, script: Script, scenario: Scenario, offers: list[Offer], rhythm: Rhythm, lives: Lives
+    ) -> None:
+        self.script, self.scenario, self.offers, self.rhythm, self.lives = (
+            script,
+            scenario,
+            offers,
+            rhythm,
+            lives,
+        )
         self.named = 0
         self._orders_of_named = 0
         self._rng = stream(script.sandbox.origin.seed, "arrivals")
-        self._idle, self._moves = stream(script.sandbox.origin.seed, "idle"), script.faker("people", "moves")
+        self._idle, self._moves = (
+            stream(script.sandbox.origin.seed, "idle"),
+            script.faker("people", "moves"),
+        )
         self._people = script.faker("people")
-        self._buyers: list[tuple[str, set[str]]] = []  # each with the projects of which it has bought a plan
+        # each with the projects of which it has bought a plan
+        self._buyers: list[tuple[str, set[str]]] = []
 
     # -- before time passes
 
@@ -74,7 +89,9 @@ class Crowd:
             asked = node["everybody" if scenario.owing else "orders"]
             raise asked.fail("nothing can be bought: no active project of `projects` has a plan")
         if orders > 0 and not people:
-            raise node["orders"].fail("nobody is left to buy: raise `customers`, which counts named ones too")
+            raise node["orders"].fail(
+                "nobody is left to buy: raise `customers`, which counts named ones too"
+            )
         if scenario.owing:
             visits = list(self._debts(people, node["everybody"]))
             newcomers = people
@@ -120,26 +137,45 @@ class Crowd:
             yield Visit(at, offer, fate)
 
     def _waiting(self, count: int) -> Iterator[Visit]:
-        """So many people who have ordered lately and whose orders are not paid yet; none if only cards are taken."""
+        """So many people who have ordered lately and whose orders are not paid yet; none if only
+        cards are taken.
+        """
         now = self.script.end
-        offers = [offer for offer in self._on_sale() if offer.closes >= now and _takes_more_than_cards(offer)]
+        offers = [
+            offer
+            for offer in self._on_sale()
+            if offer.closes >= now and _takes_more_than_cards(offer)
+        ]
         for _ in range(count if offers else 0):
             offer = self._choose(offers)
-            is_slip = offer.takes("boleto") and (not offer.takes("pix") or self._rng.random() < FORGOTTEN_SLIPS)
+            is_slip = offer.takes("boleto") and (
+                not offer.takes("pix") or self._rng.random() < FORGOTTEN_SLIPS
+            )
             since, method = (60 * HOUR, "boleto") if is_slip else (20 * HOUR, "pix")
             yield Visit(self._at(offer, now - since), offer, Fate(method, "pending"))
 
     def _debts(self, count: int, asked: Node) -> Iterator[Visit]:
-        """So many people with a monthly membership whose last period is over and not paid. Raises ScenarioError."""
+        """So many people with a monthly membership whose last period is over and not paid.
+
+        Raises ScenarioError.
+        """
         offers = [offer for offer in self._on_sale() if is_of_one(offer.plan, "month")]
         if not offers:
-            raise asked.fail("past-due members need a monthly plan in an active project of `projects`: add one")
+            raise asked.fail(
+                "past-due members need a monthly plan in an active project of `projects`: add one"
+            )
         for _ in range(count):
             offer, paid = self._choose(offers), int(self._rng.random() * 5)
-            over = moment(self._rng, self.script.end - int((1.5 + 2 * self._rng.random()) * DAY), 8 * HOUR)
-            begun = add_interval(over, "month", 1, -1 - paid) - offer.plan["trial_period_days"] * DAY
+            over = moment(
+                self._rng, self.script.end - int((1.5 + 2 * self._rng.random()) * DAY), 8 * HOUR
+            )
+            begun = (
+                add_interval(over, "month", 1, -1 - paid) - offer.plan["trial_period_days"] * DAY
+            )
             method = "pix" if offer.takes("pix") else offer.plan["payment_methods"][0]
-            yield Visit(max(begun, offer.opens + MINUTE), offer, Fate(method, bills=[PAID] * paid + [LAPSE]))
+            yield Visit(
+                max(begun, offer.opens + MINUTE), offer, Fate(method, bills=[PAID] * paid + [LAPSE])
+            )
 
     # -- as time passes
 
@@ -152,7 +188,10 @@ class Crowd:
             self.script.follow(self._buy(visit, is_new=is_new))
 
     def _buy(self, visit: Visit, *, is_new: bool) -> Iterator[int]:
-        """Somebody orders. Nobody holds the same membership twice: who has it lets the order expire."""
+        """Somebody orders.
+
+        Nobody holds the same membership twice: who has it lets the order expire.
+        """
         draft, project, fate = self.script.draft(), visit.offer.project["id"], visit.fate
         if is_new:
             self._buyers.append((self._sign_up(draft, self._rng, "metadata_of_buyers"), set()))
@@ -165,7 +204,9 @@ class Crowd:
         return self.lives.live(draft, Purchase(cart(self._rng, visit.offer), buyer, ident, fate))
 
     def _make_up_for(self, visit: Visit) -> None:
-        """Plan orders that are not paid, in place of those that were expected of a visit and do not come."""
+        """Plan orders that are not paid, in place of those that were expected of a visit
+        and do not come.
+        """
         offer = visit.offer
         latest = min(offer.closes, self.script.end - SETTLED[visit.fate.method])
         expected = count_orders(offer.plan, visit.fate, visit.at, offer.stopped or self.script.end)
@@ -179,21 +220,31 @@ class Crowd:
     def _returning(self, project: str) -> tuple[str, set[str]]:
         """One of the recent buyers, in most cases one who has not joined the project."""
         for _ in range(12):
-            buyer = self._buyers[self._rng.randrange(max(0, len(self._buyers) - RECENT), len(self._buyers))]
+            buyer = self._buyers[
+                self._rng.randrange(max(0, len(self._buyers) - RECENT), len(self._buyers))
+            ]
             if project not in buyer[1]:
                 break
         return buyer
 
     def _sign_up(self, draft: Draft, rng: Random, metadata: str) -> str:
-        """Create the next customer, who follows from the seed, whatever the time; returns the id."""
-        person: Body = self._people.stranger(self._in_use, letters=draft.now >= ALPHANUMERIC_SINCE_MS)
+        """Create the next customer, who follows from the seed, whatever the time;
+        returns the id.
+        """
+        person: Body = self._people.stranger(
+            self._in_use, letters=draft.now >= ALPHANUMERIC_SINCE_MS
+        )
         ident, number = uuid_text(self._moves.random.getrandbits(128)), self._moves.mobile_number()
         come = draft.store.customers.order
-        is_renumbered = self._moves.random.random() < RENUMBERED * (1 - len(come) / (self._expected + self.named))
+        is_renumbered = self._moves.random.random() < RENUMBERED * (
+            1 - len(come) / (self._expected + self.named)
+        )
         words = pick(rng, "habits", metadata).split()
         fields = person | {"metadata": dict([words]) if words else {}}
         defaults = self.script.sandbox.rules.defaults["Customer"]
-        resources.add(draft, "customers", new_customer(fields, defaults, iso(draft.now)) | {"id": ident})
+        resources.add(
+            draft, "customers", new_customer(fields, defaults, iso(draft.now)) | {"id": ident}
+        )
         if is_renumbered and "mobile_phone" in person["phones"]:
             since = self.rhythm.instant(self._idle, draft.now + MINUTE, self.script.end)
             self.script.add(since, self.script.step, _renumber, ident, number)

@@ -1,4 +1,5 @@
-"""Reads scenarios and catalogue tables, checks them against their schema, and names file and key of an error.
+"""Reads scenarios and catalogue tables, checks them against their schema, and names file and key of
+an error.
 
 Members that a request could have are checked against the contract's request schemas.
 """
@@ -42,7 +43,11 @@ class Node:
         return ScenarioError(f"{where}: {self.key or '(root)'}: {reason}")
 
     def __getitem__(self, step: Any) -> Node:
-        key = f"{self.key}[{step}]" if isinstance(step, int) else f"{self.key}.{step}".removeprefix(".")
+        key = (
+            f"{self.key}[{step}]"
+            if isinstance(step, int)
+            else f"{self.key}.{step}".removeprefix(".")
+        )
         return Node(self.value[step], self.file, key, self.text, (*self.steps, step))
 
     def get(self, name: str, default: Any) -> Any:
@@ -70,14 +75,21 @@ class Files:
         self._schemas = Schemas(self._document, Formats(READ, READ))
 
     def read(self, path: Path, shape: str) -> Node:
-        """The data of a file, checked against the schema named `shape`. Raises ContractError, ScenarioError."""
+        """The data of a file, checked against the schema named `shape`.
+
+        Raises ContractError, ScenarioError.
+        """
         return self.parse(read_text(path, path.name), path.name, shape)
 
     def parse(self, text: str, file: str, shape: str, *, is_users: bool = False) -> Node:
-        """A text of a shape, from a file of this name, which may be a user's. Raises ContractError, ScenarioError."""
+        """A text of a shape, from a file of this name, which may be a user's.
+
+        Raises ContractError, ScenarioError.
+        """
         root = Node((parse_bounded if is_users else parse)(text, file), file, text=text)
         mistakes = [
-            self._mistake(root, found) for found in self._schemas.component(shape, request=True).iter_errors(root.value)
+            self._mistake(root, found)
+            for found in self._schemas.component(shape, request=True).iter_errors(root.value)
         ]
         _refuse(mistakes)
         return root
@@ -96,11 +108,18 @@ class Files:
 
 
 def check_request(schemas: Schemas, name: str, body: Body, node: Node) -> None:
-    """Check a body from a node against a schema of the contract's requests. Raises ScenarioError."""
+    """Check a body from a node against a schema of the contract's requests.
+
+    Raises ScenarioError.
+    """
     mistakes = []
     for error in map(_nearest, schemas.component(name, request=True).iter_errors(body)):
         where = ".".join(str(step) for step in error.instance_path)
-        mistakes.append(node.fail(f"{where + ': ' if where else ''}{_reason(error)} (by {name} of the contract)"))
+        mistakes.append(
+            node.fail(
+                f"{where + ': ' if where else ''}{_reason(error)} (by {name} of the contract)"
+            )
+        )
     _refuse(mistakes)
 
 
@@ -111,7 +130,9 @@ def _refuse(mistakes: Sequence[ScenarioError]) -> None:
 
 
 def _nearest(error: Any) -> Any:
-    """Of a choice that nothing fits, the violation that is nearest to a member; any other as it is."""
+    """Of a choice that nothing fits, the violation that is nearest to a member; any
+    other as it is.
+    """
     choices = chain.from_iterable(getattr(error.kind, "context", ()))
     return max(choices, key=lambda each: len(each.instance_path), default=error)
 
@@ -125,13 +146,22 @@ def _reason(error: Any) -> str:
 
 
 def expand(node: Node) -> Any:
-    """The value with every `{repeat: text, length: n}` written out to n characters. Raises ScenarioError."""
+    """The value with every `{repeat: text, length: n}` written out to n characters.
+
+    Raises ScenarioError.
+    """
     value = node.value
     if isinstance(value, dict):
-        if value.keys() == {"repeat", "length"} and isinstance(value["repeat"], str) and value["repeat"]:
+        if (
+            value.keys() == {"repeat", "length"}
+            and isinstance(value["repeat"], str)
+            and value["repeat"]
+        ):
             text, length = value["repeat"], value["length"]
             if not isinstance(length, (int, float)) or not 0 <= length <= MOST_REPEATED:
-                raise node["length"].fail(f"{length!r} is not a length: give a number from 0 to {MOST_REPEATED:,}")
+                raise node["length"].fail(
+                    f"{length!r} is not a length: give a number from 0 to {MOST_REPEATED:,}"
+                )
             return (text * (int(length) // len(text) + 1))[: int(length)]
         return {name: expand(node[name]) for name in value}
     if isinstance(value, list):

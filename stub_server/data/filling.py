@@ -1,4 +1,6 @@
-"""Fills a sandbox with a scenario: the same scenario, seed and time give the same data on every machine."""
+"""Fills a sandbox with a scenario: the same scenario, seed and time give the same data on
+every machine.
+"""
 
 import gc
 from collections.abc import Iterator
@@ -29,11 +31,13 @@ from .scenario import Scenario, parse_scenario, read_scenario
 from .script import Script
 
 MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home")
-# Sandboxes are kept as they were filled, so that the next one like them is a copy: so many, of so many records in all.
+# Sandboxes are kept as they were filled, so that the next one like them is a copy: so many, of so
+# many records in all.
 MOST_COPIES, MOST_KEPT = 8, 200_000
 SHARED_FOR = HOUR  # while the clock runs, a sandbox that was filled so long ago is still copied
 LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
-#: What decides the data of a sandbox, apart from its now: scenario and its text, seed, secret and base URL.
+# : What decides the data of a sandbox, apart from its now: scenario and its text, seed, secret and
+# base URL.
 Key = tuple[str, str, int, bytes, str]
 
 
@@ -41,7 +45,9 @@ class Seeding:
     """Fills sandboxes. `copies` are sandboxes as they were filled."""
 
     def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
-        """`document` is the contract as served, `schemas` its schemas, by which the records of a file are checked."""
+        """`document` is the contract as served, `schemas` its schemas, by which the records of a
+        file are checked.
+        """
         self.fixtures = fixtures
         self._files, self._schemas = Files(fixtures), schemas
         self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
@@ -54,18 +60,27 @@ class Seeding:
         key = self._key(sandbox, secret)
         checks_digits.set(sandbox.settings.check_digits)
         with _without_collector():
-            self._fill(parse_scenario(self._files, sandbox.origin.scenario, key[1]), sandbox, secret)
+            self._fill(
+                parse_scenario(self._files, sandbox.origin.scenario, key[1]), sandbox, secret
+            )
         self.copies.pop(key, None)
         if _records(sandbox) > MOST_KEPT:
             return
         self.copies[key] = sandbox.fork("pristine")
-        while len(self.copies) > MOST_COPIES or sum(map(_records, self.copies.values())) > MOST_KEPT:
+        while (
+            len(self.copies) > MOST_COPIES or sum(map(_records, self.copies.values())) > MOST_KEPT
+        ):
             del self.copies[next(iter(self.copies))]  # the one that was filled first
 
     def copy(self, sandbox: Sandbox, secret: bytes) -> bool:
-        """Fill an empty sandbox with a copy of one that was filled alike, if there is one. Raises UnusableInput."""
+        """Fill an empty sandbox with a copy of one that was filled alike, if there is one.
+
+        Raises UnusableInput.
+        """
         kept = self.copies.get(self._key(sandbox, secret))
-        if kept is None or not 0 <= sandbox.clock.now - kept.clock.now <= (0 if sandbox.clock.frozen else SHARED_FOR):
+        if kept is None or not 0 <= sandbox.clock.now - kept.clock.now <= (
+            0 if sandbox.clock.frozen else SHARED_FOR
+        ):
             return False
         twin = kept.fork(sandbox.name)
         sandbox.timers, sandbox.stores, sandbox.events = twin.timers, twin.stores, twin.events
@@ -91,7 +106,8 @@ class Seeding:
         owner = memory.Merchant(MERCHANT_ID, USER_ID, named["name"], named["city"], iso(begun))
         store = sandbox.stores[MERCHANT_ID] = Store(owner, sandbox.rules.layout)
         script = Script(sandbox, store, begun, now)
-        settings, sandbox.settings = sandbox.settings, SandboxSettings()  # no autopay, and the standard schedule
+        # no autopay, and the standard schedule
+        settings, sandbox.settings = sandbox.settings, SandboxSettings()
         sandbox.origin.raises_events = False  # nobody listens before the first webhook
         with closing(script), sandbox.seeding_past(begun):
             goods = Goods(script)
@@ -121,23 +137,30 @@ def _records(sandbox: Sandbox) -> int:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Without the garbage collector, which would walk the growing sandbox again and again and find nothing."""
+    """Without the garbage collector, which would walk the growing sandbox again and again
+    and find nothing.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
-            # What was created stays: this moves it to the oldest generation, without a first look through it.
+            # What was created stays: this moves it to the oldest generation, without a first look
+            # through it.
             gc.freeze()
             gc.unfreeze()
             gc.enable()
 
 
 def _sample(store: Store, offers: list[Offer]) -> dict[str, str]:
-    """Ids to try operations with: of what sells best, and of the newest PIX order that waits for payment."""
+    """Ids to try operations with: of what sells best, and of the newest PIX order that
+    waits for payment.
+    """
     sample: dict[str, str] = {}
-    open_offers = [o for o in offers if o.project["status"] == "active" and o.plan["status"] == "active"]
+    open_offers = [
+        o for o in offers if o.project["status"] == "active" and o.plan["status"] == "active"
+    ]
     if open_offers:
         best = max(open_offers, key=lambda offer: offer.share)
         sample |= {"projectId": best.project["id"], "planId": best.plan["id"]}

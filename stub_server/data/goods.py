@@ -1,4 +1,6 @@
-"""Plans records of what is for sale, those of the catalogue and those that a scenario names alike."""
+"""Plans records of what is for sale, those of the catalogue and those that a scenario
+names alike.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +20,8 @@ from .script import Script
 class Goods:
     """Plans projects, plans and products, each created by the engine's rules at its time.
 
-    `in_use` are the ids and documents that records have; `projects` and `plans` are by id. A node is the place
-    in the file that an error names.
+    `in_use` are the ids and documents that records have; `projects` and `plans` are by id. A node
+    is the place in the file that an error names.
     Methods raise ScenarioError.
     """
 

@@ -1,4 +1,7 @@
-"""Seeded API keys. Sandboxes are copied, but a key identifies its sandbox: each has halves of its own."""
+"""Seeded API keys.
+
+Sandboxes are copied, but a key identifies its sandbox: each has halves of its own.
+"""
 
 from collections.abc import Iterator
 
@@ -12,7 +15,9 @@ MAIN_ID = named_uuid("api_key", "main")
 
 
 def pair_of(secret: bytes, seed: int, ident: str, identity: str = DEFAULT) -> tuple[str, str]:
-    """Public and private half of a seeded key, by its id; they differ by the identity of the sandbox."""
+    """Public and private half of a seeded key, by its id; they differ by the identity of
+    the sandbox.
+    """
     names = [str(seed), "api_key", ident]
     if identity != DEFAULT:
         names.append(identity)
@@ -23,12 +28,17 @@ def pair_of(secret: bytes, seed: int, ident: str, identity: str = DEFAULT) -> tu
 
 
 def mark_seeded(sandbox: Sandbox) -> None:
-    """Remember which keys of a sandbox are the seed's: those that it has before anybody has used it."""
+    """Remember which keys of a sandbox are the seed's: those that it has before anybody
+    has used it.
+    """
     sandbox.origin.seeded_keys = frozenset(sandbox.store.api_keys.keys)
 
 
 def derive_keys(sandbox: Sandbox, secret: bytes) -> None:
-    """Give the seeded keys of a new sandbox secrets of its own. A default sandbox has them in its first generation."""
+    """Give the seeded keys of a new sandbox secrets of its own.
+
+    A default sandbox has them in its first generation.
+    """
     if sandbox.identity == DEFAULT:
         return
     for store, row in _seeded(sandbox):
@@ -69,7 +79,9 @@ def _replace(store: Store, row: Row, public: Body, hidden: Body) -> None:
     if row.equals(public, hidden):
         return
     table = store.api_keys
-    record = table.prepare(row.id, public, hidden, row, row.record.created)._replace(version=row.record.version)
+    record = table.prepare(row.id, public, hidden, row, row.record.created)._replace(
+        version=row.record.version
+    )
     store.replace(table.name, row, Row(record, public, hidden))
 
 

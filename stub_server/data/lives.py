@@ -1,7 +1,8 @@
-"""What becomes of an order: its buyer pays, regrets, renews and leaves, and the engine does what follows from that.
+"""What becomes of an order: its buyer pays, regrets, renews and leaves, and the engine does what
+follows from that.
 
-A life is a generator: it acts, and yields the instant at which it acts again. What happens in it was drawn before, as
-the fate of the purchase.
+A life is a generator: it acts, and yields the instant at which it acts again. What happens in it
+was drawn before, as the fate of the purchase.
 """
 
 from collections.abc import Callable, Iterator
@@ -80,7 +81,10 @@ class Lives:
     def _place(self, draft: Draft, purchase: Purchase) -> Record:
         fate, customer_id = purchase.fate, purchase.customer_id
         body = purchase.body | {"paymentMethod": fate.method}
-        project, plan = self.store.projects.peek(body["projectId"]), self.store.plans.peek(body["planId"])
+        project, plan = (
+            self.store.projects.peek(body["projectId"]),
+            self.store.plans.peek(body["planId"]),
+        )
         assert project is not None
         assert plan is not None
         renews = billing.running_of(draft, customer_id, plan["id"]) is not None
@@ -89,11 +93,15 @@ class Lives:
         refused = None
         if fate.outcome == "failed":
             refused = pick(self.rng, "habits", "refusals") if fate.method == CHARGED else REFUSED
-        new = billing.NewOrder(body, purchase.buyer, customer_id, fate.method, ident=purchase.ident, refused=refused)
+        new = billing.NewOrder(
+            body, purchase.buyer, customer_id, fate.method, ident=purchase.ident, refused=refused
+        )
         return billing.buy(draft, new)
 
     def _tries_again(self, fate: Fate) -> int:
-        """When a buyer tries again: after a refusal soon, after an order that expires on the next day."""
+        """When a buyer tries again: after a refusal soon, after an order that expires on
+        the next day.
+        """
         rng, now = self.rng, self.script.now
         if fate.outcome == "failed":
             return now + MINUTE + int(rng.random() ** 2 * 40 * MINUTE)
@@ -126,18 +134,26 @@ class Lives:
         if row is not None and row.public["status"] in draft.states("Order", "refundable"):
             amount = None
             if part:
-                amount = max(1, row.hidden["paid_cents"] * int(pick(self.rng, "habits", "parts")) // 100)
+                amount = max(
+                    1, row.hidden["paid_cents"] * int(pick(self.rng, "habits", "parts")) // 100
+                )
             billing.refund(draft, row, amount)
 
     def _disputed(self, ident: str, outcome: str) -> Iterator[int]:
-        """Take the payment back: in the last day, or some days after it, to be won or lost in the days after that."""
+        """Take the payment back: in the last day, or some days after it, to be won or lost in the
+        days after that.
+        """
         yield self.script.end - 20 * HOUR if outcome == "disputed" else self.script.now + 3 * DAY
         self.script.step(self._in_dispute, ident, renewals.dispute, None, "fraud")
         if outcome != "disputed":
             yield office_hour(self.rng, self.script.now + 6 * DAY)
-            self.script.step(self._in_dispute, ident, renewals.win if outcome == "won" else renewals.lose)
+            self.script.step(
+                self._in_dispute, ident, renewals.win if outcome == "won" else renewals.lose
+            )
 
-    def _in_dispute(self, draft: Draft, ident: str, act: Callable[..., object], *asked: object) -> None:
+    def _in_dispute(
+        self, draft: Draft, ident: str, act: Callable[..., object], *asked: object
+    ) -> None:
         row = draft.open(self.store.orders, ident)
         assert row is not None  # nobody deletes one
         act(draft, row, *asked)
@@ -151,7 +167,10 @@ class Lives:
         anchor = parse_iso(public["trial_end"] or public["current_period_start"])
         is_charged = public["paymentMethod"] == CHARGED
         for cycle in count():
-            start, end = add_interval(anchor, *rhythm, cycle), add_interval(anchor, *rhythm, cycle + 1)
+            start, end = (
+                add_interval(anchor, *rhythm, cycle),
+                add_interval(anchor, *rhythm, cycle + 1),
+            )
             bill, billed = fate.bill(cycle), end - lead_ms(*rhythm)
             if start > self.script.end:
                 return
@@ -171,13 +190,17 @@ class Lives:
         if bill == PAID:
             return
         yield end - MINUTE
-        self.script.sandbox.origin.declining[ident] = pick(self.rng, "habits", "refusals_of_members")
+        self.script.sandbox.origin.declining[ident] = pick(
+            self.rng, "habits", "refusals_of_members"
+        )
         if bill == LATE:
             yield end + ATTEMPTS[0] - MINUTE
             self.script.sandbox.origin.declining.pop(ident)
 
     def _billed(self, ident: str, bill: str, at: int, end: int) -> Iterator[int]:
-        """The clock places an order before the period ends, for the member to pay by PIX or boleto."""
+        """The clock places an order before the period ends, for the member to pay by
+        PIX or boleto.
+        """
         yield at
         row = self.store.subscriptions.get(ident)
         order = row.hidden["renewal_order"]
@@ -186,7 +209,9 @@ class Lives:
             self._pay(order)
 
     def _pays_bill(self, ident: str, end: int, *, late: bool) -> int:
-        """When a renewal order is paid: before the period ends, or `late`, in the grace after it."""
+        """When a renewal order is paid: before the period ends, or `late`, in the
+        grace after it.
+        """
         rng, now = self.rng, self.script.now
         order = self.store.orders.get(ident)
         grace = order_rules.expires_at(order.public)
@@ -200,18 +225,27 @@ class Lives:
         return min(max(pays, begins + 4 * MINUTE), limit - MINUTE)
 
     def _leaves(self, start: int, last: int) -> int:
-        """When a member cancels who leaves at the end of a period: not before the card that was late is charged."""
+        """When a member cancels who leaves at the end of a period: not before the card that was
+        late is charged.
+        """
         wanted = moment(self.rng, start + int((last - start) * 0.9 * self.rng.random()), 6 * HOUR)
         return min(max(wanted, start + MINUTE, self.script.now + 2 * MINUTE), last)
 
     def _leave(self, draft: Draft, ident: str) -> None:
         """Cancel a subscription at the end of its period."""
         row = draft.open(self.store.subscriptions, ident)
-        if row is not None and row.public["status"] == "active" and not row.public["cancel_at_period_end"]:
+        if (
+            row is not None
+            and row.public["status"] == "active"
+            and not row.public["cancel_at_period_end"]
+        ):
             billing.end_later(draft, row)
 
 
 def _opened_by(step: Step | None) -> Record | None:
     """The subscription that a step has opened."""
     changes = step.changes if step else ()
-    return next((after for table, before, after in changes if table == "subscriptions" and before is None), None)
+    return next(
+        (after for table, before, after in changes if table == "subscriptions" and before is None),
+        None,
+    )

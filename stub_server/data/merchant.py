@@ -1,4 +1,6 @@
-"""What the merchant does from the first day to now: opens projects with plans and products, keys and webhooks."""
+"""What the merchant does from the first day to now: opens projects with plans and products, keys
+and webhooks.
+"""
 
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -25,10 +27,14 @@ from .scenario import Scenario
 from .tables import plain_ascii, table
 
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
-MAIN_KEY: Body = {"name": "Loja principal", "description": "Chave do site, com todas as permissões."}
+MAIN_KEY: Body = {
+    "name": "Loja principal",
+    "description": "Chave do site, com todas as permissões.",
+}
 NOT_OF_KEYS = ("key", "state", "usage", "days_old", "allowed_projects", "expires_in_days")
 NOT_OF_WEBHOOKS = ("key", "behaviour", "state", "days_old", "project")
-STATES = ("draft", "suspended", "archived")  # of the last drawn projects, where every state is shown
+# of the last drawn projects, where every state is shown
+STATES = ("draft", "suspended", "archived")
 PRODUCT_STATES = ("active", "draft", "archived")  # of the first project's products, then
 PLACES_LEFT = (0, 20)  # of the two plans that sell least
 
@@ -39,8 +45,15 @@ class Merchant:
     `offers` are the plans that the crowd buys.
     """
 
-    def __init__(self, goods: Goods, scenario: Scenario, schemas: Schemas, secret: bytes, begun: int) -> None:
-        self.goods, self.script, self.scenario, self.schemas = goods, goods.script, scenario, schemas
+    def __init__(
+        self, goods: Goods, scenario: Scenario, schemas: Schemas, secret: bytes, begun: int
+    ) -> None:
+        self.goods, self.script, self.scenario, self.schemas = (
+            goods,
+            goods.script,
+            scenario,
+            schemas,
+        )
         self.secret, self.begun, self.now = secret, begun, goods.script.end
         self.seed = self.script.sandbox.origin.seed
         self.offers: list[Offer] = []
@@ -76,36 +89,51 @@ class Merchant:
                 raise spec["slug"].fail(f"the catalogue has no project {slug!r}")
             yield spec, self.script.faker("projects", slug).membership(slug)
 
-    def _plan_project(self, rng: Random, spec: Node, membership: Membership, opened: int, place: int) -> None:
+    def _plan_project(
+        self, rng: Random, spec: Node, membership: Membership, opened: int, place: int
+    ) -> None:
         status, ident = spec.value["status"], named_uuid("project", membership.slug)
-        first = {"status": "draft", "visibility": "private"} if status == "draft" else {"status": "active"}
+        first = (
+            {"status": "draft", "visibility": "private"}
+            if status == "draft"
+            else {"status": "active"}
+        )
         project = self.goods.add_project(spec, ident, membership.project | first, opened)
         self.goods.claim(ident, spec, "project has this slug")
         stopped = None
         if status in ("suspended", "archived"):
-            wanted = office_hour_before(rng, self.now - (spec.get("stopped_days_ago", 60) - 1) * DAY)
+            wanted = office_hour_before(
+                rng, self.now - (spec.get("stopped_days_ago", 60) - 1) * DAY
+            )
             stopped = min(self.now - HOUR, max(opened + 2 * HOUR, wanted))
             self.script.add(stopped, self.script.step, move_project, ident, status)
         at, plans = opened, list[str]()
         shows = self.scenario.every_state and place < self.scenario.drawn
         for fields, share in self._plans(ident, spec, membership, retires=shows and place == 1):
             at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), self.now)
-            plan, closes = self._plan_plan(rng, spec, membership.slug, fields, at=at, stopped=stopped)
+            plan, closes = self._plan_plan(
+                rng, spec, membership.slug, fields, at=at, stopped=stopped
+            )
             plans.append(plan["id"])
             if status != "draft" and share > 0:
                 seats = plan["max_subscribers"]
-                self.offers.append(Offer(project, plan, share, at, closes, stopped, membership.bumps, seats))
+                self.offers.append(
+                    Offer(project, plan, share, at, closes, stopped, membership.bumps, seats)
+                )
         for number, fields in enumerate(membership.products, start=1):
             at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), self.now)
             body = {"projectId": ident, **fields, "planIds": plans}
             if self.scenario.every_state and place == 0:
                 body["status"] = PRODUCT_STATES[(number - 1) % len(PRODUCT_STATES)]
-            self.goods.add_product(spec, named_uuid("product", membership.slug, str(number)), body, at)
+            self.goods.add_product(
+                spec, named_uuid("product", membership.slug, str(number)), body, at
+            )
 
     def _plans(
         self, project_id: str, spec: Node, membership: Membership, *, retires: bool
     ) -> Iterator[tuple[Body, float]]:
-        """The plans that the scenario gives a project, or else the drawn ones, with their shares of all sales.
+        """The plans that the scenario gives a project, or else the drawn ones, with their shares of
+        all sales.
 
         With `retires` the last drawn one is not sold any more.
         """
@@ -118,7 +146,10 @@ class Merchant:
         if not given:
             for plan in membership.plans:
                 state = {"status": "inactive"} if retires and plan is membership.plans[-1] else {}
-                yield {"projectId": project_id, **plan, **state}, table("habits")["sales"][plan["name"]] * of_project
+                yield (
+                    {"projectId": project_id, **plan, **state},
+                    table("habits")["sales"][plan["name"]] * of_project,
+                )
 
     def _plan_plan(
         self, rng: Random, spec: Node, slug: str, fields: Body, *, at: int, stopped: int | None
@@ -126,15 +157,23 @@ class Merchant:
         """Plan a plan; returns it with the instant until which it is sold (ms)."""
         ident, closes = named_uuid("plan", slug, plain_ascii(fields["name"])), stopped or self.now
         plan = self.goods.add_plan(spec, ident, fields | {"status": "active"}, at)
-        self.goods.claim(ident, spec, f"plan of this project has the name {plan['name']!r}, accents apart")
+        self.goods.claim(
+            ident, spec, f"plan of this project has the name {plan['name']!r}, accents apart"
+        )
         if fields.get("status") == "inactive":  # it was sold until four months ago
             closes = min(closes, max(at + HOUR, office_hour(rng, self.now - 120 * DAY)))
             self.script.add(closes, self.script.step, withdraw_plan, ident)
         return plan, closes
 
     def _limit_places(self, draft: Draft) -> None:
-        """Of the memberships on sale those that sell least have few places: the first one none, the next one some."""
-        on_sale = [o for o in self.offers if o.stopped is None and o.closes >= self.now and o.plan["interval"]]
+        """Of the memberships on sale those that sell least have few places: the first one none, the
+        next one some.
+        """
+        on_sale = [
+            o
+            for o in self.offers
+            if o.stopped is None and o.closes >= self.now and o.plan["interval"]
+        ]
         left, store = list(PLACES_LEFT), draft.store
         for offer in sorted(on_sale, key=lambda offer: offer.share):
             ident = offer.plan["id"]
@@ -142,7 +181,10 @@ class Merchant:
             in_use = len({*members, *store.orders.members("plan_waiting", ident)})
             row = draft.open(store.plans, ident)
             if in_use and left and row is not None:
-                limited = row.public | {"max_subscribers": in_use + left.pop(0), "updatedAt": iso(draft.now)}
+                limited = row.public | {
+                    "max_subscribers": in_use + left.pop(0),
+                    "updatedAt": iso(draft.now),
+                }
                 resources.change(draft, store.plans, row, limited, project=row.public["projectId"])
 
     # -- webhooks and keys
@@ -153,13 +195,19 @@ class Merchant:
         return named_uuid("project", slug)
 
     def _opened(self, rng: Random, days_old: int, soonest: int) -> int:
-        """An office hour about so many days ago, at least `soonest` ms after the first day began."""
-        return max(self.begun + soonest, min(office_hour(rng, self.now - days_old * DAY), self.now - 5 * MINUTE))
+        """An office hour about so many days ago, at least `soonest` ms after the
+        first day began.
+        """
+        return max(
+            self.begun + soonest,
+            min(office_hour(rng, self.now - days_old * DAY), self.now - 5 * MINUTE),
+        )
 
     def plan_webhooks(self) -> int | None:
         """Plan the webhooks; returns when the first one is created (ms).
 
-        Their receivers, healthy, flaky or gone, answer through the engine, as they do in a sandbox that is used.
+        Their receivers, healthy, flaky or gone, answer through the engine, as they do in a sandbox
+        that is used.
         """
         rng, times = stream(self.seed, "webhooks"), []
         for node in self.scenario.root.each("webhooks"):
@@ -180,16 +228,29 @@ class Merchant:
         ident, defaults = named_uuid("webhook", name), self.goods.defaults["Webhook"]
         public, hidden = new_webhook(fields, defaults, ident, key, iso(created))
         gone = created + (self.now - created) * 2 // 5
-        receiver = {"behaviour": node.value["behaviour"], "created": created, "gone": gone, "until": self.now}
+        receiver = {
+            "behaviour": node.value["behaviour"],
+            "created": created,
+            "gone": gone,
+            "until": self.now,
+        }
         draft.create(draft.store.webhooks, ident, public, hidden | {"receiver": receiver})
 
     def plan_keys(self, scopes: Sequence[str]) -> dict[str, str]:
-        """Plan the main key, which has all `scopes`, and the scenario's; returns the main key's two halves."""
+        """Plan the main key, which has all `scopes`, and the scenario's; returns the main
+        key's two halves.
+        """
         rng, script = stream(self.seed, "keys"), self.script
         first = self.begun + 10 * MINUTE + int(rng.random() * HOUR)
         script.add(first, script.step, self._create_key, MAIN_ID, MAIN_KEY | {"scopes": [*scopes]})
-        used = [use for node in self.scenario.root.each("keys") if (use := self._plan_key(rng, node)) is not None]
-        script.add(self.now, self._use_keys, used, self.now - 20 * SECOND - int(rng.random() * 4 * MINUTE))
+        used = [
+            use
+            for node in self.scenario.root.each("keys")
+            if (use := self._plan_key(rng, node)) is not None
+        ]
+        script.add(
+            self.now, self._use_keys, used, self.now - 20 * SECOND - int(rng.random() * 4 * MINUTE)
+        )
         public_key, private_key = pair_of(self.secret, self.seed, MAIN_ID)
         return {"public_key": public_key, "private_key": private_key}
 
@@ -199,14 +260,17 @@ class Merchant:
         fields = node.without(*NOT_OF_KEYS)
         check_request(self.schemas, "ApiKeyCreate", fields, node)
         slugs = node.get("allowed_projects", [])
-        fields["allowed_projects"] = [self._project_id(node["allowed_projects"], slug) for slug in slugs]
+        fields["allowed_projects"] = [
+            self._project_id(node["allowed_projects"], slug) for slug in slugs
+        ]
         created = self._opened(rng, node.get("days_old", 200), 2 * HOUR)
         last, days = now - int(rng.random() * 5 * HOUR), node.get("expires_in_days", None)
         if state == "expired":
             ended = created + (now - created) // 2
             fields["expires_at"] = iso(ended)
             last = ended - int(rng.random() * 20 * HOUR)
-        elif days is not None:  # to the end of the day in Brasília, three hours into the next one of UTC
+        elif days is not None:
+            # to the end of the day in Brasília, three hours into the next one of UTC
             fields["expires_at"] = iso((now // DAY + days) * DAY + 3 * HOUR - 1)
         self.script.add(created, self.script.step, self._create_key, ident, fields)
         if state == "inactive":
@@ -220,7 +284,9 @@ class Merchant:
         projects = known_ids("allowed_projects", "project", asked, known.__contains__)
         halves = pair_of(self.secret, self.seed, ident)
         defaults = self.goods.defaults["ApiKey"]
-        public, hidden = api_keys.new_key(fields, defaults, ident, halves, projects=projects, now=draft.now)
+        public, hidden = api_keys.new_key(
+            fields, defaults, ident, halves, projects=projects, now=draft.now
+        )
         resources.add_key(draft, public, hidden | {"user_id": draft.store.merchant.user_id})
 
     def _use_keys(self, used: Sequence[tuple[str, int, int]], latest: int) -> None:
@@ -237,10 +303,14 @@ def _silence(draft: Draft, ident: str) -> None:
     """A webhook is switched off, which calls off its open deliveries."""
     row = draft.open(draft.store.webhooks, ident)
     assert row is not None
-    draft.update(draft.store.webhooks, row, changed_webhook(row.public, {"is_active": False}, iso(draft.now)))
+    draft.update(
+        draft.store.webhooks, row, changed_webhook(row.public, {"is_active": False}, iso(draft.now))
+    )
     draft.at(draft.now, CALLING_OFF, ident)
 
 
 def _switch_off(draft: Draft, ident: str) -> None:
     row = draft.get(draft.store.api_keys, ident)
-    resources.change_key(draft, row, *api_keys.changed_key(row, {"is_active": False}, None, draft.now))
+    resources.change_key(
+        draft, row, *api_keys.changed_key(row, {"is_active": False}, None, draft.now)
+    )

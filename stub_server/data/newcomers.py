@@ -1,7 +1,9 @@
-"""A customer who comes into a running sandbox with a past: the life of a persona, lived in a copy of what it needs.
+"""A customer who comes into a running sandbox with a past: the life of a persona, lived in a copy
+of what it needs.
 
-The copy has the plans that can be bought and the sandbox's ids, and a clock that goes from the first purchase to the
-present of the sandbox. The records that it has then are written to the sandbox in one step.
+The copy has the plans that can be bought and the sandbox's ids, and a clock that goes from the
+first purchase to the present of the sandbox. The records that it has then are written to the
+sandbox in one step.
 """
 
 from dataclasses import replace
@@ -33,9 +35,11 @@ LETTERS = 3  # of a passport, before its digits
 
 
 def live(draft: Draft, persona: Node, wanted: Body, offers: list[Offer]) -> dict[str, list[Body]]:
-    """Add a customer who has lived as a persona up to now to a draft; returns the new records by table.
+    """Add a customer who has lived as a persona up to now to a draft; returns the new records by
+    table.
 
-    `wanted` are members of the customer that the request names; `offers` is what can be bought. Raises Conflict.
+    `wanted` are members of the customer that the request names; `offers` is what can be bought.
+    Raises Conflict.
     """
     name, now = draft.ids.uuid(), draft.now
     rng = Random(name)
@@ -63,10 +67,13 @@ def offers_of(store: Store, plans: list[Body]) -> list[Offer]:
 
 
 def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
-    """The customer: of the persona's kind, with a name, e-mail address and document that nobody has."""
+    """The customer: of the persona's kind, with a name, e-mail address and document that
+    nobody has.
+    """
     fields: Body = expand(persona["customer"]) | {"id": None}
     own, customers = str(fields["document"]), draft.store.customers
-    faker: Any = new_faker(draft.sandbox.origin.seed, "newcomers", name)  # Faker types `company` as text
+    # Faker types `company` as text
+    faker: Any = new_faker(draft.sandbox.origin.seed, "newcomers", name)
     is_abroad = fields["address"].get("country", "BR") != "BR"
     while True:
         drawn: Any = faker.company() if "/" in own else faker.person()
@@ -77,15 +84,23 @@ def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
     release(faker)
     kept = {member: fields[member] for member in ("phones", "address")}
     of_document = ("id", "type", "document_type")
-    return {member: value for member, value in (drawn | kept | wanted).items() if member not in of_document}
+    return {
+        member: value
+        for member, value in (drawn | kept | wanted).items()
+        if member not in of_document
+    }
 
 
-def _scratch(draft: Draft, purchases: list[Visit], fields: Body, begins: int, rng: Random) -> Sandbox:
+def _scratch(
+    draft: Draft, purchases: list[Visit], fields: Body, begins: int, rng: Random
+) -> Sandbox:
     """A sandbox in which the customer has lived from an instant (ms) to now. Raises Conflict."""
     sandbox, store = draft.sandbox, draft.store
     ids = sandbox.ids.copy(sandbox.name)
     ids.position = draft.ids.position
-    origin = replace(sandbox.origin, home=store.merchant.id, is_seeding=True, raises_events=False, declining={})
+    origin = replace(
+        sandbox.origin, home=store.merchant.id, is_seeding=True, raises_events=False, declining={}
+    )
     scratch = Sandbox.empty(
         sandbox.name,
         origin,
@@ -106,19 +121,26 @@ def _scratch(draft: Draft, purchases: list[Visit], fields: Body, begins: int, rn
     public = new_customer(fields, sandbox.rules.defaults["Customer"], iso(begins))
     script.step(resources.add, "customers", public)
     for at, offer, fate in purchases:
-        script.add(at, lives.begin, Purchase(cart(rng, offer), as_buyer(public), public["id"], fate))
+        script.add(
+            at, lives.begin, Purchase(cart(rng, offer), as_buyer(public), public["id"], fate)
+        )
     script.run()
     script.close()
     return scratch
 
 
 def _move_in(draft: Draft, scratch: Sandbox) -> dict[str, list[Body]]:
-    """Write what a scratch sandbox has of the life, with the timers that lie ahead. Returns the records by table."""
+    """Write what a scratch sandbox has of the life, with the timers that lie ahead.
+
+    Returns the records by table.
+    """
     found: dict[str, list[Body]] = {name: [] for name in TABLES}
     for name, records in found.items():
         for row in scratch.store.tables[name].all_rows():
             hidden = orjson.loads(row.record.hidden)
-            draft.create(draft.store.tables[name], row.id, row.public, hidden, created=row.record.created)
+            draft.create(
+                draft.store.tables[name], row.id, row.public, hidden, created=row.record.created
+            )
             records.append(row.public)
     for timer in scratch.timers.pending():
         draft.at(timer.due, timer.job, timer.subject)

@@ -1,8 +1,8 @@
 """Faker's people of Brazil, made coherent: every field of a customer belongs to one place.
 
-Given and middle names are drawn by Faker's own provider; where its lists are flat or made of newborns, our tables add
-the names of adults with their weights. Cities, area codes, postal codes and regions of a CPF are ours: those of Faker
-do not belong to each other.
+Given and middle names are drawn by Faker's own provider; where its lists are flat or made of
+newborns, our tables add the names of adults with their weights. Cities, area codes, postal codes
+and regions of a CPF are ours: those of Faker do not belong to each other.
 """
 
 from collections.abc import Iterator
@@ -25,9 +25,11 @@ WITHOUT_ADDRESS, WITHOUT_PHONE = 0.08, 0.03  # they leave this part of the form 
 LANDLINES, LANDLINES_OF_COMPANIES = 0.12, 0.7
 ALPHANUMERIC = 0.06  # of the companies, since Receita Federal issues such CNPJs
 ALPHANUMERIC_SINCE_MS = 1_782_874_800_000  # 2026-07-01T00:00:00-03:00
-CNPJ_ALPHABET = "0123456789ABCDEGHJKLMNPRSTVWXYZ"  # without F, I, O, Q, U, which some programs reject
+# without F, I, O, Q, U, which some programs reject
+CNPJ_ALPHABET = "0123456789ABCDEGHJKLMNPRSTVWXYZ"
 OLDEST_ROOT, NEWEST_ROOT = 11, 64  # first digits of the CNPJs of the years in which there is a MEI
-HIGHEST_NUMBERS = {"Avenida": 1_990, "Praça": 190}  # of houses, by the first word of the street's name
+# of houses, by the first word of the street's name
+HIGHEST_NUMBERS = {"Avenida": 1_990, "Praça": 190}
 HIGHEST_NUMBER = 890
 BLOCKS = "ABCDEFGHIJK"  # of a superquadra in Brasília
 PARTICLES = ("da", "das", "de", "do", "dos", "e")
@@ -72,7 +74,9 @@ class PeopleProvider(BaseProvider):
         }
 
     def company(self, *, letters: bool = True) -> Body:
-        """A company; seven in ten are one person with a MEI, registered under the root of the CNPJ and the name."""
+        """A company; seven in ten are one person with a MEI, registered under the root of the CNPJ
+        and the name.
+        """
         place = self._place()
         form = self._pick("names", "company_forms")
         document = self._cnpj(letters=self._chance(ALPHANUMERIC) and letters)
@@ -95,13 +99,17 @@ class PeopleProvider(BaseProvider):
         }
 
     def crowd(self, number: int, in_use: set[str], *, letters: bool = True) -> Iterator[Body]:
-        """So many buyers with documents and e-mail addresses of their own; nobody has a document that is `in_use`."""
+        """So many buyers with documents and e-mail addresses of their own; nobody has a document
+        that is `in_use`.
+        """
         known = set(in_use)
         for _ in range(number):
             yield self.stranger(known, letters=letters)
 
     def stranger(self, known: set[str], *, letters: bool = True) -> Body:
-        """A buyer with a document and an e-mail address that are not `known`, and are from then on."""
+        """A buyer with a document and an e-mail address that are not `known`, and are
+        from then on.
+        """
         buyer = self.buyer(letters=letters)
         while buyer["document"] in known:
             buyer = self.buyer(letters=letters)
@@ -171,7 +179,10 @@ class PeopleProvider(BaseProvider):
     # -- places
 
     def address_of(self, city: str) -> Body:
-        """An address in one of the cities of the table; its postal code is that of the street. Raises ValueError."""
+        """An address in one of the cities of the table; its postal code is that of the street.
+
+        Raises ValueError.
+        """
         rows = [row for row in table("geography")["rows"] if row["city"] == city]
         if not rows:
             known = ", ".join(sorted({row["city"] for row in table("geography")["rows"]}))
@@ -185,13 +196,19 @@ class PeopleProvider(BaseProvider):
     def _address(self, place: Body, *, is_office: bool = False) -> Body:
         street = self.random_element(tuple(place["streets"]))
         cep: str = place["streets"][street]
-        number = str(self.random_int(10, HIGHEST_NUMBERS.get(street.partition(" ")[0], HIGHEST_NUMBER)))
+        number = str(
+            self.random_int(10, HIGHEST_NUMBERS.get(street.partition(" ")[0], HIGHEST_NUMBER))
+        )
         within = "flats" if self._chance(place.get("apartments", 1.0)) else "houses"
         if is_office:
             within = "offices"
         if "numbering" in place:
             block = self.random_int(0, len(BLOCKS) - 1)
-            number, cep, within = f"Bloco {BLOCKS[block]}", str(int(cep) + 10 * block), "flats_in_superquadras"
+            number, cep, within = (
+                f"Bloco {BLOCKS[block]}",
+                str(int(cep) + 10 * block),
+                "flats_in_superquadras",
+            )
         address = {
             "line_1": f"{number}, {street}, {place['bairro']}",
             "line_2": self.bothify(self._habit(within), letters="ABCD"),
@@ -223,11 +240,15 @@ def surnames_in(state: str) -> Shares:
 
 
 def _addresses(buyer: Body) -> Iterator[str]:
-    """E-mail addresses of a buyer, the likeliest first: one that is in use is followed by that of the whole name."""
+    """E-mail addresses of a buyer, the likeliest first: one that is in use is followed by that of
+    the whole name.
+    """
     mailbox, _, domain = buyer["email"].partition("@")
     yield buyer["email"]
     if buyer["type"] == "individual":
-        mailbox = ".".join(plain_ascii(word) for word in buyer["name"].split() if word not in PARTICLES)
+        mailbox = ".".join(
+            plain_ascii(word) for word in buyer["name"].split() if word not in PARTICLES
+        )
         yield f"{mailbox}@{domain}"
     for number in count(2):
         yield f"{mailbox}{number}@{domain}"

@@ -1,4 +1,6 @@
-"""Stories of personas: what the customers have bought whom tests ask for by name, whatever the now."""
+"""Stories of personas: what the customers have bought whom tests ask for by name,
+whatever the now.
+"""
 
 from calendar import isleap
 from collections.abc import Callable, Mapping
@@ -25,11 +27,16 @@ SUITING: Mapping[str, tuple[Callable[[Body], bool], str]] = {
 
 
 class Story:
-    """Chooses the plans and the instants of one persona's purchases. Plans on sale are sorted by sales, best first."""
+    """Chooses the plans and the instants of one persona's purchases.
+
+    Plans on sale are sorted by sales, best first.
+    """
 
     def __init__(self, offers: list[Offer], now: int, node: Node, rng: Random) -> None:
         self.now, self.node, self.rng = now, node, rng
-        on_sale = [offer for offer in offers if offer.closes >= now and offer.plan["status"] == "active"]
+        on_sale = [
+            offer for offer in offers if offer.closes >= now and offer.plan["status"] == "active"
+        ]
         self.offers = sorted(on_sale, key=lambda offer: -offer.share)
 
     def purchases(self) -> list[Visit]:
@@ -38,7 +45,10 @@ class Story:
         for at, offer, _ in visits:
             if at < offer.opens:
                 story = self.node.value["story"]
-                raise self.node.fail(f"the story {story!r} begins on {iso(at)}, and its plan is of {iso(offer.opens)}")
+                raise self.node.fail(
+                    f"the story {story!r} begins on {iso(at)}, and its plan is of"
+                    f" {iso(offer.opens)}"
+                )
         return visits
 
     def _visits(self) -> list[Visit]:
@@ -62,7 +72,8 @@ class Story:
             at = add_interval(at, "month", 1, -len(bills)) - trial_days * DAY
         outcome = row.get("outcome", "paid")
         method = "boleto" if kind == "boleto" else "pix"
-        # PIX takes an account in Brazil; only what is paid once can be left to a card: no story tells of its renewals.
+        # PIX takes an account in Brazil; only what is paid once can be left to a card: no story
+        # tells of its renewals.
         if kind == "one_time" and outcome == "paid" and self._is_abroad and offer.takes(CHARGED):
             method = CHARGED
         return Visit(at, offer, Fate(method, outcome, bills or ["paid"]))
@@ -77,7 +88,9 @@ class Story:
         for offer in self.offers:
             if wanted(offer.plan):
                 return offer
-        raise self.node.fail(f"the story {self.node.value['story']!r} needs {what} on sale in an active project")
+        raise self.node.fail(
+            f"the story {self.node.value['story']!r} needs {what} on sale in an active project"
+        )
 
     def _monthly(self) -> Offer:
         """A monthly plan, one without a trial if there is one."""
@@ -92,7 +105,9 @@ class Story:
 
     def _dearest(self) -> list[Visit]:
         """The dearest membership of each project."""
-        recurring = [offer for offer in self.offers if offer.plan["billing_type"] == "recurring"] or [self._monthly()]
+        recurring = [
+            offer for offer in self.offers if offer.plan["billing_type"] == "recurring"
+        ] or [self._monthly()]
         recurring.sort(key=lambda offer: offer.plan["amount"])
         dearest = {offer.project["id"]: offer for offer in recurring}
         visits = []

@@ -9,7 +9,9 @@ from .people import PeopleProvider
 
 
 class MembershipProvider(PeopleProvider, CatalogueProvider):
-    """Buyers, companies, projects, plans and prices of Brazilian memberships, for a Faker of `pt_BR`."""
+    """Buyers, companies, projects, plans and prices of Brazilian memberships, for a Faker
+    of `pt_BR`.
+    """
 
 
 def new_faker(seed: int, *subject: str) -> Faker:
@@ -25,14 +27,18 @@ def new_faker(seed: int, *subject: str) -> Faker:
 
 
 def release(faker: Faker) -> None:
-    """Break the circle of a Faker and its providers, which would stay in memory until a whole collection."""
+    """Break the circle of a Faker and its providers, which would stay in memory until a
+    whole collection.
+    """
     for generator in faker.factories:
         generator.providers.clear()
         vars(generator).clear()
 
 
 def stream(seed: int, *subject: str) -> Random:
-    """The random stream of a subject for what needs no Faker: instants, and whether something happens."""
+    """The random stream of a subject for what needs no Faker: instants, and whether
+    something happens.
+    """
     return Random(_name(seed, *subject))
 
 

@@ -1,4 +1,6 @@
-"""Draws purchases: what is put into a cart, how it is paid, and what becomes of the membership that it opens."""
+"""Draws purchases: what is put into a cart, how it is paid, and what becomes of the membership that
+it opens.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,17 @@ from ..domain.subscriptions import ATTEMPTS, CHARGED
 from .rhythm import bank_morning, pay_delay
 from .tables import pick, shares
 
-BUMP, COUPON = 0.12, 0.06  # shares of first orders with an extra item, and of those by the year or once with a coupon
+# shares of first orders with an extra item, and of those by the year or once with a coupon
+BUMP, COUPON = 0.12, 0.06
 DISPUTED = ("disputed", "won", "lost")
 PAYING = ("paid", "refunded", "partly", *DISPUTED)
-PAID, LATE, LAPSE, CANCEL = "paid", "late", "lapse", "cancel"  # what members do about the bill of a period
+# what members do about the bill of a period
+PAID, LATE, LAPSE, CANCEL = "paid", "late", "lapse", "cancel"
 FOR_EVER = 60  # periods: who has paid so many goes on
-SETTLED = {"pix": 30 * HOUR, "boleto": 8 * DAY, CHARGED: 0}  # so long after a first order it is paid or has expired
-SECOND_TRIES = {"pix": 0.25, "boleto": 0.25, CHARGED: 0.75}  # of first orders that expired or failed
+# so long after a first order it is paid or has expired
+SETTLED = {"pix": 30 * HOUR, "boleto": 8 * DAY, CHARGED: 0}
+# of first orders that expired or failed
+SECOND_TRIES = {"pix": 0.25, "boleto": 0.25, CHARGED: 0.75}
 SECOND_TRIES_PAID, BY_CARD_AGAIN = 0.8, 0.7
 LATEST_PAYMENT = 6 * MINUTE  # after an order that is placed just now, which is paid in the future
 
@@ -32,8 +38,8 @@ LATEST_PAYMENT = 6 * MINUTE  # after an order that is placed just now, which is 
 class Offer:
     """A plan for sale, at a share of all sales, between `opens` and `closes` (ms).
 
-    `stopped` is when the project is suspended or archived; None while it stays active. `seats` is how many buyers the
-    plan still takes; None is any number.
+    `stopped` is when the project is suspended or archived; None while it stays active. `seats` is
+    how many buyers the plan still takes; None is any number.
     """
 
     project: Body
@@ -58,8 +64,9 @@ class Offer:
 class Fate(NamedTuple):
     """How a first order is paid, and what becomes of it and of the membership that it opens.
 
-    `outcome` is how the order ends (`partly` is a partial refund). `bills` says how the following periods are paid, in
-    order; the last one repeats. `again` is the second try after an order that came to nothing.
+    `outcome` is how the order ends (`partly` is a partial refund). `bills` says how the following
+    periods are paid, in order; the last one repeats. `again` is the second try after an order that
+    came to nothing.
     """
 
     method: str
@@ -86,7 +93,9 @@ def is_of_one(plan: Body, interval: str) -> bool:
 
 
 def cart(rng: Random, offer: Offer) -> Body:
-    """The plan, total and items of a first order: sometimes with an extra item, sometimes with a coupon."""
+    """The plan, total and items of a first order: sometimes with an extra item, sometimes
+    with a coupon.
+    """
     plan, project = offer.plan, offer.project
     price = cents(plan["amount"])
     total = price
@@ -96,12 +105,16 @@ def cart(rng: Random, offer: Offer) -> Body:
         title, amount = rng.choices(offer.bumps)[0]
         extras.append({"description": title, "quantity": 1, "amount": amount})
         total += cents(amount)
-    elif plan["interval"] in (None, "year") and rng.random() < COUPON:  # the discount is for the first payment only
+    elif plan["interval"] in (None, "year") and rng.random() < COUPON:
+        # the discount is for the first payment only
         percent = int(pick(rng, "habits", "discounts"))
         price -= price * percent // 100
         total = price
         metadata["coupon"] = f"{pick(rng, 'habits', 'coupons')}{percent}"
-    items = [{"description": f"{project['name']}: {plan['name']}", "quantity": 1, "amount": price / 100}, *extras]
+    items = [
+        {"description": f"{project['name']}: {plan['name']}", "quantity": 1, "amount": price / 100},
+        *extras,
+    ]
     return {
         "projectId": project["id"],
         "planId": plan["id"],
@@ -113,13 +126,18 @@ def cart(rng: Random, offer: Offer) -> Body:
 
 def draw_method(rng: Random, plan: Body) -> str:
     """One of the methods that a plan takes."""
-    usual = shares("habits", "methods_for_long" if plan["interval"] in (None, "year") else "methods").of
+    usual = shares(
+        "habits", "methods_for_long" if plan["interval"] in (None, "year") else "methods"
+    ).of
     methods: list[str] = plan["payment_methods"]
     return rng.choices(methods, [usual[method] for method in methods])[0]
 
 
 def draw_fate(rng: Random, offer: Offer, at: int, now: int) -> Fate:
-    """A random fate of a first order at an instant. What may still wait for payment now is drawn apart."""
+    """A random fate of a first order at an instant.
+
+    What may still wait for payment now is drawn apart.
+    """
     method = draw_method(rng, offer.plan)
     if method == "boleto" and now - at < SETTLED[method] and offer.takes("pix"):
         method = "pix"
@@ -136,7 +154,9 @@ def draw_fate(rng: Random, offer: Offer, at: int, now: int) -> Fate:
 
 
 def _second_try(rng: Random, offer: Offer, method: str) -> Fate:
-    """Another try after an order that came to nothing: a declined card mostly once more, what expired by PIX."""
+    """Another try after an order that came to nothing: a declined card mostly once more, what
+    expired by PIX.
+    """
     by_card = method == CHARGED and rng.random() < BY_CARD_AGAIN
     if offer.takes("pix") and not by_card:
         method = "pix"
@@ -154,12 +174,16 @@ def paying(rng: Random, method: str, outcome: str) -> Fate:
 
 
 def unpaid(method: str) -> Fate:
-    """The fate of an order that nobody pays: a card is declined at once, a PIX or boleto expires."""
+    """The fate of an order that nobody pays: a card is declined at once, a PIX or
+    boleto expires.
+    """
     return Fate(method, "failed" if method == CHARGED else "expired")
 
 
 def pays_at(rng: Random, method: str, at: int, end: int) -> int:
-    """When an order of an instant is paid, a PIX before the end of the past (ms), and a boleto on a bank's morning."""
+    """When an order of an instant is paid, a PIX before the end of the past (ms), and a boleto on a
+    bank's morning.
+    """
     if method == "pix":
         longest = max(end - at, LATEST_PAYMENT) - MINUTE
         return at + pay_delay(rng, min(DAY, longest))
@@ -169,7 +193,9 @@ def pays_at(rng: Random, method: str, at: int, end: int) -> int:
 
 
 def count_orders(plan: Body, fate: Fate, begun: int, until: int) -> int:
-    """About how many orders come of a purchase until an instant (ms): those of its tries, and the renewals."""
+    """About how many orders come of a purchase until an instant (ms): those of its tries,
+    and the renewals.
+    """
     if fate.again is not None:
         return 1 + count_orders(plan, fate.again, begun, until)
     if fate.outcome not in ("paid", "partly") or plan["interval"] is None:

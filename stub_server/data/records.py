@@ -1,8 +1,9 @@
-"""What a scenario names: personas and explicit records, created by the engine's rules at their time.
+"""What a scenario names: personas and explicit records, created by the engine's rules at their
+time.
 
-A record is checked against the contract's requests. It may have members that a request has not: `id` (a UUID) or `key`
-(a name that makes one), `created` (a date-time) or `days_ago`, and for an order `status`. A reference `@name` stands
-for the record with that key.
+A record is checked against the contract's requests. It may have members that a request has not:
+`id` (a UUID) or `key` (a name that makes one), `created` (a date-time) or `days_ago`, and for an
+order `status`. A reference `@name` stands for the record with that key.
 """
 
 from typing import Any
@@ -25,7 +26,8 @@ from .provider import stream
 from .purchases import Fate, cart
 from .rhythm import moment
 
-#: Table -> the kind of its records, the schema of a request that creates one, and days between it and the first sale.
+# : Table -> the kind of its records, the schema of a request that creates one, and days between it
+# and the first sale.
 KINDS = {
     "projects": ("project", "ProjectCreate", 20),
     "plans": ("plan", "PlanCreate", 16),
@@ -43,7 +45,12 @@ class Records:
     """
 
     def __init__(self, goods: Goods, crowd: Crowd, schemas: Schemas, begun: int) -> None:
-        self.goods, self.crowd, self.script, self.scenario = goods, crowd, goods.script, crowd.scenario
+        self.goods, self.crowd, self.script, self.scenario = (
+            goods,
+            crowd,
+            goods.script,
+            crowd.scenario,
+        )
         self.schemas, self.begun, self.now = schemas, begun, goods.script.end
         self._customers: dict[str, Body] = {}  # by document
         self._orders: list[tuple[Node, str, str]] = []
@@ -65,7 +72,9 @@ class Records:
             order = self.script.store.orders.get(ident).public
             if order["status"] != outcome:
                 is_now = f"by {order['paymentMethod']} is {order['status']} by now"
-                raise node.fail(f"an order of {order['createdAt']} {is_now}, not {outcome}: change its days_ago")
+                raise node.fail(
+                    f"an order of {order['createdAt']} {is_now}, not {outcome}: change its days_ago"
+                )
 
     def _ident(self, kind: str, node: Node, given: str | None, named: str) -> str:
         """The id of a record: the one that the scenario gives, or `named`."""
@@ -84,10 +93,17 @@ class Records:
         try:
             visits = Story(crowd.offers, self.now, persona, rng).purchases()
         except ScenarioError as error:
-            advice = "list one that suits in `projects`, as plans of `records` do not count, or raise `months`"
+            advice = (
+                "list one that suits in `projects`, as plans of `records` do not count, or raise"
+                " `months`"
+            )
             raise ScenarioError(f"{error}; {advice}") from None
-        first = min((visit.at for visit in visits), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR))
-        ident = sandbox.origin.personas[name] = self._ident("customer", node, given, named_uuid("customer", name))
+        first = min(
+            (visit.at for visit in visits), default=moment(rng, self.now - 3 * HOUR, 2 * HOUR)
+        )
+        ident = sandbox.origin.personas[name] = self._ident(
+            "customer", node, given, named_uuid("customer", name)
+        )
         buyer = as_buyer(self._customer(node, ident, fields, first))
         for at, offer, fate in visits:
             self._buy_later(at, persona, Purchase(cart(rng, offer), buyer, ident, fate), offer.plan)
@@ -101,7 +117,11 @@ class Records:
     def _record(self, number: int, table: str, node: Node) -> None:
         kind, schema, days_before = KINDS[table]
         own = node.value
-        key = (self.scenario.name, str(number)) if own.get("key") is None else str(own["key"]).split("/")
+        key = (
+            (self.scenario.name, str(number))
+            if own.get("key") is None
+            else str(own["key"]).split("/")
+        )
         ident = self._ident(kind, node, own.get("id"), named_uuid(kind, *key))
         fields = _resolved(expand(node))
         for name in NOT_OF_REQUESTS:
@@ -145,7 +165,9 @@ class Records:
     def _product(self, node: Node, ident: str, fields: Body, at: int) -> None:
         plans, project = self.goods.plans, fields["projectId"]
         of_project = {ident for ident, plan in plans.items() if plan["projectId"] == project}
-        fields["planIds"] = known_ids("planIds", "plan", fields.get("planIds", []), of_project.__contains__)
+        fields["planIds"] = known_ids(
+            "planIds", "plan", fields.get("planIds", []), of_project.__contains__
+        )
         self.goods.add_product(node, ident, fields, at)
 
     def _customer(self, node: Node, ident: str, fields: Body, at: int) -> Body:
@@ -165,10 +187,14 @@ class Records:
         document = normalise(buyer["document"])
         customer = self._customers.get(document)
         if customer is None:  # as in createPixOrder, who buys becomes one
-            customer = self._customer(node, named_uuid("customer", "of", ident), from_buyer(buyer)[0], at)
+            customer = self._customer(
+                node, named_uuid("customer", "of", ident), from_buyer(buyer)[0], at
+            )
         _check_older(node, "order", "customer", customer, at)
         self._orders.append((node, ident, outcome))
-        self._buy_later(at, node, Purchase(fields, buyer, customer["id"], Fate(method, outcome), ident), plan)
+        self._buy_later(
+            at, node, Purchase(fields, buyer, customer["id"], Fate(method, outcome), ident), plan
+        )
 
 
 def _check_older(node: Node, kind: str, what: str, needed: Body, at: int) -> None:

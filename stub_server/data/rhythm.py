@@ -1,7 +1,7 @@
 """Random times: when Brazilians buy, how long until they pay or ask for a refund, and office hours.
 
-All times are epoch milliseconds in UTC; the daily and weekly shape follows Brasília time, which has been UTC-3 without
-daylight saving since 2019.
+All times are epoch milliseconds in UTC; the daily and weekly shape follows Brasília time, which has
+been UTC-3 without daylight saving since 2019.
 """
 
 import math
@@ -45,12 +45,16 @@ class Rhythm:
 def _demand(at_ms: int) -> float:
     """How much is bought in an hour of the week, in Brasília."""
     day, hour = divmod((at_ms + BRASILIA) // HOUR, 24)
-    share: float = table("habits")["hours"][hour] * table("habits")["week"][(day + EPOCH_WEEKDAY) % 7]
+    share: float = (
+        table("habits")["hours"][hour] * table("habits")["week"][(day + EPOCH_WEEKDAY) % 7]
+    )
     return share
 
 
 def pay_delay(rng: Random, below: int = DAY) -> int:
-    """Ms until a buyer pays: median 2.5 minutes, 95 % within the hour, always less than `below` (over ten seconds)."""
+    """Ms until a buyer pays: median 2.5 minutes, 95 % within the hour, always less than `below`
+    (over ten seconds).
+    """
     while True:
         delay = FASTEST + int((MEDIAN - FASTEST) * math.exp(SIGMA * rng.normalvariate(0, 1)))
         if delay < below:
@@ -68,12 +72,16 @@ def moment(rng: Random, at_ms: int, sway_ms: int) -> int:
 
 
 def bank_morning(rng: Random, at_ms: int) -> int:
-    """When a bank slip that was paid at an instant clears: on the morning of the next working day, in Brasília."""
+    """When a bank slip that was paid at an instant clears: on the morning of the next working day,
+    in Brasília.
+    """
     return _on_working_day(rng, (at_ms + BRASILIA) // DAY + 1, 6, 4)
 
 
 def office_hour(rng: Random, at_ms: int) -> int:
-    """A random instant between 9:00 and 18:00 in Brasília, on the day of an instant or the next working day."""
+    """A random instant between 9:00 and 18:00 in Brasília, on the day of an instant or the next
+    working day.
+    """
     return _on_working_day(rng, (at_ms + BRASILIA) // DAY, 9, 9)
 
 
@@ -83,7 +91,8 @@ def office_hour_before(rng: Random, at_ms: int) -> int:
 
 
 def refund_hour(rng: Random, paid_ms: int) -> int:
-    """When a payment is refunded: in office hours, one to seven days later, as consumer law gives to regret it.
+    """When a payment is refunded: in office hours, one to seven days later, as consumer law gives
+    to regret it.
 
     Most of them early. Never are all banks closed on five days in a row.
     """
@@ -93,7 +102,9 @@ def refund_hour(rng: Random, paid_ms: int) -> int:
 
 
 def _on_working_day(rng: Random, day: int, first_hour: int, hours: int, step: int = 1) -> int:
-    """In these hours of a day since the epoch or, when banks are closed on it, of the nearest one in a direction."""
+    """In these hours of a day since the epoch or, when banks are closed on it, of the nearest one
+    in a direction.
+    """
     while not is_working_day(day):
         day += step
     return day * DAY - BRASILIA + first_hour * HOUR + int(rng.random() * hours * HOUR)

@@ -10,10 +10,12 @@ MOST = 1_000_000  # orders, and customers
 
 
 class Scenario(NamedTuple):
-    """A parsed scenario. `root` is the whole file, of which others read projects, keys, webhooks and records.
+    """A parsed scenario. `root` is the whole file, of which others read projects, keys, webhooks
+    and records.
 
-    `drawn` is how many projects to draw, 0 where they are named. `personas` are by name; `owing` leaves every customer
-    past due. With `every_state` there is something in each state that a screen may have to show.
+    `drawn` is how many projects to draw, 0 where they are named. `personas` are by name; `owing`
+    leaves every customer past due. With `every_state` there is something in each state that a
+    screen may have to show.
     """
 
     name: str
@@ -28,7 +30,8 @@ class Scenario(NamedTuple):
 
 
 def read_scenario(fixtures: Path, name: str) -> str:
-    """The text of the scenario of this name, or of the file if the name has a `/` or ends in `.yaml`.
+    """The text of the scenario of this name, or of the file if the name has a `/` or ends in
+    `.yaml`.
 
     Raises ScenarioError for an unknown name, ContractError for a file that cannot be read.
     """
@@ -38,8 +41,8 @@ def read_scenario(fixtures: Path, name: str) -> str:
         known = known_scenarios(fixtures)
         if name not in known:
             raise ScenarioError(
-                f"There is no scenario {name!r}. Known ones are {', '.join(known)}; a file of your own is given by its "
-                f"path, such as ./{name}.yaml."
+                f"There is no scenario {name!r}. Known ones are {', '.join(known)}; a file of your"
+                f" own is given by its path, such as ./{name}.yaml."
             )
     return read_text(path, path.name or str(path))
 

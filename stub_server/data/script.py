@@ -20,7 +20,8 @@ PERSON = Cause("request", "", "seeding")
 class Script:
     """A queue of instants and actions that drives a sandbox's clock up to its end.
 
-    `now` is the present instant, `end` the last one. An action drafts a step through the engine as a request does.
+    `now` is the present instant, `end` the last one. An action drafts a step through the engine as
+    a request does.
     """
 
     def __init__(self, sandbox: Sandbox, store: Store, begin: int, end: int) -> None:
@@ -46,7 +47,9 @@ class Script:
         return Draft(self.sandbox, self.store, PERSON, self.now)
 
     def step(self, change: Callable[..., T], *args: Any) -> T:
-        """Record a step that `change(draft, …)` drafts, none if it drafts nothing; returns what that returns."""
+        """Record a step that `change(draft, …)` drafts, none if it drafts nothing; returns what
+        that returns.
+        """
         draft = self.draft()
         made = change(draft, *args)
         draft.record()
@@ -75,7 +78,9 @@ class Script:
         return found
 
     def close(self) -> None:
-        """Release the actors, who refer to the script: a cycle would keep the whole sandbox in memory."""
+        """Release the actors, who refer to the script: a cycle would keep the whole
+        sandbox in memory.
+        """
         self._queue.clear()
         self.sandbox.origin.declining.clear()
         for faker in self._fakers:

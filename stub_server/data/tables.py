@@ -1,4 +1,6 @@
-"""The tables of `fixtures/catalogue/`: places, names, projects, prices and habits where Faker has none or bad ones."""
+"""The tables of `fixtures/catalogue/`: places, names, projects, prices and habits where Faker has
+none or bad ones.
+"""
 
 import unicodedata
 from collections.abc import Mapping
@@ -20,7 +22,10 @@ def table(name: str) -> Body:
 
 
 class Shares:
-    """Elements to draw by their shares, which are added up once. Faker adds them up at every draw."""
+    """Elements to draw by their shares, which are added up once.
+
+    Faker adds them up at every draw.
+    """
 
     def __init__(self, shares: Mapping[Any, float]) -> None:
         self.of = shares

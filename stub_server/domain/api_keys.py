@@ -41,9 +41,11 @@ def check_escalation(may: Callable[[str], bool], scopes: Iterable[str]) -> None:
 
 
 def check_update(may: Callable[[str], bool], row: Row, body: Body) -> None:
-    """Raises Forbidden if a caller grants scopes, or changes what restricts a key, beyond its own scopes.
+    """Raises Forbidden if a caller grants scopes, or changes what restricts a key, beyond its own
+    scopes.
 
-    Otherwise a caller with few scopes could make a key with many usable. To switch a key off needs none.
+    Otherwise a caller with few scopes could make a key with many usable. To switch a key off needs
+    none.
     """
     if "scopes" in body:
         check_escalation(may, body["scopes"])
@@ -53,9 +55,12 @@ def check_update(may: Callable[[str], bool], row: Row, body: Body) -> None:
     if changed and missing:
         beyond = ", ".join(missing)
         raise Forbidden(
-            f"This key has {beyond}, which you do not hold yourself, so you cannot change its restrictions.",
+            f"This key has {beyond}, which you do not hold yourself, so you cannot change its"
+            " restrictions.",
             code="scope_escalation",
-            details=[detail(name, "scope_escalation", f"The key has {beyond}.") for name in changed],
+            details=[
+                detail(name, "scope_escalation", f"The key has {beyond}.") for name in changed
+            ],
         )
 
 
@@ -66,9 +71,16 @@ def digest(private_key: str) -> str:
 
 
 def new_key(
-    body: Body, defaults: Body, ident: str, halves: tuple[str, str], *, projects: list[str], now: int
+    body: Body,
+    defaults: Body,
+    ident: str,
+    halves: tuple[str, str],
+    *,
+    projects: list[str],
+    now: int,
 ) -> tuple[Body, Body]:
-    """A new key's public and hidden parts; of the private one of its halves only the SHA-256 is stored.
+    """A new key's public and hidden parts; of the private one of its halves only the SHA-256 is
+    stored.
 
     A key whose `expires_at` is not in the future is inactive from the start.
     """
@@ -88,13 +100,19 @@ def new_key(
 
 
 def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> tuple[Body, Body]:
-    """The key after an update, inactive if it has expired. Raises Conflict for activating an expired key."""
+    """The key after an update, inactive if it has expired.
+
+    Raises Conflict for activating an expired key.
+    """
     public, hidden = row.public | _written(body), row.hidden
     if projects is not None:
         public["allowed_projects"] = ",".join(projects)
         hidden = hidden | {"allowed_projects": projects}
     if body.get("is_active") is True and state(public, now) == "expired":
-        message = "An expired key cannot be switched on: send a future expires_at (or null) with is_active."
+        message = (
+            "An expired key cannot be switched on: send a future expires_at (or null) with"
+            " is_active."
+        )
         raise Conflict.at("is_active", message, "api_key_expired")
     public["is_active"] = state(public, now) == "active"
     return public, hidden

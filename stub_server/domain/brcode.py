@@ -1,7 +1,9 @@
-"""BR Code: the copy-and-paste text of a PIX charge, written as EMV tag-length-value; the sandbox's own are read.
+"""BR Code: the copy-and-paste text of a PIX charge, written as EMV tag-length-value; the sandbox's
+own are read.
 
-A generated code is always dynamic, points to a host of a reserved domain (RFC 2606, RFC 6761) and says SANDBOX in the
-receiver's name: its checksum is right, as clients check it, but no bank can pay it.
+A generated code is always dynamic, points to a host of a reserved domain (RFC 2606, RFC 6761) and
+says SANDBOX in the receiver's name: its checksum is right, as clients check it, but no bank can pay
+it.
 """
 
 import re
@@ -46,7 +48,9 @@ _OWN = re.compile(
 
 
 def crc16(text: str) -> str:
-    """CRC-16/CCITT-FALSE (polynomial 0x1021, initial value 0xFFFF) as four capital hexadecimal digits."""
+    """CRC-16/CCITT-FALSE (polynomial 0x1021, initial value 0xFFFF) as four capital
+    hexadecimal digits.
+    """
     return f"{crc_hqx(text.encode(), 0xFFFF):04X}"
 
 
@@ -54,14 +58,18 @@ _UNPRINTABLE = re.compile(r"[^ -~]")
 
 
 def capitals(text: str, limit: int | None = None) -> str:
-    """Printable ASCII capitals, accents dropped, runs of blanks joined, at most `limit` characters; may be empty."""
+    """Printable ASCII capitals, accents dropped, runs of blanks joined, at most `limit` characters;
+    may be empty.
+    """
     plain = unicodedata.normalize("NFKD", text.upper()).encode("ascii", "ignore").decode().upper()
     words = _UNPRINTABLE.sub(" ", plain).split()
     return " ".join(words)[:limit].rstrip()
 
 
 def merchant_name(text: str) -> str:
-    """The receiver's name for field 59: printable ASCII, at most 25 characters, always ending in SANDBOX."""
+    """The receiver's name for field 59: printable ASCII, at most 25 characters, always
+    ending in SANDBOX.
+    """
     words = capitals(text).split()
     while words and words[-1] == MARK:
         words.pop()
@@ -72,12 +80,13 @@ def merchant_name(text: str) -> str:
 def encode(amount_cents: int, txid: str, name: str, city: str) -> str:
     """The BR Code of a single-use charge. `name` and `city` take any text.
 
-    `txid` has 26 to 35 ASCII letters and digits. Field 62-05 is `***`, as in every dynamic code: the address has the
-    txid.
+    `txid` has 26 to 35 ASCII letters and digits. Field 62-05 is `***`, as in every dynamic code:
+    the address has the txid.
     """
     url, amount = BASE + txid, money.text(amount_cents)
     account = _field("26", _ACCOUNT + _field("25", url))
-    code = f"{_HEAD}{account}{_CURRENCY}{_field('54', amount)}{_receiver(name, city)}{_NO_REFERENCE}6304"
+    receiver = _receiver(name, city)
+    code = f"{_HEAD}{account}{_CURRENCY}{_field('54', amount)}{receiver}{_NO_REFERENCE}6304"
     return code + crc16(code)
 
 
@@ -94,13 +103,18 @@ def amount_of(code: str) -> int:
     if found is None:
         raise BrCodeError("form", "It is not of the form that the sandbox's PIX codes have.")
     if code[-4:] != crc16(code[:-4]):
-        raise BrCodeError("checksum", f"The checksum is {crc16(code[:-4])}, the code says {code[-4:]}.")
+        raise BrCodeError(
+            "checksum", f"The checksum is {crc16(code[:-4])}, the code says {code[-4:]}."
+        )
     return int(found["amount"].replace(".", ""))
 
 
 @lru_cache(maxsize=64)
 def drawn(code: str, form: str) -> bytes:
-    """The QR image of a BR Code as `svg` or `png`. The same code gives the same bytes, so a client may cache them."""
+    """The QR image of a BR Code as `svg` or `png`.
+
+    The same code gives the same bytes, so a client may cache them.
+    """
     import segno  # imported for the first image, not at every start
 
     out = BytesIO()
@@ -111,7 +125,8 @@ def drawn(code: str, form: str) -> bytes:
 
 
 def end_to_end_id(ispb: str, at: str, suffix: str) -> str:
-    """The 32 characters that name a payment: E, the payer bank's ISPB, the UTC minute, and 11 letters and digits.
+    """The 32 characters that name a payment: E, the payer bank's ISPB, the UTC minute, and 11
+    letters and digits.
 
     `at` is a date-time in UTC.
     """

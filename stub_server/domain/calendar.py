@@ -1,7 +1,8 @@
-"""Calendar of Brasília: ends of billing periods, lead, grace and monthly value of a plan; and banking days.
+"""Calendar of Brasília: ends of billing periods, lead, grace and monthly value of a plan; and
+banking days.
 
-Instants are UTC epoch milliseconds. Days and months are those of Brasília, three hours behind UTC: since 2019 the
-country has no daylight saving time.
+Instants are UTC epoch milliseconds. Days and months are those of Brasília, three hours behind UTC:
+since 2019 the country has no daylight saving time.
 """
 
 from calendar import monthrange
@@ -20,9 +21,11 @@ _EPOCH_DAY = _EPOCH.toordinal()
 _OUTSIDE = "The period ends outside the years 1 to 9999."
 _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "year": 12}
-_ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}  # for lead and grace, never for the ends of periods
+# for lead and grace, never for the ends of periods
+_ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
-# Holidays by month and day: New Year, Tiradentes, Labour Day, Independence, Our Lady of Aparecida, All Souls, the
+# Holidays by month and day: New Year, Tiradentes, Labour Day, Independence, Our Lady of Aparecida,
+# All Souls, the
 # Republic, Black Consciousness (Zumbi), Christmas.
 FIXED = ((1, 1), (4, 21), (5, 1), (9, 7), (10, 12), (11, 2), (11, 15), (11, 20), (12, 25))
 ZUMBI, ZUMBI_SINCE = (11, 20), 2024  # a national holiday by Law 14.759 of 2023
@@ -33,11 +36,12 @@ SATURDAY = 5
 
 @lru_cache(maxsize=1024)  # a renewal needs the same end several times
 def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int:
-    """The end of the `periods`-th period of `count` intervals that began at the anchor, at the anchor's time of day.
+    """The end of the `periods`-th period of `count` intervals that began at the anchor, at the
+    anchor's time of day.
 
-    Day, month and time of day are those of Brasília: bought on 28 February at 22:30 there ends on 28 March at 22:30.
-    A month too short for the anchor's day ends on its last day, and later months use the anchor's day again:
-    always calculate from the anchor, never from the last end.
+    Day, month and time of day are those of Brasília: bought on 28 February at 22:30 there ends on
+    28 March at 22:30. A month too short for the anchor's day ends on its last day, and later months
+    use the anchor's day again: always calculate from the anchor, never from the last end.
     Raises OverflowError outside the years 1 to 9999, which no timestamp of the service can show.
     """
     steps = count * periods
@@ -58,7 +62,9 @@ def add_interval(anchor_ms: int, interval: str, count: int, periods: int) -> int
 
 
 def lead_ms(interval: str, count: int) -> int:
-    """How long before a period's end its renewal order is made: half the period, at most three days."""
+    """How long before a period's end its renewal order is made: half the period, at most
+    three days.
+    """
     return min(LONGEST_LEAD_MS, _ABOUT_DAYS[interval] * count * DAY // 2)
 
 
@@ -96,7 +102,9 @@ def _easter(year: int) -> date:
     """Easter Sunday of the Gregorian calendar, by the rule of Meeus, Jones and Butcher."""
     century, of_century = divmod(year, 100)
     golden = year % 19
-    moon = (19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
+    moon = (
+        19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15
+    ) % 30
     sunday = (32 + 2 * (century % 4) + 2 * (of_century // 4) - moon - of_century % 4) % 7
     month, day = divmod(moon + sunday - 7 * ((golden + 11 * moon + 22 * sunday) // 451) + 114, 31)
     return date(year, month, day + 1)

@@ -6,7 +6,10 @@ from typing import NotRequired, TypedDict
 
 
 class Claims(TypedDict):
-    """The claims of a token. `generation` is that of its sandbox, if that is not the first one of a plain server."""
+    """The claims of a token.
+
+    `generation` is that of its sandbox, if that is not the first one of a plain server.
+    """
 
     iss: str
     sandbox: str
@@ -21,10 +24,11 @@ class Claims(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The authenticated caller: a JWT's user or an API key. `kind` is jwt, private_key or public_key.
+    """The authenticated caller: a JWT's user or an API key. `kind` is jwt, private_key or
+    public_key.
 
-    `projects` is None if every project is allowed, `networks` empty if every address is; a key may have expired or be
-    switched off. `claims` are those of a JWT.
+    `projects` is None if every project is allowed, `networks` empty if every address is; a key may
+    have expired or be switched off. `claims` are those of a JWT.
     """
 
     kind: str

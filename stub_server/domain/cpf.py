@@ -1,8 +1,14 @@
-"""CPF numbers from their first nine digits. Imports nothing, so that the test kit can have it without the server."""
+"""CPF numbers from their first nine digits.
+
+Imports nothing, so that the test kit can have it without the server.
+"""
 
 
 def cpf_with_check_digits(nine: str) -> str:
-    """Nine digits -> the CPF of eleven. Raises ValueError if no valid CPF begins with them (nine equal digits)."""
+    """Nine digits -> the CPF of eleven.
+
+    Raises ValueError if no valid CPF begins with them (nine equal digits).
+    """
     first = _check_digit(nine, range(10, 1, -1))
     whole = nine + first + _check_digit(nine + first, range(11, 1, -1))
     if len(set(whole)) == 1:  # the Receita never issues them

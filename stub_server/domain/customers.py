@@ -9,7 +9,8 @@ from .documents import infer, normalise
 
 
 def new_customer(body: Body, defaults: Body, now: str) -> Body:
-    """A new customer without its id: document unmasked, e-mail in lower case, type and document_type filled in.
+    """A new customer without its id: document unmasked, e-mail in lower case, type and
+    document_type filled in.
 
     Raises Conflict when the document contradicts what was sent beside it.
     """
@@ -20,7 +21,10 @@ def new_customer(body: Body, defaults: Body, now: str) -> Body:
 
 
 def changed_customer(old: Body, body: Body, now: str) -> Body:
-    """A customer after an update. Raises Conflict when document and types disagree after the merge."""
+    """A customer after an update.
+
+    Raises Conflict when document and types disagree after the merge.
+    """
     public = old | body
     _settle(public, body)
     if "document" not in body and ("document_type" in body or "type" in body):
@@ -41,7 +45,10 @@ def _settle(public: Body, body: Body) -> None:
 
 
 def settled_types(sent: Body, prefix: str = "") -> tuple[str, str]:
-    """document_type and type of a customer's document. Raises Conflict when what was sent contradicts it."""
+    """document_type and type of a customer's document.
+
+    Raises Conflict when what was sent contradicts it.
+    """
     types = infer(sent["document"], sent.get("document_type"))
     if "document_type" in sent or "type" in sent:
         _check_types(sent, types, prefix)
@@ -82,11 +89,13 @@ def as_buyer(public: Body) -> Body:
 def flat_phones(phones: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """A customer's telephones in E.164, as an order has them."""
     return {
-        name: f"+{phone['country_code']}{phone.get('area_code', '')}{phone['number']}" for name, phone in phones.items()
+        name: f"+{phone['country_code']}{phone.get('area_code', '')}{phone['number']}"
+        for name, phone in phones.items()
     }
 
 
-# In other numbers the area code cannot be told apart. Country codes of one and two digits are those of E.164.
+# In other numbers the area code cannot be told apart. Country codes of one and two digits are those
+# of E.164.
 _FOREIGN = re.compile(
     r"\+(?!55)(1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[2-9][0-9]{2})([0-9]{4,14})"
 ).fullmatch
@@ -98,13 +107,19 @@ _COUNTRY = re.compile(r"[A-Z]{2}").fullmatch
 
 
 def from_buyer(buyer: Body) -> tuple[Body, tuple[str, ...]]:
-    """The customer that somebody unknown becomes by an order, and warnings for what does not fit and is left out."""
+    """The customer that somebody unknown becomes by an order, and warnings for what does not fit
+    and is left out.
+    """
     warned = []
     phones: Body = {}
     for name, text in buyer["phones"].items():
         plain = text.translate(_PHONE_MARKS)
         if match := _BRAZILIAN(text):
-            phones[name] = {"country_code": "55", "area_code": match[1], "number": match[2] + match[3]}
+            phones[name] = {
+                "country_code": "55",
+                "area_code": match[1],
+                "number": match[2] + match[3],
+            }
         elif len(plain) <= _LONGEST_E164 and (match := _FOREIGN(plain)):
             phones[name] = {"country_code": match[1], "number": match[2]}
         else:
@@ -112,8 +127,15 @@ def from_buyer(buyer: Body) -> tuple[Body, tuple[str, ...]]:
             warned.append("customer_phones_not_copied")
             break
     address = buyer["address"]
-    fits = all(name in _LIMITS and len(text) <= _LIMITS[name] for name, text in address.items() if name != "country")
+    fits = all(
+        name in _LIMITS and len(text) <= _LIMITS[name]
+        for name, text in address.items()
+        if name != "country"
+    )
     if not fits or ("country" in address and _COUNTRY(address["country"]) is None):
         address = {}
         warned.append("customer_address_not_copied")
-    return {name: buyer[name] for name in _OF_BUYERS} | {"phones": phones, "address": address}, tuple(warned)
+    return {name: buyer[name] for name in _OF_BUYERS} | {
+        "phones": phones,
+        "address": address,
+    }, tuple(warned)

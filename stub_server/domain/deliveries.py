@@ -1,4 +1,6 @@
-"""Rules of deliveries: what one holds, when it is retried, and how an attempt changes it and its webhook."""
+"""Rules of deliveries: what one holds, when it is retried, and how an attempt changes it
+and its webhook.
+"""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +16,18 @@ from .webhooks import disabled_webhook
 AUTOMATIC, MANUAL, TEST = "automatic", "manual", "test"  # what causes an attempt
 GONE = 410
 ASKS_FOR_TIME = frozenset((429, 503))  # the statuses whose Retry-After counts
-STANDARD = (0, 5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR)
+STANDARD = (
+    0,
+    5 * SECOND,
+    5 * MINUTE,
+    30 * MINUTE,
+    2 * HOUR,
+    5 * HOUR,
+    10 * HOUR,
+    14 * HOUR,
+    20 * HOUR,
+    24 * HOUR,
+)
 """What an attempt waits after the one before: the example schedule of Standard Webhooks 1.0."""
 SCHEDULES: Mapping[str, tuple[int, ...]] = MappingProxyType(
     {"standard": STANDARD, "fast": (0, SECOND, 5 * SECOND, 25 * SECOND), "none": (0,)}
@@ -24,7 +37,17 @@ JITTER = 0.1  # of a wait, more or less
 LONGEST_WAIT = DAY  # that a receiver may ask for
 MOST_FAILURES = 3  # events in a row that used up their attempts
 LOST = "connection_failed"  # the error of an attempt that nobody answered
-ERRORS = ("timeout", "connection_refused", LOST, "dns", "tls", "blocked", "redirect", "http_4xx", "http_5xx")
+ERRORS = (
+    "timeout",
+    "connection_refused",
+    LOST,
+    "dns",
+    "tls",
+    "blocked",
+    "redirect",
+    "http_4xx",
+    "http_5xx",
+)
 _KEPT_HEADERS = 100  # of an attempt, each way
 _KEPT_VALUE = 2_000  # characters
 MOST_ATTEMPTS = 100  # attempts of one delivery, the newest: by hand there may be any number
@@ -32,7 +55,10 @@ MOST_ATTEMPTS = 100  # attempts of one delivery, the newest: by hand there may b
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What is to be sent. `headers` are the merchant's own; `keys` all sign. `pieces` send the body in parts."""
+    """What is to be sent.
+
+    `headers` are the merchant's own; `keys` all sign. `pieces` send the body in parts.
+    """
 
     url: str
     event_id: str
@@ -48,7 +74,9 @@ class Failed(Exception):
 
 
 def kept_headers(headers: list[tuple[str, str]]) -> dict[str, str]:
-    """Headers as a map: names in lower case, several of one name in one value, the very long cut."""
+    """Headers as a map: names in lower case, several of one name in one value, the
+    very long cut.
+    """
     found: dict[str, str] = {}
     for name, value in headers[:_KEPT_HEADERS]:
         key = name.lower()
@@ -57,10 +85,11 @@ def kept_headers(headers: list[tuple[str, str]]) -> dict[str, str]:
 
 
 class AttemptOutcome(NamedTuple):
-    """The result of one attempt. `status` is None when no answer came, `error` None when it was a 2xx.
+    """The result of one attempt. `status` is None when no answer came, `error` None when it was a
+    2xx.
 
-    `retry_after` is the wait that the receiver asked for, in ms, if it did; `simulated` names the fault rules
-    that acted on it.
+    `retry_after` is the wait that the receiver asked for, in ms, if it did; `simulated` names the
+    fault rules that acted on it.
     """
 
     status: int | None
@@ -104,8 +133,9 @@ def new_log(
 ) -> tuple[Body, Body]:
     """A delivery before its first attempt. `serial` is the event's place in the sandbox's history.
 
-    An automatic one is due at once and attempted at `most` so often; a test send (None) is attempted by its request
-    and is never due. The project is the webhook's at the time of the event: restricted keys see the delivery by it.
+    An automatic one is due at once and attempted at `most` so often; a test send (None) is
+    attempted by its request and is never due. The project is the webhook's at the time of the
+    event: restricted keys see the delivery by it.
     """
     public = defaults | {
         "id": ident,
@@ -134,7 +164,10 @@ def new_log(
 
 def shown_log(public: Body, hidden: Body) -> Body:
     """A delivery by itself, with more than its entry in a list."""
-    details = {name: hidden[name] for name in ("request_headers", "request_body", "response_headers", "attempts")}
+    details = {
+        name: hidden[name]
+        for name in ("request_headers", "request_body", "response_headers", "attempts")
+    }
     return public | details
 
 
@@ -150,7 +183,9 @@ def check_retryable(public: Body, retryable: Sequence[str], *, webhook_exists: b
 
 
 def wait_ms(timing: "Timing", number: int, outcome: AttemptOutcome) -> int:
-    """How long the attempt after the `number`-th waits: by the schedule, and not less than the receiver asked for."""
+    """How long the attempt after the `number`-th waits: by the schedule, and not less than the
+    receiver asked for.
+    """
     usual = timing.schedule[number]
     planned = usual + round(usual * JITTER * (2 * timing.luck - 1))
     asked = outcome.retry_after if outcome.status in ASKS_FOR_TIME else None
@@ -174,9 +209,10 @@ def attempted(
 ) -> tuple[Body, Body]:
     """A delivery after an attempt.
 
-    An automatic one of a delivery that `is_open` follows the schedule. One by hand or as a test decides the delivery,
-    but a failure by hand leaves one that is open to its schedule. One that was canceled meanwhile stays
-    canceled, and one that was decided by hand is only ever delivered after all.
+    An automatic one of a delivery that `is_open` follows the schedule. One by hand or as a test
+    decides the delivery, but a failure by hand leaves one that is open to its schedule. One that
+    was canceled meanwhile stays canceled, and one that was decided by hand is only ever delivered
+    after all.
     """
     delivered, was = outcome.error is None, row.public["status"]
     number, automatic = row.public["attempt_count"] + 1, trigger == AUTOMATIC
@@ -229,11 +265,13 @@ def attempted(
     return public, hidden
 
 
-def after_delivery(old: Body, statuses: tuple[str, str], outcome: AttemptOutcome, trigger: str, at: int) -> Body:
+def after_delivery(
+    old: Body, statuses: tuple[str, str], outcome: AttemptOutcome, trigger: str, at: int
+) -> Body:
     """A webhook after an attempt, and the statuses that its delivery had before and after it.
 
-    It shows the result of the latest attempt, and may be switched off, which alone changes `updatedAt`. Failures count
-    when an event has used up its attempts.
+    It shows the result of the latest attempt, and may be switched off, which alone changes
+    `updatedAt`. Failures count when an event has used up its attempts.
     """
     before, after = statuses
     failures = old["consecutive_failures"]
@@ -245,7 +283,11 @@ def after_delivery(old: Body, statuses: tuple[str, str], outcome: AttemptOutcome
             failures = 0
         elif after == "failed" != before:
             failures += 1
-    public = old | {"last_delivery_at": iso(at), "last_delivery_status": status, "consecutive_failures": failures}
+    public = old | {
+        "last_delivery_at": iso(at),
+        "last_delivery_status": status,
+        "consecutive_failures": failures,
+    }
     if public["is_active"] and trigger != TEST:
         if outcome.status == GONE:
             return disabled_webhook(public, "gone", iso(at))

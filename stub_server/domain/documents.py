@@ -1,8 +1,9 @@
-"""Tax documents: recognises CPF, CNPJ and passport, checks their digits and compares them with a customer's type.
+"""Tax documents: recognises CPF, CNPJ and passport, checks their digits and compares them with a
+customer's type.
 
-A document is stored unmasked. Its kind follows from the unmasked form: eleven digits are a CPF, fourteen characters a
-CNPJ, 5 to 9 capital letters and digits, a letter among them, a passport. Any other run of 5 to 20 is a passport where
-a `document_type` says so.
+A document is stored unmasked. Its kind follows from the unmasked form: eleven digits are a CPF,
+fourteen characters a CNPJ, 5 to 9 capital letters and digits, a letter among them, a passport. Any
+other run of 5 to 20 is a passport where a `document_type` says so.
 """
 
 import re
@@ -17,7 +18,8 @@ Holder = Literal["individual", "company"]
 
 HOLDERS: dict[Kind, Holder] = {"cpf": "individual", "passport": "individual", "cnpj": "company"}
 
-# str.upper() would turn letters outside ASCII (dotless i, long s) into ASCII ones and so accept false documents.
+# str.upper() would turn letters outside ASCII (dotless i, long s) into ASCII ones and so accept
+# false documents.
 _UNMASK = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", ".-/ ")
 _CPF = re.compile(r"[0-9]{11}")
 _CNPJ = re.compile(r"[0-9A-Z]{12}[0-9]{2}")
@@ -25,12 +27,15 @@ _PASSPORT = re.compile(r"[0-9A-Z]{5,20}")  # where a document_type says that it 
 _USUAL_PASSPORT = re.compile(r"[0-9A-Z]{5,9}")
 _MASKED = re.compile(r"(?:[0-9A-Za-z][./-]?)+")
 
-# Longer texts are no documents, masked or not: a flood of large bodies cannot fill the cache with its keys.
+# Longer texts are no documents, masked or not: a flood of large bodies cannot fill the cache with
+# its keys.
 _LONGEST_CACHED = 40
 
 
 def normalise(text: str) -> str:
-    """The stored form: without `.`, `-`, `/` and spaces, ASCII letters in capitals, everything else as it was sent."""
+    """The stored form: without `.`, `-`, `/` and spaces, ASCII letters in capitals, everything else
+    as it was sent.
+    """
     return text if text.isascii() and text.isdigit() else text.translate(_UNMASK)
 
 
@@ -47,7 +52,8 @@ def kind(text: str, check_digits: bool = True) -> Kind | None:
 
 
 def is_document(text: str) -> bool:
-    """The schema format `document`: a CPF or CNPJ with right check digits, or a passport. Never raises.
+    """The schema format `document`: a CPF or CNPJ with right check digits, or a passport. Never
+    raises.
 
     After each letter or digit may stand one of `.`, `-` and `/`, and nothing else.
     """
@@ -64,7 +70,9 @@ def is_document_here(text: str) -> bool:
 
 
 def is_document_unchecked(text: str) -> bool:
-    """The schema format `document` when check digits are off: any document of the right length and alphabet."""
+    """The schema format `document` when check digits are off: any document of the right
+    length and alphabet.
+    """
     return _MASKED.fullmatch(text) is not None and kind(text, check_digits=False) is not None
 
 
@@ -72,8 +80,9 @@ def is_document_unchecked(text: str) -> bool:
 def infer(document: str, document_type: str | None = None) -> tuple[Kind, Holder]:
     """The pair (document_type, type) that a document implies.
 
-    The `document_type` passport decides about digits that are no right CPF or CNPJ. Check digits are not checked here:
-    validation of the request has done that, where it is on. Raises ValueError when it is no document at all.
+    The `document_type` passport decides about digits that are no right CPF or CNPJ. Check digits
+    are not checked here: validation of the request has done that, where it is on. Raises ValueError
+    when it is no document at all.
     """
     found = kind(document, check_digits=False)
     if found is None or (document_type == "passport" and kind(document) is None):
@@ -84,7 +93,8 @@ def infer(document: str, document_type: str | None = None) -> tuple[Kind, Holder
 
 
 def mask_document(document: str) -> str:
-    """The unmasked form with its first three and last two characters hidden, as payment providers show a payer.
+    """The unmasked form with its first three and last two characters hidden, as payment providers
+    show a payer.
 
     A CNPJ is public, and shown whole.
     """
@@ -95,7 +105,10 @@ def mask_document(document: str) -> str:
 
 
 def cnpj_with_check_digits(twelve: str) -> str:
-    """Twelve digits or capital letters -> the CNPJ of fourteen. Raises ValueError if none is valid."""
+    """Twelve digits or capital letters -> the CNPJ of fourteen.
+
+    Raises ValueError if none is valid.
+    """
     whole = twelve + cnpj.calc_check_digits(twelve)
     if kind(whole) != "cnpj":
         raise ValueError(f"No valid CNPJ begins with {twelve}.")

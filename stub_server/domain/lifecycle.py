@@ -1,4 +1,6 @@
-"""The rules of every resource: moves between states (`x-lifecycle`), unique keys, and ids of other records."""
+"""The rules of every resource: moves between states (`x-lifecycle`), unique keys, and ids
+of other records.
+"""
 
 import re
 from collections import deque
@@ -13,12 +15,20 @@ _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def move(lifecycle: Lifecycle, from_: str, to: str) -> Move | None:
-    """The legal move, or None if the state is `to` already. Raises Conflict for a move that the table does not have."""
-    return None if from_ == to and lifecycle.find(from_, to) is None else legal(lifecycle, from_, to)
+    """The legal move, or None if the state is `to` already.
+
+    Raises Conflict for a move that the table does not have.
+    """
+    return (
+        None if from_ == to and lifecycle.find(from_, to) is None else legal(lifecycle, from_, to)
+    )
 
 
 def legal(lifecycle: Lifecycle, from_: str, to: str, name: str | None = None) -> Move:
-    """The move, of that name where several lead there. Raises Conflict if the table does not have it."""
+    """The move, of that name where several lead there.
+
+    Raises Conflict if the table does not have it.
+    """
     found = lifecycle.find(from_, to, name)
     if found is None:
         raise refused(lifecycle, from_, to)
@@ -27,8 +37,16 @@ def legal(lifecycle: Lifecycle, from_: str, to: str, name: str | None = None) ->
 
 def refused(lifecycle: Lifecycle, from_: str, to: str) -> Conflict:
     """409 with from, to, what is allowed, and how to get there."""
-    exits = [f"{m.to} ({' or '.join(m.by)})" for m in lifecycle.exits(from_) if m.to not in (from_, "deleted")]
-    allowed = f"From {from_} it goes to {', '.join(dict.fromkeys(exits))}." if exits else f"{from_} is final."
+    exits = [
+        f"{m.to} ({' or '.join(m.by)})"
+        for m in lifecycle.exits(from_)
+        if m.to not in (from_, "deleted")
+    ]
+    allowed = (
+        f"From {from_} it goes to {', '.join(dict.fromkeys(exits))}."
+        if exits
+        else f"{from_} is final."
+    )
     route = path(lifecycle, from_, to)
     way = f" To reach {to}: {' → '.join(route)}." if len(route) > 2 else ""
     return Conflict(
@@ -69,10 +87,16 @@ def duplicate(resource: str, key: UniqueKey, value: Any) -> Conflict:
     within = "merchant" if key.scope is None or value[-1] is None else key.scope.removesuffix("Id")
     noun = _CAPITALS.sub(" ", resource).lower()
     message = f"Another {noun} of this {within} has this {' and '.join(key.members)}."
-    return Conflict(message, code=key.code, details=[detail(member, key.code, message) for member in key.members])
+    return Conflict(
+        message,
+        code=key.code,
+        details=[detail(member, key.code, message) for member in key.members],
+    )
 
 
-def known_ids(field: str, what: str, asked: Iterable[str], is_known: Callable[[str], bool]) -> list[str]:
+def known_ids(
+    field: str, what: str, asked: Iterable[str], is_known: Callable[[str], bool]
+) -> list[str]:
     """The ids of a list in the body, each once, in their order. Raises `reference_not_found`."""
     found: dict[str, None] = {}
     for index, ident in enumerate(map(str.lower, asked)):

@@ -1,4 +1,6 @@
-"""Rules of orders: what can be bought, what a new order contains, and magic values in e-mail addresses."""
+"""Rules of orders: what can be bought, what a new order contains, and magic values in
+e-mail addresses.
+"""
 
 from collections.abc import Iterable
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -21,12 +23,16 @@ Seller: TypeAlias = tuple[str, str, str]
 
 
 def life(method: str, now: int) -> int:
-    """How long a buyer's order can be paid, in ms; for PIX the default of the Central Bank's `calendario.expiracao`."""
+    """How long a buyer's order can be paid, in ms; for PIX the default of the Central
+    Bank's `calendario.expiracao`.
+    """
     return boleto.due_at(now) - now if method == "boleto" else DAY
 
 
 class MagicOutcome(NamedTuple):
-    """The effect of a magic value: jobs with their delays in ms, a failure at once, or another lifetime in ms."""
+    """The effect of a magic value: jobs with their delays in ms, a failure at once, or another
+    lifetime in ms.
+    """
 
     jobs: tuple[tuple[str, int], ...] = ()
     fails: bool = False
@@ -35,7 +41,8 @@ class MagicOutcome(NamedTuple):
 
 NOTHING = MagicOutcome()
 
-# A part of the e-mail's local part -> its effect. No token contains another; the first in this order applies.
+# A part of the e-mail's local part -> its effect. No token contains another; the first in this
+# order applies.
 MAGIC: dict[str, MagicOutcome] = {
     "refund_after_payment": MagicOutcome((("order.pay", SECOND), ("order.refund", 60 * SECOND))),
     "succeed_immediately": MagicOutcome((("order.pay", SECOND),)),
@@ -53,7 +60,9 @@ BEHAVIOURS = {"succeeds": "succeed_immediately", "fails": "fail_immediately", "n
 
 @lru_cache(maxsize=1024)
 def magic_of(email: str, behaviour: str | None = None) -> str | None:
-    """The magic token of a customer's behaviour, else the one in the e-mail's local part, if there is one."""
+    """The magic token of a customer's behaviour, else the one in the e-mail's local part, if there
+    is one.
+    """
     if behaviour is not None:
         return BEHAVIOURS[behaviour]
     local = email.rpartition("@")[0].lower()
@@ -71,7 +80,9 @@ def used_up(hidden: Body) -> Body:
 
 
 def token_of(public: Body, hidden: Body) -> str | None:
-    """The magic token that governs an order: that of its customer's behaviour, else the one in the e-mail."""
+    """The magic token that governs an order: that of its customer's behaviour, else the
+    one in the e-mail.
+    """
     return magic_of(public["customer"]["email"], hidden.get("behaviour"))
 
 
@@ -87,19 +98,26 @@ def is_refusing(magic: str | None) -> bool:
 
 
 def is_prompt(magic: str | None) -> bool:
-    """Whether a card is charged as its order is made: no magic token refuses, delays or expires the payment."""
+    """Whether a card is charged as its order is made: no magic token refuses, delays or
+    expires the payment.
+    """
     return magic is None or ("order.pay", SECOND) in MAGIC[magic].jobs
 
 
 def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, renews: bool) -> None:
     """Raises Conflict, with what to do about it, if the plan cannot be bought by this method.
 
-    A customer who `renews` has a running subscription of the plan, and may pay for it when it is inactive too.
+    A customer who `renews` has a running subscription of the plan, and may pay for it when it is
+    inactive too.
     """
     if project["status"] != "active":
         message = f"The project is {project['status']}, and only an active one takes orders."
         is_final = project["status"] == "archived"
-        advice = "Use another project." if is_final else f"Activate it: POST /v2/projects/{project['id']}/activate."
+        advice = (
+            "Use another project."
+            if is_final
+            else f"Activate it: POST /v2/projects/{project['id']}/activate."
+        )
         raise Conflict.at("projectId", message, "project_not_active", advice=advice)
     if plan["status"] != "active" and not renews:
         advice = f"Activate it: PUT /v2/plans/{plan['id']} with status active."
@@ -109,14 +127,21 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, ren
         raise Conflict.at("paymentMethod", message, "payment_method_not_allowed")
     if sold_out:
         places = plan["max_subscribers"]
-        places_are = "The only place of this plan is" if places == 1 else f"All {places} places of this plan are"
+        places_are = (
+            "The only place of this plan is"
+            if places == 1
+            else f"All {places} places of this plan are"
+        )
         message = f"{places_are} taken (max_subscribers)."
         advice = f"Raise it with PUT /v2/plans/{plan['id']}, or order another plan."
         raise Conflict.at("planId", message, "plan_sold_out", advice=advice)
 
 
 def check_plan(project_id: str, plan: Body | None) -> Body:
-    """The plan of the project. Raises Conflict for an unknown plan and for one of another project."""
+    """The plan of the project.
+
+    Raises Conflict for an unknown plan and for one of another project.
+    """
     if plan is None or plan["projectId"] != project_id:
         raise reference_not_found("planId", "plan of this project")
     return plan
@@ -137,9 +162,11 @@ def buyer(sent: Body) -> Body:
 
 
 class NewPayment(NamedTuple):
-    """How a new order is to be paid: until when it can be (`expires`), and when a boleto is due. Times are ms.
+    """How a new order is to be paid: until when it can be (`expires`), and when a boleto is due.
+    Times are ms.
 
-    `refused` is the failure code of an order that fails at once. A PIX order carries its BR Code also then.
+    `refused` is the failure code of an order that fails at once. A PIX order carries its BR Code
+    also then.
     """
 
     method: str
@@ -151,7 +178,10 @@ class NewPayment(NamedTuple):
 
 
 def new_order(names: Names, body: Body, customer: Body, payment: NewPayment) -> tuple[Body, Body]:
-    """A new order's public and hidden parts. `body` is the request, with ids spelled as in the records."""
+    """A new order's public and hidden parts.
+
+    `body` is the request, with ids spelled as in the records.
+    """
     ident, code, transaction_id = names
     created, refused = iso(payment.now), payment.refused
     transaction = new_transaction(transaction_id, payment, cents(body["totalAmount"]))
@@ -221,7 +251,10 @@ _PIX, _CARD, _BOLETO = frozenset(("pix",)), frozenset(("credit_card",)), frozens
 
 FAILURES: dict[str, tuple[str, frozenset[str]]] = {
     "insufficient_funds": ("The balance of the payer is too low.", _PIX),
-    "payer_limit_exceeded": ("The amount is above the limit of the payer for this time of day.", _PIX),
+    "payer_limit_exceeded": (
+        "The amount is above the limit of the payer for this time of day.",
+        _PIX,
+    ),
     "payer_account_blocked": ("The account of the payer is blocked or closed.", _PIX),
     "payer_bank_unavailable": ("The bank of the payer did not answer in time.", _PIX),
     "rejected_by_payer": ("The payer declined the payment in the app of the bank.", _PIX),
@@ -230,11 +263,18 @@ FAILURES: dict[str, tuple[str, frozenset[str]]] = {
     "card_expired": ("The card has expired.", _CARD),
     "boleto_not_registered": ("The bank did not register the boleto.", _BOLETO),
     "suspected_fraud": ("The payment was refused by the fraud analysis.", _PIX | _CARD),
-    "provider_unavailable": ("The payment provider could not open the charge.", _PIX | _CARD | _BOLETO),
+    "provider_unavailable": (
+        "The payment provider could not open the charge.",
+        _PIX | _CARD | _BOLETO,
+    ),
 }
 """Why a payment fails, and by which methods it can."""
 
-DEFAULT_FAILURE = {"pix": "insufficient_funds", "credit_card": "card_declined", "boleto": "boleto_not_registered"}
+DEFAULT_FAILURE = {
+    "pix": "insufficient_funds",
+    "credit_card": "card_declined",
+    "boleto": "boleto_not_registered",
+}
 
 
 def check_failure(code: str, method: str) -> None:
@@ -246,7 +286,12 @@ def check_failure(code: str, method: str) -> None:
 
 
 def failure(code: str) -> dict[str, str]:
-    return {"status": "failed", "success": "false", "failure_code": code, "failure_reason": FAILURES[code][0]}
+    return {
+        "status": "failed",
+        "success": "false",
+        "failure_code": code,
+        "failure_reason": FAILURES[code][0],
+    }
 
 
 def closed(public: Body, status: str, at: str, transaction: dict[str, str]) -> Body:
@@ -285,10 +330,11 @@ def items_cents(items: Iterable[Body]) -> int:
 
 
 def warnings(body: Body, price: float, *, strict_amounts: bool) -> tuple[str, ...]:
-    """Codes of what does not fit together in an order; the source states no rule, so it is accepted.
+    """Codes of what does not fit together in an order; the source states no rule, so it is
+    accepted.
 
-    `amount_mismatch`: the items do not add up to the total; `price_mismatch`: not to the buyer's price, in reais. Where
-    amounts are strict, the first is refused. Raises Conflict.
+    `amount_mismatch`: the items do not add up to the total; `price_mismatch`: not to the buyer's
+    price, in reais. Where amounts are strict, the first is refused. Raises Conflict.
     """
     items = items_cents(body["items"])
     found = [] if items == cents(body["totalAmount"]) else ["amount_mismatch"]

@@ -13,7 +13,8 @@ from .lifecycle import either, path
 from .orders import closed, expires_at
 
 REFUND_WINDOW = 90 * DAY  # the Central Bank's limit for returning a PIX payment
-DISPUTE_DAYS = {"pix": 80, "credit_card": 120}  # of the MED and of the card networks; nobody takes a boleto back
+# of the MED and of the card networks; nobody takes a boleto back
+DISPUTE_DAYS = {"pix": 80, "credit_card": 120}
 LATE = 30 * DAY  # how long after its last day banks accept a boleto
 
 
@@ -33,9 +34,17 @@ def can_be_late(public: Body, now: int) -> bool:
 
 
 def check_payable(
-    public: Body, amount: int | None, paid_at: int | None, now: int, lifecycle: Lifecycle, *, late: bool = False
+    public: Body,
+    amount: int | None,
+    paid_at: int | None,
+    now: int,
+    lifecycle: Lifecycle,
+    *,
+    late: bool = False,
 ) -> None:
-    """Raises Conflict if the order cannot be paid with this amount (cents) at this time (ms), or so `late`."""
+    """Raises Conflict if the order cannot be paid with this amount (cents) at this time
+    (ms), or so `late`.
+    """
     status = public["status"]
     if status == "paid":
         raise Conflict.at("status", "The order is already paid.", "order_already_paid")
@@ -46,21 +55,28 @@ def check_payable(
             message += ' A boleto can be paid with {"late": true} for 30 days after it expired.'
         raise Conflict.at("status", message, "order_not_payable")
     if amount is not None and amount != cents(public["totalAmount"]):
-        message = f"The payment is {text(amount)}, but the total is {text(cents(public['totalAmount']))}."
+        message = (
+            f"The payment is {text(amount)}, but the total is {text(cents(public['totalAmount']))}."
+        )
         raise Conflict.at("amount", message, "order_not_payable")
     if paid_at is not None and not parse_iso(public["createdAt"]) <= paid_at <= now:
         message = f"paid_at must be between {public['createdAt']} and {iso(now)}."
         raise Conflict.at("paid_at", message, "order_not_payable")
 
 
-def paid(public: Body, hidden: Body, payer: Payer, *, suffix: str, paid_at: int, now: int) -> tuple[Body, Body]:
+def paid(
+    public: Body, hidden: Body, payer: Payer, *, suffix: str, paid_at: int, now: int
+) -> tuple[Body, Body]:
     """The order once it is paid; `suffix` is the generated end of a PIX payment's end_to_end_id."""
     at = iso(paid_at)
     transaction = {"status": "paid", "success": "true", "paid_at": at}
     if public["paymentMethod"] == "pix":
         transaction["end_to_end_id"] = end_to_end_id(payer.ispb, at, suffix)
         transaction["payer_bank"] = payer.bank
-    transaction["payer_name"], transaction["payer_document"] = payer.name, mask_document(payer.document)
+    transaction["payer_name"], transaction["payer_document"] = (
+        payer.name,
+        mask_document(payer.document),
+    )
     public = closed(public, "paid", iso(now), transaction)
     return public, hidden | {"paid_cents": cents(public["totalAmount"]), "paid_at": paid_at}
 
@@ -80,14 +96,21 @@ def left(hidden: Body) -> int:
 
 
 def check_amount(hidden: Body, amount: int | None, act: str) -> int:
-    """The amount (cents) to `refund` or `dispute`, None for all that is left. Raises Conflict if less is left."""
+    """The amount (cents) to `refund` or `dispute`, None for all that is left.
+
+    Raises Conflict if less is left.
+    """
     rest = left(hidden)
     if amount is not None and amount > rest:
-        raise Conflict.at("amount", f"{text(rest)} is left to {act}, not {text(amount)}.", "refund_exceeds_amount")
+        raise Conflict.at(
+            "amount", f"{text(rest)} is left to {act}, not {text(amount)}.", "refund_exceeds_amount"
+        )
     return rest if amount is None else amount
 
 
-def check_refundable(public: Body, hidden: Body, amount: int | None, now: int, lifecycle: Lifecycle) -> int:
+def check_refundable(
+    public: Body, hidden: Body, amount: int | None, now: int, lifecycle: Lifecycle
+) -> int:
     """The amount to refund in cents, of all that is left if it is None.
 
     Raises Conflict: not refundable, more than is left, or later than 90 days after the payment.
@@ -95,7 +118,10 @@ def check_refundable(public: Body, hidden: Body, amount: int | None, now: int, l
     refundable = lifecycle.sets["refundable"]
     if public["status"] not in refundable:
         way = "" if path(lifecycle, public["status"], "refunded") else " It can no longer be paid."
-        message = f"The order is {public['status']}; only a {either(refundable)} one can be refunded.{way}"
+        message = (
+            f"The order is {public['status']}; only a {either(refundable)} one can be"
+            f" refunded.{way}"
+        )
         raise Conflict.at("status", message, "order_not_refundable")
     if now > hidden["paid_at"] + REFUND_WINDOW:
         message = f"The payment of {iso(hidden['paid_at'])} is more than 90 days ago."
@@ -103,7 +129,9 @@ def check_refundable(public: Body, hidden: Body, amount: int | None, now: int, l
     return check_amount(hidden, amount, "refund")
 
 
-def refunded(public: Body, hidden: Body, amount: int, refund_id: str, now: int) -> tuple[Body, Body]:
+def refunded(
+    public: Body, hidden: Body, amount: int, refund_id: str, now: int
+) -> tuple[Body, Body]:
     """The order after a refund of so many cents."""
     back = hidden["refunded_cents"]
     total = back + amount
@@ -146,13 +174,20 @@ def disputed(public: Body, hidden: Body, amount: int | None, reason: str | None,
     transaction = {"status": "disputed", "disputed_amount": text(amount), "disputed_at": at}
     if reason is not None:
         transaction["dispute_reason"] = reason
-    earlier = {name: value for name, value in public["last_transaction"].items() if name != "dispute_reason"}
+    earlier = {
+        name: value
+        for name, value in public["last_transaction"].items()
+        if name != "dispute_reason"
+    }
     return closed({**public, "last_transaction": earlier}, "disputed", at, transaction)
 
 
 def check_disputed(public: Body) -> None:
     if public["status"] != "disputed":
-        raise Conflict.at("status", f"The order is {public['status']}; only a disputed one has a dispute to resolve.")
+        raise Conflict.at(
+            "status",
+            f"The order is {public['status']}; only a disputed one has a dispute to resolve.",
+        )
 
 
 def won(public: Body, hidden: Body, now: int) -> Body:

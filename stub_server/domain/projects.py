@@ -1,4 +1,6 @@
-"""Rules of projects, their plans and their products: what is stored, and when each can be changed or deleted."""
+"""Rules of projects, their plans and their products: what is stored, and when each can be changed
+or deleted.
+"""
 
 from ..contract.document import Lifecycle, Move
 from ..core.problem import Conflict, detail
@@ -17,10 +19,18 @@ _UNSHOWN: Body = {  # which answers do not show, as they are where nothing was s
     "notification_settings": {},
 }
 _RHYTHM = ("billing_type", "interval", "interval_count")
-COUNTERS = ("plans_count", "orders_count", "total_revenue", "total_subscribers", "active_subscribers")
+COUNTERS = (
+    "plans_count",
+    "orders_count",
+    "total_revenue",
+    "total_subscribers",
+    "active_subscribers",
+)
 
 
-def new_project(body: Body, defaults: Body, ident: str, creator: str, now: str) -> tuple[Body, Body]:
+def new_project(
+    body: Body, defaults: Body, ident: str, creator: str, now: str
+) -> tuple[Body, Body]:
     hidden = {name: body.get(name, nothing) for name, nothing in _UNSHOWN.items()}
     shown = {name: value for name, value in body.items() if name not in hidden}
     public: Body = defaults | {
@@ -52,25 +62,31 @@ def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, B
 
 
 def check_open(project: Body, field: str = "status") -> None:
-    """Raises Conflict if the project is archived: it, its plans and its products cannot be changed any more."""
+    """Raises Conflict if the project is archived: it, its plans and its products cannot be changed
+    any more.
+    """
     if project["status"] == "archived":
         message = "The project is archived: neither it nor its plans and products can be changed."
         raise Conflict.at(field, message, "project_archived", advice="Use another project.")
 
 
 def check_idle(orders: int, subscriptions: int, late: Body | None) -> None:
-    """Raises Conflict if a project with paid or pending orders or running subscriptions is to be deleted.
+    """Raises Conflict if a project with paid or pending orders or running subscriptions is to be
+    deleted.
 
     Or with a `late` order, which has expired and can still be paid.
     """
     if orders or subscriptions:
         message = (
-            f"The project has {orders} paid or pending orders and {subscriptions} running subscriptions. "
-            "Archive it instead."
+            f"The project has {orders} paid or pending orders and {subscriptions} running"
+            " subscriptions. Archive it instead."
         )
         raise Conflict.at("projectId", message, "project_has_activity")
     if late is not None:
-        message = f"The boleto of order {late['code']} can still be paid late. Archive the project instead."
+        message = (
+            f"The boleto of order {late['code']} can still be paid late. Archive the project"
+            " instead."
+        )
         raise Conflict.at("projectId", message, "project_has_activity")
 
 
@@ -95,14 +111,23 @@ def changed_plan(old: Body, body: Body, running: int, now: str) -> Body:
     changed = [name for name in _RHYTHM if public[name] != old[name]]
     if changed and running:
         holders = counted(running, "running subscription")
-        message = f"The plan has {holders}: its {' and '.join(changed)} cannot change. Create a new plan instead."
-        raise Conflict(message, code="plan_in_use", details=[detail(name, "plan_in_use", message) for name in changed])
+        message = (
+            f"The plan has {holders}: its {' and '.join(changed)} cannot change. Create a new plan"
+            " instead."
+        )
+        raise Conflict(
+            message,
+            code="plan_in_use",
+            details=[detail(name, "plan_in_use", message) for name in changed],
+        )
     public["updatedAt"] = now
     return public
 
 
 def _settled(public: Body) -> Body:
-    """A one-time plan has no trial and no interval; the interval of a recurring one is a month by default."""
+    """A one-time plan has no trial and no interval; the interval of a recurring one is a
+    month by default.
+    """
     if public["billing_type"] == "one_time":
         public["interval"] = public["interval_count"] = None
         public["trial_period_days"] = 0
@@ -136,7 +161,10 @@ def check_unused(running: int, pending: int, late: Body | None) -> None:
 
 
 def new_product(body: Body, defaults: Body, now: str) -> Body:
-    """A new product without its id; its planIds have been checked. `defaults` holds the contract's defaults."""
+    """A new product without its id; its planIds have been checked.
+
+    `defaults` holds the contract's defaults.
+    """
     public = defaults | body
     public["projectId"] = public["projectId"].lower()
     public["createdAt"] = public["updatedAt"] = now

@@ -13,14 +13,20 @@ from .deliveries import GONE, error_of
 
 UNKNOWN = "invalid"
 RESERVED = ("example", "example.com", "example.net", "example.org", "test", UNKNOWN)
-"""Names of RFC 2606 and RFC 6761 that no machine has, nor those below them. No name server knows those of `UNKNOWN`."""
+"""Names of RFC 2606 and RFC 6761 that no machine has, nor those below them.
+
+No name server knows those of `UNKNOWN`.
+"""
 REJECTED = 0.08  # of the events to a flaky receiver, besides those that an outage delays
 SLOW = 0.02  # of the first attempts run into the time limit
 TIMEOUT_MS = 15_000
 BETWEEN_OUTAGES = 4 * DAY
 LATELY = 36 * HOUR  # before its sandbox begins a flaky receiver went down, and still is
 SOON = 2 * HOUR  # after that it is back
-_PAGE = "<html>\r\n<head><title>{0}</title></head>\r\n<body>\r\n<center><h1>{0}</h1></center>\r\n</body>\r\n</html>\r\n"
+_PAGE = (
+    "<html>\r\n<head><title>{0}</title></head>\r\n"
+    "<body>\r\n<center><h1>{0}</h1></center>\r\n</body>\r\n</html>\r\n"
+)
 FORGED = 400  # the status that a signature which is not valid is answered with
 _HTML, _JSON = "text/html", "application/json"
 BODIES: Mapping[int | None, tuple[str, str | None]] = {
@@ -56,7 +62,8 @@ def _is_below(url: str, name: str) -> bool:
 
 
 def answer(webhook: Body, hidden: Body, log: Body, at: int) -> Answer:
-    """The answer to the next attempt of a delivery, at an instant: the same for the same delivery and attempt.
+    """The answer to the next attempt of a delivery, at an instant: the same for the same delivery
+    and attempt.
 
     How a receiver behaves is written in the webhook's hidden part by its seed; others are healthy.
     """
@@ -83,9 +90,12 @@ def _flaky(webhook: Body, kept: Body, log: Body, at: int) -> int | None:
     if latest or begins <= at < ends:
         chance = luck(ident, "lately" if latest else str(turn), "fault")
         return (503, 503, 502, None)[int(4 * chance)]
-    # Some payloads are rejected at every attempt. A third event in a row would have disabled the webhook.
+    # Some payloads are rejected at every attempt. A third event in a row would have disabled the
+    # webhook.
     is_last = log["attempt_count"] + 1 >= log["max_attempts"]
-    if luck(log["id"], "rejected") < REJECTED and not (is_last and webhook["consecutive_failures"] >= 2):
+    if luck(log["id"], "rejected") < REJECTED and not (
+        is_last and webhook["consecutive_failures"] >= 2
+    ):
         return 500
     return 200
 

@@ -1,6 +1,7 @@
 """The figures of a project, all calculated from its orders and subscriptions so that they agree.
 
-In a period an order counts when it is created, its payment when it is paid, and each refund when it is made.
+In a period an order counts when it is created, its payment when it is paid, and each refund when it
+is made.
 """
 
 from collections import Counter
@@ -16,8 +17,12 @@ from .payments import refunds
 class OrderFold:
     """Sums of orders, in all and by plan. Amounts are cents, and reais when shown."""
 
-    def __init__(self, lifecycle: Lifecycle, since: int | None = None, until: int | None = None) -> None:
-        """`lifecycle` is that of orders; `since` and `until` are ms, from inclusive to exclusive; None is open."""
+    def __init__(
+        self, lifecycle: Lifecycle, since: int | None = None, until: int | None = None
+    ) -> None:
+        """`lifecycle` is that of orders; `since` and `until` are ms, from inclusive to exclusive;
+        None is open.
+        """
         self._lifecycle = lifecycle
         self._since, self._until = since, until
         self.states: Counter[str] = Counter()
@@ -27,7 +32,9 @@ class OrderFold:
         self.plan_net: Counter[str] = Counter()
 
     def _covers(self, at: int) -> bool:
-        return (self._since is None or at >= self._since) and (self._until is None or at < self._until)
+        return (self._since is None or at >= self._since) and (
+            self._until is None or at < self._until
+        )
 
     def add(self, row: Row) -> None:
         hidden = row.hidden
@@ -47,7 +54,10 @@ class OrderFold:
                 self.plan_net[plan] -= amount
 
     def orders(self) -> Body:
-        return {"total": sum(self.states.values()), **{state: self.states[state] for state in self._lifecycle.states}}
+        return {
+            "total": sum(self.states.values()),
+            **{state: self.states[state] for state in self._lifecycle.states},
+        }
 
     def revenue(self) -> Body:
         """Paid, refunded and what is left, in reais; the average ticket is per payment."""
@@ -60,7 +70,8 @@ class OrderFold:
         }
 
     def conversion(self) -> float | None:
-        """The share of paid first orders, with those refunded later, among those not pending; None if there are none.
+        """The share of paid first orders, with those refunded later, among those not pending; None
+        if there are none.
 
         Renewals are not counted, as they are not checkouts.
         """
@@ -73,7 +84,9 @@ class OrderFold:
     def top_plans(self, names: dict[str, str], most: int = 5) -> list[Body]:
         """The plans with the highest revenue; a deleted one is shown as "(deleted)"."""
         plans = self.plan_orders.keys() | self.plan_net.keys()
-        ranked = sorted(plans, key=lambda plan: (-self.plan_net[plan], -self.plan_orders[plan], plan))
+        ranked = sorted(
+            plans, key=lambda plan: (-self.plan_net[plan], -self.plan_orders[plan], plan)
+        )
         return [
             {
                 "planId": plan,
@@ -86,7 +99,8 @@ class OrderFold:
 
 
 def monthly_revenue(terms: Mapping[tuple[int, str, int], int]) -> float:
-    """What active subscriptions are worth per month of thirty days, in reais; the sum is rounded, half to even.
+    """What active subscriptions are worth per month of thirty days, in reais; the sum is rounded,
+    half to even.
 
     `terms` maps (cents, interval, interval count) to the number of subscriptions with them.
     """

@@ -1,9 +1,9 @@
 """Rules of subscriptions: opened by a paid order, changed by renewals and time only.
 
-Their hidden part: `anchor` (ms) is where their periods are counted from, `periods` how many are paid from there,
-`paid_by` the orders that paid the current period and those after it, `ends` (ms) the ends of these periods, and
-`renewal_order` the open order for the next one. `dispute`, while there is one, has the disputed orders of the
-subscription and since when (ms) there is any.
+Their hidden part: `anchor` (ms) is where their periods are counted from, `periods` how many are
+paid from there, `paid_by` the orders that paid the current period and those after it, `ends` (ms)
+the ends of these periods, and `renewal_order` the open order for the next one. `dispute`, while
+there is one, has the disputed orders of the subscription and since when (ms) there is any.
 """
 
 from ..core.clock import DAY, iso, parse_iso
@@ -12,7 +12,8 @@ from .boleto import closes_at
 from .calendar import add_interval, grace_ms, lead_ms
 
 CHARGED = "credit_card"  # the method that is charged automatically
-ATTEMPTS = (DAY, 3 * DAY, 5 * DAY)  # after the end of a period: when a declined card is charged again
+# after the end of a period: when a declined card is charged again
+ATTEMPTS = (DAY, 3 * DAY, 5 * DAY)
 
 
 def opened(
@@ -59,7 +60,13 @@ def opened(
         "createdAt": at,
         "updatedAt": at,
     }
-    return public, {"anchor": anchor, "periods": 1, "renewal_order": None, "paid_by": [order["id"]], "ends": [end]}
+    return public, {
+        "anchor": anchor,
+        "periods": 1,
+        "renewal_order": None,
+        "paid_by": [order["id"]],
+        "ends": [end],
+    }
 
 
 def activated(public: Body, hidden: Body, now: int) -> Body:
@@ -97,8 +104,15 @@ def renewed(public: Body, hidden: Body, now: int, order_id: str, method: str) ->
 def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body, Body]:
     """The subscription without a paid period that has not begun: the one that `order_id` paid."""
     paid_by = [paid for paid in hidden["paid_by"] if paid != order_id]
-    hidden = hidden | {"periods": hidden["periods"] - 1, "paid_by": paid_by, "ends": hidden["ends"][:-1]}
-    return _ends_with(public | {"cycle": public["cycle"] - 1, "updatedAt": iso(now)}, hidden), hidden
+    hidden = hidden | {
+        "periods": hidden["periods"] - 1,
+        "paid_by": paid_by,
+        "ends": hidden["ends"][:-1],
+    }
+    return (
+        _ends_with(public | {"cycle": public["cycle"] - 1, "updatedAt": iso(now)}, hidden),
+        hidden,
+    )
 
 
 def rolled(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
@@ -113,7 +127,8 @@ def rolled(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
 
 
 def postponed(public: Body, hidden: Body, now: int, wait: int) -> tuple[Body, Body]:
-    """The subscription after its project was suspended for `wait` ms: all its ends come so much later.
+    """The subscription after its project was suspended for `wait` ms: all its ends come so much
+    later.
 
     The periods after them are counted from the moved end of the last one.
     """
@@ -127,10 +142,16 @@ def postponed(public: Body, hidden: Body, now: int, wait: int) -> tuple[Body, Bo
 
 
 def _ends_with(public: Body, hidden: Body) -> Body:
-    """The subscription that is billed, or canceled, at the end of its last paid period. A trial keeps its own end."""
+    """The subscription that is billed, or canceled, at the end of its last paid period.
+
+    A trial keeps its own end.
+    """
     end = iso(period_end(hidden))
     leaves = public["cancel_at_period_end"]
-    public = public | {"next_billing_at": None if leaves else end, "cancel_at": end if leaves else None}
+    public = public | {
+        "next_billing_at": None if leaves else end,
+        "cancel_at": end if leaves else None,
+    }
     return public if public["status"] == "trialing" else public | {"current_period_end": end}
 
 
@@ -150,26 +171,36 @@ def ended(public: Body, status: str, now: int) -> Body:
 def ending(public: Body, hidden: Body, now: int) -> Body:
     """The subscription once it is to be canceled at the end of the paid period."""
     at = iso(now)
-    return _ends_with(public | {"cancel_at_period_end": True, "canceled_at": at, "updatedAt": at}, hidden)
+    return _ends_with(
+        public | {"cancel_at_period_end": True, "canceled_at": at, "updatedAt": at}, hidden
+    )
 
 
 def resumed(public: Body, hidden: Body, now: int) -> Body:
-    return _ends_with(public | {"cancel_at_period_end": False, "canceled_at": None, "updatedAt": iso(now)}, hidden)
+    return _ends_with(
+        public | {"cancel_at_period_end": False, "canceled_at": None, "updatedAt": iso(now)}, hidden
+    )
 
 
 def has_dispute(hidden: Body) -> bool:
-    """Whether an order of the subscription is disputed: it is neither billed nor past due meanwhile."""
+    """Whether an order of the subscription is disputed: it is neither billed nor past due
+    meanwhile.
+    """
     return "dispute" in hidden
 
 
 def disputed(hidden: Body, order_id: str, now: int) -> Body:
     """The hidden part once one more order is disputed."""
     dispute = hidden.get("dispute", {"since": now, "orders": []})
-    return hidden | {"dispute": {"since": dispute["since"], "orders": [*dispute["orders"], order_id]}}
+    return hidden | {
+        "dispute": {"since": dispute["since"], "orders": [*dispute["orders"], order_id]}
+    }
 
 
 def reactivated(hidden: Body, suspended_at: int, now: int) -> Body:
-    """The hidden part after a suspension, whose time is not counted once more as time of a dispute."""
+    """The hidden part after a suspension, whose time is not counted once more as time
+    of a dispute.
+    """
     dispute = hidden.get("dispute")
     if dispute is None:
         return hidden
@@ -196,7 +227,9 @@ def running_end(hidden: Body) -> int:
 
 
 def renewal_at(public: Body, hidden: Body) -> int:
-    """When the renewal order is made, in ms: by card at the period's end, else before it, to leave time to pay."""
+    """When the renewal order is made, in ms: by card at the period's end, else before it, to leave
+    time to pay.
+    """
     end = period_end(hidden)
     if public["paymentMethod"] == CHARGED:
         return end
@@ -219,7 +252,8 @@ def attempts(public: Body, hidden: Body) -> tuple[int, ...]:
 
 
 def renewal_body(public: Body, first: Body, metadata: Body) -> Body:
-    """The body of the renewal order: the subscription's price, with the item's description from the first order.
+    """The body of the renewal order: the subscription's price, with the item's description from the
+    first order.
 
     Overlays and files may allow an order without items.
     """

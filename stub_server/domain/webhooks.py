@@ -9,15 +9,25 @@ from ..core.record import Body
 MOST = 20
 KEYS = 10
 ABROAD = "abroad"
-"""Member of the hidden part: whether a page of another machine sent the address, which then must not be private."""
+"""Member of the hidden part: whether a page of another machine sent the address, which then must
+not be private.
+"""
 
 # -- webhooks
 
 
-def new_webhook(body: Body, defaults: Body, ident: str, signing_key: str, now: str) -> tuple[Body, Body]:
+def new_webhook(
+    body: Body, defaults: Body, ident: str, signing_key: str, now: str
+) -> tuple[Body, Body]:
     """A new webhook's public and hidden parts; the key is in the hidden one alone."""
     public = defaults | _written(body)
-    public |= {"id": ident, "api_version": "v2", "consecutive_failures": 0, "createdAt": now, "updatedAt": now}
+    public |= {
+        "id": ident,
+        "api_version": "v2",
+        "consecutive_failures": 0,
+        "createdAt": now,
+        "updatedAt": now,
+    }
     return public, {"signing_keys": [{"key": signing_key, "until": None}]}
 
 
@@ -31,7 +41,12 @@ def changed_webhook(old: Body, body: Body, now: str) -> Body:
 
 def disabled_webhook(old: Body, reason: str, now: str) -> Body:
     """A webhook that the service switches off: `gone` or `too_many_failures`."""
-    return old | {"is_active": False, "disabled_at": now, "disabled_reason": reason, "updatedAt": now}
+    return old | {
+        "is_active": False,
+        "disabled_at": now,
+        "disabled_reason": reason,
+        "updatedAt": now,
+    }
 
 
 def _written(body: Body) -> Body:
@@ -42,7 +57,9 @@ def _written(body: Body) -> Body:
 def check_room(count: int) -> None:
     """A merchant has at most 20 webhooks. Raises Conflict."""
     if count >= MOST:
-        raise Conflict(f"A merchant has at most {MOST} webhooks. Delete one first.", code="webhook_limit")
+        raise Conflict(
+            f"A merchant has at most {MOST} webhooks. Delete one first.", code="webhook_limit"
+        )
 
 
 def with_key(public: Body, key: str) -> Body:
@@ -54,8 +71,14 @@ def with_key(public: Body, key: str) -> Body:
 
 
 def valid_keys(hidden: Body, now: int) -> list[str]:
-    """The keys that sign now, the current one first; `until` is ms and the first instant at which a key is retired."""
-    keys = [entry["key"] for entry in hidden["signing_keys"] if entry["until"] is None or entry["until"] > now]
+    """The keys that sign now, the current one first; `until` is ms and the first instant at which a
+    key is retired.
+    """
+    keys = [
+        entry["key"]
+        for entry in hidden["signing_keys"]
+        if entry["until"] is None or entry["until"] > now
+    ]
     return keys[::-1]
 
 
@@ -78,7 +101,9 @@ def rotated(hidden: Body, key: str, now: int, grace_ms: int) -> tuple[Body, int]
 
 def listens(patterns: Collection[str], event_type: str) -> bool:
     """Whether one of the patterns (`*`, `<resource>.*`, a type) names an event type."""
-    return "*" in patterns or event_type in patterns or event_type.partition(".")[0] + ".*" in patterns
+    return (
+        "*" in patterns or event_type in patterns or event_type.partition(".")[0] + ".*" in patterns
+    )
 
 
 def wants(webhook: Body, event_type: str, project_id: str | None) -> bool:

@@ -10,7 +10,15 @@ from ..core.record import Body, Row
 from ..core.signing import new_key, signatures, signed_headers
 from ..core.timers import SENDING
 from ..domain import receivers
-from ..domain.deliveries import AUTOMATIC, LOST, AttemptOutcome, Delivery, Timing, after_delivery, attempted
+from ..domain.deliveries import (
+    AUTOMATIC,
+    LOST,
+    AttemptOutcome,
+    Delivery,
+    Timing,
+    after_delivery,
+    attempted,
+)
 from ..domain.webhooks import valid_keys
 from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_for
 from .draft import Draft
@@ -20,7 +28,9 @@ from .tables.memory import Store
 
 
 class Attempt(NamedTuple):
-    """An attempt to make: the delivery as it is now, its webhook, what is sent, and when it begins (ms)."""
+    """An attempt to make: the delivery as it is now, its webhook, what is sent, and when
+    it begins (ms).
+    """
 
     entry: Row
     webhook: Row
@@ -29,7 +39,9 @@ class Attempt(NamedTuple):
 
 
 def attempt_of(webhook: Row, entry: Row, now: int) -> Attempt:
-    """An attempt of a delivery: its bytes, to the webhook's present address, signed by its present keys."""
+    """An attempt of a delivery: its bytes, to the webhook's present address, signed by
+    its present keys.
+    """
     delivery = Delivery(
         webhook.public["url"],
         entry.public["event_id"],
@@ -41,7 +53,9 @@ def attempt_of(webhook: Row, entry: Row, now: int) -> Attempt:
 
 
 def due_attempt(sandbox: Sandbox, store: Store | None, ident: str, now: int) -> Attempt | None:
-    """The attempt of an open delivery whose webhook is switched on; None where nothing is to be sent any more."""
+    """The attempt of an open delivery whose webhook is switched on; None where nothing is to be
+    sent any more.
+    """
     entry = None if store is None else store.webhook_logs.open(ident)
     if store is None or entry is None or not _is_open(sandbox, entry.public):
         return None
@@ -85,11 +99,15 @@ def disturbance(sandbox: Sandbox, attempt: Attempt) -> Effect:
         return NO_EFFECT
     texts = {"event": attempt.entry.public["event_type"], "url": attempt.delivery.url}
     is_seeded = "receiver" in attempt.webhook.hidden
-    return sandbox.faults.by_delivery(texts, attempt.delivery.body, sandbox.clock.now, is_seeded=is_seeded)
+    return sandbox.faults.by_delivery(
+        texts, attempt.delivery.body, sandbox.clock.now, is_seeded=is_seeded
+    )
 
 
 def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:
-    """Keys that no receiver has, one for each, so that a signature has the right form and is not valid."""
+    """Keys that no receiver has, one for each, so that a signature has the right form and
+    is not valid.
+    """
     return tuple(new_key(sha256(key.encode()).digest()) for key in keys)
 
 
@@ -99,7 +117,9 @@ def answer_delivery(draft: Draft, subject: str) -> None:
     if attempt is None:
         return
     if is_waiting(draft.store, attempt.entry):
-        earlier = next(draft.store.webhook_logs.rows_of("webhookId+status", (attempt.webhook.id, "retrying")))
+        earlier = next(
+            draft.store.webhook_logs.rows_of("webhookId+status", (attempt.webhook.id, "retrying"))
+        )
         draft.at(parse_iso(earlier.public["next_attempt_at"]), ANSWERING, subject)
         return
     outcome = simulated(draft.sandbox, attempt)
@@ -109,18 +129,25 @@ def answer_delivery(draft: Draft, subject: str) -> None:
     conclude(draft, attempt, outcome, AUTOMATIC)
 
 
-def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: str) -> tuple[Body, Body]:
+def conclude(
+    draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: str
+) -> tuple[Body, Body]:
     """Record an attempt that ends now; returns the delivery's two parts.
 
     Delivery and webhook are read again; either may have been deleted.
     """
     store, sandbox, ident, url = draft.store, draft.sandbox, attempt.entry.id, attempt.delivery.url
-    entry, webhook = draft.open(store.webhook_logs, ident), draft.open(store.webhooks, attempt.webhook.id)
+    entry, webhook = (
+        draft.open(store.webhook_logs, ident),
+        draft.open(store.webhooks, attempt.webhook.id),
+    )
     was = entry or attempt.entry
     # Tests with a frozen clock rely on the schedule as it is documented.
     chance = 0.5 if sandbox.clock.frozen else luck(ident, str(was.public["attempt_count"]))
     timing = Timing(attempt.begun, draft.now, sandbox.settings.schedule, chance)
-    public, hidden = attempted(was, outcome, timing, url=url, trigger=trigger, is_open=_is_open(sandbox, was.public))
+    public, hidden = attempted(
+        was, outcome, timing, url=url, trigger=trigger, is_open=_is_open(sandbox, was.public)
+    )
     if entry is not None:
         draft.update(store.webhook_logs, entry, public, hidden)
         if trigger == AUTOMATIC and public["next_attempt_at"] is not None:

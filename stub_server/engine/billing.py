@@ -1,7 +1,7 @@
 """What happens to orders, and to the subscriptions that they open and renew.
 
-Operations, controls, the clock and magic values call these functions. Each adds to a draft: the order, the
-subscription that it changes, their events and timers.
+Operations, controls, the clock and magic values call these functions. Each adds to a draft: the
+order, the subscription that it changes, their events and timers.
 """
 
 from typing import NamedTuple
@@ -49,12 +49,14 @@ def payable_late(draft: Draft, index: str, ident: str) -> Body | None:
 
 
 class NewOrder(NamedTuple):
-    """What is ordered, by whom, and how it is paid. `body` is a request, with ids as in the records.
+    """What is ordered, by whom, and how it is paid. `body` is a request, with ids as in the
+    records.
 
-    It can be paid for `life` ms, and a boleto is `due` (ms) at the end of that, unless told otherwise. An order that a
-    scenario names has the id `ident`; one that fails at once has the failure code `refused`. With `no_magic`, magic
-    values have no effect. With `copy_only`, the keys of its project see what the order says of its customer, and not
-    the customer. The order of a further period names its subscription.
+    It can be paid for `life` ms, and a boleto is `due` (ms) at the end of that, unless told
+    otherwise. An order that a scenario names has the id `ident`; one that fails at once has the
+    failure code `refused`. With `no_magic`, magic values have no effect. With `copy_only`, the keys
+    of its project see what the order says of its customer, and not the customer. The order of a
+    further period names its subscription.
     """
 
     body: Body
@@ -71,7 +73,10 @@ class NewOrder(NamedTuple):
 
 
 def buy(draft: Draft, new: NewOrder) -> Record:
-    """A buyer's order. A card pays it in the same step, unless it is refused or by a magic value."""
+    """A buyer's order.
+
+    A card pays it in the same step, unless it is refused or by a magic value.
+    """
     record = place(draft, new)
     if new.method == subscriptions.CHARGED:
         row = draft.get(draft.store.orders, record.id)
@@ -149,7 +154,10 @@ def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:
     if "bank" in sent:
         ispb = next((code for code, name in banks if name == sent["bank"]), ispb)
     return Payer(
-        sent.get("name", customer["name"]), sent.get("document", customer["document"]), ispb, sent.get("bank", bank)
+        sent.get("name", customer["name"]),
+        sent.get("document", customer["document"]),
+        ispb,
+        sent.get("bank", bank),
     )
 
 
@@ -175,11 +183,15 @@ def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> 
     public = orders.closed(row.public, status, iso(draft.now), transaction)
     if status == "expired":
         # Expired by hand: its time ends now, so that expires_at and updatedAt agree.
-        public["last_transaction"] = public["last_transaction"] | {"expires_at": public["updatedAt"]}
+        public["last_transaction"] = public["last_transaction"] | {
+            "expires_at": public["updatedAt"]
+        }
     return change_order(draft, row, moved, public)
 
 
-def change_order(draft: Draft, row: Row, moved: Move | None, public: Body, hidden: Body | None = None) -> Record:
+def change_order(
+    draft: Draft, row: Row, moved: Move | None, public: Body, hidden: Body | None = None
+) -> Record:
     """An order after a move, with its events."""
     record = draft.update(draft.store.orders, row, public, hidden)
     emit_order(draft, record, hidden or row.hidden, moved)
@@ -206,15 +218,20 @@ def pay(
 ) -> Record:
     """The order is paid, and opens or renews a subscription of its plan. Raises Conflict.
 
-    `amount` (cents) and `paid_at` (ms) are the order's total and now unless the payment says otherwise. With `late` a
-    boleto that expired can be paid too.
+    `amount` (cents) and `paid_at` (ms) are the order's total and now unless the payment says
+    otherwise. With `late` a boleto that expired can be paid too.
     """
     orders_ = draft.lifecycle("Order")
     payments.check_payable(row.public, amount, paid_at, draft.now, orders_, late=late)
     moved = move(orders_, row.public["status"], "paid")
     payer = payer or payer_of(draft, row)
     public, hidden = payments.paid(
-        row.public, row.hidden, payer, suffix=draft.ids.alnum(11), paid_at=paid_at or draft.now, now=draft.now
+        row.public,
+        row.hidden,
+        payer,
+        suffix=draft.ids.alnum(11),
+        paid_at=paid_at or draft.now,
+        now=draft.now,
     )
     renewed = _renewed_by(draft, hidden)
     opened = None if renewed is not None else _opened_by(draft, public, hidden)
@@ -231,7 +248,10 @@ def pay(
 
 
 def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
-    """Refund an order in full or part (cents). A full refund ends what it paid for. Raises Conflict."""
+    """Refund an order in full or part (cents).
+
+    A full refund ends what it paid for. Raises Conflict.
+    """
     table, status = draft.lifecycle("Order"), row.public["status"]
     amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
     full = amount == payments.left(row.hidden)
@@ -240,7 +260,10 @@ def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
 
 
 def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
-    """The order after a move that returns so many cents. A full refund ends what the order paid for."""
+    """The order after a move that returns so many cents.
+
+    A full refund ends what the order paid for.
+    """
     public, hidden = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now)
     record = change_order(draft, row, moved, public, hidden)
     if not payments.left(hidden) and hidden["subscriptionId"] is not None:
@@ -249,7 +272,9 @@ def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
 
 
 def _take_back(draft: Draft, ident: str, order_id: str) -> None:
-    """The order of a period is refunded: that of the running one ends the subscription, a later period is removed."""
+    """The order of a period is refunded: that of the running one ends the subscription, a later
+    period is removed.
+    """
     row = draft.open(draft.store.subscriptions, ident)
     if row is None or row.public["status"] == "past_due" or not is_running(draft, row):
         return  # none of its periods runs
@@ -270,11 +295,15 @@ def running_of(draft: Draft, customer_id: str, plan_id: str) -> Row | None:
     table, of = draft.store.subscriptions, (customer_id, plan_id)
     if not table.count("customerId+planId", of):
         return None
-    return next((row for row in table.rows_of("customerId+planId", of) if is_running(draft, row)), None)
+    return next(
+        (row for row in table.rows_of("customerId+planId", of) if is_running(draft, row)), None
+    )
 
 
 def _renewed_by(draft: Draft, order: Body) -> Row | None:
-    """The running subscription that a paid order renews: its own, or the customer's of the same plan."""
+    """The running subscription that a paid order renews: its own, or the customer's of
+    the same plan.
+    """
     table = draft.store.subscriptions
     if order["renewal"]:
         row = draft.open(table, order["subscriptionId"])
@@ -284,7 +313,9 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
 
 
 def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | None:
-    """The subscription that the first payment on a recurring plan opens: its public and hidden part."""
+    """The subscription that the first payment on a recurring plan opens: its public and
+    hidden part.
+    """
     store = draft.store
     plan = store.plans.peek(hidden["planId"])
     if plan is None or plan["billing_type"] != "recurring":
@@ -328,7 +359,10 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
 
 
 def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | None = None) -> None:
-    """The timers of a subscription. `paid` is how many of its newest periods have none yet, all of them by default."""
+    """The timers of a subscription.
+
+    `paid` is how many of its newest periods have none yet, all of them by default.
+    """
     if public["status"] == "trialing":
         draft.at(parse_iso(public["trial_end"]), "subscription.activate", ident)
         return  # the others are set then
@@ -363,14 +397,18 @@ def end_subscription(draft: Draft, row: Row, status: str) -> Record:
 
 
 def end_later(draft: Draft, row: Row) -> Record:
-    """Cancel a subscription at the end of the paid period, or at once if that is over, and cancel its open order."""
+    """Cancel a subscription at the end of the paid period, or at once if that is over, and cancel
+    its open order.
+    """
     if row.public["status"] == "past_due":
         return end_subscription(draft, row, "canceled")
     call_off_bill(draft, row)
     public = subscriptions.ending(row.public, row.hidden, draft.now)
     if subscriptions.has_dispute(row.hidden):  # its period may be over already
         draft.at(draft.now, "subscription.end", row.id)
-    return draft.update(draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None})
+    return draft.update(
+        draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None}
+    )
 
 
 def change_subscription(
@@ -382,8 +420,12 @@ def change_subscription(
     return record
 
 
-def emit_subscription(draft: Draft, record: Record, public: Body, previous: str, name: str | None = None) -> None:
+def emit_subscription(
+    draft: Draft, record: Record, public: Body, previous: str, name: str | None = None
+) -> None:
     """The events of a subscription's move from its previous state to the one it has."""
     status = public["status"]
-    moved = draft.lifecycle("Subscription").find(previous, status, name if previous == status else None)
+    moved = draft.lifecycle("Subscription").find(
+        previous, status, name if previous == status else None
+    )
     draft.emit_move(draft.store.subscriptions, record, moved, public["projectId"])

@@ -1,6 +1,8 @@
-"""Bounded queues of a sandbox: its log of steps and its saved replies. Journal and inbox are bounded alike.
+"""Bounded queues of a sandbox: its log of steps and its saved replies. Journal and inbox are
+bounded alike.
 
-All sandboxes of a server share a budget of bytes: past it, the largest queues drop their oldest items.
+All sandboxes of a server share a budget of bytes: past it, the largest queues drop their oldest
+items.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ class Budget:
 
 
 class Bounded(Generic[T]):
-    """Items in order, of which the oldest are dropped when they take too many bytes; `size` is how many they take."""
+    """Items in order, of which the oldest are dropped when they take too many bytes; `size` is how
+    many they take.
+    """
 
     __slots__ = ("__weakref__", "_items", "budget", "size")
 
@@ -72,7 +76,10 @@ class Bounded(Generic[T]):
         self.size = 0
 
     def _add(self, item: T, number: int, most: int) -> None:
-        """Add an item. The oldest make room beyond so many and so many bytes, and if the server has no room."""
+        """Add an item.
+
+        The oldest make room beyond so many and so many bytes, and if the server has no room.
+        """
         items, size, budget = self._items, item.size, self.budget
         if not items:
             budget.join(self)
@@ -92,7 +99,9 @@ class Bounded(Generic[T]):
         return item
 
     def forget(self, size: int) -> None:
-        """Drop the oldest items of about so many bytes: at most half of all bytes, and at least one item."""
+        """Drop the oldest items of about so many bytes: at most half of all bytes, and at
+        least one item.
+        """
         goal = max(self.size // 2, self.size - size)
         self._drop()
         while self.size > goal:
@@ -109,10 +118,11 @@ class Bounded(Generic[T]):
 
 
 class Log(Bounded[Step]):
-    """The steps since the origin. `number` is that of the newest one, 0 for a sandbox as it was seeded.
+    """The steps since the origin. `number` is that of the newest one, 0 for a sandbox as it was
+    seeded.
 
-    The oldest steps are dropped when there are too many; their effects stay. `writer` is given each step to store
-    outside the process, and `stored` waits until that is done.
+    The oldest steps are dropped when there are too many; their effects stay. `writer` is given each
+    step to store outside the process, and `stored` waits until that is done.
     """
 
     __slots__ = ("_most", "number", "stored", "writer")
@@ -125,8 +135,12 @@ class Log(Bounded[Step]):
         self.stored: Callable[[], Awaitable[None]] | None = None
 
     def append(self, step: Step) -> None:
-        """Give the next step to the writer, and add it. If the writer refuses it, nothing has changed."""
-        assert step.number == self.number + 1  # Draft.record refuses a draft that another step has overtaken
+        """Give the next step to the writer, and add it.
+
+        If the writer refuses it, nothing has changed.
+        """
+        # Draft.record refuses a draft that another step has overtaken
+        assert step.number == self.number + 1
         if self.writer is not None:
             self.writer(step)
         self.number = step.number
@@ -152,12 +166,15 @@ class Log(Bounded[Step]):
 
 
 class Replies:
-    """The replies saved for Idempotency-Keys, in the order of their time, in which they also expire."""
+    """The replies saved for Idempotency-Keys, in the order of their time, in which they
+    also expire.
+    """
 
     __slots__ = ("_bytes", "_saved")
 
     def __init__(self) -> None:
-        # Not a dict: finding the first item of one takes the longer the more were removed before it.
+        # Not a dict: finding the first item of one takes the longer the more were removed before
+        # it.
         self._saved: OrderedDict[ReplyKey, Saved] = OrderedDict()
         self._bytes = 0
 
@@ -171,7 +188,9 @@ class Replies:
 
     def outgoing(self, saved: Saved, now: int) -> tuple[tuple[ReplyKey, Saved], ...]:
         """The replies to drop for one more: those that have expired, and the oldest of too many."""
-        expired = sum(1 for _ in takewhile(lambda reply: reply.expires <= now, self._saved.values()))
+        expired = sum(
+            1 for _ in takewhile(lambda reply: reply.expires <= now, self._saved.values())
+        )
         number = max(expired, len(self._saved) + 1 - MOST_REPLIES)
         size = self._bytes + _size(saved) - MOST_REPLY_BYTES
         return oldest_of(self._saved.items(), number, size, lambda item: _size(item[1]))

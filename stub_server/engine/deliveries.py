@@ -13,7 +13,9 @@ INBOX = "/_sandbox/inbox/"
 """What the path of an inbox begins with, below its sandbox's prefix."""
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 ANSWERING, CALLING_OFF = "webhook.answer", "webhook.call_off"
-"""The jobs of a delivery that the server itself answers, and of a webhook that was switched off or deleted."""
+"""The jobs of a delivery that the server itself answers, and of a webhook that was
+switched off or deleted.
+"""
 
 
 def subscribers_to(store: Store, type_: str, project: str | None) -> list[Body]:
@@ -24,12 +26,16 @@ def subscribers_to(store: Store, type_: str, project: str | None) -> list[Body]:
 
 
 def is_simulated(sandbox: Sandbox, url: str) -> bool:
-    """Whether the server answers for an address: a reserved name, or any address while the past is seeded."""
+    """Whether the server answers for an address: a reserved name, or any address while
+    the past is seeded.
+    """
     return sandbox.origin.is_seeding or is_reserved(url)
 
 
 def job_for(sandbox: Sandbox, url: str) -> str:
-    """The job that attempts a delivery: the clock's own where the server answers, else the courier's."""
+    """The job that attempts a delivery: the clock's own where the server answers, else
+    the courier's.
+    """
     return ANSWERING if is_simulated(sandbox, url) else SENDING
 
 
@@ -59,7 +65,10 @@ def is_waiting(store: Store, entry: Row) -> bool:
 
 
 def is_kept_back(sandbox: Sandbox, entry: Row, url: str) -> bool:
-    """Whether a delivery is not sent because its event is one of the past. Those to the own inbox are always sent."""
+    """Whether a delivery is not sent because its event is one of the past.
+
+    Those to the own inbox are always sent.
+    """
     return entry.hidden["serial"] <= sandbox.status.held_before and not is_own_inbox(sandbox, url)
 
 

@@ -1,9 +1,11 @@
-"""A draft: the step of one cause while it is being decided. Nothing of it is visible until it is recorded.
+"""A draft: the step of one cause while it is being decided. Nothing of it is visible until it is
+recorded.
 
-Records are validated and unique keys checked as they are added; what is seeded is validated once, at the end. New ids
-are computed from the sandbox's position, which moves only with the step: an abandoned draft uses none. Reading a record
-by id through the draft shows the draft's version; indexes, counts and sums show the sandbox before it. A draft never
-spans an `await`: an operation that waits records its step first. It is void once another step was recorded.
+Records are validated and unique keys checked as they are added; what is seeded is validated once,
+at the end. New ids are computed from the sandbox's position, which moves only with the step: an
+abandoned draft uses none. Reading a record by id through the draft shows the draft's version;
+indexes, counts and sums show the sandbox before it. A draft never spans an `await`: an operation
+that waits records its step first. It is void once another step was recorded.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,7 +33,9 @@ class Draft:
     settings: SandboxSettings | None = None
     _opens_store = False
 
-    def __init__(self, sandbox: Sandbox, store: Store, cause: Cause, now: int | None = None) -> None:
+    def __init__(
+        self, sandbox: Sandbox, store: Store, cause: Cause, now: int | None = None
+    ) -> None:
         """`now` is the instant of the step in ms, the clock's own unless a job was due earlier."""
         self.sandbox, self.store, self.cause = sandbox, store, cause
         self.now = sandbox.clock.now if now is None else now
@@ -76,7 +80,9 @@ class Draft:
 
     def update(self, table: Table, row: Row, public: Body, hidden: Body | None = None) -> Record:
         """Replace a record by its next version."""
-        return self.create(table, row.record.id, public, row.hidden if hidden is None else hidden, row=row)
+        return self.create(
+            table, row.record.id, public, row.hidden if hidden is None else hidden, row=row
+        )
 
     def create(
         self,
@@ -88,17 +94,25 @@ class Draft:
         row: Row | None = None,
         created: int | None = None,
     ) -> Record:
-        """Add a new record, which was `created` (ms) now unless told otherwise; with `row` the next version of that."""
+        """Add a new record, which was `created` (ms) now unless told otherwise; with `row` the next
+        version of that.
+        """
         earlier = self._versions.get(ident)
         before = row if earlier is None else earlier[1]
-        if not self.sandbox.origin.is_seeding:  # what was seeded is validated once, as it is at the end
+        # what was seeded is validated once, as it is at the end
+        if not self.sandbox.origin.is_seeding:
             table.check(public)
-        record = table.prepare(ident, public, hidden, before, self.now if created is None else created)
+        record = table.prepare(
+            ident, public, hidden, before, self.now if created is None else created
+        )
         self._versions[ident] = table.name, before, Row(record, public, hidden)
         return record
 
     def drop(self, table: Table, row: Row) -> None:
-        """Delete a record. The step drops the stored version; one that only the draft has leaves no trace."""
+        """Delete a record.
+
+        The step drops the stored version; one that only the draft has leaves no trace.
+        """
         version = self._versions.pop(row.id, None)
         stored = row if version is None else version[1]
         if stored is not None:
@@ -120,26 +134,55 @@ class Draft:
     # -- events
 
     def emit_change(
-        self, table: Table, record: Record, change: str, project: str | None = None, extras: Extras = NO_EXTRAS
+        self,
+        table: Table,
+        record: Record,
+        change: str,
+        project: str | None = None,
+        extras: Extras = NO_EXTRAS,
     ) -> None:
-        """Raise the events of a change that moves no state, such as `updated` (`x-change` of the contract)."""
-        self.emit(self.sandbox.rules.changes.get((table.spec.schema, change), ()), table, record, project, extras)
+        """Raise the events of a change that moves no state, such as `updated` (`x-change`
+        of the contract).
+        """
+        self.emit(
+            self.sandbox.rules.changes.get((table.spec.schema, change), ()),
+            table,
+            record,
+            project,
+            extras,
+        )
 
     def emit_move(
-        self, table: Table, record: Record, move: Move | None, project: str | None = None, *names: str
+        self,
+        table: Table,
+        record: Record,
+        move: Move | None,
+        project: str | None = None,
+        *names: str,
     ) -> None:
-        """Raise the events of a move, if there is one, with these hidden members and the previous status."""
+        """Raise the events of a move, if there is one, with these hidden members and the
+        previous status.
+        """
         if move is not None:
             extras = moved_from(None if move.from_ == "new" else move.from_, *names)
             self.emit(move.events, table, record, project, extras)
 
-    def emit(self, types: tuple[str, ...], table: Table, record: Record, project: str | None, extras: Extras) -> None:
+    def emit(
+        self,
+        types: tuple[str, ...],
+        table: Table,
+        record: Record,
+        project: str | None,
+        extras: Extras,
+    ) -> None:
         """Raise events of these types about a record."""
         if types and self.sandbox.origin.raises_events:
             resource = self.store.shown(table, record)
             hidden = record.hidden if extras.names else b""
             for type_ in types:
-                self.raise_event(self.event(type_, record.id, project, resource, hidden=hidden, extras=extras))
+                self.raise_event(
+                    self.event(type_, record.id, project, resource, hidden=hidden, extras=extras)
+                )
 
     def event(
         self,
@@ -153,18 +196,36 @@ class Draft:
     ) -> Event:
         """An event, which is not raised yet."""
         merchant_id, key = self.store.merchant.id, self.sandbox.rules.payload_keys[type_]
-        return Event(self.ids.event(), type_, self.now, merchant_id, key, subject, project, resource, hidden, extras)
+        return Event(
+            self.ids.event(),
+            type_,
+            self.now,
+            merchant_id,
+            key,
+            subject,
+            project,
+            resource,
+            hidden,
+            extras,
+        )
 
     def raise_event(self, event: Event) -> None:
-        """Raise an event and open its deliveries, but for a test: the caller opens that one, to a single webhook."""
+        """Raise an event and open its deliveries, but for a test: the caller opens that one, to a
+        single webhook.
+        """
         self._events.append(event)
         if event.type != TEST:
             webhooks = subscribers_to(self.store, event.type, event.project_id)
             if webhooks:
                 self.open_deliveries(webhooks, event, test=False)
 
-    def open_deliveries(self, webhooks: Sequence[Body], event: Event, *, test: bool) -> list[Record]:
-        """Add the deliveries of an event, which share its payload. They are due at once, but for a test."""
+    def open_deliveries(
+        self, webhooks: Sequence[Body], event: Event, *, test: bool
+    ) -> list[Record]:
+        """Add the deliveries of an event, which share its payload.
+
+        They are due at once, but for a test.
+        """
         serial, payload = self.sandbox.events.raised + len(self._events), event.payload()
         most = None if test else len(self.sandbox.settings.schedule)
         opened, defaults, now = [], self.sandbox.rules.defaults["WebhookLogEntry"], iso(self.now)
@@ -195,10 +256,15 @@ class Draft:
         return not (changes or self.clock or self.settings or self._opens_store)
 
     def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
-        """Record the step and return it; None where nothing changes. `saved` is the reply to save for its key."""
+        """Record the step and return it; None where nothing changes.
+
+        `saved` is the reply to save for its key.
+        """
         sandbox = self.sandbox
         if self._base != sandbox.log.number:
-            raise RuntimeError(f"the draft of {self.cause.operation} is void: another step was recorded meanwhile")
+            raise RuntimeError(
+                f"the draft of {self.cause.operation} is void: another step was recorded meanwhile"
+            )
         if saved is None and self.is_empty:
             return None
         self._drop_old_deliveries()
@@ -209,7 +275,11 @@ class Draft:
     def _drop_old_deliveries(self) -> None:
         """Drop the oldest deliveries, which make room for new ones."""
         table = self.store.webhook_logs
-        opened = [new.record for name, old, new in self._versions.values() if new and not old and name == table.name]
+        opened = [
+            new.record
+            for name, old, new in self._versions.values()
+            if new and not old and name == table.name
+        ]
         for record in table.outgoing(opened) if opened else ():
             self.drop(table, table.parse(record))
 
@@ -217,14 +287,18 @@ class Draft:
         """The step, with what it replaces in the sandbox as it is."""
         sandbox, events, timers = self.sandbox, self.sandbox.events, self.sandbox.timers
         recorded = sandbox.recorded_clock
-        changes = [Change(name, old and old.record, new and new.record) for name, old, new in self._versions.values()]
+        changes = [
+            Change(name, old and old.record, new and new.record)
+            for name, old, new in self._versions.values()
+        ]
         changes.sort(key=Change.deletes)
         return Step(
             number=self._base + 1,
             at=self.now,
             cause=self.cause,
             merchant=self.store.merchant,
-            clock=self.clock or (recorded if recorded.now == self.now else sandbox.clock.at(self.now)),
+            clock=self.clock
+            or (recorded if recorded.now == self.now else sandbox.clock.at(self.now)),
             clock_before=recorded,
             position=self.ids.position,
             position_before=sandbox.ids.position,

@@ -18,7 +18,8 @@ OVERHEAD = 300  # bytes of an event besides the records that it shows
 
 
 class Event(NamedTuple):
-    """One event. `resource` is the record's public bytes when it happened; they are shared with the store.
+    """One event. `resource` is the record's public bytes when it happened; they are shared with the
+    store.
 
     So is `hidden`, the record's other part, if the payload shows a member of it; else it is empty.
     """
@@ -40,7 +41,9 @@ class Event(NamedTuple):
         return OVERHEAD + len(self.resource) + len(self.hidden)
 
     def payload(self) -> bytes:
-        """The webhook body: compact JSON, the resource under its singular key, hidden fields beside it."""
+        """The webhook body: compact JSON, the resource under its singular key, hidden
+        fields beside it.
+        """
         names, others = self.extras
         kept = orjson.loads(self.hidden) if names else {}
         beside = {name: kept.get(name) for name in names} | dict(others)
@@ -58,7 +61,10 @@ class Event(NamedTuple):
 
 
 class EventLog:
-    """The newest events of a sandbox, oldest first, bounded in number and bytes. `raised` counts all of them."""
+    """The newest events of a sandbox, oldest first, bounded in number and bytes.
+
+    `raised` counts all of them.
+    """
 
     __slots__ = ("_bytes", "_events", "raised")
 
@@ -73,7 +79,9 @@ class EventLog:
         return oldest_of(self._events, number - KEPT, size - KEPT_BYTES, attrgetter("size"))
 
     def exchange(self, ends: Ends, raised: int) -> None:
-        """Replace the events by those of another time, which differ at the ends; so many had been raised then."""
+        """Replace the events by those of another time, which differ at the ends; so many had been
+        raised then.
+        """
         events = self._events
         for _ in ends.newest_before:
             self._bytes -= events.pop().size
@@ -89,7 +97,9 @@ class EventLog:
         return islice(self._events, max(0, len(self._events) - (self.raised - position)), None)
 
     def after(self, position: int, most: int) -> list[Event]:
-        """The oldest events that were raised after so many, as far as they are kept; fewer where they are large."""
+        """The oldest events that were raised after so many, as far as they are kept; fewer where
+        they are large.
+        """
         found, size = [], 0
         for event in islice(self.since(position), most):
             found.append(event)

@@ -18,10 +18,19 @@ from ..core.record import Body
 from ..core.text import glob
 
 MOST = 100
-CONFLICT = "fault_conflict"  # the schema accepts each member, and together or as they are they can mean nothing
+# the schema accepts each member, and together or as they are they can mean nothing
+CONFLICT = "fault_conflict"
 LONGEST_DELAY = 60_000  # ms
-OF_THE_ORIGIN = ("set-cookie", "clear-site-data", "refresh", "content-security-policy", "x-content-type-options")
-"""Headers by which an answer would act on pages of this server, such as the console of somebody with more rights."""
+OF_THE_ORIGIN = (
+    "set-cookie",
+    "clear-site-data",
+    "refresh",
+    "content-security-policy",
+    "x-content-type-options",
+)
+"""Headers by which an answer would act on pages of this server, such as the console of somebody
+with more rights.
+"""
 BEFORE, AFTER = "before", "after"
 PRESETS: Mapping[str, Body] = MappingProxyType(
     {
@@ -30,7 +39,9 @@ PRESETS: Mapping[str, Body] = MappingProxyType(
             "then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "1"}},
         },
         "slow_network": {"then": {"delay_ms": {"min": 300, "max": 1_500}}},
-        "outage": {"then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "30"}}},
+        "outage": {
+            "then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "30"}}
+        },
         "rate_limited": {
             "when": {"every": 3},
             "then": {"status": 429, "code": "rate_limited", "headers": {"Retry-After": "2"}},
@@ -51,10 +62,11 @@ Texts = Mapping[str, str]
 
 
 class Effect(NamedTuple):
-    """The effect on one request or delivery. `label` names its cause, for `X-Sandbox-Simulated` and attempts.
+    """The effect on one request or delivery. `label` names its cause, for `X-Sandbox-Simulated` and
+    attempts.
 
-    `then` is what the contract calls so. `delay` is ms before the operation or the delivery, `delay_after` ms between
-    an operation and its answer.
+    `then` is what the contract calls so. `delay` is ms before the operation or the delivery,
+    `delay_after` ms between an operation and its answer.
     """
 
     label: str
@@ -78,28 +90,40 @@ NO_EFFECT = Effect("")
 
 
 class Fault:
-    """A rule. `seen` requests or deliveries met its `match`, it acted on `hits`; `since` is ms of the sandbox clock.
+    """A rule. `seen` requests or deliveries met its `match`, it acted on `hits`; `since` is ms of
+    the sandbox clock.
 
     All conditions of its `match` must hold; texts may be globs with `*` and `?`.
     """
 
     def __init__(self, ident: str, asked: Body, since: int) -> None:
-        """`asked` is the request's rule over its preset. Raises Conflict for an invalid path of the body."""
+        """`asked` is the request's rule over its preset.
+
+        Raises Conflict for an invalid path of the body.
+        """
         self.id, self.asked, self.since, self.enabled = ident, asked, since, True
         self.when: Body = asked.get("when", {})
         self.then: Body = asked["then"]
-        self.is_for_deliveries = any(names & asked.get(part, {}).keys() for part, names in _OF_DELIVERIES)
+        self.is_for_deliveries = any(
+            names & asked.get(part, {}).keys() for part, names in _OF_DELIVERIES
+        )
         self.seen = self.hits = 0
         match = asked.get("match", {})
-        self._texts = {name: wanted for name, wanted in match.items() if name not in ("header", "body")}
-        self._headers = [(name.lower().encode("latin-1", "replace"), g) for name, g in match.get("header", {}).items()]
+        self._texts = {
+            name: wanted for name, wanted in match.items() if name not in ("header", "body")
+        }
+        self._headers = [
+            (name.lower().encode("latin-1", "replace"), g)
+            for name, g in match.get("header", {}).items()
+        ]
         self._body = [(_body_path(path), wanted) for path, wanted in match.get("body", {}).items()]
         self.reads_body, self.names_address = bool(self._body), "url" in match
 
     def fits(self, texts: Texts, headers: Mapping[bytes, bytes], body: Any) -> bool:
         """Whether a request or a delivery meets all conditions.
 
-        `headers` are those of a request, with names in lower case; a body of no rule that reads it may be left out.
+        `headers` are those of a request, with names in lower case; a body of no rule that reads it
+        may be left out.
         """
         for name, wanted in self._texts.items():
             if not glob(wanted, texts[name]):
@@ -110,7 +134,9 @@ class Fault:
         return all(_has(body, path, wanted) for path, wanted in self._body)
 
     def fires(self, now: int, random: Random) -> bool:
-        """Count a request or delivery that met the `match`, and return whether the rule acts on it."""
+        """Count a request or delivery that met the `match`, and return whether the
+        rule acts on it.
+        """
         self.seen += 1
         when = self.when
         place = self.seen - when.get("after", 0)
@@ -135,7 +161,8 @@ class Fault:
 
 
 class Faults:
-    """The fault rules of one sandbox. They and their random stream are not part of its state, and no step has them.
+    """The fault rules of one sandbox. They and their random stream are not part of its state, and
+    no step has them.
 
     `rules` are by id, oldest first, for reading: every request checks whether there are any.
     """
@@ -149,18 +176,28 @@ class Faults:
     def add(self, asked: Body, now: int) -> Fault:
         """Add a rule.
 
-        Raises Conflict if there are too many, if a path of the body is not valid, or if the rule mixes what happens to
-        requests and deliveries.
+        Raises Conflict if there are too many, if a path of the body is not valid, or if the rule
+        mixes what happens to requests and deliveries.
         """
         if len(self.rules) >= MOST:
-            raise Conflict(f"A sandbox has at most {MOST} fault rules: delete one first.", code="too_many_faults")
+            raise Conflict(
+                f"A sandbox has at most {MOST} fault rules: delete one first.",
+                code="too_many_faults",
+            )
         preset = PRESETS[asked["preset"]] if "preset" in asked else {}
         fault = Fault(f"fault_{self._made + 1}", {**preset, **asked}, now)
         wrong: list[str] = []
         for part, names in _OF_DELIVERIES if fault.is_for_deliveries else ():
-            wrong += [f"{part}.{name}" for name in fault.asked.get(part, {}) if name not in names | _OF_BOTH]
+            wrong += [
+                f"{part}.{name}"
+                for name in fault.asked.get(part, {})
+                if name not in names | _OF_BOTH
+            ]
         if wrong:
-            message = f"This rule is about deliveries. Leave out what only requests have: {', '.join(wrong)}."
+            message = (
+                "This rule is about deliveries. Leave out what only requests have:"
+                f" {', '.join(wrong)}."
+            )
             details = [detail(name, CONFLICT, message) for name in wrong]
             raise Conflict(message, code=CONFLICT, details=details)
         self._made += 1
@@ -186,22 +223,35 @@ class Faults:
         return twin
 
     def by_request(
-        self, texts: Texts, headers: Mapping[bytes, bytes], now: int, body: Any = None, *, reads_body: bool = False
+        self,
+        texts: Texts,
+        headers: Mapping[bytes, bytes],
+        now: int,
+        body: Any = None,
+        *,
+        reads_body: bool = False,
     ) -> Iterator[Effect]:
-        """The effects on a request, in the order of the rules: of those that read its body, or of the others."""
+        """The effects on a request, in the order of the rules: of those that read its body, or of
+        the others.
+        """
         for fault in self.rules.values():
-            is_concerned = fault.enabled and not fault.is_for_deliveries and fault.reads_body is reads_body
+            is_concerned = (
+                fault.enabled and not fault.is_for_deliveries and fault.reads_body is reads_body
+            )
             if is_concerned and fault.fits(texts, headers, body) and fault.fires(now, self._random):
                 yield fault.effect(self._random)
 
     def by_delivery(self, texts: Texts, payload: bytes, now: int, *, is_seeded: bool) -> Effect:
-        """The effect on one attempt of a delivery: delays add up, and the first rule that does more ends the search.
+        """The effect on one attempt of a delivery: delays add up, and the first rule that does more
+        ends the search.
 
         Webhooks that the seed made are meant only by rules that name an address.
         """
         found: list[Effect] = []
         for fault in self.rules.values():
-            is_concerned = fault.enabled and fault.is_for_deliveries and (fault.names_address or not is_seeded)
+            is_concerned = (
+                fault.enabled and fault.is_for_deliveries and (fault.names_address or not is_seeded)
+            )
             body = orjson.loads(payload) if is_concerned and fault.reads_body else None
             if is_concerned and fault.fits(texts, {}, body) and fault.fires(now, self._random):
                 found.append(fault.effect(self._random))

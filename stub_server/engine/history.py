@@ -1,7 +1,9 @@
-"""Earlier states of a sandbox: which step is asked for, its state on a copy, and the step that goes back to it.
+"""Earlier states of a sandbox: which step is asked for, its state on a copy, and the step that goes
+back to it.
 
-An earlier state is made on a copy: the log says which version each record had. A step goes back to a copy, be it that
-or a snapshot, by what the sandbox and the copy do not share; it can be undone again.
+An earlier state is made on a copy: the log says which version each record had. A step goes back to
+a copy, be it that or a snapshot, by what the sandbox and the copy do not share; it can be undone
+again.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ Rows: TypeAlias = dict[int, Record]
 
 
 def not_stored(message: str, field: str, where: str | None = None) -> Conflict:
-    """409 for a state that is not available; `field` is a member of the body unless `where` says else, or a header."""
+    """409 for a state that is not available; `field` is a member of the body unless `where` says
+    else, or a header.
+    """
     where = where or ("header" if field.startswith("X-") else "body")
     return Conflict.at(field, message, "step_not_kept", where=where)
 
@@ -47,25 +51,35 @@ def _oldest(log: Log) -> str:
 
 
 def step_at(sandbox: Sandbox, instant: int, field: str) -> int:
-    """The last step at an instant (ms) or before. Raises Conflict for one in the future or no longer stored."""
+    """The last step at an instant (ms) or before.
+
+    Raises Conflict for one in the future or no longer stored.
+    """
     log, now = sandbox.log, sandbox.clock.now
     if instant > now:
-        raise not_stored(f"{iso(instant)} has not come yet: the clock of this sandbox shows {iso(now)}.", field)
+        raise not_stored(
+            f"{iso(instant)} has not come yet: the clock of this sandbox shows {iso(now)}.", field
+        )
     earliest = sandbox.recorded_clock.now
     for step in reversed(log):
         if step.at <= instant:
             return step.number
         earliest = step.clock_before.now
     if earliest > instant:
-        message = f"The state of {iso(instant)} is no longer stored. {_oldest(log)} Its time is {iso(earliest)}."
+        message = (
+            f"The state of {iso(instant)} is no longer stored. {_oldest(log)} Its time is"
+            f" {iso(earliest)}."
+        )
         raise not_stored(message, field)
     return log.oldest - 1
 
 
 def step_before(sandbox: Sandbox, request: str, field: str) -> int:
-    """The step before the first one of a request; of one without steps, the newest step when it came.
+    """The step before the first one of a request; of one without steps, the newest step when it
+    came.
 
-    Raises Conflict where neither the journal nor the log has the request, or that step is no longer stored.
+    Raises Conflict where neither the journal nor the log has the request, or that step is no longer
+    stored.
     """
     trace = sandbox.journal.find(request)
     if trace is not None:
@@ -81,7 +95,8 @@ def step_before(sandbox: Sandbox, request: str, field: str) -> int:
 
 
 def state_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, Sandbox]:
-    """A copy of a sandbox as it was after a step, under another name, with pauses. A running clock runs on from there.
+    """A copy of a sandbox as it was after a step, under another name, with pauses. A running clock
+    runs on from there.
 
     The sandbox may change meanwhile. Raises Conflict for a step that is no longer stored.
     """
@@ -113,13 +128,16 @@ def state_in(snapshot: Sandbox, name: str) -> Sandbox:
 
 
 def go_back(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None = None) -> Step:
-    """Record the step from the sandbox, as it is by now, to the earlier state of a copy, which is used up.
+    """Record the step from the sandbox, as it is by now, to the earlier state of a copy, which is
+    used up.
 
     The clock goes to an instant (ms) of that state, its last one by default. Raises Conflict.
     """
     check_not_advancing(sandbox)
     if sandbox.status.is_gone:
-        raise not_stored("The sandbox was reset or deleted meanwhile, and its log began again.", "to_step")
+        raise not_stored(
+            "The sandbox was reset or deleted meanwhile, and its log began again.", "to_step"
+        )
     step = _step(sandbox, then, _between(sandbox, then), cause, instant)
     sandbox.take(step, None, then)
     return step
@@ -138,10 +156,16 @@ def _between(sandbox: Sandbox, then: Sandbox) -> tuple[Part, ...]:
         for name in store.tables:
             changes += _changes(name, _rows(here, name), _rows(there, name))
         was, is_ = here.recorded_usage() if here else {}, there.usage if there else {}
-        used = [Used(key, is_.get(key), was.get(key)) for key in {**was, **is_} if was.get(key) != is_.get(key)]
+        used = [
+            Used(key, is_.get(key), was.get(key))
+            for key in {**was, **is_}
+            if was.get(key) != is_.get(key)
+        ]
         if here is None or there is None or changes or used:
             changes.sort(key=Change.deletes)
-            parts.append(Part(store.merchant, here is None, there is None, tuple(changes), tuple(used)))
+            parts.append(
+                Part(store.merchant, here is None, there is None, tuple(changes), tuple(used))
+            )
     return tuple(parts)
 
 
@@ -161,9 +185,13 @@ def _rows(store: Store | None, name: str) -> Rows:
     return {} if store is None else store.tables[name].rows
 
 
-def _step(sandbox: Sandbox, then: Sandbox, parts: tuple[Part, ...], cause: Cause, instant: int | None) -> Step:
+def _step(
+    sandbox: Sandbox, then: Sandbox, parts: tuple[Part, ...], cause: Cause, instant: int | None
+) -> Step:
     """The step itself. Ids and numbers of timers continue, so that none is used twice."""
-    clock = sandbox.clock.again(then.clock.at(then.recorded_clock.now if instant is None else instant))
+    clock = sandbox.clock.again(
+        then.clock.at(then.recorded_clock.now if instant is None else instant)
+    )
     events = ends_of(list(sandbox.events), list(then.events))
     replies = ends_of(list(sandbox.replies.items()), list(then.replies.items()), eq)
     coming, going = then.timers.beyond(sandbox.timers), sandbox.timers.beyond(then.timers)
@@ -183,5 +211,7 @@ def _step(sandbox: Sandbox, then: Sandbox, parts: tuple[Part, ...], cause: Cause
         timers_fired=going,
         settings=then.settings if changed else None,
         settings_before=sandbox.settings if changed else None,
-        restored=Restored(parts, tuple(sandbox.stores), tuple(then.stores), events, then.events.raised, replies),
+        restored=Restored(
+            parts, tuple(sandbox.stores), tuple(then.stores), events, then.events.raised, replies
+        ),
     )

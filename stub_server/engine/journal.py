@@ -1,4 +1,5 @@
-"""The journal of a sandbox: its newest requests, bounded in number and bytes. It is not part of the state.
+"""The journal of a sandbox: its newest requests, bounded in number and bytes. It is not part of the
+state.
 
 A request is kept as the bytes that came and went; text is made when somebody reads it.
 """
@@ -31,22 +32,25 @@ class Trace:
 
     Layers note in it what they find out; `server/layers/context.py` completes it.
 
-    `at` is the sandbox's time in ms and `before` its step; `began`, `received` and durations are the machine's.
-    `operation` is an id, `by_command` says that the command `stub-server` sent it, `caller` is a
-    `domain.callers.Caller`, also of a credential that was recognised and refused, `code` that of a refusal, `simulated`
-    the rule or header that caused a failure or a delay. `before` and `after` are the newest step before its first
-    change and after its last; `after` is None where it changed nothing. `events` and `deliveries` are the ids of what
-    these changes raised. `auth_at` and so on are when a stage began, in µs since the request, -1 for a stage that was
-    not entered.
+    `at` is the sandbox's time in ms and `before` its step; `began`, `received` and durations are
+    the machine's. `operation` is an id, `by_command` says that the command `stub-server` sent it,
+    `caller` is a `domain.callers.Caller`, also of a credential that was recognised and refused,
+    `code` that of a refusal, `simulated` the rule or header that caused a failure or a delay.
+    `before` and `after` are the newest step before its first change and after its last; `after` is
+    None where it changed nothing. `events` and `deliveries` are the ids of what these changes
+    raised. `auth_at` and so on are when a stage began, in µs since the request, -1 for a stage that
+    was not entered.
 
-    When it has ended there are no secrets in it: `received_head`, `body`, and of the answer `sent_head` and the body's
-    `parts`. A head is all headers as one text (`head_of`), because thousands of requests are kept. A body is
-    None where none was kept: the journal keeps none, it was never read, or the connection ended without an answer;
-    `status` is then 0. `size` is about how many bytes all of it keeps alive.
+    When it has ended there are no secrets in it: `received_head`, `body`, and of the answer
+    `sent_head` and the body's `parts`. A head is all headers as one text (`head_of`), because
+    thousands of requests are kept. A body is None where none was kept: the journal keeps none, it
+    was never read, or the connection ended without an answer; `status` is then 0. `size` is about
+    how many bytes all of it keeps alive.
 
-    `refused_origin` is the origin of a page that may not read the answer. `is_prefixed` says that the path was sent
-    with the sandbox's prefix, which is not in `path`. What is not `is_kept` is not written to the journal: pages and
-    preflights. A path or query that is longer than any of the API is cut.
+    `refused_origin` is the origin of a page that may not read the answer. `is_prefixed` says that
+    the path was sent with the sandbox's prefix, which is not in `path`. What is not `is_kept` is
+    not written to the journal: pages and preflights. A path or query that is longer than any of the
+    API is cut.
     """
 
     id: str
@@ -106,7 +110,9 @@ class Trace:
         if step.events:
             self.events += tuple([event.id for event in step.events])
             changes = step.changes
-            self.deliveries += tuple([c.id for c in changes if c.before is None and c.table == "webhook_logs"])
+            self.deliveries += tuple(
+                [c.id for c in changes if c.before is None and c.table == "webhook_logs"]
+            )
 
     def lose(self) -> None:
         """Forget the steps, which were undone."""
@@ -158,18 +164,22 @@ def headers_of(head: bytes) -> Iterator[tuple[str, str]]:
 class Journal(Bounded[Trace]):
     """The newest requests, the oldest first.
 
-    A request counts with its path, query, headers and bodies. Those to the control surface have as many places again,
-    so that they take none from the API.
+    A request counts with its path, query, headers and bodies. Those to the control surface have as
+    many places again, so that they take none from the API.
     """
 
     __slots__ = ("_appended", "_cleared", "_controls", "_most", "keeps_bodies")
 
     def __init__(self, most: int = KEPT, budget: Budget | None = None) -> None:
-        """`most` requests are kept; 0 keeps no bodies, and as many requests as usual. `budget` is the server's."""
+        """`most` requests are kept; 0 keeps no bodies, and as many requests as usual.
+
+        `budget` is the server's.
+        """
         super().__init__(budget or Budget())
         self._most, self.keeps_bodies = most or KEPT, most > 0
         self._appended = self._cleared = 0
-        self._controls: deque[int] = deque()  # which of those that were appended went to the control surface
+        # which of those that were appended went to the control surface
+        self._controls: deque[int] = deque()
 
     def append(self, trace: Trace) -> None:
         """Keep a request; the oldest make room."""

@@ -38,7 +38,9 @@ class Inspected:
 
 
 Judge: TypeAlias = Callable[[Inspected, Table, Row], str | None]
-"""What is wrong with a record, after its kind and id; empty if nothing is, None if the law does not concern it."""
+"""What is wrong with a record, after its kind and id; empty if nothing is, None if the law does not
+concern it.
+"""
 
 
 class Law(NamedTuple):
@@ -50,7 +52,9 @@ class Law(NamedTuple):
 
 
 def _figures(inspected: Inspected, table: Table, row: Row) -> str | None:
-    """What each project shows is what its orders, plans and subscriptions add up to, which are met before it."""
+    """What each project shows is what its orders, plans and subscriptions add up to, which are met
+    before it.
+    """
     if table.name == "orders":
         inspected.orders[row.hidden["projectId"]].add(row)
         return None
@@ -71,14 +75,19 @@ def _figures(inspected: Inspected, table: Table, row: Row) -> str | None:
         "active_subscribers": len(inspected.live[row.id]),
         "total_subscribers": len(inspected.ever[row.id]),
     }
-    wrong = [f"{name} {shown[name]}, not {number}" for name, number in expected.items() if shown[name] != number]
+    wrong = [
+        f"{name} {shown[name]}, not {number}"
+        for name, number in expected.items()
+        if shown[name] != number
+    ]
     return f"shows {', '.join(wrong)}" if wrong else ""
 
 
 def _plan_of_project(inspected: Inspected, table: Table, row: Row) -> str:
     of = row.hidden | row.public
     plan = inspected.store.plans.peek(of["planId"])
-    wrong = plan is not None and plan["projectId"] != of["projectId"]  # the project of a deleted plan is unknown
+    # the project of a deleted plan is unknown
+    wrong = plan is not None and plan["projectId"] != of["projectId"]
     return "has a plan of another project" if wrong else ""
 
 
@@ -89,9 +98,15 @@ def _pending_in_time(inspected: Inspected, table: Table, row: Row) -> str | None
     if end is None:
         return f"is {row.public['status']} and has no expiry"
     # The renewals of a suspended project, and of a disputed subscription, wait with it.
-    found = inspected.store.subscriptions.open(row.hidden["subscriptionId"]) if row.hidden["renewal"] else None
+    found = (
+        inspected.store.subscriptions.open(row.hidden["subscriptionId"])
+        if row.hidden["renewal"]
+        else None
+    )
     paused = inspected.states("Project")["paused"]
-    waits = found is not None and (has_dispute(found.hidden) or inspected.project_is(row.hidden["projectId"], *paused))
+    waits = found is not None and (
+        has_dispute(found.hidden) or inspected.project_is(row.hidden["projectId"], *paused)
+    )
     over = parse_iso(end) <= inspected.now and not waits
     return f"is still {row.public['status']}, though it expired at {end}" if over else ""
 
@@ -100,7 +115,9 @@ def _order(inspected: Inspected, table: Table, row: Row) -> str:
     """What contradicts an order's status; empty if nothing does."""
     order, hidden, payment = row.public, row.hidden, row.public["last_transaction"]
     status = order["status"]
-    expected = {"pending": ("waiting_payment",), "paid": ("paid", "partially_refunded")}.get(status, (status,))
+    expected = {"pending": ("waiting_payment",), "paid": ("paid", "partially_refunded")}.get(
+        status, (status,)
+    )
     if payment["status"] not in expected:
         return f"is {status}, its payment {payment['status']}"
     settled = status in inspected.states("Order")["settled"]
@@ -111,7 +128,9 @@ def _order(inspected: Inspected, table: Table, row: Row) -> str:
     if settled and hidden["paid_cents"] != cents(order["totalAmount"]):
         return f"was paid with {hidden['paid_cents']} cents"
     back = hidden["refunded_cents"]
-    if not 0 <= back <= hidden["paid_cents"] or (status == "refunded") != (back > 0 and back == hidden["paid_cents"]):
+    if not 0 <= back <= hidden["paid_cents"] or (status == "refunded") != (
+        back > 0 and back == hidden["paid_cents"]
+    ):
         return f"is {status} with {back} cents refunded"
     name = payment.get("end_to_end_id", "")
     if settled and order["paymentMethod"] == "pix" and not (len(name) == 32 and name.isalnum()):
@@ -126,12 +145,20 @@ def _subscription(inspected: Inspected, table: Table, row: Row) -> str:
     public, store = row.public, inspected.store
     status = public["status"]
     ended = status not in inspected.states("Subscription")["running"]
-    if ended != (public["ended_at"] is not None) or (ended and public["next_billing_at"] is not None):
-        return f"is {status}, ended at {public['ended_at']}, next billing at {public['next_billing_at']}"
+    if ended != (public["ended_at"] is not None) or (
+        ended and public["next_billing_at"] is not None
+    ):
+        return (
+            f"is {status}, ended at {public['ended_at']}, next billing at"
+            f" {public['next_billing_at']}"
+        )
     order = store.orders.open(public["orderId"])
     if order is None or order.hidden["subscriptionId"] != row.id or order.hidden["renewal"]:
         return "has no first order that refers to it"
-    if store.customers.find(public["customerId"]) is None or public["customer"]["id"] != public["customerId"]:
+    if (
+        store.customers.find(public["customerId"]) is None
+        or public["customer"]["id"] != public["customerId"]
+    ):
         return "has no customer"
     return _periods(inspected, row) or _disputes(store, row)
 
@@ -139,7 +166,9 @@ def _subscription(inspected: Inspected, table: Table, row: Row) -> str:
 def _periods(inspected: Inspected, row: Row) -> str:
     public, hidden = row.public, row.hidden
     end = period_end(hidden)
-    in_trial = public["current_period_end"] == public["trial_end"] and public["trial_end"] is not None
+    in_trial = (
+        public["current_period_end"] == public["trial_end"] and public["trial_end"] is not None
+    )
     if not in_trial and public["current_period_end"] != iso(end):
         return f"its period ends at {public['current_period_end']}, not at {iso(end)}"
     paid, left = public["cycle"] + 1, len(hidden["paid_by"])
@@ -153,13 +182,21 @@ def _periods(inspected: Inspected, row: Row) -> str:
 def _disputes(store: Store, row: Row) -> str:
     for ident in row.hidden["dispute"]["orders"] if has_dispute(row.hidden) else ():
         order = store.orders.open(ident)
-        if order is None or order.public["status"] != "disputed" or order.hidden["subscriptionId"] != row.id:
-            return f"waits for the dispute of order {ident}, which is not one of its disputed orders"
+        if (
+            order is None
+            or order.public["status"] != "disputed"
+            or order.hidden["subscriptionId"] != row.id
+        ):
+            return (
+                f"waits for the dispute of order {ident}, which is not one of its disputed orders"
+            )
     return ""
 
 
 def _moved_on(inspected: Inspected, table: Table, row: Row) -> str | None:
-    """While its project is active, the clock moves a subscription on as soon as a period, trial or grace is over."""
+    """While its project is active, the clock moves a subscription on as soon as a period, trial or
+    grace is over.
+    """
     public, now = row.public, inspected.now
     if has_dispute(row.hidden) or not inspected.project_is(public["projectId"], "active"):
         return None
@@ -201,7 +238,9 @@ def _times(inspected: Inspected, table: Table, row: Row) -> str:
 
 def _contract(inspected: Inspected, table: Table, row: Row) -> str:
     try:
-        inspected.sandbox.rules.layout.checks[table.spec.schema](inspected.store.shown_row(table, row))
+        inspected.sandbox.rules.layout.checks[table.spec.schema](
+            inspected.store.shown_row(table, row)
+        )
     except Exception as error:  # the check may raise anything, and all of it is a violation
         return f"does not fit: {error}"
     return ""
@@ -215,12 +254,18 @@ LAWS = (
     ),
     Law("Every order's plan belongs to its project", _plan_of_project, ("orders", "subscriptions")),
     Law("Every order's payment agrees with its status", _order, ("orders",)),
-    Law("Every subscription's periods and orders agree with its status", _subscription, ("subscriptions",)),
+    Law(
+        "Every subscription's periods and orders agree with its status",
+        _subscription,
+        ("subscriptions",),
+    ),
     Law("Ids are unique, and no record was changed before its creation or in the future", _times),
     Law("Every record matches the contract", _contract),
     Law("No ended subscription has an order that can be paid", _ended_without_bills, ("orders",)),
     Law("No order is pending after its expiry", _pending_in_time, ("orders",)),
-    Law("No customer has two running subscriptions of the same plan", _one_each, ("subscriptions",)),
+    Law(
+        "No customer has two running subscriptions of the same plan", _one_each, ("subscriptions",)
+    ),
     Law(
         "In an active project, no period, trial or grace period of a subscription is over",
         _moved_on,
@@ -235,7 +280,8 @@ LAWS = (
 def _judged(sandbox: Sandbox, store: Store) -> Iterator[tuple[Law, str]]:
     """Each record with each law that concerns it, and what is wrong, if anything is."""
     inspected = Inspected(sandbox, store)
-    for table in sorted(store.tables.values(), key=lambda table: table.name == "projects"):  # whose sums come last
+    # whose sums come last
+    for table in sorted(store.tables.values(), key=lambda table: table.name == "projects"):
         laws = [law for law in LAWS if not law.tables or table.name in law.tables]
         for row in table.all_rows():
             for law in laws:
@@ -247,11 +293,14 @@ def _judged(sandbox: Sandbox, store: Store) -> Iterator[tuple[Law, str]]:
 def broken(sandbox: Sandbox) -> Iterator[str]:
     """What breaks laws in a sandbox that came from a file, of all its merchants."""
     for store in sandbox.stores.values():
-        yield from (f"{law.name}: {violation}" for law, violation in _judged(sandbox, store) if violation)
+        yield from (
+            f"{law.name}: {violation}" for law, violation in _judged(sandbox, store) if violation
+        )
 
 
 def checking(sandbox: Sandbox) -> Generator[None, None, list[Body]]:
-    """Check all laws on the seeded merchant's records, with a pause after each. The sandbox must not change meanwhile.
+    """Check all laws on the seeded merchant's records, with a pause after each. The sandbox must
+    not change meanwhile.
 
     Of each law the result says how many records were `checked`.
     """

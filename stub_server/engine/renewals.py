@@ -1,7 +1,8 @@
-"""A subscription after its first payment: renewals, the grace period, suspended projects and disputes.
+"""A subscription after its first payment: renewals, the grace period, suspended projects and
+disputes.
 
-While its project is suspended or one of its orders disputed, nothing is due; afterwards everything is due later by
-that time.
+While its project is suspended or one of its orders disputed, nothing is due; afterwards everything
+is due later by that time.
 """
 
 from ..core.clock import iso, parse_iso
@@ -26,9 +27,15 @@ def activate(draft: Draft, row: Row) -> None:
 
 
 def renew(draft: Draft, row: Row) -> None:
-    """The order of the next period is created, unless the subscription is about to end, and a card is charged."""
+    """The order of the next period is created, unless the subscription is about to end, and a card
+    is charged.
+    """
     public, hidden = row.public, row.hidden
-    if public["status"] != "active" or public["cancel_at_period_end"] or hidden["renewal_order"] is not None:
+    if (
+        public["status"] != "active"
+        or public["cancel_at_period_end"]
+        or hidden["renewal_order"] is not None
+    ):
         return
     if subscriptions.has_dispute(hidden) or subscriptions.renewal_at(public, hidden) > draft.now:
         return
@@ -38,14 +45,19 @@ def renew(draft: Draft, row: Row) -> None:
 
 
 def end_period(draft: Draft, row: Row) -> None:
-    """A paid period is over: the next one was paid early, was not paid, or is not wanted. Raises Conflict."""
+    """A paid period is over: the next one was paid early, was not paid, or is not wanted.
+
+    Raises Conflict.
+    """
     public, hidden = row.public, row.hidden
     if public["status"] != "active":
         return
     waits = subscriptions.has_dispute(hidden) and not public["cancel_at_period_end"]
     if subscriptions.period_end(hidden) > draft.now or waits:
         if len(hidden["paid_by"]) > 1 and subscriptions.running_end(hidden) <= draft.now:
-            draft.update(draft.store.subscriptions, row, *subscriptions.rolled(public, hidden, draft.now))
+            draft.update(
+                draft.store.subscriptions, row, *subscriptions.rolled(public, hidden, draft.now)
+            )
     elif public["cancel_at_period_end"]:
         billing.end_subscription(draft, row, "canceled")
     else:
@@ -62,10 +74,13 @@ def end_grace(draft: Draft, row: Row) -> None:
 
 
 def charge_again(draft: Draft, row: Row) -> None:
-    """A card was declined: another renewal order is charged, if an attempt is due now and the last order is closed."""
+    """A card was declined: another renewal order is charged, if an attempt is due now and the last
+    order is closed.
+    """
     if not _is_late(row) or row.public["paymentMethod"] != subscriptions.CHARGED:
         return
-    last = draft.get(draft.store.orders, row.hidden["renewal_order"])  # past due since it was not paid
+    # past due since it was not paid
+    last = draft.get(draft.store.orders, row.hidden["renewal_order"])
     is_due = draft.now in subscriptions.attempts(row.public, row.hidden)
     is_new = parse_iso(last.public["createdAt"]) == draft.now
     if is_due and not billing.is_payable(draft, last) and not is_new:
@@ -88,18 +103,24 @@ def _is_late(row: Row) -> bool:
 def _charge(draft: Draft, order: Record) -> None:
     """A card pays its renewal order, unless a magic value refuses it."""
     charged = draft.get(draft.store.orders, order.id)
-    if billing.is_payable(draft, charged) and not orders.is_refusing(orders.token_of(charged.public, charged.hidden)):
+    if billing.is_payable(draft, charged) and not orders.is_refusing(
+        orders.token_of(charged.public, charged.hidden)
+    ):
         billing.pay(draft, charged)
 
 
 def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Record:
-    """The order of a subscription's next period. With the name of a move, the subscription raises its events.
+    """The order of a subscription's next period. With the name of a move, the subscription raises
+    its events.
 
-    It has the customer's data of now, unless keys of the project do not see the customer, and can be paid until the
-    grace is over.
+    It has the customer's data of now, unless keys of the project do not see the customer, and can
+    be paid until the grace is over.
     """
     store = draft.store
-    first, customer = store.orders.get(row.public["orderId"]), store.customers.peek(row.public["customerId"])
+    first, customer = (
+        store.orders.get(row.public["orderId"]),
+        store.customers.peek(row.public["customerId"]),
+    )
     assert customer is not None  # customers are never deleted
     body = subscriptions.renewal_body(row.public, first.public, first.hidden["metadata"])
     copy_only = first.hidden["copy_only"] and store.has_copy_only(row.public)
@@ -184,7 +205,10 @@ def _suspended_at(draft: Draft, project_id: str) -> int:
 
 
 def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> Record:
-    """The payer takes the payment back, in full or part (cents), until it is decided. Raises Conflict."""
+    """The payer takes the payment back, in full or part (cents), until it is decided.
+
+    Raises Conflict.
+    """
     moved = legal(draft.lifecycle("Order"), row.public["status"], "disputed")
     public = payments.disputed(row.public, row.hidden, amount, reason, draft.now)
     record = billing.change_order(draft, row, moved, public)
@@ -199,13 +223,18 @@ def win(draft: Draft, row: Row) -> Record:
     """The merchant keeps the money, and the order is paid as before. Raises Conflict."""
     payments.check_disputed(row.public)
     moved = legal(draft.lifecycle("Order"), row.public["status"], "paid", "won")
-    record = billing.change_order(draft, row, moved, payments.won(row.public, row.hidden, draft.now))
+    record = billing.change_order(
+        draft, row, moved, payments.won(row.public, row.hidden, draft.now)
+    )
     _release(draft, row)
     return record
 
 
 def lose(draft: Draft, row: Row) -> Record:
-    """The disputed amount goes back as by a refund, however long ago it was paid. Raises Conflict."""
+    """The disputed amount goes back as by a refund, however long ago it was paid.
+
+    Raises Conflict.
+    """
     payments.check_disputed(row.public)
     table, status = draft.lifecycle("Order"), row.public["status"]
     amount = cents(float(row.public["last_transaction"]["disputed_amount"]))
@@ -223,7 +252,9 @@ def _subscription_of(draft: Draft, order: Row) -> Row | None:
 
 
 def _release(draft: Draft, order: Row) -> None:
-    """After the last dispute of its orders, everything of a subscription is due later by the time of the disputes."""
+    """After the last dispute of its orders, everything of a subscription is due later by the time
+    of the disputes.
+    """
     row = _subscription_of(draft, order)
     if row is None or not subscriptions.has_dispute(row.hidden):
         return

@@ -1,4 +1,6 @@
-"""Creates and changes customers, projects, plans, products, API keys and webhooks, with their events and timers."""
+"""Creates and changes customers, projects, plans, products, API keys and webhooks, with their
+events and timers.
+"""
 
 from ..contract.document import Move
 from ..core.clock import parse_iso
@@ -18,7 +20,10 @@ def change(
     project: str | None = None,
     extras: Extras = NO_EXTRAS,
 ) -> Record:
-    """A record after an update. One that changes nothing raises no event and leaves the record as it is."""
+    """A record after an update.
+
+    One that changes nothing raises no event and leaves the record as it is.
+    """
     if row.equals(public, row.hidden if hidden is None else hidden):
         return row.record
     record = draft.update(table, row, public, hidden)
@@ -26,7 +31,9 @@ def change(
     return record
 
 
-def add(draft: Draft, name: str, public: Body, hidden: Body | None = None, project: str | None = None) -> Record:
+def add(
+    draft: Draft, name: str, public: Body, hidden: Body | None = None, project: str | None = None
+) -> Record:
     """A new customer, plan or product. `project` is that of the order which brought a customer."""
     table = draft.store.tables[name]
     record = draft.create(table, public["id"], public, hidden or {})
@@ -44,7 +51,10 @@ def add_project(draft: Draft, public: Body, hidden: Body) -> Record:
 
 def move_project(draft: Draft, row: Row, moved: Move, reason: str | None = None) -> Record:
     """A project in its next state."""
-    public, hidden = row.public | {"status": moved.to}, hidden_after(draft, row.hidden, moved, reason)
+    public, hidden = (
+        row.public | {"status": moved.to},
+        hidden_after(draft, row.hidden, moved, reason),
+    )
     record = draft.update(draft.store.projects, row, public, hidden)
     project_moved(draft, record, moved)
     return record
@@ -59,9 +69,12 @@ def hidden_after(draft: Draft, hidden: Body, moved: Move, reason: str | None = N
 
 
 def project_moved(draft: Draft, record: Record, moved: Move) -> None:
-    """The events of a project's move, and the job that sees to its orders and subscriptions before anything else."""
+    """The events of a project's move, and the job that sees to its orders and subscriptions before
+    anything else.
+    """
     draft.emit_move(draft.store.projects, record, moved, record.id, "reason")
-    if moved.from_ in draft.states("Project", "paused"):  # before it is closed: what the suspension owes comes first
+    # before it is closed: what the suspension owes comes first
+    if moved.from_ in draft.states("Project", "paused"):
         draft.at(draft.now, "project.reopen", record.id)
     if moved.to == "archived":
         draft.at(draft.now, "project.close", record.id)
@@ -70,7 +83,11 @@ def project_moved(draft: Draft, record: Record, moved: Move) -> None:
 def add_key(draft: Draft, public: Body, hidden: Body) -> None:
     """A new API key, and the timer that ends it."""
     record = draft.create(draft.store.api_keys, public["id"], public, hidden)
-    draft.emit_move(draft.store.api_keys, record, draft.lifecycle("ApiKey").beginnings.get(state(public, draft.now)))
+    draft.emit_move(
+        draft.store.api_keys,
+        record,
+        draft.lifecycle("ApiKey").beginnings.get(state(public, draft.now)),
+    )
     _expire_later(draft, public)
 
 
@@ -79,7 +96,9 @@ def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Record:
     before = state(row.public, draft.now)
     record = change(draft, draft.store.api_keys, row, public, hidden, extras=moved_from(before))
     if before == "active" and state(public, draft.now) == "expired":
-        draft.emit_move(draft.store.api_keys, record, draft.lifecycle("ApiKey").find("active", "expired"))
+        draft.emit_move(
+            draft.store.api_keys, record, draft.lifecycle("ApiKey").find("active", "expired")
+        )
     if public["expires_at"] != row.public["expires_at"]:
         _expire_later(draft, public)
     return record
@@ -88,7 +107,9 @@ def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Record:
 def drop_key(draft: Draft, row: Row) -> None:
     """An API key is deleted."""
     before = state(row.public, draft.now)
-    draft.emit_move(draft.store.api_keys, row.record, draft.lifecycle("ApiKey").find(before, "deleted"))
+    draft.emit_move(
+        draft.store.api_keys, row.record, draft.lifecycle("ApiKey").find(before, "deleted")
+    )
     draft.drop(draft.store.api_keys, row)
 
 

@@ -1,4 +1,6 @@
-"""Sample events, which did not happen: about a given record, the latest one, or the contract's example."""
+"""Sample events, which did not happen: about a given record, the latest one, or the
+contract's example.
+"""
 
 from typing import Any
 
@@ -14,16 +16,21 @@ from .tables.table import Table
 
 def nothing_happened(webhook_id: str) -> bytes:
     """The member `test` in the payload of `webhook.test`."""
-    return orjson.dumps({"webhookId": webhook_id, "message": "This is a test event. Nothing happened."})
+    return orjson.dumps(
+        {"webhookId": webhook_id, "message": "This is a test event. Nothing happened."}
+    )
 
 
 def table_of(store: Store, entry: Body) -> Table | None:
     """The table of the records that a type of event is about; None for one about no record."""
-    return next((table for table in store.tables.values() if table.spec.schema == entry["record"]), None)
+    return next(
+        (table for table in store.tables.values() if table.spec.schema == entry["record"]), None
+    )
 
 
 def sample(draft: Draft, event_type: str, entry: Body, record: Record | None) -> Event:
-    """An event of a type about a record, which is not raised; without one about that of the contract's example.
+    """An event of a type about a record, which is not raised; without one about that of the
+    contract's example.
 
     `entry` is the type's entry in the contract's catalogue.
     """
@@ -39,10 +46,14 @@ def sample(draft: Draft, event_type: str, entry: Body, record: Record | None) ->
         if table.name == "projects":
             project = record.id
         subject, resource = record.id, draft.store.shown(table, record)
-    return draft.event(event_type, subject, project, resource, extras=Extras(others=tuple(around.items())))
+    return draft.event(
+        event_type, subject, project, resource, extras=Extras(others=tuple(around.items()))
+    )
 
 
-def newest(draft: Draft, event_type: str, entry: Body, project_id: str | None = None, most: int = 1) -> list[Record]:
+def newest(
+    draft: Draft, event_type: str, entry: Body, project_id: str | None = None, most: int = 1
+) -> list[Record]:
     """The newest records that such an event could be about, preferably in a state that it leads to.
 
     For the webhook of a project, only records of that project are used: its keys see no others.
@@ -53,7 +64,10 @@ def newest(draft: Draft, event_type: str, entry: Body, project_id: str | None = 
     lifecycle = draft.sandbox.rules.lifecycles.get(table.spec.schema)
     states: list[str | None] = [None]
     if lifecycle is not None and lifecycle.field in table.spec.indexes:
-        states = [*dict.fromkeys(move.to for move in lifecycle.moves if event_type in move.events), None]
+        states = [
+            *dict.fromkeys(move.to for move in lifecycle.moves if event_type in move.events),
+            None,
+        ]
     for state in states:
         query = Query(limit=most)
         if project_id is not None:

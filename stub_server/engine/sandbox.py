@@ -39,9 +39,10 @@ Opened: TypeAlias = tuple[str, Row | None, Row | None]
 class Rules:
     """What all sandboxes of a server share and none of them changes.
 
-    `lifecycles` and `defaults` are by schema name, `changes` (event types) by schema name and change, `payload_keys` by
-    event type. `banks` are the ISPB and name of payers' banks, each as often as it is likely.
-    `converter` knows the served contract; `settings` are those of a new sandbox.
+    `lifecycles` and `defaults` are by schema name, `changes` (event types) by schema name and
+    change, `payload_keys` by event type. `banks` are the ISPB and name of payers' banks, each as
+    often as it is likely. `converter` knows the served contract; `settings` are those of a new
+    sandbox.
     """
 
     layout: Layout
@@ -59,13 +60,15 @@ class Rules:
 class Origin:
     """How a sandbox was seeded, which no step changes.
 
-    A reset restores `first_settings` and `first_clock`: an instant (ms) and whether the clock is frozen, or None for
-    the clock of the server's start. `home` is the seeded merchant's id; `sample` and `personas` are ids of records by
-    name. `seeded_keys` are the ids of the API keys that came with the seed; `credentials` are the halves of the first
-    one. `generation` is part of the secrets of these keys; nothing that goes back in time changes it.
+    A reset restores `first_settings` and `first_clock`: an instant (ms) and whether the clock is
+    frozen, or None for the clock of the server's start. `home` is the seeded merchant's id;
+    `sample` and `personas` are ids of records by name. `seeded_keys` are the ids of the API keys
+    that came with the seed; `credentials` are the halves of the first one. `generation` is part of
+    the secrets of these keys; nothing that goes back in time changes it.
 
-    While the sandbox `is_seeding` its past, which began at `seeding_since` (ms), `declining` has the failure code of
-    each subscription whose next charge is declined, and it `raises_events` only once somebody listens.
+    While the sandbox `is_seeding` its past, which began at `seeding_since` (ms), `declining` has
+    the failure code of each subscription whose next charge is declined, and it `raises_events` only
+    once somebody listens.
     """
 
     seed: int
@@ -88,12 +91,13 @@ class Origin:
 class Status:
     """How things stand with a sandbox in this process. It is not part of its state.
 
-    One that `is_broken` accepts no steps, because a defect made folding one fail; one that `is_gone` was reset or
-    deleted. While it `is_halted`, its steps cannot be stored, and time and deliveries wait; one that `is_undone` was
-    unloaded, as the store may not have its newest steps. While it `is_advancing`, its clock stops at each delivery.
-    Deliveries of the first `held_before` events are not sent. A step with something due before the `next_look` (ms) of
-    the courier calls `on_due`. `turn` is locked while due jobs run; `in_progress` are the Idempotency-Keys of requests
-    that still run.
+    One that `is_broken` accepts no steps, because a defect made folding one fail; one that
+    `is_gone` was reset or deleted. While it `is_halted`, its steps cannot be stored, and time and
+    deliveries wait; one that `is_undone` was unloaded, as the store may not have its newest steps.
+    While it `is_advancing`, its clock stops at each delivery. Deliveries of the first `held_before`
+    events are not sent. A step with something due before the `next_look` (ms) of the courier calls
+    `on_due`. `turn` is locked while due jobs run; `in_progress` are the Idempotency-Keys of
+    requests that still run.
     """
 
     is_broken: bool = False
@@ -112,9 +116,10 @@ class Status:
 class Sandbox:
     """One sandbox, with its own records, clock and credentials.
 
-    State, which only steps change: `stores`, `events`, `timers`, `replies`, `settings`, the clock's setting and the
-    positions of `ids`. Not state: its status, journal and fault rules. `recorded_clock` is the clock's setting after
-    the newest step, while a running clock shows a later instant.
+    State, which only steps change: `stores`, `events`, `timers`, `replies`, `settings`, the clock's
+    setting and the positions of `ids`. Not state: its status, journal and fault rules.
+    `recorded_clock` is the clock's setting after the newest step, while a running clock shows a
+    later instant.
     """
 
     name: str
@@ -135,7 +140,15 @@ class Sandbox:
 
     @classmethod
     def empty(
-        cls, name: str, origin: Origin, rules: Rules, *, clock: Clock, ids: Ids, log: Log, journal: Journal
+        cls,
+        name: str,
+        origin: Origin,
+        rules: Rules,
+        *,
+        clock: Clock,
+        ids: Ids,
+        log: Log,
+        journal: Journal,
     ) -> Sandbox:
         """A sandbox without records, with the settings that it begins with."""
         return cls(
@@ -168,7 +181,9 @@ class Sandbox:
 
     @property
     def identity(self) -> str:
-        """What its credentials are made from: its name and its generation, without the empty one."""
+        """What its credentials are made from: its name and its generation, without
+        the empty one.
+        """
         return f"{self.name}/{self.origin.generation}" if self.origin.generation else self.name
 
     def renew(self, generation: str) -> None:
@@ -177,21 +192,28 @@ class Sandbox:
         self.ids.identify(self.identity)
 
     def store_of(self, merchant_id: str) -> Store:
-        """A merchant's store; for a new merchant an empty one, which the merchant's first step adds."""
+        """A merchant's store; for a new merchant an empty one, which the merchant's first
+        step adds.
+        """
         store = self.stores.get(merchant_id)
         if store is not None:
             return store
         name = f"Loja {merchant_id[:8]}"
-        merchant = Merchant(merchant_id, named_uuid("user", merchant_id), name, "São Paulo", iso(self.clock.now))
+        merchant = Merchant(
+            merchant_id, named_uuid("user", merchant_id), name, "São Paulo", iso(self.clock.now)
+        )
         return Store(merchant, self.rules.layout)
 
     # -- change
 
-    def take(self, step: Step, opened: Iterable[Opened] | None = None, copy: Sandbox | None = None) -> None:
-        """Append a step to the log and fold it. If appending fails, nothing has changed. Raises Unavailable.
+    def take(
+        self, step: Step, opened: Iterable[Opened] | None = None, copy: Sandbox | None = None
+    ) -> None:
+        """Append a step to the log and fold it. If appending fails, nothing has changed. Raises
+        Unavailable.
 
-        `copy` is in the state that the step restores; its tables become those of the sandbox. If a defect makes folding
-        fail, the sandbox is broken and accepts no steps.
+        `copy` is in the state that the step restores; its tables become those of the sandbox. If a
+        defect makes folding fail, the sandbox is broken and accepts no steps.
         """
         if self.status.is_broken:
             raise broken(self.name)
@@ -207,7 +229,9 @@ class Sandbox:
             self.status.on_due(self)
 
     def _brings_work(self, step: Step) -> bool:
-        """Whether something is due before the courier looks next; parked attempts may be due by now."""
+        """Whether something is due before the courier looks next; parked attempts may be
+        due by now.
+        """
         if self.timers.parked:
             return True
         return bool(step.timers_set) and min(step.timers_set).due < self.status.next_look
@@ -215,7 +239,11 @@ class Sandbox:
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them."""
         if opened is None:
-            at_once(self.change(step.parts, None if step.restored is None else step.restored.merchants_after))
+            at_once(
+                self.change(
+                    step.parts, None if step.restored is None else step.restored.merchants_after
+                )
+            )
         else:
             if step.opens_store:
                 self.stores[step.merchant.id] = Store(step.merchant, self.rules.layout)
@@ -229,7 +257,8 @@ class Sandbox:
         self.events.exchange(step.event_ends, step.events_after)
         self.replies.exchange(step.reply_ends)
         if step.restored is not None and self.status.held_before != SILENT:
-            self.status.held_before = self.events.raised  # the deliveries of a restored past are not sent again
+            # the deliveries of a restored past are not sent again
+            self.status.held_before = self.events.raised
         self.timers.exchange(step.timers_fired, step.timers_set)
         for key_id, usage, _ in step.used:
             store.set_usage(key_id, usage)
@@ -242,7 +271,8 @@ class Sandbox:
         self.ids.position = step.position
 
     def _adopt(self, step: Step, copy: Sandbox) -> None:
-        """Fold a step that restores a state: use the tables of a copy in that state, which nobody else uses.
+        """Fold a step that restores a state: use the tables of a copy in that state, which nobody
+        else uses.
 
         Stores remain the same objects, because waiting requests refer to them.
         """
@@ -253,11 +283,13 @@ class Sandbox:
         self.timers.last = step.timers_before
         self.fold_rest(step, self.store)
 
-    def change(self, parts: Iterable[Part], merchants: Sequence[str] | None = None) -> Generator[None, None, None]:
+    def change(
+        self, parts: Iterable[Part], merchants: Sequence[str] | None = None
+    ) -> Generator[None, None, None]:
         """Change the records of several merchants, with pauses, in which the state is incomplete.
 
-        `merchants` are the ids of those that it has in an earlier state, in order. Uses of keys since the last step are
-        forgotten then.
+        `merchants` are the ids of those that it has in an earlier state, in order. Uses of keys
+        since the last step are forgotten then.
         """
         for store in self.stores.values() if merchants is not None else ():
             store.forget_unrecorded()
@@ -284,7 +316,8 @@ class Sandbox:
 
     @contextmanager
     def seeding_past(self, since: int) -> Iterator[None]:
-        """Within it, time before the sandbox begins passes, from an instant on, with its own clock and ids and no log.
+        """Within it, time before the sandbox begins passes, from an instant on, with its own clock
+        and ids and no log.
 
         The result is the origin of the sandbox: afterwards log, clock and ids are as they were.
         """
@@ -301,7 +334,9 @@ class Sandbox:
     # -- copies
 
     def fork(self, name: str, *, with_stores: bool = True) -> Sandbox:
-        """An independent copy of this generation, fault rules included, that sends no deliveries until `speak`."""
+        """An independent copy of this generation, fault rules included, that sends no deliveries
+        until `speak`.
+        """
         twin = Sandbox(
             name=name,
             origin=copy(self.origin),
@@ -314,7 +349,9 @@ class Sandbox:
             faults=self.faults.copy(),
             journal=self.journal.fresh(),
             timers=self.timers.copy(),
-            stores={ident: store.copy() for ident, store in self.stores.items()} if with_stores else {},
+            stores=(
+                {ident: store.copy() for ident, store in self.stores.items()} if with_stores else {}
+            ),
             events=self.events.copy(),
             replies=self.replies.copy(),
             status=Status(held_before=SILENT),

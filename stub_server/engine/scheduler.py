@@ -1,6 +1,8 @@
-"""The clock of a sandbox: jobs that fall due are done in the order of their time, each as its own step.
+"""The clock of a sandbox: jobs that fall due are done in the order of their time, each as its own
+step.
 
-A job reads its record as it is by then, and does nothing if that has changed. `JOBS` has all of them.
+A job reads its record as it is by then, and does nothing if that has changed. `JOBS` has all of
+them.
 """
 
 import logging
@@ -22,7 +24,8 @@ from .draft import Draft
 from .sandbox import Sandbox
 from .step import Cause, Step
 
-MOST_CHANGED = 25  # records that one step of a job changes at most: each may open deliveries to twenty webhooks
+# records that one step of a job changes at most: each may open deliveries to twenty webhooks
+MOST_CHANGED = 25
 log = logging.getLogger("stub_server")
 
 Job: TypeAlias = Callable[[Draft, str], None]
@@ -42,7 +45,8 @@ class Fired(NamedTuple):
 
 
 async def do_due(sandbox: Sandbox, worker: BackgroundWorker) -> None:
-    """Do everything that is due by now, and latch the time, while requests to other sandboxes are served.
+    """Do everything that is due by now, and latch the time, while requests to other sandboxes are
+    served.
 
     While the clock advances, it does the jobs itself, and requests are served between them.
     """
@@ -54,7 +58,8 @@ async def do_due(sandbox: Sandbox, worker: BackgroundWorker) -> None:
 def due_jobs(sandbox: Sandbox) -> Generator[None, None, None]:
     """Do what is due by now, with pauses, and latch the time.
 
-    If a job fails by a defect, time stops before it and the request is served; the next request tries again.
+    If a job fails by a defect, time stops before it and the request is served; the next request
+    tries again.
     """
     timers, clock = sandbox.timers, sandbox.clock
     until = sandbox.present
@@ -64,7 +69,9 @@ def due_jobs(sandbox: Sandbox) -> Generator[None, None, None]:
         except Unavailable:  # steps cannot be stored: time waits, and reads are answered
             return
         except Exception:
-            log.exception("defect in a job of sandbox %s; its clock waits at %d", sandbox.name, clock.now)
+            log.exception(
+                "defect in a job of sandbox %s; its clock waits at %d", sandbox.name, clock.now
+            )
             return
     if timers is sandbox.timers and timers.next(until) is None:  # else it was rewound meanwhile
         clock.now = max(clock.now, until)
@@ -75,9 +82,11 @@ def check_not_advancing(sandbox: Sandbox) -> None:
     if sandbox.status.is_advancing:
         raise Conflict(
             "The clock is still advancing, because it waits for receivers of webhooks.",
-            advice="Send this again in a few seconds, or wait with POST /_sandbox/webhooks/drain or with "
-            "`wait_seconds` of the call that advances it. "
-            "GET /_sandbox/clock shows when it is complete, and POST /_sandbox/reset ends it.",
+            advice=(
+                "Send this again in a few seconds, or wait with POST /_sandbox/webhooks/drain or"
+                " with `wait_seconds` of the call that advances it. GET /_sandbox/clock shows when"
+                " it is complete, and POST /_sandbox/reset ends it."
+            ),
             code="clock_advancing",
             headers={"Retry-After": "4"},  # an attempt takes no longer
         )
@@ -96,7 +105,8 @@ def jobs_until(
 ) -> Generator[None, None, None]:
     """Do what is due until an instant, with a pause after each job; jobs done are added to `fired`.
 
-    With `pausing`, only up to the next attempt to send. It ends when the sandbox is deleted or rewound in a pause.
+    With `pausing`, only up to the next attempt to send. It ends when the sandbox is deleted or
+    rewound in a pause.
     """
     timers, clock = sandbox.timers, sandbox.clock
     now = clock.now
@@ -111,7 +121,14 @@ def jobs_until(
             now = max(now, clock.now, timer.due)
             step = run(sandbox, timer, now)
             if step is not None:
-                fired.append(Fired(timer.due, timer.job, timer.subject, tuple(event.type for event in step.events)))
+                fired.append(
+                    Fired(
+                        timer.due,
+                        timer.job,
+                        timer.subject,
+                        tuple(event.type for event in step.events),
+                    )
+                )
             yield
         if timers.skipped and goes_on():
             last = Draft(sandbox, sandbox.store, Cause("clock", "", "passing"), now)
@@ -123,7 +140,9 @@ def jobs_until(
 
 
 def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
-    """Do the job of the next timer; None where its moment has passed, which the next step records."""
+    """Do the job of the next timer; None where its moment has passed, which the next
+    step records.
+    """
     store = sandbox.stores.get(timer.merchant_id)
     if store is not None:
         _, _, job, _, subject = timer
@@ -172,7 +191,9 @@ def _call_off(draft: Draft, subject: str) -> None:
 
 
 def _close_project(draft: Draft, subject: str) -> None:
-    """The project was archived: open orders are canceled, and subscriptions end with the period that is paid for."""
+    """The project was archived: open orders are canceled, and subscriptions end with the period
+    that is paid for.
+    """
     orders_, subscriptions_ = draft.store.orders, draft.store.subscriptions
     payable = draft.states("Order", "payable")
     unpaid = [orders_.rows_of("projectId+status", (subject, status)) for status in payable]
@@ -180,7 +201,9 @@ def _close_project(draft: Draft, subject: str) -> None:
         billing.cancel(draft, row)
     running = draft.states("Subscription", "running")
     members = [subscriptions_.rows_of("projectId+status", (subject, status)) for status in running]
-    going_on = (row for row in chain.from_iterable(members) if not row.public["cancel_at_period_end"])
+    going_on = (
+        row for row in chain.from_iterable(members) if not row.public["cancel_at_period_end"]
+    )
     for row in _some(draft, "project.close", subject, [going_on]):
         billing.end_later(draft, row)
 
@@ -193,7 +216,9 @@ def _reopen_project(draft: Draft, subject: str) -> None:
 
 
 def _some(draft: Draft, job: str, subject: str, many: Iterable[Iterator[Row]]) -> Iterator[Row]:
-    """The first records of several, as many as one step changes; where there are more, the job is due again."""
+    """The first records of several, as many as one step changes; where there are more, the job is
+    due again.
+    """
     for number, row in enumerate(chain.from_iterable(many)):
         if number == MOST_CHANGED:
             draft.at(draft.now, job, subject)

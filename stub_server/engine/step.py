@@ -1,9 +1,11 @@
-"""A step: everything that one cause changes in a sandbox, as data, with what it replaced; and the settings.
+"""A step: everything that one cause changes in a sandbox, as data, with what it replaced; and the
+settings.
 
-A step holds results: folding it runs no rule, so a log gives the same sandbox in another process or after the rules
-have changed. Not in the log, on purpose: journal, inbox, snapshots, request ids and fault rules, which describe
-requests; Idempotency-Keys whose request still runs; the use of keys since the last step, since reading makes no step;
-the instant that a running clock shows; and which deliveries are under way or held.
+A step holds results: folding it runs no rule, so a log gives the same sandbox in another process or
+after the rules have changed. Not in the log, on purpose: journal, inbox, snapshots, request ids and
+fault rules, which describe requests; Idempotency-Keys whose request still runs; the use of keys
+since the last step, since reading makes no step; the instant that a running clock shows; and which
+deliveries are under way or held.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ OVERHEAD_EACH = 200  # of an event or a timer
 class SandboxSettings(NamedTuple):
     """The settings of one sandbox. They are state: only steps change them.
 
-    The members are those of `SandboxSettings` in the contract; `autopay` is seconds of the sandbox clock.
+    The members are those of `SandboxSettings` in the contract; `autopay` is seconds of the sandbox
+    clock.
     """
 
     autopay: int | None = None
@@ -48,8 +51,8 @@ class SandboxSettings(NamedTuple):
 class Cause(NamedTuple):
     """Why a step was recorded.
 
-    `kind` is `request`, `control`, `job`, `clock` or `delivery`; `id` a request's id or the record that a job is for;
-    `operation` the operationId or the name of the job.
+    `kind` is `request`, `control`, `job`, `clock` or `delivery`; `id` a request's id or the record
+    that a job is for; `operation` the operationId or the name of the job.
     """
 
     kind: str
@@ -58,7 +61,9 @@ class Cause(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A record that was written or deleted: the version before, None for a new one, and the one after it, if any."""
+    """A record that was written or deleted: the version before, None for a new one, and the one
+    after it, if any.
+    """
 
     table: str
     before: Record | None
@@ -98,7 +103,10 @@ class Saved(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a step changes in one merchant's store. It is created with `opens` and deleted with `closes`."""
+    """What a step changes in one merchant's store.
+
+    It is created with `opens` and deleted with `closes`.
+    """
 
     merchant: Merchant
     opens: bool
@@ -119,10 +127,12 @@ class Part(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """The difference between the state before a step and the earlier state that it restores, of all merchants.
+    """The difference between the state before a step and the earlier state that it restores, of all
+    merchants.
 
-    `merchants_…` are their ids in order, `raised_after` is how many events there had been. `replies` holds pairs of key
-    and saved reply. Timers, clock, positions of ids and `events_before` are in the step itself.
+    `merchants_…` are their ids in order, `raised_after` is how many events there had been.
+    `replies` holds pairs of key and saved reply. Timers, clock, positions of ids and
+    `events_before` are in the step itself.
     """
 
     parts: tuple[Part, ...]
@@ -136,12 +146,13 @@ class Restored(NamedTuple):
 class Step(NamedTuple):
     """Everything that one cause changed.
 
-    It holds results, not inputs: folding it runs no rule. `clock` and `position` are those after the step. Members
-    named `…_before` or `forgotten_…` are what the step replaced, which undoing it puts back; `events_before` and
-    `timers_before` count all events and timers so far.
+    It holds results, not inputs: folding it runs no rule. `clock` and `position` are those after
+    the step. Members named `…_before` or `forgotten_…` are what the step replaced, which undoing it
+    puts back; `events_before` and `timers_before` count all events and timers so far.
     `settings` are None where the step does not change them.
 
-    A step that restores an earlier state has `restored`, and no records, events, usage or replies of its own.
+    A step that restores an earlier state has `restored`, and no records, events, usage or replies
+    of its own.
     """
 
     number: int
@@ -184,14 +195,21 @@ class Step(NamedTuple):
     @property
     def events_after(self) -> int:
         """How many events were raised so far, with its own."""
-        return self.events_before + len(self.events) if self.restored is None else self.restored.raised_after
+        return (
+            self.events_before + len(self.events)
+            if self.restored is None
+            else self.restored.raised_after
+        )
 
     @property
     def reply_ends(self) -> Ends:
         """How the saved replies differ before and after it."""
         if self.restored is not None:
             return self.restored.replies
-        return Ends(oldest_before=self.forgotten_replies, newest_after=() if self.saved is None else (self.saved,))
+        return Ends(
+            oldest_before=self.forgotten_replies,
+            newest_after=() if self.saved is None else (self.saved,),
+        )
 
     @property
     def size(self) -> int:
@@ -202,11 +220,17 @@ class Step(NamedTuple):
         if self.restored is not None:
             events += chain(*self.restored.events)
             replies += chain(*self.restored.replies)
-        size = OVERHEAD + OVERHEAD_EACH * (len(self.events) + len(self.timers_set) + len(self.timers_fired))
+        size = OVERHEAD + OVERHEAD_EACH * (
+            len(self.events) + len(self.timers_set) + len(self.timers_fired)
+        )
         for part in self.parts:
             for _, before, after in part.changes:
                 size += sum([record.size for record in (before, after) if record is not None])
-        return size + sum([event.size for event in events]) + sum([len(saved.body) for _, saved in replies])
+        return (
+            size
+            + sum([event.size for event in events])
+            + sum([len(saved.body) for _, saved in replies])
+        )
 
     def __repr__(self) -> str:
         """Without records and replies, which may contain secrets."""

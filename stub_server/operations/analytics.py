@@ -22,7 +22,9 @@ def get_analytics(work: Work, query: Body) -> Reply:
         "metrics": {},
         "generated_at": work.now_text,
     }
-    return reply.message("Analytics is a placeholder: no metrics are available yet.", analytics=analytics)
+    return reply.message(
+        "Analytics is a placeholder: no metrics are available yet.", analytics=analytics
+    )
 
 
 def _utc(text: str | None) -> str | None:

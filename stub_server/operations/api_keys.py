@@ -1,4 +1,7 @@
-"""API keys, and what goes with them: API information, the scopes, and the merchant of a public key."""
+"""API keys, and what goes with them:
+
+API information, the scopes, and the merchant of a public key.
+"""
 
 from ..core.problem import NotFound
 from ..core.record import Body
@@ -28,7 +31,10 @@ def get_api_info(work: Work) -> Reply:
         "server_time": work.now_text,
         "authentication": {"schemes": ["bearer_jwt", "bearer_api_key"]},
         "limits": {"max_page_size": 100, "max_body_bytes": LARGEST_BODY, "rate_limit": limit},
-        "contract": {"documented_operations": documented, "total_operations": len(document.operations)},
+        "contract": {
+            "documented_operations": documented,
+            "total_operations": len(document.operations),
+        },
     }
     return reply.message("API information.", info=info)
 
@@ -38,7 +44,11 @@ def list_available_scopes(work: Work) -> Reply:
     document = work.server.document
     scopes = []
     for scope in document.scopes:
-        opened = [operation.id for operation in document.operations.values() if scope["name"] in operation.scopes]
+        opened = [
+            operation.id
+            for operation in document.operations.values()
+            if scope["name"] in operation.scopes
+        ]
         scopes.append({**scope, "operations": opened})
     return reply.message("Available scopes.", scopes=scopes, total=len(scopes))
 
@@ -79,13 +89,18 @@ def create_api_key(work: Work, body: Body) -> Reply:
     public_key = rules.PUBLIC + draft.ids.secret(rules.PUBLIC_LENGTH)
     private_key = rules.PRIVATE + draft.ids.secret(rules.PRIVATE_LENGTH)
     ident, halves = draft.ids.uuid(), (public_key, private_key)
-    public, hidden = rules.new_key(body, work.defaults("ApiKey"), ident, halves, projects=projects, now=work.now)
+    public, hidden = rules.new_key(
+        body, work.defaults("ApiKey"), ident, halves, projects=projects, now=work.now
+    )
     hidden["user_id"] = work.who.subject
     resources.add_key(draft, public, hidden)
     sandboxes = work.server.sandboxes
-    if sandboxes.find(work.sandbox.name) is work.sandbox:  # a copy in which a request is tried leaves no trace
+    # a copy in which a request is tried leaves no trace
+    if sandboxes.find(work.sandbox.name) is work.sandbox:
         sandboxes.add_keys(work.sandbox.name, (hidden["digest"], public_key))
-    answer = reply.message("API key created.", api_key={**public, "private_key": private_key}, warning=WARNING)
+    answer = reply.message(
+        "API key created.", api_key={**public, "private_key": private_key}, warning=WARNING
+    )
     return answer.created(work, f"/api-keys/{ident}")
 
 

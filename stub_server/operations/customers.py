@@ -21,7 +21,9 @@ def create_customer(work: Work, body: Body) -> Reply:
     hidden = None if projects is None else {"made_by": restriction(projects)}
     record = resources.add(work.draft, "customers", public, hidden)
     work.warn(*warnings_for(public["phones"], public["address"]))
-    return reply.enveloped("Customer created.", "customer", record.public).created(work, f"/v2/customers/{ident}")
+    return reply.enveloped("Customer created.", "customer", record.public).created(
+        work, f"/v2/customers/{ident}"
+    )
 
 
 def get_customer(work: Work, ident: str) -> Reply:

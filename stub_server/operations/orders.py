@@ -19,7 +19,11 @@ def list_orders(work: Work, query: Body) -> Reply:
     table = work.store.orders
     found = query_of(work, table, query, handled=_HANDLED)
     if "paid_since" in query or "paid_until" in query:
-        found.between = ("paid_at", end_of_range(query, "paid_since"), end_of_range(query, "paid_until"))
+        found.between = (
+            "paid_at",
+            end_of_range(query, "paid_since"),
+            end_of_range(query, "paid_until"),
+        )
     return listed(work, table, found, "Orders retrieved.", "orders")
 
 
@@ -43,21 +47,33 @@ def _create(work: Work, body: Body, method: str) -> Reply:
     known = store.customers.holder("document", normalise(body["customer"]["document"]))
     draft = work.draft
     subscription = None if known is None else billing.running_of(draft, known, plan["id"])
-    rules.check_buyable(project, plan, method, sold_out=store.is_sold_out(plan, known), renews=subscription is not None)
-    body |= {"projectId": plan["projectId"], "planId": plan["id"]}  # spelled as in the records, and the same strings
+    rules.check_buyable(
+        project,
+        plan,
+        method,
+        sold_out=store.is_sold_out(plan, known),
+        renews=subscription is not None,
+    )
+    # spelled as in the records, and the same strings
+    body |= {"projectId": plan["projectId"], "planId": plan["id"]}
     customer = rules.buyer(body["customer"])
     price = plan["amount"] if subscription is None else subscription.public["amount"]
     odd = list(rules.warnings(body, price, strict_amounts=work.sandbox.settings.strict_amounts))
     copy_only = known is not None and not work.sees_customer(known)
     stored = None if known is None or copy_only else store.customers.peek(known)
-    if stored is not None and (customer["name"], customer["email"]) != (stored["name"], stored["email"]):
+    if stored is not None and (customer["name"], customer["email"]) != (
+        stored["name"],
+        stored["email"],
+    ):
         odd.append("customer_differs")
     if odd:
         work.warn(*odd)
     customer_id = known or _customer(work, customer, project_id)
     record = billing.buy(draft, billing.NewOrder(body, customer, customer_id, method, copy_only))
     answer = reply.bare(record.public).created(work, f"/v2/orders/{record.id}")
-    behaviour = store.orders.parse(record).hidden["behaviour"] if b"behaviour" in record.hidden else None
+    behaviour = (
+        store.orders.parse(record).hidden["behaviour"] if b"behaviour" in record.hidden else None
+    )
     simulated = rules.magic_of(customer["email"]) if behaviour is None else f"behaviour:{behaviour}"
     if simulated is not None:
         answer.headers.append((SIMULATED, simulated.encode()))
@@ -65,7 +81,9 @@ def _create(work: Work, body: Body, method: str) -> Reply:
 
 
 def _customer(work: Work, buyer: Body, project_id: str) -> str:
-    """Create a customer from a buyer and return its id; the event carries the project of the order."""
+    """Create a customer from a buyer and return its id; the event carries the project
+    of the order.
+    """
     body, left_out = customer_rules.from_buyer(buyer)
     work.warn(*left_out, *warnings_for(body["phones"], body["address"]))
     public = customer_rules.new_customer(body, work.defaults("Customer"), work.now_text)

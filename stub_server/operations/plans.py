@@ -25,7 +25,9 @@ def create_plan(work: Work, body: Body) -> Reply:
 
 def get_plan(work: Work, ident: str) -> Reply:
     table = work.store.plans
-    return reply.enveloped("Plan retrieved.", "plan", work.store.shown(table, work.find_allowed(table, ident, "plan")))
+    return reply.enveloped(
+        "Plan retrieved.", "plan", work.store.shown(table, work.find_allowed(table, ident, "plan"))
+    )
 
 
 def update_plan(work: Work, ident: str, body: Body) -> Reply:

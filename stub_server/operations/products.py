@@ -25,7 +25,9 @@ def create_product(work: Work, body: Body) -> Reply:
     rules.check_open(project, "projectId")
     ident = public["id"] = work.draft.ids.uuid()
     record = resources.add(work.draft, "products", public)
-    return reply.enveloped("Product created.", "product", record.public).created(work, f"/v2/products/{ident}")
+    return reply.enveloped("Product created.", "product", record.public).created(
+        work, f"/v2/products/{ident}"
+    )
 
 
 def get_product(work: Work, ident: str) -> Reply:
@@ -39,7 +41,9 @@ def update_product(work: Work, ident: str, body: Body) -> Reply:
     if "planIds" in body:
         public["planIds"] = _plans(work, public)
     rules.check_open(work.project_named(public["projectId"]), "projectId")
-    record = resources.change(work.draft, work.store.products, row, public, project=public["projectId"])
+    record = resources.change(
+        work.draft, work.store.products, row, public, project=public["projectId"]
+    )
     return reply.enveloped("Product updated.", "product", record.public)
 
 
@@ -53,7 +57,9 @@ def delete_product(work: Work, ident: str) -> Reply:
 
 def _plans(work: Work, public: Body) -> list[str]:
     project = public["projectId"]
-    return known_ids("planIds", "plan", public["planIds"], lambda ident: _project_of_plan(work, ident) == project)
+    return known_ids(
+        "planIds", "plan", public["planIds"], lambda ident: _project_of_plan(work, ident) == project
+    )
 
 
 def _project_of_plan(work: Work, ident: str) -> str | None:

@@ -20,7 +20,9 @@ from ..server.work import Work
 
 def list_projects(work: Work, query: Body) -> Reply:
     table = work.store.projects
-    return reply.listed(work, table, query_of(work, table, query), "Projects retrieved.", "projects", in_data=True)
+    return reply.listed(
+        work, table, query_of(work, table, query), "Projects retrieved.", "projects", in_data=True
+    )
 
 
 def create_project(work: Work, body: Body) -> Reply:
@@ -28,13 +30,17 @@ def create_project(work: Work, body: Body) -> Reply:
         message = "An API key that is restricted to projects (allowed_projects) cannot create one."
         raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
     ident = work.draft.ids.uuid()
-    public, hidden = rules.new_project(body, work.defaults("Project"), ident, work.who.subject, work.now_text)
+    public, hidden = rules.new_project(
+        body, work.defaults("Project"), ident, work.who.subject, work.now_text
+    )
     record = resources.add_project(work.draft, public, hidden)
     return _reply(work, record, "Project created.").created(work, f"/v2/projects/{ident}")
 
 
 def get_project(work: Work, ident: str) -> Reply:
-    return _reply(work, work.find_allowed(work.store.projects, ident, "project"), "Project retrieved.")
+    return _reply(
+        work, work.find_allowed(work.store.projects, ident, "project"), "Project retrieved."
+    )
 
 
 def update_project(work: Work, ident: str, body: Body) -> Reply:
@@ -59,7 +65,10 @@ def delete_project(work: Work, ident: str) -> Reply:
     row = _open(work, ident)
     store = work.store
     sets = work.lifecycle("Order").sets
-    orders = sum(store.orders.count("projectId+status", (ident, s)) for s in {*sets["kept"], *sets["payable"]})
+    orders = sum(
+        store.orders.count("projectId+status", (ident, s))
+        for s in {*sets["kept"], *sets["payable"]}
+    )
     late = billing.payable_late(work.draft, "projectId", ident)
     rules.check_idle(orders, store.running("projectId", ident), late)
     moved = work.lifecycle("Project").find(row.public["status"], "deleted")
@@ -136,7 +145,9 @@ def _added_up(orders: Table, ident: str, fold: OrderFold) -> Generator[None, Non
 
 
 def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
-    """All orders of a project added up, from the sums that the store keeps up to date with every write."""
+    """All orders of a project added up, from the sums that the store keeps up to date
+    with every write.
+    """
     orders, whole = store.orders, OrderFold(lifecycle)
     for state in lifecycle.states:
         whole.states[state] = orders.count("projectId+status", (ident, state))
@@ -145,7 +156,9 @@ def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
     whole.gross, whole.refunded = orders.total("gross", ident), orders.total("refunded", ident)
     for plan, number in orders.members("plans", ident).items():
         whole.plan_orders[plan] = number
-        whole.plan_net[plan] = orders.total("plan_gross", plan) - orders.total("plan_refunded", plan)
+        whole.plan_net[plan] = orders.total("plan_gross", plan) - orders.total(
+            "plan_refunded", plan
+        )
     return whole
 
 
@@ -162,4 +175,6 @@ def _move(work: Work, ident: str, to: str, body: Body | None) -> Reply:
 
 
 def _reply(work: Work, record: Record, message: str) -> Reply:
-    return reply.enveloped(message, "project", work.store.shown(work.store.projects, record), in_data=True)
+    return reply.enveloped(
+        message, "project", work.store.shown(work.store.projects, record), in_data=True
+    )

@@ -1,4 +1,7 @@
-"""Subscriptions: running memberships. Paid orders open them and time changes them; the API only lists them."""
+"""Subscriptions: running memberships.
+
+Paid orders open them and time changes them; the API only lists them.
+"""
 
 from collections.abc import Callable, Iterator
 
@@ -9,7 +12,8 @@ from ..engine.tables.tables import finder
 from ..server.reply import Reply, listed, query_of
 from ..server.work import Work
 
-# Subscriptions without a next billing have "" in its index: before every date-time, and in no range.
+# Subscriptions without a next billing have "" in its index: before every date-time, and in no
+# range.
 _EARLIEST = "0"
 _HANDLED = ("id", "orderId", "search", "next_billing_since", "next_billing_until")
 

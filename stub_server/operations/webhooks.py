@@ -68,7 +68,9 @@ def update_webhook(work: Work, ident: str, body: Body) -> Reply:
     if "projectId" in body:
         _check_project(work, public["projectId"])
     hidden = row.hidden
-    if public["url"] != row.public["url"] and work.request.is_foreign != hidden.get(rules.ABROAD, False):
+    if public["url"] != row.public["url"] and work.request.is_foreign != hidden.get(
+        rules.ABROAD, False
+    ):
         hidden = hidden | {rules.ABROAD: work.request.is_foreign}
     record = row.record
     if not row.equals(public, hidden):
@@ -97,7 +99,9 @@ def regenerate_webhook_signing_key(work: Work, ident: str, body: Body | None = N
         rest = f"The previous key signs as well until {iso(until)}."
     else:
         rest = "The previous key no longer signs."
-    return reply.message("Signing key regenerated.", webhook=rules.with_key(public, key), warning=f"{WARNING} {rest}")
+    return reply.message(
+        "Signing key regenerated.", webhook=rules.with_key(public, key), warning=f"{WARNING} {rest}"
+    )
 
 
 async def send_test_webhook(work: Work, ident: str, body: Body | None = None) -> Reply:
@@ -120,7 +124,9 @@ async def send_test_webhook(work: Work, ident: str, body: Body | None = None) ->
 
 def list_logs_for_webhook(work: Work, ident: str, query: Body) -> Reply:
     _open(work, ident)
-    return list_reply(work, work.store.webhook_logs, query | {"webhookId": ident}, "Deliveries retrieved.", "logs")
+    return list_reply(
+        work, work.store.webhook_logs, query | {"webhookId": ident}, "Deliveries retrieved.", "logs"
+    )
 
 
 def list_webhook_logs(work: Work, query: Body) -> Reply:
@@ -149,13 +155,21 @@ async def retry_webhook(work: Work, ident: str) -> Reply:
 
 
 async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
-    """Send once and record the result. Other requests run meanwhile, so everything is read again afterwards."""
+    """Send once and record the result.
+
+    Other requests run meanwhile, so everything is read again afterwards.
+    """
     attempt = attempt_of(webhook, log, work.now)
     outcome = simulated(work.sandbox, attempt)
     if outcome is None:
-        # A stranger's page may call a server on its visitor's machine; it must not reach into that visitor's networks.
+        # A stranger's page may call a server on its visitor's machine; it must not reach into that
+        # visitor's networks.
         courier = work.server.courier
-        sender = courier.abroad if work.request.is_foreign or webhook.hidden.get(rules.ABROAD) else courier.sender
+        sender = (
+            courier.abroad
+            if work.request.is_foreign or webhook.hidden.get(rules.ABROAD)
+            else courier.sender
+        )
         outcome = await send(sender, attempt.delivery, PATIENCE, disturbance(work.sandbox, attempt))
     await do_due(work.sandbox, work.server.sandboxes.worker)
     work.work_for(work.sandbox.store_of(work.who.merchant_id))

@@ -1,4 +1,5 @@
-"""What a connection waits for and how it ends; and deadlines of connections and their maximum number.
+"""What a connection waits for and how it ends; and deadlines of connections and their maximum
+number.
 
 The monitor checks them once a second, instead of by a timer per request.
 """
@@ -28,7 +29,10 @@ class Wait(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits for clients. Times are seconds; a deadline is exact to two sweeps, of a second or less each."""
+    """Limits for clients.
+
+    Times are seconds; a deadline is exact to two sweeps, of a second or less each.
+    """
 
     connections: int = 512
     head: float = 10
@@ -64,7 +68,8 @@ class Part(Enum):
     OVER = "bytes that are dropped: the connection is closed after the answer"
 
 
-NOTHING, HEAD, BODY, OVER = Part  # a member is found faster by its own name, and these are asked for all the time
+# a member is found faster by its own name, and these are asked for all the time
+NOTHING, HEAD, BODY, OVER = Part
 
 
 class Connection:
@@ -93,7 +98,9 @@ class Connection:
     # -- for the application
 
     def receiver(self, receive: Receive) -> Receive:
-        """How the application receives a body that is still to come: if it is refused, as if the client had left."""
+        """How the application receives a body that is still to come: if it is refused, as if the
+        client had left.
+        """
 
         async def receive_unless_refused() -> Message:
             message = await receive()
@@ -102,7 +109,9 @@ class Connection:
         return receive_unless_refused
 
     def sender(self, send: Send) -> Send:
-        """How it answers such a request, or the last one: what comes after it may or may not be a request."""
+        """How it answers such a request, or the last one: what comes after it may or may
+        not be a request.
+        """
         self.has_begun_answer = False
 
         async def send_unless_refused(message: Message) -> None:
@@ -111,7 +120,10 @@ class Connection:
             if message["type"] == "http.response.start":
                 self.has_begun_answer = True
                 if self.part is OVER or (self.part is BODY and self.expects):
-                    message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+                    message = {
+                        **message,
+                        "headers": [*message["headers"], (b"connection", b"close")],
+                    }
             await send(message)
 
         return send_unless_refused
@@ -133,7 +145,8 @@ class Connection:
             return Wait.READER, unsent
         if self.is_refused:
             return Wait.END, self.begun
-        if self.part is BODY and self.link.is_reading():  # not while the application is slow to read it
+        # not while the application is slow to read it
+        if self.part is BODY and self.link.is_reading():
             return Wait.BODY, self.begun
         if self.is_answering:
             return Wait.ANSWER, self.begun
@@ -163,7 +176,9 @@ class Connection:
 
     def turn_away(self) -> None:
         message = f"All {self.monitor.limits.connections} connections are in use."
-        self.refuse(Refusal(message, status=503, code="too_many_connections", headers={"Retry-After": "1"}))
+        self.refuse(
+            Refusal(message, status=503, code="too_many_connections", headers={"Retry-After": "1"})
+        )
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer what never became a whole request, and wait for the client to close."""
@@ -203,7 +218,8 @@ class ConnectionMonitor:
         self._open.pop(connection, None)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        # Time in which the loop was blocked does not count: data that arrived meanwhile is still unread.
+        # Time in which the loop was blocked does not count: data that arrived meanwhile is still
+        # unread.
         passed = min(loop.time() - self._swept, 2 * self.limits.sweep)
         self._swept = loop.time()
         for connection, (waited, seen, lasted) in list(self._open.items()):
@@ -217,7 +233,9 @@ class ConnectionMonitor:
             loop.call_later(self.limits.sweep, self._sweep, loop)
 
     def _make_room(self) -> bool:
-        """Close the connection that has been idle longest; if none is idle, one that sends or reads slowly."""
+        """Close the connection that has been idle longest; if none is idle, one that
+        sends or reads slowly.
+        """
         for waits in (IDLE, _SLOW):
             found = [connection for connection in self._open if connection.waits_for()[0] in waits]
             if found:

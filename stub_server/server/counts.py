@@ -5,7 +5,20 @@ from collections.abc import Iterable, Sequence
 
 from ..engine.journal import Trace
 
-BOUNDS = (250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000)
+BOUNDS = (
+    250,
+    500,
+    1_000,
+    2_500,
+    5_000,
+    10_000,
+    25_000,
+    50_000,
+    100_000,
+    250_000,
+    1_000_000,
+    5_000_000,
+)
 """µs at which the buckets of latencies end."""
 CLASSES = {0: "none", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
 """Classes of statuses by their first digit, 0 without an answer."""
@@ -15,7 +28,10 @@ class Requests:
     """Counts the requests of a server by operation and class of status."""
 
     def __init__(self, operations: Iterable[str]) -> None:
-        self.counts = {name: {status: [0] * (len(BOUNDS) + 2) for status in CLASSES} for name in ("", *operations)}
+        self.counts = {
+            name: {status: [0] * (len(BOUNDS) + 2) for status in CLASSES}
+            for name in ("", *operations)
+        }
         """Requests by bucket, and last their µs; by operation id and class of status.
 
         All begin at 0: Prometheus sees no increase in a series that appears with its first count.

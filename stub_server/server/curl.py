@@ -8,15 +8,28 @@ from ..core.text import SAFE_IN_PATHS
 from .request import CONTROL
 
 LARGEST = 98_304  # bytes of a body: a shell takes no longer argument than 128 KiB
-_NAMES = {"authorization": "Authorization", "content-type": "Content-Type", "idempotency-key": "Idempotency-Key"}
+_NAMES = {
+    "authorization": "Authorization",
+    "content-type": "Content-Type",
+    "idempotency-key": "Idempotency-Key",
+}
 
 
 def command(
-    method: str, path: str, query: str, headers: Mapping[str, str], body: bytes, *, base_url: str, has_admin_key: bool
+    method: str,
+    path: str,
+    query: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    base_url: str,
+    has_admin_key: bool,
 ) -> str | None:
-    """One command; None for a body that no shell takes. `path` is the path in the sandbox at `base_url`.
+    """One command; None for a body that no shell takes. `path` is the path in the sandbox at
+    `base_url`.
 
-    A call to the control surface reads the admin key from the environment, where the server has one.
+    A call to the control surface reads the admin key from the environment, where the server has
+    one.
     """
     if len(body) > LARGEST or b"\x00" in body:
         return None
@@ -25,7 +38,11 @@ def command(
     except UnicodeDecodeError:
         return None
     url = base_url + encoded(path, safe=SAFE_IN_PATHS) + (f"?{query}" if query else "")
-    words = ["curl -sS -g --path-as-is", "-I" if method == "HEAD" else f"-X {quote(method)}", quote(url)]
+    words = [
+        "curl -sS -g --path-as-is",
+        "-I" if method == "HEAD" else f"-X {quote(method)}",
+        quote(url),
+    ]
     words += [
         f"-H {quote(f'{_NAMES.get(name, name)}: {value}')}"
         for name, value in headers.items()

@@ -14,7 +14,10 @@ _ENDS = [*(str(end / _MICRO) for end in BOUNDS), "+Inf"]
 
 
 def exposition(server: Server) -> bytes:
-    """The metrics in Prometheus' text format. Its client is imported here: 8 ms, which a start does not need."""
+    """The metrics in Prometheus' text format.
+
+    Its client is imported here: 8 ms, which a start does not need.
+    """
     from prometheus_client import CollectorRegistry, ProcessCollector
     from prometheus_client.exposition import generate_latest
     from prometheus_client.registry import Collector
@@ -36,15 +39,23 @@ def _present(server: Server) -> Iterator[Any]:
     from prometheus_client.metrics_core import HistogramMetricFamily as Histograms
 
     sandboxes, persistence = server.sandboxes, server.sandboxes.persistence
-    answers = Counters("stub_requests", "Requests by operation and class of status.", labels=["operation", "status"])
+    answers = Counters(
+        "stub_requests",
+        "Requests by operation and class of status.",
+        labels=["operation", "status"],
+    )
     latencies = Histograms(
-        "stub_request_duration_seconds", "Time from a request to the end of its answer.", labels=["operation"]
+        "stub_request_duration_seconds",
+        "Time from a request to the end of its answer.",
+        labels=["operation"],
     )
     for name, by_status in server.requests.counts.items():
         for status, counts in by_status.items():
             answers.add_metric([name, CLASSES[status]], sum(counts[:-1]))
         *in_all, micros = map(sum, zip(*by_status.values(), strict=True))
-        latencies.add_metric([name], list(zip(_ENDS, map(float, accumulate(in_all)), strict=True)), micros / _MICRO)
+        latencies.add_metric(
+            [name], list(zip(_ENDS, map(float, accumulate(in_all)), strict=True)), micros / _MICRO
+        )
     yield answers
     yield latencies
     yield Gauge("stub_sandboxes_resident", "Sandboxes in memory.", len(sandboxes.sandboxes()))
@@ -55,6 +66,8 @@ def _present(server: Server) -> Iterator[Any]:
     for result in ("delivered", *ERRORS):
         sent.add_metric([result], sum(counts[result] for counts in results))
     yield sent
-    yield Gauge("stub_store_lag_seconds", "Age of the oldest change that is not stored.", persistence.lag)
+    yield Gauge(
+        "stub_store_lag_seconds", "Age of the oldest change that is not stored.", persistence.lag
+    )
     if persistence.lease is not None:
         yield Gauge("stub_lease_seconds", "For how long this server may answer.", persistence.lease)

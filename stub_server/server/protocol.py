@@ -1,9 +1,9 @@
 """uvicorn's HTTP protocol with bounds.
 
-uvicorn takes a class by its setting `http`. This one overrides methods of `asyncio.Protocol` and callbacks of
-httptools, calls `super()`, and uses nothing else of uvicorn's class. It gives the parser a head in one piece, and the
-next request once the one before it is answered: so a head can be measured and changed before it is parsed, and it is
-known what a connection waits for.
+uvicorn takes a class by its setting `http`. This one overrides methods of `asyncio.Protocol` and
+callbacks of httptools, calls `super()`, and uses nothing else of uvicorn's class. It gives the
+parser a head in one piece, and the next request once the one before it is answered: so a head can
+be measured and changed before it is parsed, and it is known what a connection waits for.
 """
 
 import asyncio
@@ -24,7 +24,8 @@ from .layers.answers import CONNECTION, left, render
 
 LARGEST_HEAD = 65_536
 """The most bytes of a head, and between two pieces of a chunked body (extensions, trailers)."""
-_MOST_DROPPED = 1_048_576  # bytes from a refused client that are read and dropped, so that it receives the response
+# bytes from a refused client that are read and dropped, so that it receives the response
+_MOST_DROPPED = 1_048_576
 _END = b"\r\n\r\n"
 _OFFER = re.compile(rb"\nupgrade:", re.IGNORECASE)
 _HIDDEN = b"upgrad~"
@@ -37,7 +38,9 @@ def protocol(monitor: ConnectionMonitor) -> type[HttpToolsProtocol]:
 
 
 def bounded(app: ASGIApp) -> ASGIApp:
-    """Tell each connection when its request has been answered, and the application when it has been refused."""
+    """Tell each connection when its request has been answered, and the application when
+    it has been refused.
+    """
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -78,7 +81,10 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         trace = Trace("req_" + secrets.token_hex(12), 0, "", "", b"")
         answer = render(refusal, trace)
         status, headers, body = answer.status, answer.headers, answer.body
-        headers += [(b"date", formatdate(usegmt=True).encode()), (b"x-request-id", trace.id.encode())]
+        headers += [
+            (b"date", formatdate(usegmt=True).encode()),
+            (b"x-request-id", trace.id.encode()),
+        ]
         headers.append((b"connection", b"close"))
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
         lines += [b"%b: %b" % header for header in headers]
@@ -123,14 +129,17 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         end = unread.find(_END, begin)
         size = len(unread) if end < 0 else end + len(_END)
         if size > LARGEST_HEAD:
-            message = f"Target and headers are larger than {LARGEST_HEAD} bytes, the most that is read."
+            message = (
+                f"Target and headers are larger than {LARGEST_HEAD} bytes, the most that is read."
+            )
             self.refuse(Refusal(message, status=431, code="headers_too_large"))
             return True
         if end < 0 and (not unread or unread[:1].isalpha()):
             return False
         self.part, self.unread = HEAD, unread[size:]
         head = unread[:size]
-        if b"\nupgrade:" in head.lower():  # the parser would leave the body to the protocol that is offered
+        # the parser would leave the body to the protocol that is offered
+        if b"\nupgrade:" in head.lower():
             head = _OFFER.sub(b"\n" + _HIDDEN + b":", head)
         self._feed(head)
         if unread.startswith(b"CONNECT "):  # here too, and it has no name to hide
@@ -155,7 +164,9 @@ class HttpProtocol(Connection, HttpToolsProtocol):
             self.part = OVER
 
     def _drop(self) -> None:
-        """Read on after a refusal: closing while a client still sends would reset the connection."""
+        """Read on after a refusal: closing while a client still sends would reset the
+        connection.
+        """
         self._dropped += len(self.unread)
         self.unread = b""
         if self._dropped > _MOST_DROPPED:
@@ -164,7 +175,9 @@ class HttpProtocol(Connection, HttpToolsProtocol):
     # -- httptools
 
     def on_message_begin(self) -> None:
-        """Begin a request, unless it came in one packet with a chunked body: then the client has to send it again."""
+        """Begin a request, unless it came in one packet with a chunked body: then the client has to
+        send it again.
+        """
         if self.part is not HEAD:
             self.part = OVER
             return

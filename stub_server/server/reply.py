@@ -40,19 +40,34 @@ def pagination(page: int, limit: int, total: int) -> Body:
 class Reply(Answer):
     """What a handler answers: a status, a body in parts, and headers.
 
-    `shape` names the constant JSON around stored records: it is checked against the contract when it first occurs, and
-    records when they are written. A body without a shape is checked every time.
+    `shape` names the constant JSON around stored records: it is checked against the contract when
+    it first occurs, and records when they are written. A body without a shape is checked every
+    time.
     """
 
     __slots__ = ("media", "shape")
 
     def __init__(
-        self, status: int, parts: Sequence[bytes], shape: object = None, headers: Pairs = (), media: bytes = JSON[1]
+        self,
+        status: int,
+        parts: Sequence[bytes],
+        shape: object = None,
+        headers: Pairs = (),
+        media: bytes = JSON[1],
     ) -> None:
-        self.status, self.parts, self.shape, self.headers, self.media = status, parts, shape, [*headers], media
+        self.status, self.parts, self.shape, self.headers, self.media = (
+            status,
+            parts,
+            shape,
+            [*headers],
+            media,
+        )
 
     def created(self, work: Work, path: str) -> "Reply":
-        """Make it a 201 with a Location: `path` has no prefix of the sandbox. Returns the reply itself."""
+        """Make it a 201 with a Location:
+
+        `path` has no prefix of the sandbox. Returns the reply itself.
+        """
         self.status = 201
         self.headers.append((b"location", f"{work.prefix}{path}".encode()))
         return self
@@ -60,35 +75,48 @@ class Reply(Answer):
     def completed(self) -> "Reply":
         """Add the headers about the joined body; a 204 has neither. Returns the reply itself."""
         if self.status != 204:
-            self.headers += ((b"content-type", self.media), (b"content-length", b"%d" % len(self.body)))
+            self.headers += (
+                (b"content-type", self.media),
+                (b"content-length", b"%d" % len(self.body)),
+            )
         return self
 
 
 class Streamed(Reply):
-    """A 200 whose `chunks` are sent as they come, until they end or the reader leaves. Async operations answer so.
+    """A 200 whose `chunks` are sent as they come, until they end or the reader leaves. Async
+    operations answer so.
 
-    A reader who does not read is cut off. An empty piece is not sent: it is an opportunity to notice that the reader
-    has left.
+    A reader who does not read is cut off. An empty piece is not sent: it is an opportunity to
+    notice that the reader has left.
     """
 
     __slots__ = ("_chunks",)
 
     def __init__(self, chunks: AsyncGenerator[bytes], media: bytes, headers: Pairs = ()) -> None:
-        of_streams = ((b"cache-control", b"no-store"), *headers, (b"content-type", media), UNBUFFERED)
+        of_streams = (
+            (b"cache-control", b"no-store"),
+            *headers,
+            (b"content-type", media),
+            UNBUFFERED,
+        )
         super().__init__(200, (), None, of_streams, media)
         self._chunks, self.body = chunks, b""
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         leaving = asyncio.ensure_future(left(receive))
         try:
-            await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+            await send(
+                {"type": "http.response.start", "status": self.status, "headers": self.headers}
+            )
             if scope["method"] != "HEAD":
                 async for chunk in self._chunks:
                     if leaving.done():
                         return
                     if chunk:
                         async with asyncio.timeout(PATIENCE):
-                            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                            await send(
+                                {"type": "http.response.body", "body": chunk, "more_body": True}
+                            )
             await send({"type": "http.response.body", "body": b""})
         except TimeoutError:
             leaving.cancel()
@@ -111,7 +139,9 @@ def _around(message: str, member: str, in_data: bool) -> tuple[bytes, bytes]:
 
 
 def enveloped(message: str, member: str, record: bytes, *, in_data: bool = False) -> Reply:
-    """`{error, message, <member>: record}`; `in_data`, for Projects, `{error, data: {<member>: record}, message}`."""
+    """`{error, message, <member>: record}`; `in_data`, for Projects, `{error, data: {<member>:
+    record}, message}`.
+    """
     before, after = around = _around(message, member, in_data)
     return Reply(200, (before, record, after), around)
 
@@ -121,11 +151,14 @@ def bare(record: bytes) -> Reply:
     return Reply(200, (record,), "bare")
 
 
-def listed(work: Work, table: Table, query: Query, message: str, member: str, *, in_data: bool = False) -> Reply:
-    """`{error, message, <member>: [...], pagination}`; `in_data` both are in `data`, as in `enveloped`.
+def listed(
+    work: Work, table: Table, query: Query, message: str, member: str, *, in_data: bool = False
+) -> Reply:
+    """`{error, message, <member>: [...], pagination}`; `in_data` both are in `data`, as in
+    `enveloped`.
 
-    A key with `allowed_projects` sees only what belongs to those projects. The records are not joined: the journal
-    refers to the parts, which the store has anyway.
+    A key with `allowed_projects` sees only what belongs to those projects. The records are not
+    joined: the journal refers to the parts, which the store has anyway.
     """
     projects = None if work.caller is None else work.caller.projects
     if projects is not None:
@@ -144,7 +177,9 @@ def listed(work: Work, table: Table, query: Query, message: str, member: str, *,
     rows[::2] = shown
     before, after = around = _around(message, member, in_data)
     page = orjson.dumps(pagination(query.page, query.limit, total))
-    return Reply(200, (before, b"[", *rows, b'],"pagination":', page, after), around if rows else None)
+    return Reply(
+        200, (before, b"[", *rows, b'],"pagination":', page, after), around if rows else None
+    )
 
 
 def value(body: Any, status: int = 200) -> Reply:
@@ -153,7 +188,9 @@ def value(body: Any, status: int = 200) -> Reply:
 
 
 def listed_here(member: str, items: Sequence[T], query: Body, shown: Callable[[T], Any]) -> Reply:
-    """`{<member>: [...], pagination}`: the requested page of items that are in memory, as controls show them."""
+    """`{<member>: [...], pagination}`: the requested page of items that are in memory, as controls
+    show them.
+    """
     page, limit = query["page"], query["limit"]
     rows = [shown(item) for item in items[(page - 1) * limit : page * limit]]
     return value({member: rows, "pagination": pagination(page, limit, len(items))})
@@ -165,9 +202,11 @@ def message(text: str, **members: Any) -> Reply:
 
 
 def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = ()) -> Query:
-    """A list's query parameters as a query of the store: each filter uses the index of the same name.
+    """A list's query parameters as a query of the store: each filter uses the index of the same
+    name.
 
-    `handled` are filters that the operation applies itself; any other without an index adds a warning.
+    `handled` are filters that the operation applies itself; any other without an index adds a
+    warning.
     """
     found = Query(
         sort=_sort_of(table, query),
@@ -223,7 +262,9 @@ _PLAIN: Mapping[str, Any] = {
     "email": str.lower,
     "document": normalise,
     "code": str.upper,
-    **dict.fromkeys(("projectId", "planId", "customerId", "subscriptionId", "webhookId"), str.lower),
+    **dict.fromkeys(
+        ("projectId", "planId", "customerId", "subscriptionId", "webhookId"), str.lower
+    ),
 }
 
 

@@ -1,4 +1,7 @@
-"""What arrived: a request, and whom it is from. It is made once; what layers find out is handed on beside it."""
+"""What arrived: a request, and whom it is from.
+
+It is made once; what layers find out is handed on beside it.
+"""
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -22,11 +25,12 @@ _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
 class Request:
     """A request as it arrived. Nothing changes it.
 
-    `path` is decoded and has the prefix of the sandbox, if one was sent. `sent` are the headers in their order, names
-    in lower case; `headers` has the last of each name. `began` is the machine's counter in ns, `received_at` its time
-    in ms. `is_hop` says that another server of the store has forwarded it. One that `is_internal` comes from this
-    server, which shows a page: it is not journaled, limited or made to fail. `permitted` are methods and paths of the
-    control surface that need no key.
+    `path` is decoded and has the prefix of the sandbox, if one was sent. `sent` are the headers in
+    their order, names in lower case; `headers` has the last of each name. `began` is the machine's
+    counter in ns, `received_at` its time in ms. `is_hop` says that another server of the store has
+    forwarded it. One that `is_internal` comes from this server, which shows a page: it is not
+    journaled, limited or made to fail. `permitted` are methods and paths of the control surface
+    that need no key.
     """
 
     method: Final[str]
@@ -52,8 +56,11 @@ class Request:
         origin = self.headers.get(b"origin")
         return origin is not None and not is_local_origin(origin)
 
-    async def read(self, receive: Callable[[], Awaitable[Any]], most: int = LARGEST_BODY) -> bytes | bytearray:
-        """The whole body. Raises a 413 as soon as more than `most` bytes have come, BadRequest if the client leaves.
+    async def read(
+        self, receive: Callable[[], Awaitable[Any]], most: int = LARGEST_BODY
+    ) -> bytes | bytearray:
+        """The whole body. Raises a 413 as soon as more than `most` bytes have come, BadRequest if
+        the client leaves.
 
         Pieces are added in place: to join hundreds of megabytes would delay all other requests.
         """
@@ -76,7 +83,9 @@ class Request:
 
 @lru_cache(maxsize=64)
 def is_local_origin(origin: bytes) -> bool:
-    """Whether a page's origin is on this machine: any port, any scheme, for apps in a shell have one of their own."""
+    """Whether a page's origin is on this machine: any port, any scheme, for apps in a shell have
+    one of their own.
+    """
     found = _ORIGIN(origin.decode("latin-1"))
     return found is not None and is_local(host_name(found[1]))
 

@@ -29,7 +29,9 @@ def module_of(package: str, tag: str) -> str:
 
 def not_built(work: Work, *ids: str, query: Body | None = None, body: Body | None = None) -> Any:
     """The handler of an operation that an overlay added: its answer is 501."""
-    raise NotBuilt(f"The contract lists {work.trace.operation}, but this sandbox has no behaviour for it.")
+    raise NotBuilt(
+        f"The contract lists {work.trace.operation}, but this sandbox has no behaviour for it."
+    )
 
 
 class Handlers(Resolver):

@@ -1,4 +1,6 @@
-"""What handlers can use of the server: its address, contracts, sandboxes and tokens, and places to wait."""
+"""What handlers can use of the server: its address, contracts, sandboxes and tokens, and
+places to wait.
+"""
 
 import hmac
 from collections import Counter
@@ -29,7 +31,9 @@ READY_FOR = 30 * 24 * 3600  # seconds
 
 
 class Waiting:
-    """How many requests wait, of each sandbox and in all, limited so that others always find a connection."""
+    """How many requests wait, of each sandbox and in all, limited so that others always
+    find a connection.
+    """
 
     def __init__(self, connections: int = 512) -> None:
         """`connections` are the most that the server has."""
@@ -66,7 +70,9 @@ class Closing(Event):
 
     since: float | None = None
     is_announced = False
-    """Whether the server is going to stop: it is not ready any more, but serves until this event is set."""
+    """Whether the server is going to stop: it is not ready any more, but serves until
+    this event is set.
+    """
 
     def set(self) -> None:
         self.is_announced, self.since = True, self.since or monotonic()
@@ -77,8 +83,8 @@ class Closing(Event):
 class Server:
     """One per application.
 
-    `courier` sends deliveries that are due. `explain` says why a request was refused, None for one that was not. Unless
-    it `waits`, no answer is delayed.
+    `courier` sends deliveries that are due. `explain` says why a request was refused, None for one
+    that was not. Unless it `waits`, no answer is delayed.
     """
 
     version: str
@@ -94,21 +100,30 @@ class Server:
     waits: bool = True
     admin_key: bytes | None = field(default=None, repr=False)
     waiting: Waiting = field(default_factory=Waiting)  # places of requests that wait
-    closing: Closing = field(default_factory=Closing)  # set when the server stops: no request waits any longer
-    drain: float = 0.0  # seconds that the server goes on after SIGTERM, not ready, so that a proxy sends nothing more
-    certifying: set[str] = field(default_factory=set)  # the sandboxes in which a receiver is being certified
+    # set when the server stops: no request waits any longer
+    closing: Closing = field(default_factory=Closing)
+    # seconds that the server goes on after SIGTERM, not ready, so that a proxy sends nothing more
+    drain: float = 0.0
+    # the sandboxes in which a receiver is being certified
+    certifying: set[str] = field(default_factory=set)
     listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
     """Called with every request that has been answered, and its warnings."""
     guesses: Guesses = field(default_factory=Guesses)  # wrong admin and control keys
     followers: set[Any] = field(default_factory=set)  # the readers of streams
-    downloads: WeakSet[Any] = field(default_factory=WeakSet)  # files that are being written or downloaded
+    # files that are being written or downloaded
+    downloads: WeakSet[Any] = field(default_factory=WeakSet)
 
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key; False if none is set."""
-        return given is not None and self.admin_key is not None and hmac.compare_digest(given, self.admin_key)
+        return (
+            given is not None
+            and self.admin_key is not None
+            and hmac.compare_digest(given, self.admin_key)
+        )
 
     def count_wrong_key(self, address: str) -> None:
-        """Count a wrong admin or control key of an address on a public server; elsewhere keys follow from the seed.
+        """Count a wrong admin or control key of an address on a public server; elsewhere keys
+        follow from the seed.
 
         Raises Limited after ten in a minute.
         """
@@ -117,7 +132,9 @@ class Server:
         wait = ceil(self.guesses.wait_of(address))
         if wait:
             message = f"Too many wrong keys from this address: wait {counted(wait, 'second')}."
-            raise Limited(f"{message} The right one works at once.", headers={"Retry-After": str(wait)})
+            raise Limited(
+                f"{message} The right one works at once.", headers={"Retry-After": str(wait)}
+            )
         self.guesses.count(address)
 
     def ready_token(self, sandbox: Sandbox) -> str:

@@ -1,4 +1,6 @@
-"""The sandbox that a request is for: one that exists, or one that its first accepted request creates."""
+"""The sandbox that a request is for: one that exists, or one that its first accepted
+request creates.
+"""
 
 from collections.abc import Mapping
 
@@ -17,11 +19,20 @@ _KNOWN = frozenset(_OURS + ending.encode() for ending in _ENDINGS)
 class Target:
     """Which sandbox a request is for, and the path in it.
 
-    `prefix` is the `/s/{name}` that was removed from the path, or empty. One that is `pending` does not exist yet: a
-    request that is refused creates none.
+    `prefix` is the `/s/{name}` that was removed from the path, or empty. One that is `pending` does
+    not exist yet: a request that is refused creates none.
     """
 
-    __slots__ = ("_created", "_sandboxes", "is_chosen", "path", "pending", "prefix", "sandbox", "was_gone")
+    __slots__ = (
+        "_created",
+        "_sandboxes",
+        "is_chosen",
+        "path",
+        "pending",
+        "prefix",
+        "sandbox",
+        "was_gone",
+    )
 
     def __init__(
         self,
@@ -33,7 +44,10 @@ class Target:
         is_pending: bool = False,
         is_chosen: bool = True,
     ) -> None:
-        """`sandboxes` are those of the server. Where none is chosen, the default one has the request in its journal."""
+        """`sandboxes` are those of the server.
+
+        Where none is chosen, the default one has the request in its journal.
+        """
         self.sandbox, self.path, self.prefix = sandbox, path, prefix
         self.pending = sandbox if is_pending else None
         self.was_gone = sandbox.status.is_gone  # deleted before the request began
@@ -52,7 +66,9 @@ class Target:
             request.query,
             sandbox=sandbox.name,
             before=sandbox.log.number,
-            warnings=_without_effect(request.headers) if _OURS in names or b"if-match" in names else (),
+            warnings=(
+                _without_effect(request.headers) if _OURS in names or b"if-match" in names else ()
+            ),
             began=request.began,
             received=request.received_at,
         )
@@ -76,28 +92,42 @@ class Target:
         self.pending = None
 
     def undo(self, trace: Trace) -> None:
-        """Delete the sandbox that a failed request created, if any, unless others have used it meanwhile.
+        """Delete the sandbox that a failed request created, if any, unless others have used it
+        meanwhile.
 
-        A request whose sandbox does not exist is in the default one's journal, with its whole path and an id of the
-        default one.
+        A request whose sandbox does not exist is in the default one's journal, with its whole path
+        and an id of the default one.
         """
         sandboxes = self._sandboxes
-        if self.pending is None and (self._created is None or not sandboxes.take_back(self._created)):
+        if self.pending is None and (
+            self._created is None or not sandboxes.take_back(self._created)
+        ):
             return
         default = self.sandbox = sandboxes.default
         self.pending, self._created, self.is_chosen = None, None, False
         trace.after = None
-        trace.id, trace.at, trace.before = default.ids.request(), default.clock.read(), default.log.number
+        trace.id, trace.at, trace.before = (
+            default.ids.request(),
+            default.clock.read(),
+            default.log.number,
+        )
         trace.sandbox, trace.path = DEFAULT, self.prefix + trace.path
         self.prefix = ""
 
 
 def _without_effect(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
-    """Warnings of headers that have no effect: X-Sandbox headers that this server does not know may be misspelt."""
+    """Warnings of headers that have no effect:
+
+    X-Sandbox headers that this server does not know may be misspelt.
+    """
     found = ["if_match_ignored"] if b"if-match" in headers else []
     unknown = [name for name in headers if name.startswith(_OURS) and name not in _KNOWN]
     for name in unknown[:MOST_WARNINGS]:
         ending = name[len(_OURS) :].decode("latin-1")
         guess = nearest(ending, _ENDINGS)
-        found.append(warning_of("unknown_sandbox_header", f"x-sandbox{ending}", guess and f"x-sandbox{guess}"))
+        found.append(
+            warning_of(
+                "unknown_sandbox_header", f"x-sandbox{ending}", guess and f"x-sandbox{guess}"
+            )
+        )
     return tuple(found)

@@ -22,14 +22,17 @@ _REMEMBERED = 1024  # tokens that were verified
 def bad_credentials(message: str, code: str = "invalid_token", advice: str = "") -> Unauthenticated:
     """401 for a credential that is not valid."""
     challenge = f'{REALM}, error="invalid_token", error_description="{message}"'
-    return Unauthenticated(message, advice=advice, code=code, headers={"WWW-Authenticate": challenge})
+    return Unauthenticated(
+        message, advice=advice, code=code, headers={"WWW-Authenticate": challenge}
+    )
 
 
 class Tokens:
     """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached.
 
-    They expire by the wall clock, not by the sandbox clock. joserfc is imported for the first token: that takes 45 ms,
-    which a start does not need. A server that has started has a thread sign one.
+    They expire by the wall clock, not by the sandbox clock. joserfc is imported for the first
+    token: that takes 45 ms, which a start does not need. A server that has started has a thread
+    sign one.
     """
 
     def __init__(self, secret: bytes) -> None:
@@ -43,9 +46,17 @@ class Tokens:
         return OctKey.import_key(self._secret)
 
     def issue(
-        self, sandbox: Sandbox, merchant_id: str, user_id: str, scopes: Iterable[str], expires_in: int
+        self,
+        sandbox: Sandbox,
+        merchant_id: str,
+        user_id: str,
+        scopes: Iterable[str],
+        expires_in: int,
     ) -> tuple[str, int]:
-        """A token and its expiry in seconds since 1970. The same arguments in the same second give the same token."""
+        """A token and its expiry in seconds since 1970.
+
+        The same arguments in the same second give the same token.
+        """
         now = wall_ms() // 1000
         granted = " ".join(sorted(set(scopes)))
         claims = {
@@ -57,7 +68,9 @@ class Tokens:
             "scope": granted,
             "iat": now,
             "exp": now + expires_in,
-            "jti": named_uuid("jti", sandbox.identity, merchant_id, user_id, granted, str(now), str(expires_in)),
+            "jti": named_uuid(
+                "jti", sandbox.identity, merchant_id, user_id, granted, str(now), str(expires_in)
+            ),
         }
         return self.signed(claims), now + expires_in
 
@@ -67,7 +80,10 @@ class Tokens:
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
 
     def _verify(self, authorization: bytes) -> Caller:
-        """The caller whose token is in an Authorization header, expired or not. Raises Unauthenticated."""
+        """The caller whose token is in an Authorization header, expired or not.
+
+        Raises Unauthenticated.
+        """
         from joserfc import jwt
         from joserfc.errors import JoseError
 
@@ -79,10 +95,19 @@ class Tokens:
         if (
             claims.get("iss") != ISSUER
             or not isinstance(claims.get("exp"), int)
-            or not all(isinstance(claims.get(name), str) for name in ("sandbox", "sub", "merchant_id", "scope"))
+            or not all(
+                isinstance(claims.get(name), str)
+                for name in ("sandbox", "sub", "merchant_id", "scope")
+            )
             or not (is_uuid(claims["sub"]) and is_uuid(claims["merchant_id"]))
         ):
             raise bad_credentials("The token lacks claims that tokens of this sandbox have.")
         # Ids are stored and compared in lower case, as everywhere.
         subject, merchant_id = claims["sub"].lower(), claims["merchant_id"].lower()
-        return Caller("jwt", subject, merchant_id, frozenset(claims["scope"].split()), claims=cast(Claims, claims))
+        return Caller(
+            "jwt",
+            subject,
+            merchant_id,
+            frozenset(claims["scope"].split()),
+            claims=cast(Claims, claims),
+        )

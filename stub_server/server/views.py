@@ -1,4 +1,6 @@
-"""What the control surface shows of sandboxes, steps and versions of records; and checks of new sandboxes."""
+"""What the control surface shows of sandboxes, steps and versions of records; and checks
+of new sandboxes.
+"""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -7,7 +9,15 @@ from typing import NamedTuple
 
 import orjson
 
-from ..core.clock import EARLIEST_START, LATEST_START, ClockState, iso, iso_or_none, parse_iso, wall_ms
+from ..core.clock import (
+    EARLIEST_START,
+    LATEST_START,
+    ClockState,
+    iso,
+    iso_or_none,
+    parse_iso,
+    wall_ms,
+)
 from ..core.problem import Conflict, NotFound
 from ..core.record import Body, Record
 from ..engine.bounded import Log
@@ -32,7 +42,10 @@ def credentials_of(work: Work, sandbox: Sandbox, prefix: str) -> Body:
         "public_key": sandbox.origin.credentials["public_key"],
         "private_key": sandbox.origin.credentials["private_key"],
         "control_key": work.server.sandboxes.control_key(sandbox.name),
-        "sample": {name: sandbox.origin.sample.get(name) for name in ("projectId", "planId", "customerId", "orderId")},
+        "sample": {
+            name: sandbox.origin.sample.get(name)
+            for name in ("projectId", "planId", "customerId", "orderId")
+        },
     }
 
 
@@ -48,18 +61,27 @@ def pay_url(url: str, sandbox: str, order: str, key: str | None = None) -> str:
 def shown_key(store: Store, record: Record, ready: str | None) -> Body:
     """An API key of a merchant; `ready` is the public half of the one that the credentials show."""
     public = loads(store.shown(store.api_keys, record))
-    return {"merchant_id": store.merchant.id, "is_ready": public["public_key"] == ready, "api_key": public}
+    return {
+        "merchant_id": store.merchant.id,
+        "is_ready": public["public_key"] == ready,
+        "api_key": public,
+    }
 
 
 def checked_beginning(work: Work, asked: Body) -> tuple[str | None, int | None]:
-    """The scenario and the instant (ms) with which a request has a sandbox begin, where it names them.
+    """The scenario and the instant (ms) with which a request has a sandbox begin, where it names
+    them.
 
-    Raises NotFound for a scenario that is no name, Conflict outside the years 1970 to 8999. Paths of files are for the
-    command line only: a request must not open files of this machine.
+    Raises NotFound for a scenario that is no name, Conflict outside the years 1970 to 8999. Paths
+    of files are for the command line only: a request must not open files of this machine.
     """
     sandboxes, scenario = work.server.sandboxes, asked.get("scenario")
     now = parse_iso(asked["now"]) if "now" in asked else None
-    if scenario is not None and scenario != sandboxes.scenario and scenario not in sandboxes.scenarios:
+    if (
+        scenario is not None
+        and scenario != sandboxes.scenario
+        and scenario not in sandboxes.scenarios
+    ):
         message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
         message += f"Known ones are {', '.join(sandboxes.scenarios)}."
         raise NotFound.at("scenario", message, "scenario_not_found")
@@ -78,14 +100,20 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
         used = found.last_used_at
     else:
         sandbox = found.sandbox
-        name, step, clock, now = sandbox.name, sandbox.log.number, sandbox.clock.state, sandbox.clock.read()
+        name, step, clock, now = (
+            sandbox.name,
+            sandbox.log.number,
+            sandbox.clock.state,
+            sandbox.clock.read(),
+        )
         summary = {
             "scenario": sandbox.origin.scenario,
             "seed": sandbox.origin.seed,
             "records": records_of(sandbox),
             "parent": found.parent,
         }
-        newest = next(reversed(sandbox.journal), None)  # requests that name no sandbox are not noted elsewhere
+        # requests that name no sandbox are not noted elsewhere
+        newest = next(reversed(sandbox.journal), None)
         used = found.last_used_at if newest is None else max(newest.received, found.last_used_at)
     return {
         "name": name,
@@ -104,7 +132,10 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
 
 
 def shown(work: Work, entry: Entry) -> Body:
-    return {**summary_of(work, entry), "credentials": credentials_of(work, entry.sandbox, f"/s/{entry.sandbox.name}")}
+    return {
+        **summary_of(work, entry),
+        "credentials": credentials_of(work, entry.sandbox, f"/s/{entry.sandbox.name}"),
+    }
 
 
 def shown_step(step: Step) -> Body:
@@ -160,7 +191,11 @@ def _written(step: Step, table: str, ident: str) -> Iterator[Version]:
 def _changes(step: Step) -> Iterator[Body]:
     for part in step.parts:
         for change in part.changes:
-            yield {"resource": change.table, "id": change.id, "change": _kind(change.before, change.after)}
+            yield {
+                "resource": change.table,
+                "id": change.id,
+                "change": _kind(change.before, change.after),
+            }
 
 
 def _kind(before: Record | None, after: Record | None) -> str:

@@ -25,8 +25,8 @@ from .target import Target
 class Work:
     """The first argument of every handler, which reads through `store` and writes to `draft` only.
 
-    `upload` is the file in the body, while it is processed. `scope` has the client's connection. `drafted` is the step
-    that is prepared, if any.
+    `upload` is the file in the body, while it is processed. `scope` has the client's connection.
+    `drafted` is the step that is prepared, if any.
     """
 
     server: Server
@@ -89,7 +89,10 @@ class Work:
         return record
 
     def find_allowed(self, table: Table, ident: str, what: str) -> Record:
-        """The target of the request, of a project that the caller may use. Raises NotFound, Forbidden."""
+        """The target of the request, of a project that the caller may use.
+
+        Raises NotFound, Forbidden.
+        """
         record = self.find(table, ident, what)
         if self.caller is not None and self.caller.projects is not None:
             row = table.parse(record)
@@ -102,7 +105,10 @@ class Work:
         return table.parse(self.find_allowed(table, ident, what))
 
     def project_named(self, ident: str) -> Body:
-        """The project that the body of the request names, or one of its records. Raises Forbidden, Conflict."""
+        """The project that the body of the request names, or one of its records.
+
+        Raises Forbidden, Conflict.
+        """
         self.allow_project(ident)
         project: Body | None = self.store.projects.peek(ident)
         if project is None:
@@ -110,7 +116,10 @@ class Work:
         return project
 
     def open_of_any(self, table: str, ident: str, what: str) -> Row:
-        """A record of any merchant of the sandbox, for whom this works from now on. Raises NotFound."""
+        """A record of any merchant of the sandbox, for whom this works from now on.
+
+        Raises NotFound.
+        """
         for store in self.sandbox.stores.values():
             row = store.tables[table].open(ident)
             if row is not None:
@@ -123,9 +132,15 @@ class Work:
         return NotFound(f"There is no {what} with this id. List them to see the ids that exist.")
 
     def sees_customer(self, ident: str) -> bool:
-        """Whether the caller sees a customer: a key with `allowed_projects` sees those of its projects."""
+        """Whether the caller sees a customer: a key with `allowed_projects` sees those of
+        its projects.
+        """
         caller = self.caller
-        return caller is None or caller.projects is None or self.store.sees_customer(caller.projects, ident)
+        return (
+            caller is None
+            or caller.projects is None
+            or self.store.sees_customer(caller.projects, ident)
+        )
 
     def allow_project(self, project_id: str | None) -> None:
         """Raises Forbidden for an API key that is restricted to other projects."""
@@ -138,7 +153,10 @@ class Work:
     # -- change
 
     def work_for(self, store: Store) -> None:
-        """Go on with the records of another merchant. A draft is for one merchant: none may have begun."""
+        """Go on with the records of another merchant.
+
+        A draft is for one merchant: none may have begun.
+        """
         self.store = store
 
     def move_to(self, sandbox: Sandbox) -> None:
@@ -154,7 +172,10 @@ class Work:
 
     @property
     def draft(self) -> Draft:
-        """The step that is prepared. It is recorded once the response has been checked against the contract."""
+        """The step that is prepared.
+
+        It is recorded once the response has been checked against the contract.
+        """
         if self.drafted is None:
             self.drafted = Draft(self.sandbox, self.store, self.cause)
         return self.drafted
@@ -184,7 +205,9 @@ class Work:
         return self.trace.after is not None
 
     def check_there(self) -> None:
-        """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the request waited."""
+        """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the
+        request waited.
+        """
         if self.sandbox.status.is_gone:
             raise gone()
         if self.has_recorded and self.sandbox.status.is_undone:

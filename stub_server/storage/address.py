@@ -1,4 +1,6 @@
-"""The address of a database, which may have a password: how it is printed, and errors that may quote it."""
+"""The address of a database, which may have a password: how it is printed, and errors that may
+quote it.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +15,11 @@ _SECRET = ("password", "secret", "key")
 
 
 def printable(address: str) -> str:
-    """The address without its user, password and parameters. Whatever prints an address prints this.
+    """The address without its user, password and parameters. Whatever prints an address prints
+    this.
 
-    Raises StoreError for one that cannot be read, and quotes nothing of that: any part of it may be one of a password.
+    Raises StoreError for one that cannot be read, and quotes nothing of that: any part of it may be
+    one of a password.
     """
     found = _parameters(address)
     host, port, name = (found.get(part, "") for part in ("host", "port", "dbname"))
@@ -49,6 +53,7 @@ def _parameters(address: str) -> dict[str, str]:
 
 def _unreadable() -> StoreError:
     return StoreError(
-        "--store postgresql://…: the address cannot be read. Write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
-        "with / : @ ? # and % of the password percent-encoded, such as %2F for /."
+        "--store postgresql://…: the address cannot be read. Write"
+        " postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with / : @ ? # and % of the password"
+        " percent-encoded, such as %2F for /."
     )

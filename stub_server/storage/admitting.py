@@ -20,7 +20,9 @@ class Admitted(NamedTuple):
     snapshots: Sequence[Snapshot]
 
 
-def admit(own: Reader, snapshots: Iterable[tuple[Body, Reader]], secret: bytes, *, trusted: bool = False) -> Admitted:
+def admit(
+    own: Reader, snapshots: Iterable[tuple[Body, Reader]], secret: bytes, *, trusted: bool = False
+) -> Admitted:
     """The sandbox that was read, and its snapshots, each with what it is called.
 
     What is `trusted` kept all laws when it was stored. Raises BadFile, with the reasons.
@@ -32,7 +34,9 @@ def admit(own: Reader, snapshots: Iterable[tuple[Body, Reader]], secret: bytes, 
         _check_origin(sandbox, reader.state.sandbox, where)
         was = _built(reader, secret, where, trusted=trusted)
         was.status.held_before = SILENT
-        found.append(measured(head["name"], head["description"], head["now"], head["created_at"], was))
+        found.append(
+            measured(head["name"], head["description"], head["now"], head["created_at"], was)
+        )
     return Admitted(sandbox, found)
 
 
@@ -43,7 +47,15 @@ def _built(reader: Reader, secret: bytes, where: str, *, trusted: bool) -> Sandb
         sandbox = None if reasons else build(reader.state, secret)
         if sandbox is not None and not trusted:
             reasons = list(islice(faults_of(sandbox), SHOWN))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError, ArithmeticError) as error:
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        IndexError,
+        AttributeError,
+        AssertionError,
+        ArithmeticError,
+    ) as error:
         raise damaged(f"{where}its records contradict each other ({error!r})") from None
     if sandbox is None or reasons:
         raise BadFile("unfit", *(where + reason for reason in reasons))
@@ -55,6 +67,8 @@ def _check_origin(sandbox: Sandbox, snapshot: Sandbox, where: str) -> None:
     for name in ("scenario", "seed", "home", "seeded_keys"):
         if getattr(sandbox.origin, name) != getattr(snapshot.origin, name):
             raise damaged(f"{where}it differs from the sandbox in {name}")
-    before, own = ((each.log.number, each.timers.last, *each.ids.position) for each in (snapshot, sandbox))
+    before, own = (
+        (each.log.number, each.timers.last, *each.ids.position) for each in (snapshot, sandbox)
+    )
     if any(map(gt, before, own)):
         raise damaged(f"{where}it is newer than the sandbox itself")

@@ -1,7 +1,9 @@
-"""The files of a sandbox, which an export writes and an import reads: its state alone, or a recording.
+"""The files of a sandbox, which an export writes and an import reads: its state alone, or a
+recording.
 
 A recording also has the requests to the sandbox, and the steps since. An imported
-sandbox gets API keys that are derived from the server's secret. A file may be written without secrets.
+sandbox gets API keys that are derived from the server's secret. A file may be written without
+secrets.
 """
 
 import re
@@ -42,7 +44,8 @@ def write_sandbox(
     *,
     secrets: bool,
 ) -> None:
-    """Write the file of a state, which is used up, with its history in the newest steps that led to it.
+    """Write the file of a state, which is used up, with its history in the newest steps that led to
+    it.
 
     Raises BadFile for a sandbox that is too large.
     """
@@ -57,14 +60,18 @@ def write_sandbox(
     pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets)
 
 
-def sandbox_lines(state: SandboxState, steps: Sequence[Step], change: Change, *, secrets: bool) -> Iterator[bytes]:
+def sandbox_lines(
+    state: SandboxState, steps: Sequence[Step], change: Change, *, secrets: bool
+) -> Iterator[bytes]:
     """The lines of a state and of the newest steps that led there."""
     if not secrets:
         state.sandbox.replies = Replies()
         steps = list(map(without_replies, steps))
     lines = [step_line(step, change) for step in steps]
     too_long = [place for place, line in enumerate(lines) if not is_readable(line)]
-    if too_long:  # the history begins after the last step that no file holds, such as one that went far back in time
+    # the history begins after the last step that no file holds, such as one that went far back in
+    # time
+    if too_long:
         steps, lines = steps[too_long[-1] + 1 :], lines[too_long[-1] + 1 :]
     for step in reversed(steps):
         state.unfold(step)
@@ -89,10 +96,11 @@ def write_recording(
     requests: Iterable[Body],
     secrets: bool,
 ) -> None:
-    """Write the file of a state as it was after the step `start`, and of the requests since. It has no digests of keys.
+    """Write the file of a state as it was after the step `start`, and of the requests since. It has
+    no digests of keys.
 
-    The state is used up; `steps` are the newest ones that led to it. An import makes the state after them. Raises
-    BadFile for a recording that is too large.
+    The state is used up; `steps` are the newest ones that led to it. An import makes the state
+    after them. Raises BadFile for a recording that is too large.
     """
     change = _keyless if secrets else blanked
     earlier = [step for step in steps if step.number <= start]
@@ -118,7 +126,10 @@ def _keyless(table: str, record: Record) -> Record:
 
 
 def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
-    """The header of a file, the settings of its server, and its requests in their order. Raises BadFile."""
+    """The header of a file, the settings of its server, and its requests in their order.
+
+    Raises BadFile.
+    """
     header, about, requests = Body(), Body(), list[Body]()
     for kind, body in unpack(data, check, (RECORDING,)):
         if kind == "header":
@@ -138,19 +149,31 @@ def is_outside(step: Body) -> bool:
 
 
 def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
-    """A step of a recording as the next one of a sandbox, whose own secrets stay. Raises KeyError, ValueError."""
+    """A step of a recording as the next one of a sandbox, whose own secrets stay.
+
+    Raises KeyError, ValueError.
+    """
     store, clock = sandbox.stores[body["merchant"]], sandbox.recorded_clock
-    puts = [_with_own_secrets(store.tables[put["table"]].find(put["id"]), put) for put in body.get("puts", ())]
+    puts = [
+        _with_own_secrets(store.tables[put["table"]].find(put["id"]), put)
+        for put in body.get("puts", ())
+    ]
     at = clock if clock.now == body["at"] else sandbox.clock.at(body["at"])
     rows = {name: table.rows for name, table in store.tables.items()}
-    state = SandboxState(sandbox, {store.merchant.id: Owned(store.merchant, store.usage, store.unrecorded, rows)})
-    used = tuple(Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items())
+    state = SandboxState(
+        sandbox, {store.merchant.id: Owned(store.merchant, store.usage, store.unrecorded, rows)}
+    )
+    used = tuple(
+        Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()
+    )
     step = Reader.of(state, fitting).step(body | {"puts": puts, "clock": at._asdict()})
     return without_replies(step)._replace(used=used)
 
 
 def _with_own_secrets(before: Record | None, put: Body) -> Body:
-    """The version of a record in a recording, with what that has no secrets for as the sandbox has it."""
+    """The version of a record in a recording, with what that has no secrets for as the
+    sandbox has it.
+    """
     if before is None or put["table"] not in ("webhooks", "api_keys"):
         return put
     public, hidden = orjson.loads(before.public), orjson.loads(before.hidden)
@@ -166,26 +189,38 @@ _OVERHEAD = 1_000  # bytes of a request besides what came and went
 _AT_THE_GATE = (401, 403)
 
 
-def traces_of(requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, keeps_bodies: bool) -> Iterator[Trace]:
+def traces_of(
+    requests: Sequence[Body], steps: Iterable[Step], sandbox: str, *, keeps_bodies: bool
+) -> Iterator[Trace]:
     """The requests of a sandbox in their order; `steps` tell what they raised."""
     made = defaultdict[str, list[Step]](list)
     for step in steps if requests else ():
         made[step.cause.id].append(step)
     for body in requests:
-        arrived = body["id"], body["at"], body["method"], body["path"], body["query"].encode("latin-1")
+        arrived = (
+            body["id"],
+            body["at"],
+            body["method"],
+            body["path"],
+            body["query"].encode("latin-1"),
+        )
         trace = Trace(*arrived, sandbox=sandbox, before=body["before"], received=body["wall"])
         trace.is_prefixed = body["prefixed"]
         for name in ("after", "status", "code", "simulated", "operation"):
             setattr(trace, name, body[name])
         trace.is_control = body["path"].startswith("/_sandbox")
         if body["caller"] is not None:  # as far as a recording knows him
-            trace.caller = Caller(scopes=frozenset(), **{"subject": "", "merchant_id": ""} | body["caller"])
+            trace.caller = Caller(
+                scopes=frozenset(), **{"subject": "", "merchant_id": ""} | body["caller"]
+            )
         if trace.status in _AT_THE_GATE:
             trace.auth_at = 0
         for step in made[trace.id]:
             trace.events += tuple(event.id for event in step.events)
             trace.deliveries += tuple(
-                change.id for change in step.changes if change.before is None and change.table == "webhook_logs"
+                change.id
+                for change in step.changes
+                if change.before is None and change.table == "webhook_logs"
             )
         if keeps_bodies:
             trace.received_head = head_of(_encoded(body["headers"]))
@@ -206,26 +241,37 @@ def _encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 
 
 def adopted(
-    secret: bytes, *, anew: bool, keyless: bool = False, keeps_shown: bool = False, abroad: bool | None = None
+    secret: bytes,
+    *,
+    anew: bool,
+    keyless: bool = False,
+    keeps_shown: bool = False,
+    abroad: bool | None = None,
 ) -> Rewrite:
-    """Rewrites records for a sandbox of this server: its seeded keys are those that the server derives.
+    """Rewrites records for a sandbox of this server: its seeded keys are those that the server
+    derives.
 
-    With `keeps_shown` what answers show of keys stays. With `anew` the file holds no secrets, and keys that users made
-    and signing keys are derived too; `keyless` ones hold no digests of API keys. `abroad` says whether a page of
-    another machine sent the file, and so the addresses of its webhooks; None keeps what records of a store say.
+    With `keeps_shown` what answers show of keys stays. With `anew` the file holds no secrets, and
+    keys that users made and signing keys are derived too; `keyless` ones hold no digests of API
+    keys. `abroad` says whether a page of another machine sent the file, and so the addresses of its
+    webhooks; None keeps what records of a store say.
     """
 
     def rewrite(sandbox: Sandbox, table: str, record: Record) -> Record:
         if table == "api_keys":
             is_seeded = record.id in sandbox.origin.seeded_keys
             if is_seeded or anew or keyless:
-                public_key, private_key = pair_of(secret, sandbox.origin.seed, record.id, sandbox.identity)
+                public_key, private_key = pair_of(
+                    secret, sandbox.origin.seed, record.id, sandbox.identity
+                )
                 public = {"public_key": public_key} if is_seeded and not keeps_shown else {}
                 return changed(record, public, {"digest": digest(private_key)})
         elif table == "webhooks":
             hidden: Body = {}
             if anew:
-                drawn = derived_text(secret, 32, str(sandbox.origin.seed), "webhook", record.id, sandbox.name)
+                drawn = derived_text(
+                    secret, 32, str(sandbox.origin.seed), "webhook", record.id, sandbox.name
+                )
                 hidden["signing_keys"] = [{"key": new_key(drawn.encode()), "until": None}]
             if abroad is not None and orjson.loads(record.hidden).get(ABROAD, False) is not abroad:
                 hidden[ABROAD] = abroad
@@ -241,7 +287,11 @@ def blanked(table: str, record: Record) -> Record:
     if table == "webhooks":
         shown = orjson.loads(record.public)
         headers = [{**header, "value": REDACTED} for header in shown["headers"]]
-        return changed(record, {"headers": headers, "url": _USER.sub(r"\1", shown["url"])}, {"signing_keys": []})
+        return changed(
+            record,
+            {"headers": headers, "url": _USER.sub(r"\1", shown["url"])},
+            {"signing_keys": []},
+        )
     if table == "webhook_logs":
         kept = orjson.loads(record.hidden)["request_headers"]
         for name in kept:

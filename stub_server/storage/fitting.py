@@ -25,13 +25,16 @@ from .package import damaged
 from .state import SandboxState
 
 SHOWN = 50  # reasons of a refusal
-# Next ids that are compared with those of records and events. A sandbox uses ids one after the other, so a position
+# Next ids that are compared with those of records and events. A sandbox uses ids one after the
+# other, so a position
 # that is too low shows in the next ones, unless so many were used that all events are forgotten.
 UPCOMING = 4_000
 
 
 class Shapes:
-    """Validates lines of a file against their schemas, `sandbox-file.yaml` of the fixtures, read when first needed."""
+    """Validates lines of a file against their schemas, `sandbox-file.yaml` of the fixtures, read
+    when first needed.
+    """
 
     def __init__(self, fixtures: Path) -> None:
         self._path = fixtures / "sandbox-file.yaml"
@@ -50,7 +53,8 @@ class Shapes:
 
     @cached_property
     def _kinds(self) -> set[str]:
-        return set(filter(str.islower, read(self._path)["components"]["schemas"]))  # those of parts have capitals
+        # those of parts have capitals
+        return set(filter(str.islower, read(self._path)["components"]["schemas"]))
 
     @cached_property
     def _schemas(self) -> Schemas:
@@ -58,7 +62,9 @@ class Shapes:
 
 
 class Fitting:
-    """Holds the records of one sandbox to the served contract; new members of those of another one are filled in."""
+    """Holds the records of one sandbox to the served contract; new members of those of another one
+    are filled in.
+    """
 
     def __init__(self, rules: Rules, shapes: Shapes, digest: str) -> None:
         """`digest` is that of the contract that the data is of, empty where it is of several."""
@@ -69,18 +75,24 @@ class Fitting:
     def reasons(self, state: SandboxState) -> list[str]:
         """What of a state that was read, and of the steps that led to it, does not fit.
 
-        A line for each table and JSON pointer, with the number of records. Raises BadFile for a state without its own
-        merchant.
+        A line for each table and JSON pointer, with the number of records. Raises BadFile for a
+        state without its own merchant.
         """
         home = state.sandbox.origin.home
         if home not in state.owned:
             raise damaged(f"the sandbox's own merchant {home} is missing")
         for event in state.sandbox.events:
             if event.type not in self._rules.payload_keys:
-                self._blame("events", event.id, [Fault("/type", f"the contract has no event {event.type[:80]!r}")])
+                self._blame(
+                    "events",
+                    event.id,
+                    [Fault("/type", f"the contract has no event {event.type[:80]!r}")],
+                )
         for timer in state.sandbox.timers.pending():
             if timer.job not in JOBS and timer.job != SENDING:
-                self._blame("timers", str(timer.seq), [Fault("/job", f"there is no job {timer.job[:80]!r}")])
+                self._blame(
+                    "timers", str(timer.seq), [Fault("/job", f"there is no job {timer.job[:80]!r}")]
+                )
         return [
             f"{table} {pointer}".rstrip()
             + f": {reason} ({counted(len(idents), 'record')}), such as {next(iter(idents))}"
@@ -106,14 +118,18 @@ class Fitting:
             public, hidden = orjson.loads(part), orjson.loads(record.hidden)
             key = place(parse_iso(public[spec.created]), record.id)
             if (record.id, record.key) != (public["id"], key):
-                faults = [Fault("/id", "its id or its time of creation differs from the one inside")]
+                faults = [
+                    Fault("/id", "its id or its time of creation differs from the one inside")
+                ]
             elif fault := self._shapes.fault(f"Hidden_{table}", hidden):
                 faults = [Fault(*f"hidden{fault}".split(": ", 1))]
         self._blame(table, record.id, faults)
         return record
 
     def _fitted(self, schema: Json, part: bytes) -> tuple[bytes, list[Fault]]:
-        """JSON as the served contract has it, the same bytes where it fits, and why it does not fit."""
+        """JSON as the served contract has it, the same bytes where it fits, and why it
+        does not fit.
+        """
         value, converter = orjson.loads(part), self._converter
         if converter.fits(schema, value):
             return part, []
@@ -133,7 +149,9 @@ def faults_of(sandbox: Sandbox) -> Iterator[str]:
 
 
 def _reused_ids(sandbox: Sandbox) -> Iterator[str]:
-    """Records and events with an id that the next ones would get, as the position of ids is too low."""
+    """Records and events with an id that the next ones would get, as the position of ids
+    is too low.
+    """
     coming = sandbox.ids.upcoming(UPCOMING)
     for table in sandbox.tables():
         for record in table.rows.values():

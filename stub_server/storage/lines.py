@@ -1,14 +1,15 @@
-"""A sandbox's state and its steps as lines of JSON, written and read. They hold results: reading them runs no rule.
+"""A sandbox's state and its steps as lines of JSON, written and read. They hold results: reading
+them runs no rule.
 
-A state is a line `sandbox`, then for each merchant a line `merchant` and one `record` for each of the records, then
-lines `event`, `timer` and `reply`. A `step` names what it replaced by id alone: the state that it is applied to has
-it. Records appear as the JSON that they are, a saved reply's body as text. An event that shows a record as it is names
-its index among the records, from 0. The same state gives the same lines.
-`fixtures/sandbox-file.yaml` describes what each line holds.
+A state is a line `sandbox`, then for each merchant a line `merchant` and one `record` for each of
+the records, then lines `event`, `timer` and `reply`. A `step` names what it replaced by id alone:
+the state that it is applied to has it. Records appear as the JSON that they are, a saved reply's
+body as text. An event that shows a record as it is names its index among the records, from 0. The
+same state gives the same lines. `fixtures/sandbox-file.yaml` describes what each line holds.
 
-A store has lines in chunks. Equal parts of two states give equal chunks, which are stored once. So a chunk ends where
-the sum of a line says so, and not after a number of them: a record that is added or deleted changes the chunk that it
-is in and no other one.
+A store has lines in chunks. Equal parts of two states give equal chunks, which are stored once. So
+a chunk ends where the sum of a line says so, and not after a number of them: a record that is added
+or deleted changes the chunk that it is in and no other one.
 """
 
 from __future__ import annotations
@@ -37,8 +38,21 @@ from .fitting import Fitting
 from .package import BadFile, damaged
 from .state import Owned, SandboxState
 
-LINES, MOST = 256, 4 * 1024 * 1024  # of a chunk: lines on average, and bytes at most before it is compressed
-EVENT = ("id", "type", "at", "merchant", "key", "subject", "project", "resource", "hidden", "names", "others")
+# of a chunk: lines on average, and bytes at most before it is compressed
+LINES, MOST = 256, 4 * 1024 * 1024
+EVENT = (
+    "id",
+    "type",
+    "at",
+    "merchant",
+    "key",
+    "subject",
+    "project",
+    "resource",
+    "hidden",
+    "names",
+    "others",
+)
 TIMER = ("due", "number", "job", "merchant", "subject")
 _timer_row: Callable[[Body], Sequence[Any]] = itemgetter(*TIMER)
 _row_of: Callable[[Body], Sequence[Any]] = itemgetter(*EVENT)
@@ -47,9 +61,13 @@ _pair: Callable[[list[Any]], tuple[Any, Any]] = itemgetter(0, 1)  # a usage or a
 Change = Callable[[str, Record], Record]
 """(table, record) -> the record as it is to be written."""
 Rewrite = Callable[[Sandbox, str, Record], Record]
-"""(sandbox, table, record) -> the record as it is to be read: with other secrets, where a sandbox changes hands."""
+"""(sandbox, table, record) -> the record as it is to be read: with other secrets, where a sandbox
+changes hands.
+"""
 Empty = Callable[[str, str, int], Sandbox]
-"""(name, scenario, seed) as lines say them -> a sandbox without records, which may have another name."""
+"""(name, scenario, seed) as lines say them -> a sandbox without records, which may have
+another name.
+"""
 
 
 def as_it_is(table: str, record: Record) -> Record:
@@ -81,13 +99,20 @@ def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[byte
 
 
 def chunks_of(state: SandboxState) -> Iterator[bytes]:
-    """The lines of a state as chunks. The first lines have one each, since no two states have the same."""
+    """The lines of a state as chunks.
+
+    The first lines have one each, since no two states have the same.
+    """
     lines: list[bytes] = []
     size = 0
     for line in state_lines(state):
         lines.append(line)
         size += len(line)
-        if size > MOST or line.startswith((b'{"sandbox"', b'{"merchant"')) or not crc32(line) % LINES:
+        if (
+            size > MOST
+            or line.startswith((b'{"sandbox"', b'{"merchant"'))
+            or not crc32(line) % LINES
+        ):
             yield b"\n".join(lines)
             lines, size = [], 0
     if lines:
@@ -118,7 +143,9 @@ def sandbox_line(state: SandboxState) -> bytes:
 
 
 def merchant_line(owned: Owned) -> bytes:
-    return line_of("merchant", asdict(owned.merchant) | {"usage": dict(sorted(owned.usage.items()))})
+    return line_of(
+        "merchant", asdict(owned.merchant) | {"usage": dict(sorted(owned.usage.items()))}
+    )
 
 
 def step_line(step: Step, change: Change = as_it_is, kind: str = "step") -> bytes:
@@ -147,20 +174,31 @@ def step_line(step: Step, change: Change = as_it_is, kind: str = "step") -> byte
 
 
 def _restored(restored: Restored, change: Change) -> Body:
-    """The changes of restoring an earlier state. Of the ends of lists that were there before, only their length."""
+    """The changes of restoring an earlier state.
+
+    Of the ends of lists that were there before, only their length.
+    """
     events, replies = restored.events, restored.replies
     parts = []
     for own in restored.parts:
-        changes = _changes(own.changes, change) | {"used": {key: after for key, after, _ in own.used}}
-        parts.append({"merchant": asdict(own.merchant), "opens": own.opens, "closes": own.closes, **changes})
+        changes = _changes(own.changes, change) | {
+            "used": {key: after for key, after, _ in own.used}
+        }
+        parts.append(
+            {"merchant": asdict(own.merchant), "opens": own.opens, "closes": own.closes, **changes}
+        )
     return {
         "parts": parts,
         "merchants": restored.merchants_after,
         "events_raised": restored.raised_after,
         "events_gone": [len(events.oldest_before), len(events.newest_before)],
-        "events_back": [list(map(_event, end)) for end in (events.oldest_after, events.newest_after)],
+        "events_back": [
+            list(map(_event, end)) for end in (events.oldest_after, events.newest_after)
+        ],
         "replies_gone": [len(replies.oldest_before), len(replies.newest_before)],
-        "replies_back": [list(starmap(_reply, end)) for end in (replies.oldest_after, replies.newest_after)],
+        "replies_back": [
+            list(starmap(_reply, end)) for end in (replies.oldest_after, replies.newest_after)
+        ],
     }
 
 
@@ -215,7 +253,9 @@ def _reply(key: ReplyKey, saved: Saved) -> Body:
         "expires": saved.expires,
         "status": saved.status,
         "body": saved.body.decode(),
-        "headers": [[name.decode("latin-1"), value.decode("latin-1")] for name, value in saved.headers],
+        "headers": [
+            [name.decode("latin-1"), value.decode("latin-1")] for name, value in saved.headers
+        ],
     }
 
 
@@ -223,7 +263,9 @@ def _reply(key: ReplyKey, saved: Saved) -> Body:
 
 
 class Reader:
-    """Reads the lines of one sandbox in their order: its state, then steps, each of which changes the state."""
+    """Reads the lines of one sandbox in their order: its state, then steps, each of which changes
+    the state.
+    """
 
     def __init__(
         self,
@@ -234,13 +276,15 @@ class Reader:
     ) -> None:
         """Every version of a record passes through `rewrite`, then `fitting`.
 
-        Readers of several states of one sandbox have one `shared`, so that these share equal versions and events.
+        Readers of several states of one sandbox have one `shared`, so that these share equal
+        versions and events.
         """
         self._empty, self._rewrite, self.fitting = empty, rewrite, fitting
         self._shared: dict[Any, Any] = {} if shared is None else shared
         self._owned: Owned  # of the merchant whose line was read last
         self._state: SandboxState | None = None
-        self._shown: list[bytes] = []  # the public parts of the records of the state, in their order
+        # the public parts of the records of the state, in their order
+        self._shown: list[bytes] = []
 
     @classmethod
     def of(cls, state: SandboxState, fitting: Fitting) -> Reader:
@@ -262,8 +306,17 @@ class Reader:
             self._read(kind, body)
         except BadFile:
             raise
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-            raise damaged(f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})") from None
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            IndexError,
+            AttributeError,
+            OverflowError,
+        ) as error:
+            raise damaged(
+                f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})"
+            ) from None
 
     def read_later(self, body: Body) -> None:
         """Read a step of a recording, up to one that no file holds. Raises BadFile."""
@@ -277,7 +330,9 @@ class Reader:
             self.state.fold(self.step(body))
         elif kind == "event":
             events = self.state.sandbox.events
-            events.exchange(Ends(newest_after=(self._event(_row_of(body), self._shown),)), events.raised)
+            events.exchange(
+                Ends(newest_after=(self._event(_row_of(body), self._shown),)), events.raised
+            )
         elif kind == "timer":
             self.state.sandbox.timers.put(Timer(*_timer_row(body)))
         elif kind == "reply":
@@ -298,7 +353,10 @@ class Reader:
         origin.home, sandbox.log.number = body["home"], body["step"]
         sandbox.recorded_clock = ClockState(**body["clock"])
         sandbox.clock.set(sandbox.recorded_clock)
-        sandbox.ids.position, sandbox.ids.event_salt = _pair(body["position"]), int(body["event_salt"], 16)
+        sandbox.ids.position, sandbox.ids.event_salt = (
+            _pair(body["position"]),
+            int(body["event_salt"], 16),
+        )
         sandbox.events.raised, sandbox.timers.last = body["events_raised"], body["timers_set"]
         origin.sample, origin.personas = body["sample"], body["personas"]
         origin.seeded_keys = frozenset(body["seeded_keys"])
@@ -323,10 +381,16 @@ class Reader:
         known: Record = self._shared.setdefault(record, record)  # restoring compares by identity
         return known
 
-    def _event(self, row: Sequence[Any], shown: list[bytes], kept: list[bytes] | None = None) -> Event:
+    def _event(
+        self, row: Sequence[Any], shown: list[bytes], kept: list[bytes] | None = None
+    ) -> Event:
         """An event of its members in order. A part that is a number is one of those given."""
         *members, resource, hidden, names, others = row
-        extras = Extras(tuple(names), tuple((name, value) for name, value in others)) if names or others else NO_EXTRAS
+        extras = (
+            Extras(tuple(names), tuple((name, value) for name, value in others))
+            if names or others
+            else NO_EXTRAS
+        )
         public = shown[resource] if isinstance(resource, int) else encoded(resource)
         rest = kept[hidden] if isinstance(hidden, int) and kept is not None else b""
         if isinstance(hidden, dict):
@@ -341,7 +405,9 @@ class Reader:
         return self._event(_row_of(body), [])
 
     def _reply(self, body: Body) -> tuple[ReplyKey, Saved]:
-        headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in body["headers"])
+        headers = tuple(
+            (name.encode("latin-1"), value.encode("latin-1")) for name, value in body["headers"]
+        )
         fingerprint = bytes.fromhex(body["fingerprint"])
         saved = Saved(fingerprint, body["expires"], body["status"], body["body"].encode(), headers)
         return _reply_key(body["key"]), saved
@@ -351,13 +417,22 @@ class Reader:
         state, sandbox = self.state, self.state.sandbox
         if body["number"] != sandbox.log.number + 1:
             raise damaged(f"step {body['number']} after step {sandbox.log.number}")
-        if any(now < before for now, before in zip(body["position"], sandbox.ids.position, strict=True)):
-            raise damaged(f"step {body['number']} uses ids again: its position is lower than the one before")
+        if any(
+            now < before for now, before in zip(body["position"], sandbox.ids.position, strict=True)
+        ):
+            raise damaged(
+                f"step {body['number']} uses ids again: its position is lower than the one before"
+            )
         opens_store = isinstance(body["merchant"], dict)
-        merchant = Merchant(**body["merchant"]) if opens_store else state.owned[body["merchant"]].merchant
+        merchant = (
+            Merchant(**body["merchant"]) if opens_store else state.owned[body["merchant"]].merchant
+        )
         part = self._part(merchant, body, opens=opens_store, closes=False)
         written = [change.after for change in part.changes if change.after is not None]
-        public, hidden = [record.public for record in written], [record.hidden for record in written]
+        public, hidden = (
+            [record.public for record in written],
+            [record.hidden for record in written],
+        )
         events = [self._event(_row_of(event), public, hidden) for event in body.get("events", ())]
         forgotten = map(_reply_key, body.get("forgotten_replies", ()))
         return Step(
@@ -372,10 +447,16 @@ class Reader:
             forgotten_events=sandbox.events.outgoing(events),
             timers_set=tuple(Timer(*_timer_row(timer)) for timer in body.get("timers", ())),
             timers_before=sandbox.timers.last,
-            timers_fired=tuple(timer for number in body.get("taken", ()) if (timer := sandbox.timers.live.get(number))),
+            timers_fired=tuple(
+                timer
+                for number in body.get("taken", ())
+                if (timer := sandbox.timers.live.get(number))
+            ),
             used=part.used,
             saved=self._reply(body["saved"]) if "saved" in body else None,
-            forgotten_replies=tuple((key, saved) for key in forgotten if (saved := sandbox.replies.get(key))),
+            forgotten_replies=tuple(
+                (key, saved) for key in forgotten if (saved := sandbox.replies.get(key))
+            ),
             clock=ClockState(**body["clock"]),
             clock_before=sandbox.recorded_clock,
             position=_pair(body["position"]),
@@ -390,7 +471,9 @@ class Reader:
         events = [list(map(self._event_alone, end)) for end in body["events_back"]]
         replies = [list(map(self._reply, end)) for end in body["replies_back"]]
         parts = [
-            self._part(Merchant(**part["merchant"]), part, opens=part["opens"], closes=part["closes"])
+            self._part(
+                Merchant(**part["merchant"]), part, opens=part["opens"], closes=part["closes"]
+            )
             for part in body["parts"]
         ]
         return Restored(
@@ -412,7 +495,10 @@ class Reader:
             changes.append(RecordChange(table, rows.get(table, {}).get(record.key), record))
         for drop in body.get("drops", ()):
             changes.append(RecordChange(drop["table"], rows[drop["table"]][_key_in(drop)], None))
-        used = [Used(key, _usage_of(after), owned.usage.get(key)) for key, after in body.get("used", {}).items()]
+        used = [
+            Used(key, _usage_of(after), owned.usage.get(key))
+            for key, after in body.get("used", {}).items()
+        ]
         return Part(merchant, opens, closes, tuple(changes), tuple(used))
 
 
@@ -422,7 +508,9 @@ def _ends(items: Iterable[Any], gone: list[int], back: list[list[Any]]) -> Ends:
     oldest, newest = gone
     if oldest + newest > len(every):
         raise damaged("more is removed than there is")
-    return Ends(tuple(every[:oldest]), tuple(back[0]), tuple(every[len(every) - newest :]), tuple(back[1]))
+    return Ends(
+        tuple(every[:oldest]), tuple(back[0]), tuple(every[len(every) - newest :]), tuple(back[1])
+    )
 
 
 def _key_in(body: Body) -> int:

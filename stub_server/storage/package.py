@@ -21,17 +21,25 @@ _LIMIT = f"{MOST_BYTES // (1024 * 1024)} MiB unpacked"
 LONGEST_LINE = 4 * 1024 * 1024  # bytes: four of the largest bodies. Reading one holds up everybody
 MOST_VALUES = 100_000  # of a line: five of the largest bodies
 DEEPEST = 48  # levels: a request has at most 32, and a line adds at most 10
-_NOTE = "Contains signing keys and saved replies: anyone who has this file can sign as this sandbox does."
+_NOTE = (
+    "Contains signing keys and saved replies: anyone who has this file can sign as this sandbox"
+    " does."
+)
 Check = Callable[[str, Any], None]
 """Is given the kind and the body of a line. Raises BadFile."""
 _NO_SECRETS = "Contains no keys and no saved replies: an import creates new keys."
 
 
 class BadFile(ValueError):
-    """A file that cannot be used. `kind` is foreign, damaged, other_version, too_large or unfit; `reasons` say why."""
+    """A file that cannot be used.
+
+    `kind` is foreign, damaged, other_version, too_large or unfit; `reasons` say why.
+    """
 
     def __init__(self, kind: str, *reasons: str) -> None:
-        super().__init__(reasons[0] if len(reasons) == 1 else f"{len(reasons)} reasons: {reasons[0]}")
+        super().__init__(
+            reasons[0] if len(reasons) == 1 else f"{len(reasons)} reasons: {reasons[0]}"
+        )
         self.kind, self.reasons = kind, reasons
 
 
@@ -40,7 +48,9 @@ def is_readable(line: bytes) -> bool:
     return len(line) <= LONGEST_LINE and line.count(b",") <= MOST_VALUES
 
 
-def pack(file: IO[bytes], lines: Iterable[bytes], contract: Body, *, secrets: bool, kind: str = FORMAT) -> None:
+def pack(
+    file: IO[bytes], lines: Iterable[bytes], contract: Body, *, secrets: bool, kind: str = FORMAT
+) -> None:
     """Write the file of these lines; `contract` is the one that the data is of.
 
     Raises BadFile when it would be too large to be read, or finds no room.
@@ -59,13 +69,19 @@ def pack(file: IO[bytes], lines: Iterable[bytes], contract: Body, *, secrets: bo
             for line in chain([orjson.dumps({"header": header})], lines):
                 size += len(line) + 1
                 if len(line) > LONGEST_LINE:
-                    message = f"A record takes more than {LONGEST_LINE >> 20} MiB, the most of a line."
+                    message = (
+                        f"A record takes more than {LONGEST_LINE >> 20} MiB, the most of a line."
+                    )
                     raise BadFile("too_large", message)
                 if size > MOST_BYTES:
-                    raise BadFile("too_large", f"The sandbox takes more than {_LIMIT}, the maximum of a file.")
+                    raise BadFile(
+                        "too_large", f"The sandbox takes more than {_LIMIT}, the maximum of a file."
+                    )
                 packed.write(line + b"\n")
     except OSError as error:
-        raise BadFile("too_large", f"The server has no room for the file: {error.strerror}.") from None
+        raise BadFile(
+            "too_large", f"The server has no room for the file: {error.strerror}."
+        ) from None
 
 
 def unpack(
@@ -73,8 +89,8 @@ def unpack(
 ) -> Iterator[tuple[str, Any]]:
     """The header and then the lines of a file as (kind, body).
 
-    `check` validates a line against its schema, unless that was done before; `expected` are the formats that may be
-    read. Raises BadFile.
+    `check` validates a line against its schema, unless that was done before; `expected` are the
+    formats that may be read. Raises BadFile.
     """
     if data[:2] != b"\x1f\x8b":
         raise BadFile("foreign", "This is not a sandbox file: it is not packed with gzip.")
@@ -88,11 +104,16 @@ def unpack(
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of a file. Raises BadFile for a device or pipe, and for a file that is too large."""
+    """The bytes of a file.
+
+    Raises BadFile for a device or pipe, and for a file that is too large.
+    """
     if not path.is_file():
         raise BadFile("foreign", "It is not a regular file.")
     if path.stat().st_size > MOST_BYTES:
-        raise BadFile("too_large", f"It is larger than {MOST_BYTES >> 20} MiB, the most that is read.")
+        raise BadFile(
+            "too_large", f"It is larger than {MOST_BYTES >> 20} MiB, the most that is read."
+        )
     return path.read_bytes()
 
 
@@ -100,20 +121,26 @@ def _check_header(kind: str, body: Any, expected: Collection[str]) -> None:
     format_ = body.get("format") if kind == "header" and isinstance(body, dict) else None
     is_ours = format_ in expected
     if format_ == FORMAT and not is_ours:
-        raise BadFile("foreign", "This file contains a sandbox and no requests: `stub-server import` reads it.")
+        raise BadFile(
+            "foreign",
+            "This file contains a sandbox and no requests: `stub-server import` reads it.",
+        )
     version = body.get("version") if is_ours else None
     if not isinstance(version, int):
         raise BadFile("foreign", "This is not a sandbox file: its first line does not say so.")
     if version != VERSION:
         raise BadFile(
             "other_version",
-            f"The file was made by version {str(body.get('server'))[:40]}, in format {version}, and this one, "
-            f"{__version__}, reads format {VERSION}. Read it with that version.",
+            f"The file was made by version {str(body.get('server'))[:40]}, in format {version}, and"
+            f" this one, {__version__}, reads format {VERSION}. Read it with that version.",
         )
 
 
 def _parsed(line: bytes) -> tuple[str, Any]:
-    """The kind and the body of a line; no kind where it is not a JSON object of one member. Raises BadFile."""
+    """The kind and the body of a line; no kind where it is not a JSON object of one member.
+
+    Raises BadFile.
+    """
     try:
         value = orjson.loads(line)
     except ValueError:
@@ -122,19 +149,26 @@ def _parsed(line: bytes) -> tuple[str, Any]:
         raise damaged(f"a line has more than {MOST_VALUES:,} values")
     if line.count(b"[") + line.count(b"{") > DEEPEST and is_deeper_than(value, DEEPEST):
         raise damaged(f"a line is nested deeper than {DEEPEST} levels")
-    kind, body = next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else ("", None)
+    kind, body = (
+        next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else ("", None)
+    )
     return kind, body
 
 
 def _lines(data: bytes | bytearray) -> Iterator[bytes]:
-    """The lines of what was packed, unpacked piece by piece: a small file may unpack to a very large one."""
+    """The lines of what was packed, unpacked piece by piece: a small file may unpack to a very
+    large one.
+    """
     size = 0
     try:
         with gzip.GzipFile(fileobj=BytesIO(data)) as packed:
             while line := packed.readline(LONGEST_LINE + 2):
                 size += len(line)
                 if size > MOST_BYTES:
-                    raise BadFile("too_large", f"The file unpacks to more than {_LIMIT}, the most that is read.")
+                    raise BadFile(
+                        "too_large",
+                        f"The file unpacks to more than {_LIMIT}, the most that is read.",
+                    )
                 if len(line) > LONGEST_LINE + 1:
                     raise damaged(f"a line is longer than {LONGEST_LINE >> 20} MiB")
                 yield line.rstrip(b"\n")

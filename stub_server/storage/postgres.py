@@ -1,8 +1,8 @@
 """A PostgreSQL database, which many servers use at once: each sandbox is held by one of them.
 
-A process has a lease of ten seconds, which it renews. The row of a sandbox names its holder: a commit changes that row
-only while this process is the holder, so that no history can fork. When the lease of the holder has ended, the first
-process that is asked for the sandbox takes it over.
+A process has a lease of ten seconds, which it renews. The row of a sandbox names its holder: a
+commit changes that row only while this process is the holder, so that no history can fork. When the
+lease of the holder has ended, the first process that is asked for the sandbox takes it over.
 """
 
 import asyncio
@@ -27,15 +27,23 @@ COLUMNS = {"int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LEASE, RENEWAL = 10.0, 2.0  # seconds
 _MIGRATIONS = 0x73747562  # the lock of processes that create or change the tables
-_OPTIONS = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=5000 -c tcp_user_timeout=10000"
+_OPTIONS = (
+    "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=5000 -c tcp_user_timeout=10000"
+)
 _PATIENCE = 5  # seconds for a connection
-_CONNECTING: dict[str, Any] = {"autocommit": True, "connect_timeout": _PATIENCE, "options": _OPTIONS}
+_CONNECTING: dict[str, Any] = {
+    "autocommit": True,
+    "connect_timeout": _PATIENCE,
+    "options": _OPTIONS,
+}
 _LONGEST = 8.0  # seconds for a statement: it ends before the lease does
 _OWN = """
 create table processes (id bigint generated always as identity primary key, address text not null,
     settings text not null, until timestamptz not null);
 create index sandboxes_next_due on sandboxes (next_due) where next_due is not null;
-create table creations (name text primary key, holder bigint not null references processes on delete cascade);
+create table creations (
+    name text primary key, holder bigint not null references processes on delete cascade
+);
 """
 T = TypeVar("T")
 log = logging.getLogger("stub_server")
@@ -48,7 +56,9 @@ class _Connection(psycopg.Connection[Any]):
 
 
 def _bounded(work: Generator[Any, Any, T], give_up: Callable[[], None]) -> Generator[Any, Any, T]:
-    """Waits for psycopg in steps of a tenth of a second: a database that does not answer may never close."""
+    """Waits for psycopg in steps of a tenth of a second: a database that does not answer
+    may never close.
+    """
     until = time.monotonic() + _LONGEST
     try:
         wants = next(work)
@@ -81,7 +91,9 @@ class PostgresSession:
 
     @property
     def host(self) -> str:
-        """This machine as the network of the database knows it, even where addresses are translated on the way."""
+        """This machine as the network of the database knows it, even where addresses are translated
+        on the way.
+        """
         with socket.socket(fileno=os.dup(self._connection.fileno())) as end:
             if end.family not in (socket.AF_INET, socket.AF_INET6):
                 return "127.0.0.1"
@@ -99,8 +111,11 @@ class PostgresStore(Database):
     living = "select id from processes where until > clock_timestamp()"
     advice = "Restore the database from a backup."
 
-    def __init__(self, url: str, host: str, port: int, seed: int, shared: Mapping[str, str]) -> None:
-        """`host` and `port` are what this server listens on, `seed` is that of a database that is new.
+    def __init__(
+        self, url: str, host: str, port: int, seed: int, shared: Mapping[str, str]
+    ) -> None:
+        """`host` and `port` are what this server listens on, `seed` is that of a database that is
+        new.
 
         `shared` are the settings in which servers should agree. Raises StoreError.
         """
@@ -132,9 +147,17 @@ class PostgresStore(Database):
             self.secret, self.seed = sql.facts(session, self.name)
 
     def _others(self, session: PostgresSession) -> list[tuple[str, Mapping[str, str]]]:
-        """The addresses of the other servers that run, and their settings, the one that has run longest first."""
-        found = "select address, settings from processes where until > clock_timestamp() and id != ? order by id"
-        return [(address, orjson.loads(settings)) for address, settings in session.run(found, self.holder)]
+        """The addresses of the other servers that run, and their settings, the one that has run
+        longest first.
+        """
+        found = (
+            "select address, settings from processes where until > clock_timestamp() and id != ?"
+            " order by id"
+        )
+        return [
+            (address, orjson.loads(settings))
+            for address, settings in session.run(found, self.holder)
+        ]
 
     def session(self) -> PostgresSession:
         return PostgresSession(self._url)
@@ -143,7 +166,9 @@ class PostgresStore(Database):
         return isinstance(error, psycopg.errors.UniqueViolation)
 
     def reason(self, error: Exception) -> str:
-        """The text of an error for clients, without the reason for a lost connection, which names hosts and users."""
+        """The text of an error for clients, without the reason for a lost connection, which names
+        hosts and users.
+        """
         message = error.diag.message_primary if isinstance(error, psycopg.Error) else None
         return message or "the database cannot be reached"
 
@@ -161,7 +186,9 @@ class PostgresStore(Database):
         return sql.commit(self._commits, batch, self.holder)
 
     async def recover(self) -> None:
-        """End the connections that commit: a commit whose connection was cut may still be under way."""
+        """End the connections that commit: a commit whose connection was cut may still be
+        under way.
+        """
         await asyncio.to_thread(self._end_commits)
 
     def _end_commits(self) -> None:
@@ -169,18 +196,22 @@ class PostgresStore(Database):
         if commits is not None:
             commits.close()
         with closing(self.session()) as session:
-            others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = ?"
+            others = (
+                "select pg_terminate_backend(pid, 5000) from pg_stat_activity where"
+                " application_name = ?"
+            )
             session.run(others, self._committer)
 
     def claim(self, session: Session, name: str) -> str | None:
-        """Take a sandbox for this process, if it is there; returns the address of the running process that has it.
+        """Take a sandbox for this process, if it is there; returns the address of the running
+        process that has it.
 
         Or of the one that is creating it.
         """
         with session.transaction():
             found = session.run(
-                "select id, (select address from processes where id = holder and until > clock_timestamp()) "
-                "from sandboxes where name = ? and holder != ? for update",
+                "select id, (select address from processes where id = holder and until >"
+                " clock_timestamp()) from sandboxes where name = ? and holder != ? for update",
                 name,
                 self.holder,
             )
@@ -189,14 +220,18 @@ class PostgresStore(Database):
                     return str(address)
                 session.run("update sandboxes set holder = ? where id = ?", self.holder, number)
         creating = (
-            "select address from creations join processes on id = holder where name = ? and holder != ? "
-            "and until > clock_timestamp() and not exists (select 1 from sandboxes where name = creations.name)"
+            "select address from creations join processes on id = holder where name = ? and holder"
+            " != ? and until > clock_timestamp() and not exists (select 1 from sandboxes where name"
+            " = creations.name)"
         )
         return next((str(address) for (address,) in session.run(creating, name, self.holder)), None)
 
     def announce(self, session: Session, name: str) -> None:
         """Let other processes know that this one is creating a sandbox."""
-        announced = "insert into creations values (?, ?) on conflict (name) do update set holder = excluded.holder"
+        announced = (
+            "insert into creations values (?, ?) on conflict (name) do update set holder ="
+            " excluded.holder"
+        )
         session.run(announced, name, self.holder)
 
     def end_announcement(self, session: Session, name: str) -> None:
@@ -216,7 +251,8 @@ class PostgresStore(Database):
         self._done.set()
         self._thread.join(_PATIENCE)
 
-    # -- the lease: for how long this process may answer, by a clock that also counts while the machine sleeps
+    # -- the lease: for how long this process may answer, by a clock that also counts while the
+    # machine sleeps
 
     def _take_lease(self, session: PostgresSession) -> None:
         """Begin as a process without sandboxes."""
@@ -246,7 +282,10 @@ class PostgresStore(Database):
                 ):
                     self._until = before + LEASE
                 else:
-                    log.warning("the lease of this process has ended; it lets go of its sandboxes and takes a new one")
+                    log.warning(
+                        "the lease of this process has ended; it lets go of its sandboxes and takes"
+                        " a new one"
+                    )
                     self._let_go()
                     self._take_lease(session)
             except psycopg.Error as error:

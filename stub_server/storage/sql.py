@@ -1,8 +1,9 @@
 """What SQLite and PostgreSQL have in common: the tables of a store, and the statements.
 
-`docs/stores.md` says what the tables are for. What a damaged disk could change carries a sum: the rows of sandboxes and
-states have that of their values, every step one that is chained to the step before, and a chunk is named by its digest.
-What reads checks that, and raises Damage. Statements take a session, which any thread may have.
+`docs/stores.md` says what the tables are for. What a damaged disk could change carries a sum: the
+rows of sandboxes and states have that of their values, every step one that is chained to the step
+before, and a chunk is named by its digest. What reads checks that, and raises Damage. Statements
+take a session, which any thread may have.
 """
 
 import time
@@ -26,13 +27,13 @@ create table settings (name text primary key, value text not null, sum {int} not
 create table chunks (digest {bytes} primary key, body {bytes} not null, used_at {int} not null);
 create table sandboxes (
     id {int} primary key, name text not null unique, created_at {int} not null, expires_at {int},
-    last_used_at {int} not null, next_due {int}, newest {int} not null, chain {int} not null, about text not null,
-    sum {int} not null, holder {int} not null
+    last_used_at {int} not null, next_due {int}, newest {int} not null, chain {int} not null,
+    about text not null, sum {int} not null, holder {int} not null
 );
 create table states (
-    id {int} primary key, sandbox {int} not null references sandboxes on delete cascade, name text not null,
-    about text not null, step {int} not null, chain {int} not null, size {int} not null, sum {int} not null,
-    unique (sandbox, name)
+    id {int} primary key, sandbox {int} not null references sandboxes on delete cascade,
+    name text not null, about text not null, step {int} not null, chain {int} not null,
+    size {int} not null, sum {int} not null, unique (sandbox, name)
 );
 create table state_chunks (
     state {int} not null references states on delete cascade, place {int} not null,
@@ -58,7 +59,8 @@ class Damage(StoreError):
 class Kept(NamedTuple):
     """The row of a sandbox. Times are ms of the machine.
 
-    `next_due` is when a delivery is due, `newest` the number of its newest step and `chain` the sum of that. `about` is
+    `next_due` is when a delivery is due, `newest` the number of its newest step and `chain` the sum
+    of that. `about` is
     JSON: what else the server knows of it, and what lists show of it.
     """
 
@@ -85,7 +87,10 @@ class KeptState(NamedTuple):
 
 
 class NamedState(NamedTuple):
-    """A state of a sandbox: its own, which has the name "", or that of a snapshot. `about` is JSON."""
+    """A state of a sandbox: its own, which has the name "", or that of a snapshot.
+
+    `about` is JSON.
+    """
 
     name: str
     about: str
@@ -94,7 +99,8 @@ class NamedState(NamedTuple):
 
 
 AT_ONCE = 200  # steps that are read at once
-UNUSED = 3_600_000  # ms after which a chunk that no state has is deleted: a state that is being written may need it
+# ms after which a chunk that no state has is deleted: a state that is being written may need it
+UNUSED = 3_600_000
 _SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
 _ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
 _ROW = ", ".join(Kept._fields)
@@ -106,11 +112,12 @@ Statement = tuple[str, tuple[Any, ...]]
 
 @dataclass(slots=True)
 class Batch:
-    """What is committed together: `ends` has the numbers of sandboxes that are no more, `rows` are the rows of others
-    after these `steps`.
+    """What is committed together: `ends` has the numbers of sandboxes that are no more, `rows` are
+    the rows of others after these `steps`.
 
-    Of a row there is the number of the sandbox, the number of its newest step in the store, and the row as it is to be.
-    Where a sandbox is lost, nothing of it is stored, and where the batch `is_atomic`, nothing at all.
+    Of a row there is the number of the sandbox, the number of its newest step in the store, and the
+    row as it is to be. Where a sandbox is lost, nothing of it is stored, and where the batch
+    `is_atomic`, nothing at all.
     """
 
     changes: list[Statement] = field(default_factory=list)
@@ -137,11 +144,13 @@ class Session(Protocol):
 
 
 class Database(Protocol):
-    """A database with these tables, one per server. What is given here is that of a database of one server.
+    """A database with these tables, one per server. What is given here is that of a database of one
+    server.
 
-    `seed` is that of the server that began it; what it raises is in `errors`. `others` has the addresses and settings
-    of the other servers that use it, and `living` is SQL that selects the ids of all; this server's id is `holder`.
-    `lease_left` is for how many seconds no other server takes over sandboxes of this one; None without others.
+    `seed` is that of the server that began it; what it raises is in `errors`. `others` has the
+    addresses and settings of the other servers that use it, and `living` is SQL that selects the
+    ids of all; this server's id is `holder`. `lease_left` is for how many seconds no other server
+    takes over sandboxes of this one; None without others.
     """
 
     name: str
@@ -180,7 +189,8 @@ class Database(Protocol):
         return
 
     def claim(self, session: Session, name: str) -> str | None:
-        """Take a sandbox for this server, if it is there; returns the address of the running server that has it.
+        """Take a sandbox for this server, if it is there; returns the address of the running server
+        that has it.
 
         Or of the one that is creating it.
         """
@@ -251,7 +261,12 @@ def begin(session: Session, seed: int, columns: dict[str, str], own: str = "") -
     for statement in (TABLES.format(**columns) + own).split(";\n"):
         if statement.strip():
             session.run(statement)
-    facts = {"format": str(FORMAT), "server": __version__, "secret": token_hex(32), "seed": str(seed)}
+    facts = {
+        "format": str(FORMAT),
+        "server": __version__,
+        "secret": token_hex(32),
+        "seed": str(seed),
+    }
     for name, value in facts.items():
         session.run("insert into settings values (?, ?, ?)", name, value, sum_of(name, value))
 
@@ -265,8 +280,9 @@ def facts(session: Session, name: str) -> tuple[bytes, int]:
     check(found.keys() >= {"format", "secret", "seed"}, "the table settings")
     if found["format"] != str(FORMAT):
         raise StoreError(
-            f"{name}: version {found.get('server', 'unknown')} wrote it, in format {found['format']}, and this one, "
-            f"{__version__}, reads format {FORMAT}. Start that version, or give this one an empty store."
+            f"{name}: version {found.get('server', 'unknown')} wrote it, in format"
+            f" {found['format']}, and this one, {__version__}, reads format {FORMAT}. Start that"
+            " version, or give this one an empty store."
         )
     return bytes.fromhex(found["secret"]), int(found["seed"])
 
@@ -276,13 +292,17 @@ def facts(session: Session, name: str) -> tuple[bytes, int]:
 
 def listed(session: Session) -> list[Kept]:
     """Every sandbox."""
-    return [Kept(*row) for row in session.run(f"select {_ROW} from sandboxes")]  # noqa: S608 - no values
+    # no values
+    return [Kept(*row) for row in session.run(f"select {_ROW} from sandboxes")]  # noqa: S608
 
 
 def due(session: Session, store: Database, now: int) -> list[str]:
-    """Names of sandboxes that no other process has and whose deliveries or expiry are due at an instant (ms)."""
+    """Names of sandboxes that no other process has and whose deliveries or expiry are due at an
+    instant (ms).
+    """
     found = (
-        "select name from sandboxes where (next_due <= ? or expires_at <= ?) "  # noqa: S608 - no values
+        # no values
+        "select name from sandboxes where (next_due <= ? or expires_at <= ?) "  # noqa: S608
         f"and (holder = ? or holder not in ({store.living})) limit 10"
     )
     return [name for (name,) in session.run(found, now, now, store.holder)]
@@ -290,7 +310,12 @@ def due(session: Session, store: Database, now: int) -> list[str]:
 
 def names(session: Session, most: int) -> list[str]:
     """The names of the sandboxes that were used last."""
-    return [name for (name,) in session.run("select name from sandboxes order by last_used_at desc limit ?", most)]
+    return [
+        name
+        for (name,) in session.run(
+            "select name from sandboxes order by last_used_at desc limit ?", most
+        )
+    ]
 
 
 def has(session: Session, name: str) -> bool:
@@ -300,13 +325,17 @@ def has(session: Session, name: str) -> bool:
 
 def sandbox_with(session: Session, key: str) -> str | None:
     """The name of the sandbox that an API key belongs to."""
-    found = "select name from sandboxes where id = (select sandbox from credentials where credential = ?)"
+    found = (
+        "select name from sandboxes where id = (select sandbox from credentials where credential"
+        " = ?)"
+    )
     return next((name for (name,) in session.run(found, key)), None)
 
 
 def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:
     """A sandbox and its number, if it is there. Raises Damage."""
-    for number, *row, stored_sum in session.run(f"select id, {_ROW}, sum from sandboxes where name = ?", name):  # noqa: S608 - no values
+    found = f"select id, {_ROW}, sum from sandboxes where name = ?"  # noqa: S608 - no values
+    for number, *row, stored_sum in session.run(found, name):
         check(stored_sum == sum_of(*row), "its row")
         return number, Kept(*row)
     return None
@@ -315,11 +344,14 @@ def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:
 def states(session: Session, sandbox: int) -> list[NamedState]:
     """The states of a sandbox, in the order in which they were written. Raises Damage."""
     rows = session.run(
-        "select name, about, step, chain, size, id, sum from states where sandbox = ? order by id", sandbox
+        "select name, about, step, chain, size, id, sum from states where sandbox = ? order by id",
+        sandbox,
     )
     found = []
     for *row, number, stored_sum in rows:
-        chunks = session.run("select digest from state_chunks where state = ? order by place", number)
+        chunks = session.run(
+            "select digest from state_chunks where state = ? order by place", number
+        )
         digests = [bytes(digest) for (digest,) in chunks]
         check(stored_sum == sum_of(*row, b"".join(digests)), f"the state {row[0]!r}")
         name, about, step, chain, size = row
@@ -340,9 +372,14 @@ def lines(session: Session, state: KeptState) -> Iterator[bytes]:
 
 
 def steps_of(session: Session, sandbox: int, kept: Kept, after: NamedState) -> Iterator[bytes]:
-    """The steps of a sandbox since a state, each with the sum that follows from those before. Raises Damage."""
+    """The steps of a sandbox since a state, each with the sum that follows from those before.
+
+    Raises Damage.
+    """
     number, chain = after.state.step, after.chain
-    statement = "select place, line, sum from steps where place > ? and place <= ? order by place limit ?"
+    statement = (
+        "select place, line, sum from steps where place > ? and place <= ? order by place limit ?"
+    )
     last = place_of(sandbox, kept.newest)
     while rows := session.run(statement, place_of(sandbox, number), last, AT_ONCE):
         for place, line, stored_sum in rows:
@@ -361,7 +398,9 @@ def write_state(session: Session, step: int, chunks: Iterable[bytes]) -> KeptSta
     size, digests = 0, []
     for chunk in chunks:
         digest, now = digest_of(chunk), wall_ms()
-        if not session.run("update chunks set used_at = ? where digest = ? returning 1", now, digest):
+        if not session.run(
+            "update chunks set used_at = ? where digest = ? returning 1", now, digest
+        ):
             statement, values = _chunk_entered(digest, zlib.compress(chunk, _SPEED), now)
             session.run(statement, *values)
         digests.append(digest)
@@ -374,7 +413,9 @@ def _chunk_entered(digest: bytes, body: bytes, used_at: int) -> Statement:
 
 
 def commit(session: Session, batch: Batch, holder: int) -> set[int]:
-    """Commit a batch; returns the numbers of sandboxes that `holder` does not have, or not with that newest step."""
+    """Commit a batch; returns the numbers of sandboxes that `holder` does not have, or not with
+    that newest step.
+    """
     lost: set[int] = set()
     with suppress(_Lost), session.transaction():
         lost |= _rows_changed(session, batch, holder)
@@ -389,11 +430,16 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
 
 
 def _rows_changed(session: Session, batch: Batch, holder: int) -> set[int]:
-    """Change the rows of sandboxes, and delete those that end; returns the numbers of those that are lost."""
-    update = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608 - no values
+    """Change the rows of sandboxes, and delete those that end; returns the numbers of those that
+    are lost.
+    """
+    # no values
+    update = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608
     lost = set()
     for number in batch.ends:
-        if not session.run("delete from sandboxes where id = ? and holder = ? returning id", number, holder):
+        if not session.run(
+            "delete from sandboxes where id = ? and holder = ? returning id", number, holder
+        ):
             lost.add(number)
     for number, newest, kept in batch.rows:
         if not session.run(update, *kept[1:], sum_of(*kept), number, newest, holder):
@@ -410,15 +456,20 @@ def entered(number: int, kept: Kept, holder: int) -> Statement:
     """A new sandbox, whose name none has."""
     row = (number, *kept, sum_of(*kept), holder)
     places = ", ".join("?" * len(row))
-    return f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})", row  # noqa: S608 - no values
+    # no values
+    return f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})", row  # noqa: S608
 
 
 def key_entered(key: str, sandbox: int) -> Statement:
-    """An API key belongs to a sandbox, unless an earlier one has it: a copy takes no keys from its parent.
+    """An API key belongs to a sandbox, unless an earlier one has it: a copy takes no keys from its
+    parent.
 
     The sandbox may have been deleted since the key was made.
     """
-    return "insert into credentials select ?, id from sandboxes where id = ? on conflict do nothing", (key, sandbox)
+    return (
+        "insert into credentials select ?, id from sandboxes where id = ? on conflict do nothing",
+        (key, sandbox),
+    )
 
 
 def state_entered(sandbox: int, named: NamedState) -> list[Statement]:
@@ -429,7 +480,10 @@ def state_entered(sandbox: int, named: NamedState) -> list[Statement]:
     return [
         state_ended(sandbox, name),
         ("insert into states values (?, ?, ?, ?, ?, ?, ?, ?)", row),
-        *[("insert into state_chunks values (?, ?, ?)", (ident, *chunk)) for chunk in enumerate(digests)],
+        *[
+            ("insert into state_chunks values (?, ?, ?)", (ident, *chunk))
+            for chunk in enumerate(digests)
+        ],
     ]
 
 
@@ -440,13 +494,17 @@ def state_ended(sandbox: int, name: str) -> Statement:
 
 def steps_ended(sandbox: int, last: int = (1 << STEPS) - 1) -> Statement:
     """Delete the steps of a sandbox, up to a number."""
-    return "delete from steps where place >= ? and place <= ?", (place_of(sandbox, 0), place_of(sandbox, last))
+    return "delete from steps where place >= ? and place <= ?", (
+        place_of(sandbox, 0),
+        place_of(sandbox, last),
+    )
 
 
 def delete_unused(session: Session) -> bool:
     """Delete some of the chunks that no state has; False where there is none."""
     unused = (
-        "select digest from chunks where used_at < ? "
-        "and not exists (select 1 from state_chunks where state_chunks.digest = chunks.digest) limit 16"
+        "select digest from chunks where used_at < ? and not exists (select 1 from state_chunks"
+        " where state_chunks.digest = chunks.digest) limit 16"
     )
-    return bool(session.run(f"delete from chunks where digest in ({unused}) returning 1", wall_ms() - UNUSED))  # noqa: S608 - no values
+    delete = f"delete from chunks where digest in ({unused}) returning 1"  # noqa: S608 - no values
+    return bool(session.run(delete, wall_ms() - UNUSED))

@@ -1,7 +1,8 @@
 """A directory with an SQLite database: one server at a time, nothing to install.
 
-A commit is in the page cache before its answer: the end of the process loses nothing. What the end of the machine may
-lose is bounded by a thread that brings it to the disk, or nothing with `--sync always`.
+A commit is in the page cache before its answer: the end of the process loses nothing. What the end
+of the machine may lose is bounded by a thread that brings it to the disk, or nothing with `--sync
+always`.
 """
 
 import logging
@@ -19,8 +20,8 @@ from .sql import Batch, Damage, Database, StoreError, line_of
 
 DATABASE, LOCK = "sandboxes.sqlite", "lock"
 ADVICE = (
-    "If its rights are in order and the disk has room, it is damaged: restore it from a backup, or give the server an "
-    "empty one. Nothing in it is deleted."
+    "If its rights are in order and the disk has room, it is damaged: restore it from a backup, or"
+    " give the server an empty one. Nothing in it is deleted."
 )
 BUSY = 5.0  # seconds that a write waits for another one
 PAGE = 8_192  # bytes: most steps have room in one
@@ -34,8 +35,11 @@ class SqliteSession:
     def __init__(self, file: Path, *, always: bool = False) -> None:
         """With `always` each commit is on the disk before it returns."""
         uri = f"file:{quote(str(file))}?mode=rw"
-        self._database = sqlite3.connect(uri, BUSY, isolation_level=None, check_same_thread=False, uri=True)
-        self._database.text_factory = lambda text: text.decode(errors="replace")  # the sum of the row shows the damage
+        self._database = sqlite3.connect(
+            uri, BUSY, isolation_level=None, check_same_thread=False, uri=True
+        )
+        # the sum of the row shows the damage
+        self._database.text_factory = lambda text: text.decode(errors="replace")
         self.run(f"pragma synchronous={'full' if always else 'normal'}")
         self.run("pragma wal_autocheckpoint=0")
         self.run("pragma foreign_keys=on")
@@ -72,17 +76,21 @@ class SqliteStore(Database):
         self.name, self._file, self._always = f"--store {path}", path / DATABASE, always
         self._wal, self._done = self._file.with_name(f"{DATABASE}-wal"), threading.Event()
         self._thread = threading.Thread(target=self._sync, name="syncing", daemon=True)
-        self._commits = self._synced = 0  # how many commits there were, and how many of them are on the disk
+        # how many commits there were, and how many of them are on the disk
+        self._commits = self._synced = 0
         self._has_failed = False  # whether the last write did not reach the disk
         with naming_errors(self.name):
             if path.exists() and not path.is_dir():
                 raise StoreError(f"--store {path}: this is a file. Name a directory.")
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if path.stat().st_mode & 0o077:
-                log.warning("%s is readable by other users and contains keys. Run `chmod 700`.", self.name)
+                log.warning(
+                    "%s is readable by other users and contains keys. Run `chmod 700`.", self.name
+                )
             if (path / LOCK).exists() and not self._file.exists():
                 raise Damage(f"its database {DATABASE!r} is not there")
-            self._file.touch(0o600)  # before the lock; what SQLite puts beside it gets the same rights
+            # before the lock; what SQLite puts beside it gets the same rights
+            self._file.touch(0o600)
             with ExitStack() as opened:
                 self._lock = opened.enter_context(closing(locked(path)))
                 self._main = opened.enter_context(closing(self.session()))
@@ -136,7 +144,11 @@ class SqliteStore(Database):
             self._synced, self._has_failed = commits, False
         except (OSError, sqlite3.Error) as error:
             if not self._has_failed:
-                log.error("the store could not be brought to the disk (%s); it is tried again until it can", error)
+                log.error(
+                    "the store could not be brought to the disk (%s); it is tried again until"
+                    " it can",
+                    error,
+                )
             self._has_failed = True
 
 
@@ -154,12 +166,14 @@ def check_whole(session: SqliteSession) -> None:
     if said != ["ok"]:
         raise Damage(f"the database: {' '.join(map(str, said))}")
     belongs = "place >> 32 in (select id from sandboxes)"
-    alone = session.run("pragma foreign_key_check") or session.run(f"select 1 from steps where not {belongs} limit 1")  # noqa: S608 - no values
+    steps = f"select 1 from steps where not {belongs} limit 1"  # noqa: S608 - no values
+    alone = session.run("pragma foreign_key_check") or session.run(steps)
     sql.check(not alone, "a row without which others belong to nothing")
 
 
 def back_up(path: Path, file: Path) -> int:
-    """Copy the database of a directory to a new file, while a server uses it. Returns its bytes. Raises StoreError.
+    """Copy the database of a directory to a new file, while a server uses it. Returns its bytes.
+    Raises StoreError.
 
     The copy is the database as it is at one moment. It is checked as a whole.
     """
@@ -171,10 +185,16 @@ def back_up(path: Path, file: Path) -> int:
         except FileExistsError:
             raise StoreError(f"{file} exists already. Name another file.") from None
         except FileNotFoundError:
-            raise StoreError(f"There is no directory {file.parent}. Make it, or name another file.") from None
+            raise StoreError(
+                f"There is no directory {file.parent}. Make it, or name another file."
+            ) from None
         try:
-            with closing(sqlite3.connect(path / DATABASE, BUSY)) as source, closing(sqlite3.connect(file)) as target:
-                source.backup(target)  # in one step: one in several begins anew whenever the server writes
+            with (
+                closing(sqlite3.connect(path / DATABASE, BUSY)) as source,
+                closing(sqlite3.connect(file)) as target,
+            ):
+                # in one step: one in several begins anew whenever the server writes
+                source.backup(target)
             with closing(SqliteSession(file)) as copy:
                 check_whole(copy)
         except BaseException:
@@ -185,7 +205,9 @@ def back_up(path: Path, file: Path) -> int:
 
 @contextmanager
 def naming_errors(name: str) -> Iterator[None]:
-    """Within it, errors of a directory that is being opened become a StoreError of one line that names it."""
+    """Within it, errors of a directory that is being opened become a StoreError of one line that
+    names it.
+    """
     try:
         yield
     except (OSError, sqlite3.Error, Damage) as error:
@@ -193,7 +215,10 @@ def naming_errors(name: str) -> Iterator[None]:
 
 
 def locked(path: Path) -> sqlite3.Connection:
-    """A lock that the system releases when the process ends, however that happens. Raises StoreError."""
+    """A lock that the system releases when the process ends, however that happens.
+
+    Raises StoreError.
+    """
     (path / LOCK).touch(0o600)
     lock = sqlite3.connect(path / LOCK, 0, isolation_level=None, check_same_thread=False)
     try:
@@ -202,6 +227,9 @@ def locked(path: Path) -> sqlite3.Connection:
         lock.close()
         if "locked" not in str(error):
             raise
-        message = f"--store {path}: another server uses this directory. Stop it, or give each one its own."
+        message = (
+            f"--store {path}: another server uses this directory. Stop it, or give each one its"
+            " own."
+        )
         raise StoreError(message) from None
     return lock

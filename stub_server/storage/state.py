@@ -1,4 +1,6 @@
-"""The state of a sandbox as plain data: captured from it, changed by steps without rules or indexes, built into one."""
+"""The state of a sandbox as plain data: captured from it, changed by steps without rules or
+indexes, built into one.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +12,8 @@ from ..engine.sandbox import Sandbox
 from ..engine.step import Part, Step
 from ..engine.tables.memory import Store, Usages
 
-OVERHEAD = 600  # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
+# bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
+OVERHEAD = 600
 
 
 @dataclass(slots=True, eq=False)
@@ -32,9 +35,11 @@ class Owned(Usages):
 
 @dataclass(slots=True)
 class SandboxState:
-    """Everything that steps change in a sandbox, and what it was seeded with: a sandbox without stores, and their data.
+    """Everything that steps change in a sandbox, and what it was seeded with: a sandbox without
+    stores, and their data.
 
-    The private halves of keys are in no state: those of seeded keys follow from the server's secret.
+    The private halves of keys are in no state: those of seeded keys follow from the server's
+    secret.
     """
 
     sandbox: Sandbox
@@ -64,7 +69,10 @@ class SandboxState:
 
 
 def capture(sandbox: Sandbox) -> SandboxState:
-    """A sandbox's state after its newest step. Nothing that it shares with the sandbox changes any more."""
+    """A sandbox's state after its newest step.
+
+    Nothing that it shares with the sandbox changes any more.
+    """
     twin = sandbox.fork(sandbox.name, with_stores=False)
     twin.recorded_clock = sandbox.recorded_clock
     owned = {}
@@ -93,8 +101,8 @@ def build(state: SandboxState, secret: bytes) -> Sandbox:
 class Snapshot(NamedTuple):
     """A state with a name: a copy of a sandbox that nobody changes.
 
-    `now` is the instant (ms) that its clock showed, `created_at` the machine's. `size` is about how many bytes it may
-    keep in memory.
+    `now` is the instant (ms) that its clock showed, `created_at` the machine's. `size` is about how
+    many bytes it may keep in memory.
     """
 
     name: str
@@ -115,7 +123,9 @@ class Snapshot(NamedTuple):
         }
 
 
-def measured(name: str, description: str | None, now: int, created_at: int, sandbox: Sandbox) -> Snapshot:
+def measured(
+    name: str, description: str | None, now: int, created_at: int, sandbox: Sandbox
+) -> Snapshot:
     """A snapshot with its size, for which all records are looked at."""
     size = 0
     for table in sandbox.tables():

@@ -1,7 +1,9 @@
-"""Sandboxes for tests of applications, over HTTP. Begin with `Sandbox`; `docs/pytest.md` shows all of it.
+"""Sandboxes for tests of applications, over HTTP. Begin with `Sandbox`; `docs/pytest.md` shows all
+of it.
 
-pytest loads `plugin` by itself; it has the fixtures. Anything else uses `running`, which starts a server. Names are
-imported when they are first used: pytest imports this package in every run of a machine that has it.
+pytest loads `plugin` by itself; it has the fixtures. Anything else uses `running`, which starts a
+server. Names are imported when they are first used: pytest imports this package in every run of a
+machine that has it.
 """
 
 from importlib import import_module

@@ -1,4 +1,6 @@
-"""The same sandbox for tests that await: methods run in a thread, `api` and `control` are asynchronous clients."""
+"""The same sandbox for tests that await: methods run in a thread, `api` and `control` are
+asynchronous clients.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ def _awaited(work: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
 
 
 class AsyncSandbox:
-    """A `Sandbox` whose methods are awaited; works with asyncio and trio. `sync` is the sandbox itself."""
+    """A `Sandbox` whose methods are awaited; works with asyncio and trio.
+
+    `sync` is the sandbox itself.
+    """
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.sync = sandbox
@@ -98,6 +103,9 @@ class AsyncInbox:
 
 def _client(client: httpx2.Client) -> httpx2.AsyncClient:
     own: Mapping[str, str] = client.headers
-    # No connection is kept: nobody could close it, as a test's event loop ends before its fixtures do.
+    # No connection is kept: nobody could close it, as a test's event loop ends before its fixtures
+    # do.
     limits = httpx2.Limits(max_keepalive_connections=0)
-    return httpx2.AsyncClient(base_url=client.base_url, headers=dict(own), timeout=30, limits=limits, trust_env=False)
+    return httpx2.AsyncClient(
+        base_url=client.base_url, headers=dict(own), timeout=30, limits=limits, trust_env=False
+    )

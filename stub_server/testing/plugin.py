@@ -1,4 +1,5 @@
-"""The pytest plugin: a server for the run, a sandbox for each test, and what a failed test's requests were refused for.
+"""The pytest plugin: a server for the run, a sandbox for each test, and what a failed test's
+requests were refused for.
 
 pytest loads it wherever the package is installed, so it imports what needs time only in fixtures.
 """
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from . import AsyncSandbox, Sandbox, Server
 
 _LONGEST = 40  # characters of a test's name in that of its sandbox
-MARKER = "sandbox(scenario=None, seed=None, now=None, **settings): what the sandbox of this test begins with"
+MARKER = (
+    "sandbox(scenario=None, seed=None, now=None, **settings): what the sandbox of this test begins"
+    " with"
+)
 _MADE = pytest.StashKey[list[Any]]()
 _BEFORE = pytest.StashKey[int]()
 _OWN = pytest.StashKey[Any]()
@@ -30,14 +34,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--sandbox-url",
         metavar="URL",
-        help="use the server at URL instead of starting one; sandbox_args and sandbox_command are ignored",
+        help=(
+            "use the server at URL instead of starting one; sandbox_args and sandbox_command are"
+            " ignored"
+        ),
     )
     group.addoption("--sandbox-admin-key", metavar="KEY", help="the admin key of that server")
     group.addoption(
-        "--sandbox-record", metavar="DIR", type=Path, help="write a recording of each failed test's requests to DIR"
+        "--sandbox-record",
+        metavar="DIR",
+        type=Path,
+        help="write a recording of each failed test's requests to DIR",
     )
-    parser.addini("sandbox_args", "flags of `stub-server serve` for the server of the run", type="args", default=[])
-    parser.addini("sandbox_command", "how to run `stub-server`, if another Python has it", type="args", default=[])
+    parser.addini(
+        "sandbox_args",
+        "flags of `stub-server serve` for the server of the run",
+        type="args",
+        default=[],
+    )
+    parser.addini(
+        "sandbox_command",
+        "how to run `stub-server`, if another Python has it",
+        type="args",
+        default=[],
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,14 +71,18 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     if url is None:
         return None
     ignored = [name for name in ("sandbox_args", "sandbox_command") if config.getini(name)]
-    return f"sandbox: {url}" + (f" (of the ini file {' and '.join(ignored)} are ignored)" if ignored else "")
+    return f"sandbox: {url}" + (
+        f" (of the ini file {' and '.join(ignored)} are ignored)" if ignored else ""
+    )
 
 
 @pytest.fixture(scope="session")
 def sandbox_server(pytestconfig: pytest.Config) -> Iterator[Server]:
-    """The server of the run, one for each worker of pytest-xdist; with `--sandbox-url` the one that is there.
+    """The server of the run, one for each worker of pytest-xdist; with `--sandbox-url` the one that
+    is there.
 
-    In the ini file `sandbox_args` has its flags, and `sandbox_command` how to run it if another Python has it.
+    In the ini file `sandbox_args` has its flags, and `sandbox_command` how to run it if another
+    Python has it.
     """
     from .sandbox import Refused
     from .server import connected, running
@@ -68,7 +92,9 @@ def sandbox_server(pytestconfig: pytest.Config) -> Iterator[Server]:
         server = connected(url, pytestconfig.getoption("--sandbox-admin-key"))
     else:
         command = pytestconfig.getini("sandbox_command")
-        server = running(*pytestconfig.getini("sandbox_args"), **({"command": command} if command else {}))
+        server = running(
+            *pytestconfig.getini("sandbox_args"), **({"command": command} if command else {})
+        )
     with ExitStack() as stack:
         try:
             started = stack.enter_context(server)
@@ -78,8 +104,13 @@ def sandbox_server(pytestconfig: pytest.Config) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def sandbox_factory(pytestconfig: pytest.Config, sandbox_server: Server) -> Iterator[Callable[..., Sandbox]]:
-    """A function that makes a sandbox, as `Server.sandbox` does. They are deleted at the end of the run."""
+def sandbox_factory(
+    pytestconfig: pytest.Config, sandbox_server: Server
+) -> Iterator[Callable[..., Sandbox]]:
+    """A function that makes a sandbox, as `Server.sandbox` does.
+
+    They are deleted at the end of the run.
+    """
     made = pytestconfig.stash[_MADE]
 
     def factory(name: str | None = None, **wanted: Any) -> Sandbox:
@@ -94,15 +125,22 @@ def sandbox_factory(pytestconfig: pytest.Config, sandbox_server: Server) -> Iter
 
 @pytest.fixture
 def sandbox(request: pytest.FixtureRequest, sandbox_server: Server) -> Iterator[Sandbox]:
-    """A sandbox of the test's own. `@pytest.mark.sandbox(scenario="empty")` says what it begins with."""
+    """A sandbox of the test's own.
+
+    `@pytest.mark.sandbox(scenario="empty")` says what it begins with.
+    """
     import httpx2
 
     from .sandbox import Refused
 
     wanted: dict[str, Any] = {}
-    for marker in reversed([*request.node.iter_markers("sandbox")]):  # the nearest marker has the last word
+    # the nearest marker has the last word
+    for marker in reversed([*request.node.iter_markers("sandbox")]):
         if marker.args:
-            pytest.fail(f'@pytest.mark.sandbox takes keywords, such as scenario="empty": {MARKER}', pytrace=False)
+            pytest.fail(
+                f'@pytest.mark.sandbox takes keywords, such as scenario="empty": {MARKER}',
+                pytrace=False,
+            )
         wanted |= marker.kwargs
     name = _name_of(request.node.nodeid, _worker_of(request.config))
     if request.config.getoption("--sandbox-url") is not None:  # others may use the same server
@@ -149,21 +187,30 @@ def _sandboxes_of(item: pytest.Item) -> list[Sandbox]:
     given = {id(value) for value in used.values()}
     made = item.config.stash[_MADE]
     own = [item.stash[_OWN]] if _OWN in item.stash else []
-    return own + [each for n, each in enumerate(made) if n >= item.stash[_BEFORE] or id(each) in given]
+    return own + [
+        each for n, each in enumerate(made) if n >= item.stash[_BEFORE] or id(each) in given
+    ]
 
 
 def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -> None:
     lines = [*sandbox.refusals()]
     if lines:
-        report.sections.append((f"sandbox {sandbox.name}: requests that were refused", "\n".join(lines)))
+        report.sections.append(
+            (f"sandbox {sandbox.name}: requests that were refused", "\n".join(lines))
+        )
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', report.nodeid)[:150]}.{sandbox.name[-8:]}.stub"
+        file = (
+            folder
+            / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', report.nodeid)[:150]}.{sandbox.name[-8:]}.stub"
+        )
         file.write_bytes(sandbox.recording())
         report.sections.append((f"sandbox {sandbox.name}", f"stub-server replay {file}"))
     lines = [*sandbox.failed_deliveries()]  # last, as it asks the API, which a recording would have
     if lines:
-        report.sections.append((f"sandbox {sandbox.name}: deliveries that failed", "\n".join(lines)))
+        report.sections.append(
+            (f"sandbox {sandbox.name}: deliveries that failed", "\n".join(lines))
+        )
 
 
 def _worker_of(config: pytest.Config) -> str:
@@ -172,7 +219,9 @@ def _worker_of(config: pytest.Config) -> str:
 
 
 def _name_of(nodeid: str, worker: str) -> str:
-    """A name that a server allows, the same in every run: the worker, the end of the node id, and a digest of it."""
+    """A name that a server allows, the same in every run: the worker, the end of the node id, and a
+    digest of it.
+    """
     from hashlib import blake2b
 
     words = re.sub(r"[^a-z0-9]+", "-", nodeid.rpartition("::")[2].lower())[:_LONGEST].strip("-")

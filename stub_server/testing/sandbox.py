@@ -17,7 +17,15 @@ from ..domain.cpf import cpf_with_check_digits
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
 Json: TypeAlias = dict[str, Any]
-EVENTS = ("order.*", "subscription.*", "project.*", "plan.*", "product.*", "customer.*", "api_key.*")
+EVENTS = (
+    "order.*",
+    "subscription.*",
+    "project.*",
+    "plan.*",
+    "product.*",
+    "customer.*",
+    "api_key.*",
+)
 _MOST_EXPLAINED = 20  # of the newest requests that were refused
 _BOUGHT = ("planId", "projectId")
 _PAUSE = 0.02  # seconds between two looks into an inbox
@@ -26,7 +34,9 @@ _FIRST_DOCUMENT = 913_570_000  # of customers that a test makes; seeded ones are
 
 
 class Refused(Exception):
-    """The server refused a request that a helper sent; `code` is that of the error, `response` the whole answer."""
+    """The server refused a request that a helper sent; `code` is that of the error, `response` the
+    whole answer.
+    """
 
     __module__ = "stub_server.testing"  # as tests import it
 
@@ -70,11 +80,13 @@ class Owner(Protocol):
 
 
 class Sandbox(_Deletable):
-    """One sandbox of a server: `with server.sandbox() as sandbox` deletes it at the end of the block.
+    """One sandbox of a server: `with server.sandbox() as sandbox` deletes it at the end of the
+    block.
 
-    `url` is the parent of `/v2`, `token` has every scope, `sample` the ids of seeded records (`projectId`, `planId`,
-    `customerId`, `orderId`), as far as the scenario has them. `api` and `control` are clients of the API and of
-    `/_sandbox`. Helpers raise `Refused` where the server refuses.
+    `url` is the parent of `/v2`, `token` has every scope, `sample` the ids of seeded records
+    (`projectId`, `planId`, `customerId`, `orderId`), as far as the scenario has them. `api` and
+    `control` are clients of the API and of `/_sandbox`. Helpers raise `Refused` where the server
+    refuses.
     """
 
     def __init__(self, server: Owner, made: Json, keys: Mapping[str, str]) -> None:
@@ -93,9 +105,12 @@ class Sandbox(_Deletable):
         self._webhooks: list[str] = []
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Delete it; where the block failed, its error says which requests were refused, and why."""
+        """Delete it; where the block failed, its error says which requests were
+        refused, and why.
+        """
         if isinstance(error, Exception):
-            with suppress(httpx2.HTTPError, Refused):  # a server that is away must not hide what failed
+            # a server that is away must not hide what failed
+            with suppress(httpx2.HTTPError, Refused):
                 for line in self.refusals():
                     error.add_note(line)
         self.delete()
@@ -104,7 +119,10 @@ class Sandbox(_Deletable):
         return f"<Sandbox {self.url}>"
 
     def delete(self) -> None:
-        """Delete the sandbox, if it still exists. Helpers raise `Refused` then: a request would create it anew."""
+        """Delete the sandbox, if it still exists.
+
+        Helpers raise `Refused` then: a request would create it anew.
+        """
         self._server.forget(self.name)
         self._is_deleted = True
 
@@ -124,9 +142,11 @@ class Sandbox(_Deletable):
     # -- records
 
     def order(self, **changes: Any) -> Json:
-        """Place an order for the seeded plan by PIX, as a new customer; `changes` replace members of the body.
+        """Place an order for the seeded plan by PIX, as a new customer; `changes` replace members
+        of the body.
 
-        Another `planId` brings its own project and price. Another `paymentMethod` goes to `POST /v2/orders`.
+        Another `planId` brings its own project and price. Another `paymentMethod` goes to `POST
+        /v2/orders`.
         """
         plan = self._plan(changes.get("planId"))
         amount = changes.get("totalAmount", plan["amount"])
@@ -146,18 +166,29 @@ class Sandbox(_Deletable):
     def customer(self, persona: str | None = None, **changes: Any) -> Json:
         """Create a customer; `changes` replace members of the body.
 
-        With a `persona`, such as "past_due_br", one who has lived that life up to now; `changes` may then name who it
-        is (`name`, `email`, `document`) and what was bought (`planId`, `projectId`).
+        With a `persona`, such as "past_due_br", one who has lived that life up to now; `changes`
+        may then name who it is (`name`, `email`, `document`) and what was bought (`planId`,
+        `projectId`).
         """
         if persona is not None:
-            body = {"persona": persona} | {name: changes.pop(name) for name in _BOUGHT if name in changes}
-            made: Json = done(self.control.post("/personas", json=body | ({"customer": changes} if changes else {})))
+            body = {"persona": persona} | {
+                name: changes.pop(name) for name in _BOUGHT if name in changes
+            }
+            made: Json = done(
+                self.control.post(
+                    "/personas", json=body | ({"customer": changes} if changes else {})
+                )
+            )
             return dict(made["customer"])
-        found: Json = done(self.api.post("/v2/customers", json=self._person() | changes))["customer"]
+        found: Json = done(self.api.post("/v2/customers", json=self._person() | changes))[
+            "customer"
+        ]
         return found
 
     def plan(self, **changes: Any) -> Json:
-        """Create a monthly plan of R$ 49.90 in the seeded project; `changes` replace members of the body."""
+        """Create a monthly plan of R$ 49.90 in the seeded project; `changes` replace
+        members of the body.
+        """
         body = {"name": f"Plano {next(self._numbers)}", "amount": 49.90} | changes
         if "projectId" not in body:
             body["projectId"] = self._project()
@@ -169,7 +200,9 @@ class Sandbox(_Deletable):
         query = {"orderId": _id_of(order)}
         found: list[Json] = done(self.api.get("/v2/subscriptions", params=query))["subscriptions"]
         if not found:
-            raise Refused("The order has opened no subscription. Pay it first; a one-time plan opens none.")
+            raise Refused(
+                "The order has opened no subscription. Pay it first; a one-time plan opens none."
+            )
         return found[0]
 
     def _plan(self, ident: str | None) -> Json:
@@ -184,7 +217,9 @@ class Sandbox(_Deletable):
     def _project(self) -> str:
         if "projectId" in self.sample:
             return self.sample["projectId"]
-        made: Json = done(self.api.post("/v2/projects", json={"name": f"Projeto {next(self._numbers)}"}))
+        made: Json = done(
+            self.api.post("/v2/projects", json={"name": f"Projeto {next(self._numbers)}"})
+        )
         ident: str = made["data"]["project"]["id"]
         done(self.api.post(f"/v2/projects/{ident}/activate"))
         self.sample = {**self.sample, "projectId": ident}
@@ -193,7 +228,11 @@ class Sandbox(_Deletable):
     def _person(self) -> Json:
         number = next(self._numbers)
         document = cpf_with_check_digits(str(_FIRST_DOCUMENT + number))
-        return {"name": f"Cliente Número {number}", "email": f"cliente{number}@example.com", "document": document}
+        return {
+            "name": f"Cliente Número {number}",
+            "email": f"cliente{number}@example.com",
+            "document": document,
+        }
 
     # -- what happens to orders
 
@@ -219,18 +258,24 @@ class Sandbox(_Deletable):
 
     def _ordered(self, order: Json | str, act: str, body: Json | None = None) -> Json:
         path = f"/orders/{quote(_id_of(order), safe='')}/{act}"
-        found: Json = done(self.control.post(path, json=body) if body else self.control.post(path))["order"]
+        found: Json = done(self.control.post(path, json=body) if body else self.control.post(path))[
+            "order"
+        ]
         return found
 
     # -- time and state
 
     def advance(self, **time: float) -> Json:
-        """Move the clock by `months`, `days`, `hours`, `minutes` and `seconds`; what falls due on the way happens."""
+        """Move the clock by `months`, `days`, `hours`, `minutes` and `seconds`; what falls due on
+        the way happens.
+        """
         moved: Json = done(self.control.post("/clock/advance", json=time))
         return moved
 
     def travel(self, to: date | str) -> Json:
-        """Move the clock forward to an instant, as "2027-01-01T12:00:00-03:00"; a date alone is midnight in UTC."""
+        """Move the clock forward to an instant, as "2027-01-01T12:00:00-03:00"; a date alone is
+        midnight in UTC.
+        """
         moved: Json = done(self.control.post("/clock/advance", json={"to": instant(to)}))
         return moved
 
@@ -267,12 +312,17 @@ class Sandbox(_Deletable):
         return Fault(self, made)
 
     def inbox(self, events: Sequence[str] = EVENTS) -> Inbox:
-        """Receive webhooks in the sandbox itself, of events such as "order.paid" or "order.*"; by default of all."""
+        """Receive webhooks in the sandbox itself, of events such as "order.paid" or "order.*"; by
+        default of all.
+        """
         name = f"test-{next(self._numbers)}"
         return Inbox(self, name, self.deliver_to(f"{self.url}/_sandbox/inbox/{name}", events))
 
     def deliver_to(self, url: str, events: Sequence[str] = EVENTS) -> Json:
-        """Create a webhook; answers it with its `signing_key`. Receivers on loopback are allowed on a local server."""
+        """Create a webhook; answers it with its `signing_key`.
+
+        Receivers on loopback are allowed on a local server.
+        """
         body = {"url": url, "events": _listed(events)}
         made: Json = done(self.api.post("/v2/webhooks", json=body))["webhook"]
         self._webhooks.append(made["id"])
@@ -281,7 +331,8 @@ class Sandbox(_Deletable):
     def drain(self, timeout: float = 15.0) -> None:
         """Wait until every delivery that is due was sent and answered.
 
-        Raises AssertionError if receivers need longer than `timeout` seconds, which may be up to 30.
+        Raises AssertionError if receivers need longer than `timeout` seconds, which may be up to
+        30.
         """
         state = done(self.control.post("/webhooks/drain", json={"wait_seconds": timeout}))
         if not state["complete"]:
@@ -291,7 +342,10 @@ class Sandbox(_Deletable):
     # -- the journal
 
     def requests(self, **query: Any) -> list[Json]:
-        """Requests to the API, newest first, at most 100: `requests(operationId="createPixOrder", status=422)`."""
+        """Requests to the API, newest first, at most 100:
+
+        `requests(operationId="createPixOrder", status=422)`.
+        """
         answer = self.control.get("/requests", params={"limit": 100, **query})
         found: list[Json] = done(answer)["requests"]
         ignored = answer.headers.get("X-Sandbox-Warnings")
@@ -308,16 +362,19 @@ class Sandbox(_Deletable):
         code: str | None = None,
         **request: Any,
     ) -> list[str]:
-        """Assert that the application sent a request, once or so many `times`, which may be `{"at_least": 2}`.
+        """Assert that the application sent a request, once or so many `times`, which may be
+        `{"at_least": 2}`.
 
-        `request` may have `method`, `path`, `query`, `header` and `body`: objects match as subsets, texts may have `*`.
-        Answers the requests' ids. Raises AssertionError with the nearest misses, also for an operation that does not
-        exist; Refused for other names that do not.
+        `request` may have `method`, `path`, `query`, `header` and `body`: objects match as subsets,
+        texts may have `*`. Answers the requests' ids. Raises AssertionError with the nearest
+        misses, also for an operation that does not exist; Refused for other names that do not.
         """
         if operationId is not None:
             request["operationId"] = operationId
         bounds = {"exactly": times} if isinstance(times, int) else times
-        response = {name: value for name, value in (("status", status), ("code", code)) if value is not None}
+        response = {
+            name: value for name, value in (("status", status), ("code", code)) if value is not None
+        }
         body = {"request": request, "times": bounds} | ({"response": response} if response else {})
         answer = self.control.post("/requests/verify", json=body)
         report = _body(answer)
@@ -325,10 +382,14 @@ class Sandbox(_Deletable):
             return list(done(answer)["requests"])
         found = {name: report[name] for name in ("requests", "nearest", "unknown") if report[name]}
         wanted = f"Expected {bounds} of {request | response}; there were {report['matched']}."
-        raise AssertionError(f"{wanted}\n{dumps(found, indent=1, ensure_ascii=False)}" if found else wanted)
+        raise AssertionError(
+            f"{wanted}\n{dumps(found, indent=1, ensure_ascii=False)}" if found else wanted
+        )
 
     def refusals(self, most: int = 5) -> Iterator[str]:
-        """The newest requests that were refused, oldest first, equal ones once: why, and what would succeed."""
+        """The newest requests that were refused, oldest first, equal ones once: why, and
+        what would succeed.
+        """
         refused = [each for status in ("4xx", "5xx") for each in self.requests(status=status)]
         refused.sort(key=lambda each: each["received_at"], reverse=True)
         found: dict[tuple[str, ...], int] = {}
@@ -341,7 +402,9 @@ class Sandbox(_Deletable):
             yield from rest
 
     def _refusal(self, row: Json) -> Iterator[str]:
-        """Why a request of the list was refused, and what changes make the nearest that succeeds."""
+        """Why a request of the list was refused, and what changes make the nearest
+        that succeeds.
+        """
         why = done(self.control.get(f"/requests/{row['id']}"))["request"]["explanation"]
         yield f"{row['method']} {row['path']} answered {row['status']} {row['code'] or ''}".rstrip()
         if why is None:
@@ -359,7 +422,10 @@ class Sandbox(_Deletable):
                 query = {"webhookId": webhook, "status": status, "limit": most}
                 for each in done(self.api.get("/v2/webhooks/logs", params=query))["logs"]:
                     answer = each["response_status"] or each["error"]
-                    yield f"{each['event_type']} to {each['url']}: {answer} {each['response_body'] or ''}".rstrip()
+                    yield (
+                        f"{each['event_type']} to {each['url']}: {answer}"
+                        f" {each['response_body'] or ''}".rstrip()
+                    )
 
     def recording(self) -> bytes:
         """A recording of the requests, without secrets, for `stub-server replay`."""
@@ -383,7 +449,9 @@ class Fault(_Deletable):
         return self._counted() if self._final is None else self._final
 
     def _counted(self) -> int:
-        faults: list[Json] = done(self._sandbox.control.get("/faults", params={"limit": 100}))["faults"]
+        faults: list[Json] = done(self._sandbox.control.get("/faults", params={"limit": 100}))[
+            "faults"
+        ]
         return next((int(fault["hits"]) for fault in faults if fault["id"] == self.id), 0)
 
     def delete(self) -> None:
@@ -410,7 +478,8 @@ class Inbox:
         return found[::-1]
 
     def wait_for(self, event: str, timeout: float = 5.0) -> Json:
-        """The payload of the next event of a type that arrives, or has arrived and was not waited for yet.
+        """The payload of the next event of a type that arrives, or has arrived and was not waited
+        for yet.
 
         Raises AssertionError with what arrived if there is none in `timeout` seconds.
         """
@@ -426,7 +495,9 @@ class Inbox:
             if time.monotonic() > until:
                 others = ", ".join(str(each["event_type"]) for each in self.messages())
                 another = "further " if arrived else ""
-                raise AssertionError(f"No {another}{event} arrived in {timeout:g} s, but: {others or 'nothing'}.")
+                raise AssertionError(
+                    f"No {another}{event} arrived in {timeout:g} s, but: {others or 'nothing'}."
+                )
             time.sleep(_PAUSE)
 
 
@@ -444,7 +515,9 @@ def done(answer: httpx2.Response) -> Any:
 
 
 def instant(value: date | str) -> str:
-    """An RFC 3339 date-time; of a date alone midnight in UTC, as of a date-time without an offset."""
+    """An RFC 3339 date-time; of a date alone midnight in UTC, as of a date-time
+    without an offset.
+    """
     try:
         found = datetime.fromisoformat(str(value))
     except ValueError:

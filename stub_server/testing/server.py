@@ -28,8 +28,11 @@ class Server:
         """`admin_key` is needed for a server that does not listen on loopback alone."""
         self.url = url.rstrip("/")
         is_plain = self.url.startswith("http://")
-        # Without certificates to check, reading the machine's authorities costs a quarter of a second.
-        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
+        # Without certificates to check, reading the machine's authorities costs a quarter of a
+        # second.
+        verify = (
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
+        )
         self._transport = httpx2.HTTPTransport(verify=verify)
         self._headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
         self.control = self.client(f"{self.url}/_sandbox", self._headers)
@@ -37,7 +40,11 @@ class Server:
     def client(self, base_url: str, headers: Mapping[str, str]) -> httpx2.Client:
         """A client of this server. All share their connections, which end with the server."""
         return httpx2.Client(
-            base_url=base_url, headers=dict(headers), transport=self._transport, timeout=30, trust_env=False
+            base_url=base_url,
+            headers=dict(headers),
+            transport=self._transport,
+            timeout=30,
+            trust_env=False,
         )
 
     def sandbox(
@@ -55,7 +62,13 @@ class Server:
         `PATCH /_sandbox/settings` takes, such as `autopay=5`. Raises Refused.
         """
         begun = None if now is None else instant(now)
-        wanted = {"name": name, "scenario": scenario, "seed": seed, "now": begun, "settings": settings or None}
+        wanted = {
+            "name": name,
+            "scenario": scenario,
+            "seed": seed,
+            "now": begun,
+            "settings": settings or None,
+        }
         body = {name: value for name, value in wanted.items() if value is not None}
         made: Json = done(self.control.post("/sandboxes", json=body))["sandbox"]
         return Sandbox(self, made, self._headers)
@@ -75,12 +88,14 @@ class Server:
 
 
 @contextmanager
-def running(*flags: str, admin_key: str | None = None, command: Sequence[str] = _OWN) -> Iterator[Server]:
+def running(
+    *flags: str, admin_key: str | None = None, command: Sequence[str] = _OWN
+) -> Iterator[Server]:
     """Start a server on a free port until the block ends.
 
-    `flags` are those of `stub-server serve`, such as `running("--seed", "7")`. `command` runs `stub-server` where this
-    Python has not what it needs, such as `("uvx", "--from", PATH, "stub-server")`. Raises RuntimeError with what the
-    server said if it does not start.
+    `flags` are those of `stub-server serve`, such as `running("--seed", "7")`. `command` runs
+    `stub-server` where this Python has not what it needs, such as `("uvx", "--from", PATH,
+    "stub-server")`. Raises RuntimeError with what the server said if it does not start.
     """
     whole = [*command, "serve", "--port", "0", "--log", "quiet", "--stop-on-eof", *flags]
     if admin_key is not None:
@@ -88,12 +103,19 @@ def running(*flags: str, admin_key: str | None = None, command: Sequence[str] = 
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as said,
         subprocess.Popen(  # noqa: S603 - our own
-            whole, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, env=_environment()
+            whole,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+            env=_environment(),
         ) as process,
     ):
         assert process.stdout is not None
         try:
-            found = next((match for line in process.stdout if (match := _ADDRESS.search(line))), None)
+            found = next(
+                (match for line in process.stdout if (match := _ADDRESS.search(line))), None
+            )
             if found is None:
                 process.wait(_START)
                 said.seek(0)
@@ -121,6 +143,9 @@ def connected(url: str, admin_key: str | None = None) -> Iterator[Server]:
             server = stack.enter_context(closing(Server(url, admin_key)))
             done(server.control.get("/sandboxes", params={"limit": 1}))
         except (httpx2.TransportError, httpx2.InvalidURL, Refused) as error:
-            advice = "Give the address of a server that runs, and its admin key (--sandbox-admin-key) if it has one."
+            advice = (
+                "Give the address of a server that runs, and its admin key (--sandbox-admin-key) if"
+                " it has one."
+            )
             raise Refused(f"{url} cannot be used: {error}\n{advice}") from None
         yield server

@@ -1,4 +1,6 @@
-"""What controls ask of deliveries: advance a clock past them, wait for them, count them, and send what is held."""
+"""What controls ask of deliveries: advance a clock past them, wait for them, count them, and send
+what is held.
+"""
 
 import asyncio
 from collections.abc import Callable, Generator
@@ -18,14 +20,21 @@ TIMEOUT = 4.0  # seconds of one attempt
 
 
 async def pass_time(
-    courier: Courier, sandbox: Sandbox, to: int, cause: Cause, *, seconds: float, then: Callable[[], object]
+    courier: Courier,
+    sandbox: Sandbox,
+    to: int,
+    cause: Cause,
+    *,
+    seconds: float,
+    then: Callable[[], object],
 ) -> tuple[list[Fired], bool]:
-    """Advance the clock of a sandbox and then call `then`; wait for that at most so many seconds of real time.
+    """Advance the clock of a sandbox and then call `then`; wait for that at most so many seconds of
+    real time.
 
     Returns the jobs done on the way, and whether the clock has arrived.
 
-    The clock stops at the instant of each attempt until the attempt has been answered. After the seconds it goes on in
-    the background, and other clock calls are rejected until it is complete.
+    The clock stops at the instant of each attempt until the attempt has been answered. After the
+    seconds it goes on in the background, and other clock calls are rejected until it is complete.
     """
     fired: list[Fired] = []
     if not courier.is_open:
@@ -53,7 +62,9 @@ async def pass_time(
     return list(fired), False
 
 
-async def _advance(courier: Courier, sandbox: Sandbox, to: int, cause: Cause, fired: list[Fired]) -> None:
+async def _advance(
+    courier: Courier, sandbox: Sandbox, to: int, cause: Cause, fired: list[Fired]
+) -> None:
     """Do the jobs and the attempts that are due until an instant, in the order of their time."""
     await courier.settle(sandbox)
     while not sandbox.status.is_gone:
@@ -68,8 +79,12 @@ async def _advance(courier: Courier, sandbox: Sandbox, to: int, cause: Cause, fi
             return
 
 
-async def _send(courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fired: list[Fired]) -> None:
-    """Stop the clock at an instant and make the attempts due there, those of one webhook in order."""
+async def _send(
+    courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fired: list[Fired]
+) -> None:
+    """Stop the clock at an instant and make the attempts due there, those of one
+    webhook in order.
+    """
     if due > sandbox.clock.now:
         move_clock(sandbox, due, cause)
     by_webhook: dict[str, list[Timer]] = {}
@@ -90,7 +105,10 @@ async def _send(courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fire
 
 
 async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:
-    """Wait until nothing is due in a sandbox, at most so many seconds. Returns whether that is so."""
+    """Wait until nothing is due in a sandbox, at most so many seconds.
+
+    Returns whether that is so.
+    """
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while not _is_drained(courier, sandbox):
@@ -101,28 +119,42 @@ async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:
 def _is_drained(courier: Courier, sandbox: Sandbox) -> bool:
     """Whether nothing is due that will be sent, and no clock call goes on."""
     timers = sandbox.timers
-    if sandbox.status.is_gone or not (sandbox.status.is_advancing or timers.claimed or courier.in_flight(sandbox)):
+    if sandbox.status.is_gone or not (
+        sandbox.status.is_advancing or timers.claimed or courier.in_flight(sandbox)
+    ):
         due = None if sandbox.status.is_gone or is_silent(sandbox) else timers.next_attempt()
         return due is None or due > sandbox.clock.read()
     return False
 
 
 def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
-    """How many attempts of a sandbox are due, how many of these are under way, and how many are kept back."""
+    """How many attempts of a sandbox are due, how many of these are under way, and how many are
+    kept back.
+    """
     timers, now = sandbox.timers, sandbox.clock.now
-    due, held = timers.attempts_due(now), len(timers.on_hold) + sum(map(len, timers.parked.values()))
+    due, held = (
+        timers.attempts_due(now),
+        len(timers.on_hold) + sum(map(len, timers.parked.values())),
+    )
     if is_silent(sandbox):
         return {"due": 0, "in_flight": 0, "held": held + due}
     return {"due": due, "in_flight": courier.in_flight(sandbox), "held": held}
 
 
 def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
-    """How many attempts are due and kept back, with pauses. Those that wait for an earlier one do not count."""
+    """How many attempts are due and kept back, with pauses.
+
+    Those that wait for an earlier one do not count.
+    """
     count, now = 0, sandbox.clock.now
     for timer in sandbox.timers.pending(now):
         store = sandbox.stores.get(timer.merchant_id) if timer.job == SENDING else None
         attempt = due_attempt(sandbox, store, timer.subject, now)
-        if store is not None and attempt is not None and is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
+        if (
+            store is not None
+            and attempt is not None
+            and is_kept_back(sandbox, attempt.entry, attempt.delivery.url)
+        ):
             count += not is_waiting(store, attempt.entry)
         yield
     return count

@@ -31,7 +31,8 @@ log = logging.getLogger("stub_server")
 
 @dataclass(slots=True, eq=False)
 class Outbox:
-    """The claimed attempts of one sandbox: in a queue for each webhook, or `in_flight`: under way or without a place.
+    """The claimed attempts of one sandbox: in a queue for each webhook, or `in_flight`: under way
+    or without a place.
 
     `queues` has the webhooks that a task works for. `places` are those of attempts under way.
     """
@@ -47,7 +48,8 @@ class Outbox:
 class Courier:
     """Looks at a sandbox when a step sets something due and when it is, and makes the attempts.
 
-    It works on the event loop on which it was started; before `start` and after `stop` nothing is sent.
+    It works on the event loop on which it was started; before `start` and after `stop` nothing is
+    sent.
     """
 
     def __init__(self, sender: Sender, abroad: Sender) -> None:
@@ -72,13 +74,19 @@ class Courier:
             self.look_soon(sandbox)
 
     async def stop(self, since: float | None = None) -> None:
-        """Stop sending. Attempts under way get GRACE seconds from `since`; others are due again at the next start."""
+        """Stop sending.
+
+        Attempts under way get GRACE seconds from `since`; others are due again at the next start.
+        """
         self._loop = None
         for outbox in self._outboxes.values():
             if outbox.alarm is not None:
                 outbox.alarm.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=GRACE if since is None else max(0.0, since + GRACE - monotonic()))
+            await asyncio.wait(
+                self._tasks,
+                timeout=GRACE if since is None else max(0.0, since + GRACE - monotonic()),
+            )
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -106,7 +114,9 @@ class Courier:
             self._loop.call_soon(self._look, sandbox, outbox)
 
     def _look(self, sandbox: Sandbox, outbox: Outbox) -> None:
-        """Do the jobs that are due in a sandbox, which may raise events, then queue what is to be sent."""
+        """Do the jobs that are due in a sandbox, which may raise events, then queue what
+        is to be sent.
+        """
         outbox.is_looking_soon = False
         self._wake()  # those who wait for a sandbox look at it next
         if outbox.alarm is not None:  # it holds the sandbox, which may be gone
@@ -143,23 +153,32 @@ class Courier:
         try:
             seconds = self._queued(sandbox, outbox)
         except Exception:
-            log.exception("defect in the deliveries of sandbox %s; they are tried again", sandbox.name)
+            log.exception(
+                "defect in the deliveries of sandbox %s; they are tried again", sandbox.name
+            )
             seconds = AFTER_DEFECT
         if seconds is not None and self._loop is not None:
-            outbox.alarm = self._loop.call_later(min(seconds, LONGEST_SLEEP), self._look, sandbox, outbox)
+            outbox.alarm = self._loop.call_later(
+                min(seconds, LONGEST_SLEEP), self._look, sandbox, outbox
+            )
 
     def _queued(self, sandbox: Sandbox, outbox: Outbox) -> float | None:
         """Queue what is to be sent; returns in how many seconds more is due, if it is."""
         now = sandbox.clock.read()
         attempt = None if is_silent(sandbox) else self._queue_attempts(sandbox, outbox, now)
         job = sandbox.timers.next_due()
-        due = sandbox.status.next_look = min(SILENT if job is None else job, SILENT if attempt is None else attempt)
+        due = sandbox.status.next_look = min(
+            SILENT if job is None else job, SILENT if attempt is None else attempt
+        )
         if due == SILENT or sandbox.clock.frozen:
             return None
-        return (due - now) / 1000 if due > now else AFTER_DEFECT  # what is still due is a job that failed
+        # what is still due is a job that failed
+        return (due - now) / 1000 if due > now else AFTER_DEFECT
 
     def _queue_attempts(self, sandbox: Sandbox, outbox: Outbox, now: int) -> int | None:
-        """Queue the attempts that are due, as many as fit into a slice; returns when the next one is due."""
+        """Queue the attempts that are due, as many as fit into a slice; returns when the next one
+        is due.
+        """
         release_parked(sandbox)
         until = perf_counter() + SLICE
         for webhook, timer in claim_due(sandbox, now):
@@ -178,7 +197,9 @@ class Courier:
     # -- one queue per webhook
 
     async def _work(self, sandbox: Sandbox, outbox: Outbox, webhook: str) -> None:
-        """Make the attempts of a queue, one after the other: a receiver that is slow delays no other."""
+        """Make the attempts of a queue, one after the other: a receiver that is slow
+        delays no other.
+        """
         waiting = outbox.queues[webhook]
         try:
             while waiting and self.is_open:
@@ -198,7 +219,10 @@ class Courier:
     # -- attempts
 
     async def deliver(self, sandbox: Sandbox, timer: Timer, timeout: float) -> bool:
-        """Make a claimed attempt, if it is still due, and record its outcome. Returns False where nothing was sent."""
+        """Make a claimed attempt, if it is still due, and record its outcome.
+
+        Returns False where nothing was sent.
+        """
         outbox, advancing = self._outbox(sandbox), sandbox.status.is_advancing
         outbox.in_flight += 1
         try:

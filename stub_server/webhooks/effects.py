@@ -1,4 +1,6 @@
-"""What a receiver does about a delivery: its calls to the API, and what its owner lets be counted."""
+"""What a receiver does about a delivery: its calls to the API, and what its owner
+lets be counted.
+"""
 
 from decimal import Decimal
 from typing import NamedTuple
@@ -11,10 +13,11 @@ _SHOWN = 40  # characters of a text
 
 
 class Effects:
-    """An address of the receiver's owner that answers a number or a text which every processed delivery changes.
+    """An address of the receiver's owner that answers a number or a text which every processed
+    delivery changes.
 
-    It is guarded like a receiver. `trouble` says why it could not be asked at some time, if so: an effect may have been
-    missed then.
+    It is guarded like a receiver. `trouble` says why it could not be asked at some time, if so: an
+    effect may have been missed then.
     """
 
     def __init__(self, url: str, sender: Sender) -> None:
@@ -32,7 +35,9 @@ class Effects:
 
 
 class Work(NamedTuple):
-    """What was done between two moments: calls that change something, and the number or text before and after."""
+    """What was done between two moments: calls that change something, and the number or text before
+    and after.
+    """
 
     calls: int = 0
     before: str | None = None
@@ -70,7 +75,9 @@ class Work(NamedTuple):
         return mine is not None and usual is not None and abs(mine) > abs(usual)
 
     def __str__(self) -> str:
-        calls = {0: "no call", 1: "one call"}.get(self.calls, f"{self.calls} calls") + " that changes something"
+        calls = {0: "no call", 1: "one call"}.get(
+            self.calls, f"{self.calls} calls"
+        ) + " that changes something"
         if self.before is None or self.after is None:
             return calls
         if self.has_changed:

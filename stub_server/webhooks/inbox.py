@@ -1,4 +1,6 @@
-"""The inbox of a sandbox: a receiver for its webhooks that keeps messages and answers as it was set to."""
+"""The inbox of a sandbox: a receiver for its webhooks that keeps messages and answers as
+it was set to.
+"""
 
 import re
 from collections import Counter, OrderedDict
@@ -25,7 +27,8 @@ is_name = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?").fullmat
 
 _MOST_ID = 200
 _MOST_SIGNERS = 200  # webhooks whose keys are tried
-_MOST_HASHED = 8 * 1024 * 1024  # bytes: a large body is tried with fewer keys, so that it does not delay other requests
+# bytes: a large body is tried with fewer keys, so that it does not delay other requests
+_MOST_HASHED = 8 * 1024 * 1024
 
 
 class Answer(NamedTuple):
@@ -38,7 +41,10 @@ class Answer(NamedTuple):
 
 
 class Message(NamedTuple):
-    """One request received. `at` is ms of the sandbox clock; `headers` are by name in lower case."""
+    """One request received.
+
+    `at` is ms of the sandbox clock; `headers` are by name in lower case.
+    """
 
     number: int
     name: str
@@ -53,7 +59,11 @@ class Message(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        return OVERHEAD + len(self.body) + sum(len(name) + len(value) for name, value in self.headers.items())
+        return (
+            OVERHEAD
+            + len(self.body)
+            + sum(len(name) + len(value) for name, value in self.headers.items())
+        )
 
 
 OK = Answer()
@@ -71,7 +81,8 @@ class Box:
 class Inbox(Bounded[Message]):
     """The messages of one sandbox. They are not part of its state.
 
-    The oldest messages are dropped when there are too many, and the name longest unused when there are too many names.
+    The oldest messages are dropped when there are too many, and the name longest unused when there
+    are too many names.
     """
 
     __slots__ = ("_boxes", "_number")
@@ -82,8 +93,13 @@ class Inbox(Bounded[Message]):
         self._boxes: OrderedDict[str, Box] = OrderedDict()
         self._number = 0
 
-    def receive(self, sandbox: Sandbox, name: str, headers: dict[str, str], body: bytes, wall: int) -> Message:
-        """Keep a request, with its answer. `wall` is the machine's time in ms, with which senders sign."""
+    def receive(
+        self, sandbox: Sandbox, name: str, headers: dict[str, str], body: bytes, wall: int
+    ) -> Message:
+        """Keep a request, with its answer.
+
+        `wall` is the machine's time in ms, with which senders sign.
+        """
         box = self._box(name)
         answer = box.answer
         if answer.times is not None:
@@ -93,7 +109,9 @@ class Inbox(Bounded[Message]):
         ident = headers["webhook-id"][:_MOST_ID] if "webhook-id" in headers else None
         named, now = object_in(body).get("type"), sandbox.clock.now
         event_type = named[:100] if isinstance(named, str) else None
-        message = Message(self._number, name, now, _kept(headers), body, ident, event_type, verdict, answer)
+        message = Message(
+            self._number, name, now, _kept(headers), body, ident, event_type, verdict, answer
+        )
         box.received, box.last_at = box.received + 1, now
         self._add(message, MOST_MESSAGES, MOST_BYTES)
         return message

@@ -1,4 +1,5 @@
-"""Requests to receivers: which addresses are allowed, the connections, and the exchange of one attempt.
+"""Requests to receivers: which addresses are allowed, the connections, and the exchange of one
+attempt.
 
 Only `sender.py` imports this module, when something is sent: importing httpcore2 takes 15 ms.
 """
@@ -25,9 +26,13 @@ KEPT_BYTES = 4096  # of an answer's body
 PIECE, MOST_READS = 8_192, 64  # bytes read at once, and how often for one answer: it may never end
 _NAT64 = IPv6Network("64:ff9b::/96")
 _PUBLIC6 = IPv6Network("2000::/3")
-# Link-local networks, and prefixes behind which a translator of the network's own may put any IPv4 address.
-_CLOSED = tuple(map(ip_network, ("169.254.0.0/16", "fe80::/10", "64:ff9b:1::/48", "::ffff:0:0:0/96")))
-# Where clouds serve a machine's own credentials outside the link-local networks, from each provider's documentation.
+# Link-local networks, and prefixes behind which a translator of the network's own may put any IPv4
+# address.
+_CLOSED = tuple(
+    map(ip_network, ("169.254.0.0/16", "fe80::/10", "64:ff9b:1::/48", "::ffff:0:0:0/96"))
+)
+# Where clouds serve a machine's own credentials outside the link-local networks, from each
+# provider's documentation.
 _METADATA = frozenset(
     map(
         ip_address,
@@ -57,9 +62,11 @@ _FAILURES = (
 
 
 def allowed(text: str, *, local: bool) -> bool:
-    """Whether the server may connect to an address; `local` allows this machine and private networks.
+    """Whether the server may connect to an address; `local` allows this machine and private
+    networks.
 
-    An IPv6 address that stands for an IPv4 one (mapped, 6to4, NAT64, compatible) is judged as that one.
+    An IPv6 address that stands for an IPv4 one (mapped, 6to4, NAT64, compatible) is judged as that
+    one.
     """
     address: Address = ip_address(text)
     if isinstance(address, IPv6Address):
@@ -77,8 +84,8 @@ def allowed(text: str, *, local: bool) -> bool:
 async def resolve(host: str, port: int) -> list[str]:
     """The addresses of a host. Raises OSError or ValueError for a name without any.
 
-    Each name is looked up in its own thread, so that a resolver that does not answer delays neither other names nor
-    the end of the server.
+    Each name is looked up in its own thread, so that a resolver that does not answer delays neither
+    other names nor the end of the server.
     """
 
     def look_up() -> list[str]:
@@ -89,9 +96,11 @@ async def resolve(host: str, port: int) -> list[str]:
 
 
 class _Stream(httpcore2.AsyncNetworkStream):
-    """A connection of httpcore's that sends head and body together, and reads only so much of an answer.
+    """A connection of httpcore's that sends head and body together, and reads only so much of an
+    answer.
 
-    A receiver with many connections may answer one, or drop it, before a body that comes later is there.
+    A receiver with many connections may answer one, or drop it, before a body that comes later is
+    there.
     """
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
@@ -125,7 +134,8 @@ class _Stream(httpcore2.AsyncNetworkStream):
 class Guard(httpcore2.AsyncNetworkBackend):
     """Opens connections to allowed addresses only.
 
-    A name is resolved once, and the address that was checked is connected to: the name cannot change in between.
+    A name is resolved once, and the address that was checked is connected to: the name cannot
+    change in between.
     """
 
     def __init__(self, *, local: bool) -> None:
@@ -161,7 +171,8 @@ class Guard(httpcore2.AsyncNetworkBackend):
 
 @cache
 def authorities(cacert: Path | None) -> ssl.SSLContext:
-    """The certificate authorities of this machine, or of SSL_CERT_FILE, and those in a file. They are read once.
+    """The certificate authorities of this machine, or of SSL_CERT_FILE, and those in a file. They
+    are read once.
 
     Raises Failed where they cannot be read.
     """
@@ -175,9 +186,15 @@ def authorities(cacert: Path | None) -> ssl.SSLContext:
 
 
 async def exchange(
-    delivery: Delivery, headers: list[tuple[str, str]], timeout: float, *, local: bool, cacert: Path | None
+    delivery: Delivery,
+    headers: list[tuple[str, str]],
+    timeout: float,
+    *,
+    local: bool,
+    cacert: Path | None,
 ) -> tuple[int, dict[str, str], str]:
-    """Send once, through a connection of its own: the status, and what is kept of headers and body. Raises Failed.
+    """Send once, through a connection of its own: the status, and what is kept of headers and body.
+    Raises Failed.
 
     Where only the head of the answer comes in time, the head is the answer.
     """
@@ -187,7 +204,9 @@ async def exchange(
     try:
         async with (
             asyncio.timeout(timeout),
-            httpcore2.AsyncConnectionPool(ssl_context=context, network_backend=Guard(local=local)) as connections,
+            httpcore2.AsyncConnectionPool(
+                ssl_context=context, network_backend=Guard(local=local)
+            ) as connections,
         ):
             response = await connections.handle_async_request(_request(delivery, headers))
             async with aclosing(response):
@@ -213,7 +232,11 @@ def _request(delivery: Delivery, headers: list[tuple[str, str]]) -> httpcore2.Re
     if not url.host or not (url.port is None or 0 < url.port < 65_536):
         raise Failed("dns")
     target = httpcore2.URL(scheme=url.scheme, host=url.raw_host, port=url.port, target=url.raw_path)
-    sent = [("host", url.netloc.decode("ascii")), ("content-length", str(len(delivery.body))), *headers]
+    sent = [
+        ("host", url.netloc.decode("ascii")),
+        ("content-length", str(len(delivery.body))),
+        *headers,
+    ]
     fields = [(name.encode(), value.encode()) for name, value in sent]
     body = delivery.body if delivery.pieces is None else delivery.pieces()
     return httpcore2.Request(delivery.method, target, headers=fields, content=body)

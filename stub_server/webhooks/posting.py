@@ -22,7 +22,9 @@ from .sender import Sender
 
 
 def claim_due(sandbox: Sandbox, until: int) -> Iterator[tuple[str, Timer]]:
-    """Claim the attempts that are due at an instant or before, in the order of time; each with its webhook's id."""
+    """Claim the attempts that are due at an instant or before, in the order of time; each with its
+    webhook's id.
+    """
     while (timer := sandbox.timers.claim(until)) is not None:
         store = sandbox.stores.get(timer.merchant_id)
         record = store.webhook_logs.find(timer.subject) if store is not None else None
@@ -67,8 +69,13 @@ def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
 # -- what is sent, and the step
 
 
-async def send(sender: Sender, delivery: Delivery, timeout: float, effect: Effect) -> AttemptOutcome:
-    """Post once, or as the fault rules say, which the outcome names. Of a duplicate the first answer counts."""
+async def send(
+    sender: Sender, delivery: Delivery, timeout: float, effect: Effect
+) -> AttemptOutcome:
+    """Post once, or as the fault rules say, which the outcome names.
+
+    Of a duplicate the first answer counts.
+    """
     if effect.delay:
         await asyncio.sleep(effect.delay / SECOND)
     if effect.then.get(DROP):
@@ -78,11 +85,15 @@ async def send(sender: Sender, delivery: Delivery, timeout: float, effect: Effec
     outcome = await sender.attempt(delivery, timeout)
     if effect.then.get(DUPLICATE):
         await sender.attempt(delivery, timeout)
-    return outcome._replace(simulated=effect.label or None, duration_ms=outcome.duration_ms + effect.delay)
+    return outcome._replace(
+        simulated=effect.label or None, duration_ms=outcome.duration_ms + effect.delay
+    )
 
 
 def record(sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOutcome) -> None:
-    """Record the step of an attempt, at the instant that the clock shows by now, unless its sandbox is gone."""
+    """Record the step of an attempt, at the instant that the clock shows by now, unless its sandbox
+    is gone.
+    """
     store = sandbox.stores.get(timer.merchant_id)
     if store is not None and not sandbox.status.is_gone and not sandbox.status.is_broken:
         draft = _draft(sandbox, timer, store)

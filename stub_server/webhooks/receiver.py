@@ -1,4 +1,6 @@
-"""The receiver while it is judged: what is sent to it, what it answers, and what it does meanwhile."""
+"""The receiver while it is judged: what is sent to it, what it answers, and what it
+does meanwhile.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +22,8 @@ from .sender import Sender
 ANSWER_TIME = 4.0  # seconds that a receiver has
 _FIRST_WORK = 1.0  # seconds in which a receiver that answers first must have begun its work
 _PAUSE = 0.02  # seconds between two looks
-_QUIET = 0.25  # seconds without work after which a receiver counts as done; more for one that answers first
+# seconds without work after which a receiver counts as done; more for one that answers first
+_QUIET = 0.25
 _LONGEST_WAIT = 3.0
 _HEADSTART = 0.05  # seconds in which a receiver accepts several connections and reads
 _CUT_OFF = "cut_off"  # why an attempt failed whose connection was closed on purpose
@@ -38,7 +41,8 @@ class Mark(NamedTuple):
 class Session:
     """Sends to one receiver and watches the journal of one sandbox.
 
-    `target` is a delivery without event and body: the receiver's address, the merchant's own headers, the keys.
+    `target` is a delivery without event and body: the receiver's address, the merchant's own
+    headers, the keys.
     """
 
     def __init__(
@@ -59,7 +63,10 @@ class Session:
         self.repeats = False  # whether it has processed the first delivery twice
 
     async def send(self, sample: Body, *, ago: int = 0, **other: Any) -> AttemptOutcome:
-        """Deliver once. `other` are a body or keys in place of the usual ones, `ago` seconds on the timestamp."""
+        """Deliver once.
+
+        `other` are a body or keys in place of the usual ones, `ago` seconds on the timestamp.
+        """
         delivery = self._delivery(sample, **other)
         outcome = await self._sender.attempt(delivery, ANSWER_TIME, at=wall_ms() - ago * SECOND)
         if outcome.status is not None:
@@ -70,7 +77,10 @@ class Session:
         return outcome
 
     async def send_half(self, sample: Body) -> None:
-        """Send the head and half of the body of a delivery, then close the connection. Raises Failed."""
+        """Send the head and half of the body of a delivery, then close the connection.
+
+        Raises Failed.
+        """
         delivery = self._delivery(sample)
 
         async def half() -> AsyncIterator[bytes]:
@@ -82,20 +92,26 @@ class Session:
             raise Failed(outcome.error or "connection_failed")
 
     async def send_together(self, sample: Body, copies: int) -> list[int | None]:
-        """Send a delivery several times at the very same moment; the status of each answer. Raises Failed."""
+        """Send a delivery several times at the very same moment; the status of each answer.
+
+        Raises Failed.
+        """
         delivery, ready, is_sent = self._delivery(sample), asyncio.Barrier(copies), False
 
         async def in_step() -> AsyncIterator[bytes]:
             nonlocal is_sent
             yield delivery.body[:-1]
-            # The last byte is sent separately, so that the receiver gets all copies complete at the same moment.
+            # The last byte is sent separately, so that the receiver gets all copies complete at the
+            # same moment.
             await ready.wait()
             await asyncio.sleep(_HEADSTART)
             is_sent = True
             yield delivery.body[-1:]
 
         each = replace(delivery, pieces=in_step)
-        outcomes = await asyncio.gather(*(self._sender.attempt(each, ANSWER_TIME) for _ in range(copies)))
+        outcomes = await asyncio.gather(
+            *(self._sender.attempt(each, ANSWER_TIME) for _ in range(copies))
+        )
         if not is_sent:
             raise Failed(outcomes[0].error or "connection_failed")
         statuses = [outcome.status for outcome in outcomes]
@@ -126,7 +142,9 @@ class Session:
         return seen
 
     async def learn(self, mark: Mark) -> None:
-        """What one delivery causes, and how long after the answer: receivers may answer first and work then."""
+        """What one delivery causes, and how long after the answer: receivers may answer first and
+        work then.
+        """
         loop = asyncio.get_running_loop()
         begun = loop.time()
         seen = await self._work(mark)
@@ -146,10 +164,15 @@ class Session:
         return Work(self._calls(mark.newest), mark.effects, after)
 
     def _calls(self, newest: Trace | None) -> int:
-        """Calls that do something: no reads, and none that an Idempotency-Key answered with an earlier reply.
+        """Calls that do something: no reads, and none that an Idempotency-Key answered with an
+        earlier reply.
 
         An update to what a record is already counts: the receiver has done its work again.
         """
         since = takewhile(lambda trace: trace is not newest, reversed(self._sandbox.journal))
-        tried = [trace for trace in since if trace.method not in _HARMLESS and not trace.path.startswith("/_sandbox")]
+        tried = [
+            trace
+            for trace in since
+            if trace.method not in _HARMLESS and not trace.path.startswith("/_sandbox")
+        ]
         return sum(_REPLAYED not in dict(trace.answer_headers) for trace in tried)

@@ -1,4 +1,6 @@
-"""The rules for a receiver: what is sent under each, what the receiver must answer and may do, and the report."""
+"""The rules for a receiver: what is sent under each, what the receiver must answer and may do, and
+the report.
+"""
 
 import asyncio
 from collections import Counter
@@ -98,7 +100,9 @@ def _described(outcome: AttemptOutcome) -> str:
 
 def _all_described(outcomes: Sequence[AttemptOutcome]) -> str:
     counted = Counter(_status_of(outcome) for outcome in outcomes)
-    words = ", ".join(word if many == 1 else f"{many} times {word}" for word, many in counted.items())
+    words = ", ".join(
+        word if many == 1 else f"{many} times {word}" for word, many in counted.items()
+    )
     return f"{words}; the slowest after {max(outcome.duration_ms for outcome in outcomes)} ms"
 
 
@@ -121,7 +125,10 @@ def _unseen(session: Session) -> str | None:
     if session.effects is not None and session.effects.trouble is not None:
         return f"the effects could not be asked ({session.effects.trouble})"
     if not session.shows(session.usual):
-        return "the first delivery showed no effect; if the receiver knows this order already, begin with an empty one"
+        return (
+            "the first delivery showed no effect; if the receiver knows this order already, begin"
+            " with an empty one"
+        )
     return None
 
 
@@ -134,8 +141,9 @@ def _is_refused(outcome: AttemptOutcome) -> bool:
 
 @rule(
     "A signed delivery is accepted",
-    "Answer 2xx. Check the address, the signing key, that the signature is computed over the raw body, and that the "
-    "route takes POST with a JSON body; nothing else can be judged before that.",
+    "Answer 2xx. Check the address, the signing key, that the signature is computed over the raw"
+    " body, and that the route takes POST with a JSON body; nothing else can be judged before"
+    " that.",
 )
 async def accepts(session: Session) -> Finding:
     mark = await session.mark()
@@ -150,13 +158,15 @@ async def accepts(session: Session) -> Finding:
 
 @rule(
     f"Every answer comes within {ANSWER_TIME:.0f} seconds",
-    "Verify, store the event, answer, and do the work afterwards: a delivery that is not answered in time is sent "
-    "again.",
+    "Verify, store the event, answer, and do the work afterwards: a delivery that is not answered"
+    " in time is sent again.",
 )
 async def in_time(session: Session) -> Finding:
     sent = "every delivery of this run"
     if session.unanswered:
-        return Finding(FAILED, sent, f"{session.unanswered} not answered within {ANSWER_TIME:.0f} s")
+        return Finding(
+            FAILED, sent, f"{session.unanswered} not answered within {ANSWER_TIME:.0f} s"
+        )
     if not session.answered:
         return Finding(NOT_APPLICABLE, sent, "nothing was answered at all")
     return Finding(PASSED, sent, f"the slowest answer came after {session.slowest} ms")
@@ -164,8 +174,8 @@ async def in_time(session: Session) -> Finding:
 
 @rule(
     "A repeated delivery has no second effect",
-    "Store the webhook-id of each delivery that you process. Answer 2xx to a delivery whose id is stored, without "
-    "processing it again: if an answer is lost, the sender repeats the delivery.",
+    "Store the webhook-id of each delivery that you process. Answer 2xx to a delivery whose id is"
+    " stored, without processing it again: if an answer is lost, the sender repeats the delivery.",
 )
 async def duplicate(session: Session) -> Finding:
     mark = await session.mark()
@@ -182,8 +192,8 @@ async def duplicate(session: Session) -> Finding:
 
 @rule(
     "A delivery that arrives twice at the same moment has one effect",
-    "Before the work, claim the webhook-id in one operation that succeeds only once, such as an insert with a unique "
-    "key. Looking it up first leaves a gap.",
+    "Before the work, claim the webhook-id in one operation that succeeds only once, such as an"
+    " insert with a unique key. Looking it up first leaves a gap.",
 )
 async def simultaneous(session: Session) -> Finding:
     sent, received = f"{ROUNDS} deliveries, each {TWICE} times at the same moment", ""
@@ -205,18 +215,23 @@ async def simultaneous(session: Session) -> Finding:
         if not is_accepted or done.is_more_than(session.usual):
             return Finding(FAILED, sent, received)
     if not session.usual.is_countable:
-        return Finding(UNKNOWN, sent, f"{received}; the effects are a text, which changes alike once and twice")
+        return Finding(
+            UNKNOWN, sent, f"{received}; the effects are a text, which changes alike once and twice"
+        )
     return Finding(PASSED, sent, received)
 
 
 @rule(
     "An interrupted delivery is accepted when it is sent again",
-    "Claim a webhook-id only when the whole body has arrived and is verified, not when its request begins, and "
-    "release it when the work fails.",
+    "Claim a webhook-id only when the whole body has arrived and is verified, not when its request"
+    " begins, and release it when the work fails.",
 )
 async def interrupted(session: Session) -> Finding:
     sample = session.samples.next()
-    sent = "half of a delivery, then the connection was closed; then the whole delivery, under the same webhook-id"
+    sent = (
+        "half of a delivery, then the connection was closed; then the whole delivery, under the"
+        " same webhook-id"
+    )
     try:
         await session.send_half(sample)
     except Failed as error:
@@ -234,8 +249,8 @@ async def interrupted(session: Session) -> Finding:
 
 @rule(
     "A forged delivery is refused",
-    "Verify webhook-signature before anything else and answer 401 where it does not match. Libraries: "
-    "https://github.com/standard-webhooks/standard-webhooks.",
+    "Verify webhook-signature before anything else and answer 401 where it does not match."
+    " Libraries: https://github.com/standard-webhooks/standard-webhooks.",
 )
 async def signature(session: Session) -> Finding:
     mark = await session.mark()
@@ -244,23 +259,29 @@ async def signature(session: Session) -> Finding:
     done = await session.work_since(mark)
     sent = "one delivery signed with another key, one with an empty webhook-signature"
     received = f"{_described(forged)} and {_described(unsigned)}; {done}"
-    return Finding(_result(_is_refused(forged) and _is_refused(unsigned) and not done.is_any), sent, received)
+    return Finding(
+        _result(_is_refused(forged) and _is_refused(unsigned) and not done.is_any), sent, received
+    )
 
 
 @rule(
     "An old delivery is refused",
-    "Refuse a webhook-timestamp that is more than five minutes off: otherwise anyone who has seen a delivery once "
-    "can repeat it for ever.",
+    "Refuse a webhook-timestamp that is more than five minutes off: otherwise anyone who has seen a"
+    " delivery once can repeat it for ever.",
 )
 async def timestamp(session: Session) -> Finding:
     mark = await session.mark()
     old = await session.send(session.samples.next(), ago=HOUR)
     done = await session.work_since(mark)
     sent = "a delivery with a valid signature that is an hour old"
-    return Finding(_result(_is_refused(old) and not done.is_any), sent, f"{_described(old)}; {done}")
+    return Finding(
+        _result(_is_refused(old) and not done.is_any), sent, f"{_described(old)}; {done}"
+    )
 
 
-def _accepting(ident: str, name: str, advice: str, sent: str, send: Callable[[Session], _Sending]) -> Rule:
+def _accepting(
+    ident: str, name: str, advice: str, sent: str, send: Callable[[Session], _Sending]
+) -> Rule:
     """The rule that a delivery is accepted."""
 
     async def check(session: Session) -> Finding:
@@ -272,16 +293,16 @@ def _accepting(ident: str, name: str, advice: str, sent: str, send: Callable[[Se
 key_rotation = _accepting(
     "key_rotation",
     "One valid signature of several is enough",
-    "webhook-signature is a list, separated by spaces: accept when one of them matches. After a key was "
-    "regenerated the old and the new one both sign.",
+    "webhook-signature is a list, separated by spaces: accept when one of them matches. After a key"
+    " was regenerated the old and the new one both sign.",
     "a delivery with two signatures, the second one valid",
     lambda session: session.send(session.samples.next(), keys=(*OTHER_KEYS, *session.target.keys)),
 )
 late = _accepting(
     "late",
     "A delivery that is days late is accepted",
-    "Compare your clock with webhook-timestamp, the time of this attempt, and not with the payload's timestamp, the "
-    "time of the event: a delivery is retried for three days.",
+    "Compare your clock with webhook-timestamp, the time of this attempt, and not with the"
+    " payload's timestamp, the time of the event: a delivery is retried for three days.",
     "an event that happened 75 hours ago",
     lambda session: session.send(session.samples.next(LATE)),
 )
@@ -310,7 +331,8 @@ large_body = _accepting(
 
 @rule(
     "The signature is verified over the raw body",
-    "Compute the signature over the raw body, before it is parsed: JSON that is serialized again has other bytes.",
+    "Compute the signature over the raw body, before it is parsed: JSON that is serialized again"
+    " has other bytes.",
 )
 async def raw_body(session: Session) -> Finding:
     sample = session.samples.next()
@@ -320,18 +342,21 @@ async def raw_body(session: Session) -> Finding:
 
 @rule(
     "Events out of order are accepted",
-    "Events may arrive in any order. Answer 2xx to an event that is older than one that you have processed, and read "
-    "the record from the API where its present state matters.",
+    "Events may arrive in any order. Answer 2xx to an event that is older than one that you have"
+    " processed, and read the record from the API where its present state matters.",
 )
 async def order(session: Session) -> Finding:
     newer = session.samples.next()
     outcomes = [await session.send(newer), await session.send(session.samples.older(newer))]
-    return _accepted("an event, and then one about the same record that happened a second before it", *outcomes)
+    return _accepted(
+        "an event, and then one about the same record that happened a second before it", *outcomes
+    )
 
 
 @rule(
     "Twenty deliveries at once are accepted",
-    "Put deliveries into a queue and answer at once; raise limits of rate and connections for this route.",
+    "Put deliveries into a queue and answer at once; raise limits of rate and connections for this"
+    " route.",
 )
 async def burst(session: Session) -> Finding:
     outcomes = await asyncio.gather(*(session.send(session.samples.next()) for _ in range(BURST)))

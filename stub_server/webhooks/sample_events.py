@@ -1,4 +1,6 @@
-"""Events that are sent to a receiver while it is judged: about different real records, and none of them happened."""
+"""Events that are sent to a receiver while it is judged: about different real records, and none of
+them happened.
+"""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -21,24 +23,35 @@ _ENTRY = "x" * 500
 
 
 class Samples:
-    """Payloads of one type, each under an id of its own and, as long as there are enough records, about another one.
+    """Payloads of one type, each under an id of its own and, as long as there are enough records,
+    about another one.
 
     A receiver may remember which events it has seen: no id comes again, in this run or in another.
     """
 
     def __init__(
-        self, sandbox: Sandbox, store: Store, entry: Body, type_: str, *, project: str | None, run: str
+        self,
+        sandbox: Sandbox,
+        store: Store,
+        entry: Body,
+        type_: str,
+        *,
+        project: str | None,
+        run: str,
     ) -> None:
         """`entry` is the type's in the contract's catalogue; `run` names this run and no other."""
         self.type = type_
         self._run = run
         self._numbers = count(1)
-        draft = Draft(sandbox, store, Cause("control", run, "certify"))  # to look through, never recorded
+        # to look through, never recorded
+        draft = Draft(sandbox, store, Cause("control", run, "certify"))
         records: Sequence[Record | None] = newest(draft, type_, entry, project, RECORDS) or [None]
         self._events = cycle([sample(draft, type_, entry, record) for record in records])
 
     def next(self, ago: int = 0) -> Body:
-        """A further event that happened so many ms ago by the machine's clock, with which receivers compare theirs."""
+        """A further event that happened so many ms ago by the machine's clock, with which receivers
+        compare theirs.
+        """
         event = next(self._events)._replace(at=wall_ms() - ago)
         return self._under_new_id(_with_whole_numbers(orjson.loads(event.payload())))
 
@@ -71,14 +84,16 @@ class Samples:
         return self._under_new_id(base)
 
     def _under_new_id(self, payload: Body) -> Body:
-        ident = f"evt_{blake2b(f'{self._run}/{next(self._numbers)}'.encode(), digest_size=13).hexdigest()}"
-        return payload | {"id": ident}
+        name = f"{self._run}/{next(self._numbers)}"
+        digest = blake2b(name.encode(), digest_size=13).hexdigest()
+        return payload | {"id": f"evt_{digest}"}
 
 
 def _with_whole_numbers(value: Any) -> Any:
     """The same with 80 for 80.0, as JavaScript writes it.
 
-    A receiver that signs what it has parsed and written again then breaks the rule about that alone.
+    A receiver that signs what it has parsed and written again then breaks the rule about that
+    alone.
     """
     if isinstance(value, dict):
         return {name: _with_whole_numbers(member) for name, member in value.items()}

@@ -24,18 +24,24 @@ class Sender:
     """How deliveries leave this server. `local` allows this machine and private networks.
 
     `cacert` is a file of certificate authorities that are trusted besides the usual ones.
-    `results` counts the attempts by error, `delivered` for those without. With `answer` nothing leaves the server.
+    `results` counts the attempts by error, `delivered` for those without. With `answer` nothing
+    leaves the server.
     """
 
-    def __init__(self, *, local: bool, cacert: Path | None = None, answer: Responder | None = None) -> None:
+    def __init__(
+        self, *, local: bool, cacert: Path | None = None, answer: Responder | None = None
+    ) -> None:
         self.local, self.cacert, self._answer = local, cacert, answer
         self.results: Counter[str] = Counter()
 
-    async def attempt(self, delivery: Delivery, timeout: float, at: int | None = None) -> AttemptOutcome:
-        """Post once and wait for the answer. Redirects are not followed; failures of the other side are outcomes.
+    async def attempt(
+        self, delivery: Delivery, timeout: float, at: int | None = None
+    ) -> AttemptOutcome:
+        """Post once and wait for the answer. Redirects are not followed; failures of the other side
+        are outcomes.
 
-        The timestamp is `at`, or the machine's, whatever the sandbox clock shows: receivers reject one that is minutes
-        off.
+        The timestamp is `at`, or the machine's, whatever the sandbox clock shows: receivers reject
+        one that is minutes off.
         """
         if self._answer is not None:
             return await self._answer()

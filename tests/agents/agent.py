@@ -56,7 +56,9 @@ def shown_call(result: CallToolResult) -> dict[str, Any]:
     return arguments
 
 
-def over_http(url: str, work: Callable[[Agent], Awaitable[T]], headers: dict[str, str] | None = None) -> T:
+def over_http(
+    url: str, work: Callable[[Agent], Awaitable[T]], headers: dict[str, str] | None = None
+) -> T:
     """What an agent does at the endpoint of a server, or of a sandbox."""
 
     async def run() -> T | Exception:
@@ -72,7 +74,9 @@ def over_stdio(work: Callable[[Agent], Awaitable[T]], *flags: str) -> T:
     """The same with the verb as an editor starts it."""
 
     async def run() -> T | Exception:
-        command = StdioServerParameters(command=sys.executable, args=["-P", "-m", "stub_server", "mcp", *flags])
+        command = StdioServerParameters(
+            command=sys.executable, args=["-P", "-m", "stub_server", "mcp", *flags]
+        )
         async with Client(command) as session:
             return await _done(work, session)
 

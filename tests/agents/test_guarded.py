@@ -1,4 +1,6 @@
-"""What tools do not do: wrong calls, other people's sandboxes, callers without a key, servers without the package."""
+"""What tools do not do: wrong calls, other people's sandboxes, callers without a key, servers
+without the package.
+"""
 
 import socket
 import sys
@@ -19,8 +21,22 @@ from .agent import Agent, facts_of, over_http, over_stdio, shown_call, text_of
 
 KEY = "5f2a0c1e9b7d"
 _NOBODY = "00000000-0000-4000-8000-000000000000"
-_HOSTILE = ("x" * 100_000, "\x00" * 1_000, "../../_sandbox/reset", "‮\ud7ff💥" * 2_000, "{{7*7}}", "' OR 1=1 --")
-HEADERS = ({"é": "1"}, {"A": "\r\nB: 1"}, {"A": "☃"}, {"Host": "evil.example"}, {"Content-Length": "5"}, {"": "1"})
+_HOSTILE = (
+    "x" * 100_000,
+    "\x00" * 1_000,
+    "../../_sandbox/reset",
+    "‮\ud7ff💥" * 2_000,
+    "{{7*7}}",
+    "' OR 1=1 --",
+)
+HEADERS = (
+    {"é": "1"},
+    {"A": "\r\nB: 1"},
+    {"A": "☃"},
+    {"Host": "evil.example"},
+    {"Content-Length": "5"},
+    {"": "1"},
+)
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("search_docs", {}),
     ("search_docs", {"query": 5}),
@@ -108,7 +124,9 @@ def test_two_sessions_at_once_do_not_see_each_other(live: Live) -> None:
         assert "user-agent: agent" in text_of(await one("requests", action="show"))
 
         async def inner(other: Agent) -> None:
-            seen = await other("call_api", operation="getOrder", params={"orderId": facts_of(placed)["id"]})
+            seen = await other(
+                "call_api", operation="getOrder", params={"orderId": facts_of(placed)["id"]}
+            )
             assert facts_of(seen)["code"] == "not_found"
             shown = text_of(await other("requests", action="list"))
             assert "/v2/orders/pix" not in shown
@@ -125,7 +143,12 @@ def _initialize(version: str = "2025-11-25") -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters}
 
 
-_LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "start", "arguments": {}}}
+_LIST = {
+    "jsonrpc": "2.0",
+    "id": 2,
+    "method": "tools/call",
+    "params": {"name": "start", "arguments": {}},
+}
 _JSON = {"Accept": "application/json, text/event-stream"}
 
 
@@ -142,18 +165,30 @@ def test_the_endpoint_is_closed_as_the_controls_are(serve: Serve) -> None:
         refused = _post(url, _initialize(), **headers)
         assert (403, "admin_key_required") == (refused.status_code, refused.json()["code"])
     opened = _post(url, _initialize(), Authorization=f"Bearer {KEY}")
-    session = {"Mcp_Session_Id": opened.headers["mcp-session-id"], "Mcp_Protocol_Version": "2025-11-25"}
+    session = {
+        "Mcp_Session_Id": opened.headers["mcp-session-id"],
+        "Mcp_Protocol_Version": "2025-11-25",
+    }
     assert 403 == _post(url, _LIST, **session).status_code
     admin, sandboxes = {"X-Sandbox-Admin-Key": KEY}, f"{live.url}/_sandbox/sandboxes"
     names = set()
     for _ in range(2):  # what was deleted is made anew, by another name
-        begun = _post(url, _LIST, Authorization=f"Bearer {KEY}", **session).json()["result"]["structuredContent"]
+        begun = _post(url, _LIST, Authorization=f"Bearer {KEY}", **session).json()["result"][
+            "structuredContent"
+        ]
         names.add(begun["sandbox"])
-        assert 204 == httpx2.delete(f"{sandboxes}/{begun['sandbox']}", headers=admin, verify=NO_TLS).status_code
+        assert (
+            204
+            == httpx2.delete(
+                f"{sandboxes}/{begun['sandbox']}", headers=admin, verify=NO_TLS
+            ).status_code
+        )
     assert 2 == len(names)
     made = httpx2.post(sandboxes, json={"name": "other"}, headers=admin, verify=NO_TLS)
     control_key = made.json()["sandbox"]["credentials"]["control_key"]
-    of_other = _post(f"{live.url}/s/other/_sandbox/mcp", _LIST, Authorization=f"Bearer {control_key}", **session)
+    of_other = _post(
+        f"{live.url}/s/other/_sandbox/mcp", _LIST, Authorization=f"Bearer {control_key}", **session
+    )
     assert 404 == of_other.status_code, "a session belongs to the key that opened it"
 
     async def work(agent: Agent) -> None:
@@ -179,8 +214,14 @@ def test_a_message_that_hides_a_key_hides_no_other_message(live: Live) -> None:
         for kind in ("order.paid", f"sk%5Fsandbox%5F{'A' * 30}", f"sk_sandbox_{'B' * 30}"):
             httpx2.post(inbox, json={"type": kind}, verify=NO_TLS)
         seen = await agent("webhooks", action="messages")
-        assert ["[redacted]", "[redacted]", "order.paid"] == [each["event_type"] for each in facts_of(seen)["messages"]]
-        assert ("order.paid" in text_of(seen), "AAAA" in text_of(seen), "BBBB" in text_of(seen)) == (True, False, False)
+        assert ["[redacted]", "[redacted]", "order.paid"] == [
+            each["event_type"] for each in facts_of(seen)["messages"]
+        ]
+        assert (
+            "order.paid" in text_of(seen),
+            "AAAA" in text_of(seen),
+            "BBBB" in text_of(seen),
+        ) == (True, False, False)
 
     over_http(live.url, work)
 
@@ -193,7 +234,9 @@ def test_a_page_that_may_use_the_tools_reaches_no_private_address_with_them(serv
         body = {"url": "http://127.0.0.1:9/hook", "events": ["*"]}
         made = await agent("call_api", operation="createWebhook", body=body)
         params = {"webhookId": facts_of(made)["webhook"]["id"]}
-        assert "error: blocked" in text_of(await agent("call_api", operation="sendTestWebhook", params=params))
+        assert "error: blocked" in text_of(
+            await agent("call_api", operation="sendTestWebhook", params=params)
+        )
 
     over_http(live.url, work, {"Origin": "https://app.example"})
 
@@ -206,7 +249,9 @@ def test_a_client_that_leaves_before_its_body_has_come_is_no_defect(
     head = f"POST /_sandbox/mcp HTTP/1.1\r\nHost: {address.netloc}\r\nAccept: application/json\r\n"
     for _ in range(3):
         with socket.create_connection((address.hostname, address.port or 80)) as left:
-            left.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{".encode())
+            left.sendall(
+                f"{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{".encode()
+            )
     assert 200 == _post(f"{live.url}/_sandbox/mcp", _initialize()).status_code
     assert [] == [each.getMessage() for each in caplog.records if each.exc_info]
 
@@ -260,7 +305,11 @@ def test_sessions_of_a_sandbox_end_with_its_credentials(deletes: bool, serve: Se
 
     over_http(url, work, {"Authorization": bearer})
     renewed()
-    used = {"Mcp_Session_Id": _post(tools, _initialize(), Authorization=bearer).headers["mcp-session-id"]}
+    used = {
+        "Mcp_Session_Id": (
+            _post(tools, _initialize(), Authorization=bearer).headers["mcp-session-id"]
+        )
+    }
     key = renewed()
     for _ in range(2):
         assert 200 == _post(tools, _LIST, Authorization=bearer, **used).status_code
@@ -275,7 +324,10 @@ def test_without_the_package_endpoint_and_verb_say_how_to_install_it(
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)
     answer = _post(f"{serve(seed=52).url}/_sandbox/mcp", _initialize())
-    assert (501, True) == (answer.status_code, "pip install 'membership-sandbox[mcp]'" in answer.json()["message"])
+    assert (501, True) == (
+        answer.status_code,
+        "pip install 'membership-sandbox[mcp]'" in answer.json()["message"],
+    )
     done = CliRunner().invoke(main, ["mcp", "--server", "http://127.0.0.1:9"])
     assert (2, True) == (done.exit_code, "pip install 'membership-sandbox[mcp]'" in done.output)
 

@@ -26,30 +26,47 @@ async def sell(agent: Agent) -> None:
     begun = await agent("start")
     placed = await agent("call_api", **shown_call(begun))
     code = re.findall(r"^last_transaction\.qr_code: (.+)$", text_of(placed), re.MULTILINE)[0]
-    assert (True, True) == (code.startswith("000201"), code[-8:-4] == "6304"), "whole, as one pays it"
-    assert re.search(rf"^last_transaction\.qr_code_url: http\S+{code[-4:]}$", text_of(placed), re.MULTILINE)
+    assert (True, True) == (
+        code.startswith("000201"),
+        code[-8:-4] == "6304",
+    ), "whole, as one pays it"
+    assert re.search(
+        rf"^last_transaction\.qr_code_url: http\S+{code[-4:]}$", text_of(placed), re.MULTILINE
+    )
     paid = await agent("orders", action="pay")
     assert "POST /_sandbox/orders/last/pay: 200" in text_of(paid)
     assert "subscription.created" in text_of(paid)
     assert facts_of(paid)["subscription"]["status"] == "trialing"
     assert (3, True) == (agent.calls, agent.bytes <= 24_000)
-    assert {"id": facts_of(placed)["id"], "code": facts_of(placed)["code"], "status": "paid"} == facts_of(paid)["order"]
+    assert {
+        "id": facts_of(placed)["id"],
+        "code": facts_of(placed)["code"],
+        "status": "paid",
+    } == facts_of(paid)["order"]
 
     left = await agent("subscriptions", action="cancel", at_period_end=True)
-    assert facts_of(left)["subscription"]["id"] == facts_of(paid)["subscription"]["id"], "the one made last"
-    await agent("subscriptions", action="resume", subscription=facts_of(left)["subscription"]["code"])
+    assert facts_of(left)["subscription"]["id"] == facts_of(paid)["subscription"]["id"], (
+        "the one made last"
+    )
+    await agent(
+        "subscriptions", action="resume", subscription=facts_of(left)["subscription"]["code"]
+    )
     customer = re.findall(r"customerId: (\S+)", text_of(paid))[0]
     await agent("customers", action="behaviour", customer=customer, payment="fails")
     later = await agent("clock", action="advance", months=2, about=customer)
     assert f'POST /_sandbox/clock/advance?about={customer} {{"months": 2}}: 200' in text_of(later)
     assert "order.payment_failed" in text_of(later)
 
-    refused = await agent("call_api", operation="createPixOrder", body={"customer": {"name": "Rui"}})
+    refused = await agent(
+        "call_api", operation="createPixOrder", body={"customer": {"name": "Rui"}}
+    )
     assert (True, True) == (refused.is_error, not (await agent.retry(refused)).is_error)
 
 
 async def receive(agent: Agent) -> None:
-    """The webhook of an order is read from an inbox, and its signature is right by the code that is shown."""
+    """The webhook of an order is read from an inbox, and its signature is right by the
+    code that is shown.
+    """
     made = await agent("webhooks", action="inbox", event_type="order.created")
     shown = text_of(await agent("start"))
     await agent("call_api", **shown_call(await agent("start")))
@@ -58,7 +75,9 @@ async def receive(agent: Agent) -> None:
     assert facts_of(read)["messages"][0]["verified"] is True
     number = facts_of(read)["messages"][0]["number"]
     found = await agent("call_api", operation="listWebhooks", full=True)
-    url = json.loads(text_of(found).partition("\n")[2].rpartition("\nNext:")[0])["webhooks"][0]["url"]
+    url = json.loads(text_of(found).partition("\n")[2].rpartition("\nNext:")[0])["webhooks"][0][
+        "url"
+    ]
     assert url in text_of(made)
     assert (number, "whsec_" in shown, "whsec_" in text_of(made)) == (1, True, True)
     assert _TOKEN.search(text_of(made)) is None
@@ -93,7 +112,13 @@ def test_the_code_that_is_shown_accepts_what_arrives_and_nothing_else(live: Live
     control = f"{facts['base_url']}/_sandbox/inbox/agent"
     message = httpx2.get(f"{control}/1", verify=NO_TLS).json()["message"]
     for body, is_right in ((message["body"].encode(), True), (b"{}", False)):
-        names = {"headers": message["headers"], "body": body, "KEY": key, "hmac": hmac, "base64": base64}
+        names = {
+            "headers": message["headers"],
+            "body": body,
+            "KEY": key,
+            "hmac": hmac,
+            "base64": base64,
+        }
         exec(code, names | {"hashlib": hashlib}, names)  # noqa: S102 - the text of our own tool
         assert is_right is names["is_signed"]
 
@@ -101,7 +126,9 @@ def test_the_code_that_is_shown_accepts_what_arrives_and_nothing_else(live: Live
 def test_the_list_of_tools_is_short(live: Live) -> None:
     async def work(agent: Agent) -> None:
         listed = (await agent.client.list_tools()).tools
-        size = sum(len(tool.model_dump_json(by_alias=True, exclude_none=True).encode()) for tool in listed)
+        size = sum(
+            len(tool.model_dump_json(by_alias=True, exclude_none=True).encode()) for tool in listed
+        )
         assert (12, True) == (len(listed), size <= 12_000)
 
     over_http(live.url, work)
@@ -119,8 +146,13 @@ def test_every_action_is_there() -> None:
         for action in tool.get("actions", {name: name}).values():
             call = action["call"] if isinstance(action, dict) else action
             method, _, path = call.partition(" ")
-            assert call in WORKS or (method, re.sub(r"\{\w+\}", "{}", path.partition("?")[0])) in known, action
-    assert found.control.schema("PersonaName")["enum"] == tools()["customers"]["properties"]["persona"]["enum"]
+            assert (
+                call in WORKS or (method, re.sub(r"\{\w+\}", "{}", path.partition("?")[0])) in known
+            ), action
+    assert (
+        found.control.schema("PersonaName")["enum"]
+        == tools()["customers"]["properties"]["persona"]["enum"]
+    )
 
 
 PERSONAS = tools()["customers"]["properties"]["persona"]["enum"]
@@ -154,10 +186,17 @@ CALLS: list[dict[str, Any]] = [
     {"tool": "read_docs", "page": "order_not_payable"},
     {"tool": "read_docs", "page": "order.paid"},
     {"tool": "read_docs", "page": "webhooks#redeliver"},
-    *({"tool": "call_api", "operation": f"list{name}"} for name in ("Orders", "Customers", "Plans", "Projects")),
+    *(
+        {"tool": "call_api", "operation": f"list{name}"}
+        for name in ("Orders", "Customers", "Plans", "Projects")
+    ),
     {"tool": "call_api", "operation": "listSubscriptions", "as": "subscriptions:read"},
     {"tool": "call_api", "path": "/v2/webhooks?limit=2", "as": "key"},
-    {"tool": "call_api", "operation": "createApiKey", "body": {"name": "Loja", "scopes": ["orders:read"]}},
+    {
+        "tool": "call_api",
+        "operation": "createApiKey",
+        "body": {"name": "Loja", "scopes": ["orders:read"]},
+    },
     {"tool": "webhooks", "action": "inbox"},
     {"tool": "orders", "action": "expire"},
     {"tool": "subscriptions", "action": "renew"},
@@ -181,7 +220,12 @@ CALLS: list[dict[str, Any]] = [
     {"tool": "history", "action": "export"},
     {"tool": "requests", "action": "list"},
     {"tool": "requests", "action": "show"},
-    {"tool": "requests", "action": "verify", "request": {"operationId": "createApiKey"}, "times": {"exactly": 1}},
+    {
+        "tool": "requests",
+        "action": "verify",
+        "request": {"operationId": "createApiKey"},
+        "times": {"exactly": 1},
+    },
     {"tool": "history", "action": "reset"},
 ]
 
@@ -205,12 +249,19 @@ def test_wrong_turns_end_at_the_right_tool_and_page(live: Live) -> None:
     async def work(agent: Agent) -> None:
         added = await agent("customers", action="add", persona="past_due_br")
         paid = await agent("orders", action="pay")
-        assert facts_of(paid)["order"]["id"] == facts_of(added)["orders"][-1]["id"], "not a stranger's newer order"
+        assert facts_of(paid)["order"]["id"] == facts_of(added)["orders"][-1]["id"], (
+            "not a stranger's newer order"
+        )
         listed = text_of(await agent("call_api", operation="listSubscriptions", query={"limit": 1}))
         assert ("amount: " in listed, "Next: orders" in listed) == (True, False)
         control = await agent("call_api", operation="cancelSubscription")
-        assert "a control of the sandbox, POST /subscriptions/{subscriptionId}/cancel, " in text_of(control)
-        assert "persona" in text_of(await agent("read_docs", page="createPersona")).partition("nearest")[2]
+        assert "a control of the sandbox, POST /subscriptions/{subscriptionId}/cancel, " in text_of(
+            control
+        )
+        assert (
+            "persona"
+            in text_of(await agent("read_docs", page="createPersona")).partition("nearest")[2]
+        )
         assert "search_docs" in text_of(await agent("read_docs", page="123"))
         section = text_of(await agent("read_docs", page="/guide/webhooks#verify-a-signature"))
         assert len(re.findall(r"^## ", section, re.MULTILINE)) == 1

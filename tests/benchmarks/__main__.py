@@ -1,4 +1,6 @@
-"""`make bench`: the sandbox beside stock Connexion, bare Starlette and the floor, in one run on one core."""
+"""`make bench`: the sandbox beside stock Connexion, bare Starlette and the floor, in one
+run on one core.
+"""
 
 import json
 import os
@@ -20,7 +22,8 @@ from .load import Result, fire
 from .world import Shot
 
 NAMES = ("ours", "stock Connexion", "bare Starlette", "floor")
-# What the sandbox holds itself to: times as fast as stock Connexion, by operation, and the share of bare Starlette.
+# What the sandbox holds itself to: times as fast as stock Connexion, by operation, and the share of
+# bare Starlette.
 FASTER = {"GET one customer": 6, "GET list of 20": 20, "PUT customer": 6, "POST PIX order": 6}
 SHARE = 0.5
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -61,7 +64,13 @@ def started(name: str, core: int) -> Iterator[Target]:
     try:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
-        yield Target(name, process, told["port"], told["token"], tuple(Shot(**shot) for shot in told["shots"]))
+        yield Target(
+            name,
+            process,
+            told["port"],
+            told["token"],
+            tuple(Shot(**shot) for shot in told["shots"]),
+        )
     finally:
         process.terminate()
         process.wait()
@@ -72,16 +81,33 @@ def measure(target: Target, shot: Shot, seconds: float, core: int) -> Sample:
     before = target.cpu()
     load = fire(shot, target.port, target.token, seconds, core)
     after = target.cpu()
-    return Sample(load, None if before is None or after is None else (after - before) / load.answers * 1e6)
+    return Sample(
+        load, None if before is None or after is None else (after - before) / load.answers * 1e6
+    )
 
 
 @click.command()
-@click.option("--rounds", default=3, show_default=True, help="Rounds, interleaved; the medians are shown.")
-@click.option("--seconds", default=2.0, show_default=True, help="Length of a round of one operation on one server.")
-@click.option("--check", is_flag=True, help="Exit code 1 when the sandbox is slower than it promises.")
+@click.option(
+    "--rounds", default=3, show_default=True, help="Rounds, interleaved; the medians are shown."
+)
+@click.option(
+    "--seconds",
+    default=2.0,
+    show_default=True,
+    help="Length of a round of one operation on one server.",
+)
+@click.option(
+    "--check", is_flag=True, help="Exit code 1 when the sandbox is slower than it promises."
+)
 @click.option("--sizes", is_flag=True, help="Only what size costs, not the servers.")
-@click.option("--webhooks", is_flag=True, help="Only deliveries: how fast they are, and what they cost the others.")
-@click.option("--million", is_flag=True, help="Go on to a million orders: some minutes and 6 GiB of memory.")
+@click.option(
+    "--webhooks",
+    is_flag=True,
+    help="Only deliveries: how fast they are, and what they cost the others.",
+)
+@click.option(
+    "--million", is_flag=True, help="Go on to a million orders: some minutes and 6 GiB of memory."
+)
 def main(
     rounds: int,
     seconds: float,
@@ -90,7 +116,8 @@ def main(
     webhooks: bool,
     million: bool,
 ) -> None:
-    """Measure GET, list, PUT and POST on four servers, one core for the server and another for the load.
+    """Measure GET, list, PUT and POST on four servers, one core for the server and another for the
+    load.
 
     Then what the number of orders costs: seeding, memory and every kind of read.
     """
@@ -139,12 +166,16 @@ def cores() -> tuple[int, int]:
 
 def median(samples: list[Sample], what: str) -> float:
     """The median of one measure over the rounds."""
-    return statistics.median(s.cpu or 0 if what == "cpu" else getattr(s.load, what) for s in samples)
+    return statistics.median(
+        s.cpu or 0 if what == "cpu" else getattr(s.load, what) for s in samples
+    )
 
 
 def table(samples: dict[tuple[str, str], list[Sample]]) -> Table:
     """The medians, and every server's speed as a multiple of stock Connexion's."""
-    found = Table(title="One core, sixteen connections, medians; CPU is the server's own, per answer")
+    found = Table(
+        title="One core, sixteen connections, medians; CPU is the server's own, per answer"
+    )
     for column in ("operation", "server"):
         found.add_column(column)
     for column in ("requests/s", "p50 ms", "p99 ms", "CPU µs", "x stock", "of bare"):
@@ -166,14 +197,22 @@ def table(samples: dict[tuple[str, str], list[Sample]]) -> Table:
     return found
 
 
-def ratio(samples: dict[tuple[str, str], list[Sample]], operation: str, name: str, other: str) -> float:
-    """How much faster one server is than another: by CPU per answer where it is known, which no load can falsify.
+def ratio(
+    samples: dict[tuple[str, str], list[Sample]], operation: str, name: str, other: str
+) -> float:
+    """How much faster one server is than another: by CPU per answer where it is known, which no
+    load can falsify.
 
-    The median over the rounds: two servers of one round have met the machine in about the same mood.
+    The median over the rounds: two servers of one round have met the machine in about the same
+    mood.
     """
     rounds = zip(samples[operation, name], samples[operation, other], strict=True)
     return statistics.median(
-        theirs.cpu / mine.cpu if mine.cpu and theirs.cpu else mine.load.per_second / theirs.load.per_second
+        (
+            theirs.cpu / mine.cpu
+            if mine.cpu and theirs.cpu
+            else mine.load.per_second / theirs.load.per_second
+        )
         for mine, theirs in rounds
     )
 

@@ -1,4 +1,7 @@
-"""The token check of stock Connexion's server: `x-bearerInfoFunc` names it, and Connexion imports it."""
+"""The token check of stock Connexion's server:
+
+`x-bearerInfoFunc` names it, and Connexion imports it.
+"""
 
 from typing import Any
 
@@ -12,4 +15,8 @@ async def bearer_info(token: str) -> dict[str, Any]:
     """Whose a token is; what was verified once is remembered, as in the product."""
     authorization = b"Bearer " + token.encode()
     caller = _tokens.verified(authorization)
-    return {"sub": caller.subject, "merchant_id": caller.merchant_id, "scope": " ".join(sorted(caller.scopes))}
+    return {
+        "sub": caller.subject,
+        "merchant_id": caller.merchant_id,
+        "scope": " ".join(sorted(caller.scopes)),
+    }

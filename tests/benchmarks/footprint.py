@@ -13,24 +13,31 @@ _TRACKED = 16  # what the collector keeps before a container
 
 
 def resident(pid: int | None = None) -> int:
-    """Bytes of memory that a process holds now, this one unless told; the most it ever held where none can be asked."""
+    """Bytes of memory that a process holds now, this one unless told; the most it ever held where
+    none can be asked.
+    """
     statm = Path(f"/proc/{pid or 'self'}/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
 
 
 def table_bytes(table: Table) -> int:
     """Bytes of a table's records and of everything that finds and sums them."""
     size = sys.getsizeof
     total = sum(
-        _TRACKED + size(r) + size(r.id) + size(r.key) + size(r.public) + size(r.hidden) for r in table.rows.values()
+        _TRACKED + size(r) + size(r.id) + size(r.key) + size(r.public) + size(r.hidden)
+        for r in table.rows.values()
     )
     total += size(table.rows) + size(table.keys) + _keys(table.order)
     for held in table.unique.values():
         total += size(held) + sum(map(size, held))
     for index in table.views.indexes.values():
-        total += size(index.data) + sum(_value(value) + _keys(keys) for value, keys in index.data.items())
+        total += size(index.data) + sum(
+            _value(value) + _keys(keys) for value, keys in index.data.items()
+        )
     for order in table.views.sorts.values():
         total += _keys(order.data)
         total += sum(_TRACKED + size(pair) + size(pair[0]) for pair in order.data)
@@ -39,7 +46,9 @@ def table_bytes(table: Table) -> int:
         *(each.data for each in table.views.distinct.values()),
         *(each.data for each in table.views.texts.values()),
     ]
-    return total + sum(size(groups) + sum(_value(value) for value in groups.values()) for groups in kept)
+    return total + sum(
+        size(groups) + sum(_value(value) for value in groups.values()) for groups in kept
+    )
 
 
 def _keys(keys: Keys) -> int:

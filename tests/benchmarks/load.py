@@ -1,4 +1,6 @@
-"""The load: sixteen kept-alive connections that ask again as soon as they are answered. wrk where there is one."""
+"""The load: sixteen kept-alive connections that ask again as soon as they are answered. wrk where
+there is one.
+"""
 
 import asyncio
 import re
@@ -49,7 +51,9 @@ def _headers(shot: Shot, token: str) -> dict[str, str]:
 
 def _requests(shot: Shot, port: int, token: str) -> list[bytes]:
     bodies = [shot.body] if shot.other is None else [shot.body, shot.other]
-    return [_request(shot, b"" if body is None else orjson.dumps(body), port, token) for body in bodies]
+    return [
+        _request(shot, b"" if body is None else orjson.dumps(body), port, token) for body in bodies
+    ]
 
 
 def _request(shot: Shot, body: bytes, port: int, token: str) -> bytes:
@@ -114,30 +118,51 @@ async def _own(requests: list[bytes], port: int, seconds: float) -> Result:
     times: list[float] = []
     began = time.perf_counter()
     connections = [
-        await loop.create_connection(lambda: _Connection(requests, began + seconds, times), "127.0.0.1", port)
+        await loop.create_connection(
+            lambda: _Connection(requests, began + seconds, times), "127.0.0.1", port
+        )
         for _ in range(CONNECTIONS)
     ]
     await asyncio.gather(*(connection.done for _, connection in connections))
     took = time.perf_counter() - began
     times.sort()
-    return Result(len(times), len(times) / took, times[len(times) // 2] * 1000, times[int(len(times) * 0.99)] * 1000)
+    return Result(
+        len(times),
+        len(times) / took,
+        times[len(times) // 2] * 1000,
+        times[int(len(times) * 0.99)] * 1000,
+    )
 
 
 def _wrk(shot: Shot, port: int, token: str, seconds: float, core: int) -> Result:
-    headers = "".join(f'wrk.headers["{name}"] = "{value}"\n' for name, value in _headers(shot, token).items())
+    headers = "".join(
+        f'wrk.headers["{name}"] = "{value}"\n' for name, value in _headers(shot, token).items()
+    )
     body = "" if shot.body is None else f"wrk.body = [==[{orjson.dumps(shot.body).decode()}]==]\n"
     if shot.other is not None:
         body += (
-            f"local bodies, turn = {{ wrk.body, [==[{orjson.dumps(shot.other).decode()}]==] }}, 0\n"
-            "request = function()\n  turn = 1 - turn\n  return wrk.format(nil, nil, nil, bodies[turn + 1])\nend\n"
+            f"local bodies, turn = {{ wrk.body, [==[{orjson.dumps(shot.other).decode()}]==] }},"
+            " 0\nrequest = function()\n  turn = 1 - turn\n  return wrk.format(nil, nil, nil,"
+            " bodies[turn + 1])\nend\n"
         )
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "shot.lua"
         script.write_text(f'wrk.method = "{shot.method}"\n{headers}{body}', encoding="utf-8")
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "--latency", "-s", str(script)]
+        command = [
+            "wrk",
+            "-t1",
+            f"-c{CONNECTIONS}",
+            f"-d{max(1, round(seconds))}s",
+            "--latency",
+            "-s",
+            str(script),
+        ]
         pinned = ["taskset", "-c", str(core), *command] if shutil.which("taskset") else command
         out = subprocess.run(
-            [*pinned, f"http://127.0.0.1:{port}{shot.path}"], capture_output=True, text=True, check=True
+            [*pinned, f"http://127.0.0.1:{port}{shot.path}"],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
     if "Non-2xx" in out or "Socket errors" in out:
         raise LoadError(out)

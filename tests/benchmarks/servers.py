@@ -1,4 +1,7 @@
-"""The four servers, each in a process of its own: `python -m tests.benchmarks.servers NAME CORE`."""
+"""The four servers, each in a process of its own:
+
+`python -m tests.benchmarks.servers NAME CORE`.
+"""
 
 import copy
 import json
@@ -33,14 +36,19 @@ def ours(app: Application) -> ASGIApp:
 
 
 def bare(app: Application) -> ASGIApp:
-    """Starlette alone: routes to the same handlers, orjson for bodies, no authentication and no validation."""
+    """Starlette alone: routes to the same handlers, orjson for bodies, no authentication
+    and no validation.
+    """
     handlers = Handlers(app)
 
     async def get(request: Request) -> Response:
         return _plain(handlers.get(request.path_params["id"]))
 
     async def many(request: Request) -> Response:
-        query = {"page": int(request.query_params.get("page", 1)), "limit": int(request.query_params.get("limit", 20))}
+        query = {
+            "page": int(request.query_params.get("page", 1)),
+            "limit": int(request.query_params.get("limit", 20)),
+        }
         return _plain(handlers.list(query))
 
     async def put(request: Request) -> Response:
@@ -64,7 +72,9 @@ def _plain(reply: Reply) -> Response:
 
 
 def stock(app: Application) -> ASGIApp:
-    """Connexion's AsyncApp as it comes: the same contract and handlers, its own security and validation both ways."""
+    """Connexion's AsyncApp as it comes: the same contract and handlers, its own security and
+    validation both ways.
+    """
     import connexion
     from connexion.lifecycle import ConnexionResponse
     from connexion.resolver import Resolution, Resolver
@@ -73,9 +83,13 @@ def stock(app: Application) -> ASGIApp:
     handlers = Handlers(app)
 
     def answer(reply: Reply) -> Any:
-        headers = {"X-Request-Id": "req_bench"} | {name.decode().title(): text.decode() for name, text in reply.headers}
+        headers = {"X-Request-Id": "req_bench"} | {
+            name.decode().title(): text.decode() for name, text in reply.headers
+        }
         body = b"".join(reply.parts)
-        return ConnexionResponse(status_code=reply.status, content_type="application/json", body=body, headers=headers)
+        return ConnexionResponse(
+            status_code=reply.status, content_type="application/json", body=body, headers=headers
+        )
 
     # Coroutines, for Connexion would send plain functions to a thread.
     async def get_customer(customerId: str) -> Any:
@@ -114,7 +128,9 @@ def stock(app: Application) -> ASGIApp:
 
 
 def floor(app: Application) -> ASGIApp:
-    """No application at all: the bytes that the product would answer, written by hand to uvicorn."""
+    """No application at all: the bytes that the product would answer, written by hand
+    to uvicorn.
+    """
     handlers = Handlers(app)
     one, _, put, post = shots(app.sandboxes.default)
     ident = one.path.rpartition("/")[2]
@@ -155,7 +171,13 @@ def main(name: str, core: int) -> None:
         app = create_app(settings)
         asked: list[Shot] = shots(app.sandboxes.default)
         print(
-            json.dumps({"port": settings.port, "token": token(app), "shots": [asdict(shot) for shot in asked]}),
+            json.dumps(
+                {
+                    "port": settings.port,
+                    "token": token(app),
+                    "shots": [asdict(shot) for shot in asked],
+                }
+            ),
             flush=True,
         )
         served = SERVERS[name](app)

@@ -1,6 +1,7 @@
 """What size costs: seeding, memory and reads of the `busy` world at a thousand to a million orders.
 
-Every size has a process of its own, so that none measures what another has left in memory. Times are CPU times.
+Every size has a process of its own, so that none measures what another has left in memory. Times
+are CPU times.
 """
 
 import asyncio
@@ -47,10 +48,15 @@ def scenario(orders: int, folder: Path) -> Path:
 def reads(store: Store) -> dict[str, str]:
     """What is asked, on records that every size has."""
     orders = store.orders
-    total, sample = len(orders), max(store.projects.keys, key=lambda ident: orders.count("projectId", ident))
+    total, sample = (
+        len(orders),
+        max(store.projects.keys, key=lambda ident: orders.count("projectId", ident)),
+    )
     plan = max(store.plans.keys, key=lambda ident: orders.count("planId", ident))
     # Somebody with as many orders in every size: what a page holds is a part of what it costs.
-    customer = min(store.customers.keys, key=lambda ident: abs(orders.count("customerId", ident) - 5))
+    customer = min(
+        store.customers.keys, key=lambda ident: abs(orders.count("customerId", ident) - 5)
+    )
     held = orders.rows[orders.order[total // 2]]
     middle = json.loads(held.public)["createdAt"]
     deep, deep_paid = total // 40, orders.count("status", "paid") // 40
@@ -143,13 +149,22 @@ def measure(*, million: bool) -> list[dict[str, Any]]:
     found = []
     for size in (*SIZES, MILLION) if million else SIZES:
         command = [sys.executable, "-m", "tests.benchmarks.sizes", str(size)]
-        found.append(json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout))
+        found.append(
+            json.loads(
+                subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+            )
+        )
     return found
 
 
 def sizes_table(found: list[dict[str, Any]]) -> Table:
     """A column per size; the last one is the cost at the largest over the cost at the smallest."""
-    shown = Table(title="The busy world by number of orders; reads in µs of CPU per request, best of several rounds")
+    shown = Table(
+        title=(
+            "The busy world by number of orders; reads in µs of CPU per request, best of several"
+            " rounds"
+        )
+    )
     shown.add_column("")
     for size in found:
         shown.add_column(f"{size['orders']:,}", justify="right")
@@ -157,21 +172,31 @@ def sizes_table(found: list[dict[str, Any]]) -> Table:
     shown.add_row("records seeded", *(f"{size['records']:,}" for size in found), "")
     shown.add_row("seeded a second", *(f"{size['a second']:,.0f}" for size in found), "")
     shown.add_row("MiB, the whole world", *(f"{size['memory'] / 2**20:,.0f}" for size in found), "")
-    shown.add_row("bytes, world / orders", *(f"{size['memory'] / size['orders']:,.0f}" for size in found), "")
     shown.add_row(
-        "bytes an order, with its indexes", *(f"{size['order']:,.0f}" for size in found), "", end_section=True
+        "bytes, world / orders", *(f"{size['memory'] / size['orders']:,.0f}" for size in found), ""
+    )
+    shown.add_row(
+        "bytes an order, with its indexes",
+        *(f"{size['order']:,.0f}" for size in found),
+        "",
+        end_section=True,
     )
     for name in found[0]["reads"]:
         costs = [size["reads"][name] for size in found]
         shown.add_row(name, *(f"{cost:.1f}" for cost in costs), f"{costs[-1] / costs[0]:.2f}")
     shown.add_section()
     for name in ("orders by method and status", "paid orders by amount"):
-        shown.add_row(f"{name}, asked first", *(f"{size['first'][name]:,.0f}" for size in found), "")
+        shown.add_row(
+            f"{name}, asked first", *(f"{size['first'][name]:,.0f}" for size in found), ""
+        )
     return shown
 
 
 def missed(found: list[dict[str, Any]]) -> list[str]:
-    """The promises about size that the sandbox does not keep. Small worlds are seeded too fast to be timed."""
+    """The promises about size that the sandbox does not keep.
+
+    Small worlds are seeded too fast to be timed.
+    """
     last, lines = found[-1], []
     if last["a second"] < FASTEST:
         lines.append(f"Seeding: {last['a second']:,.0f} records a second, not {FASTEST:,}.")
@@ -180,7 +205,10 @@ def missed(found: list[dict[str, Any]]) -> list[str]:
     for name, cost in last["reads"].items():
         times = cost / found[0]["reads"][name]
         if times > STEEPEST:
-            lines.append(f"{name}: {times:.1f} times the cost at {last['orders']:,} orders, not {STEEPEST:.0f}.")
+            lines.append(
+                f"{name}: {times:.1f} times the cost at {last['orders']:,} orders, not"
+                f" {STEEPEST:.0f}."
+            )
     return lines
 
 

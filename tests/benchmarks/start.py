@@ -20,7 +20,8 @@ LONGEST = 60  # seconds until a start counts as failed
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start, in seconds: until the command told its address, and until its first answers were there.
+    """One start, in seconds: until the command told its address, and until its first answers were
+    there.
 
     `cpu` is the server's own, until the last of the answers.
     """
@@ -81,7 +82,9 @@ def measure(command: Path) -> Start:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Seconds of CPU that a process has used so far: to the nanosecond where the system tells, else none."""
+    """Seconds of CPU that a process has used so far: to the nanosecond where the system
+    tells, else none.
+    """
     tasks = Path(f"/proc/{pid}/task")
     if not tasks.exists():
         return 0.0
@@ -97,7 +100,9 @@ def cpu_seconds(pid: int) -> float:
 )
 def main(rounds: int, against: Path | None) -> None:
     """Start the server again and again, and print how long its first 200 takes."""
-    commands = {"this": Path(sys.executable).with_name("stub-server")} | ({"other": against} if against else {})
+    commands = {"this": Path(sys.executable).with_name("stub-server")} | (
+        {"other": against} if against else {}
+    )
     for command in commands.values():  # the first start writes byte code and fills the file cache
         measure(command)
     starts: dict[str, list[Start]] = {name: [] for name in commands}

@@ -1,4 +1,6 @@
-"""`make bench ARGS=--webhooks`: how fast deliveries leave, what a dead receiver costs the API, and if any is lost."""
+"""`make bench ARGS=--webhooks`: how fast deliveries leave, what a dead receiver costs the API, and
+if any is lost.
+"""
 
 import json
 import os
@@ -69,7 +71,9 @@ def started(core: int) -> Iterator[Target]:
     try:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
-        yield Target(process, told["port"], told["token"], tuple(Shot(**shot) for shot in told["shots"]))
+        yield Target(
+            process, told["port"], told["token"], tuple(Shot(**shot) for shot in told["shots"])
+        )
     finally:
         process.terminate()
         process.wait()
@@ -93,7 +97,11 @@ def measure(console: Console, cores: tuple[int, int], seconds: float) -> list[st
     """Measure and show; answers the promises that are not kept."""
     served, loading = cores
     missed: list[str] = []
-    with started(served) as idle, started(served) as waiting, tempfile.TemporaryDirectory() as folder:
+    with (
+        started(served) as idle,
+        started(served) as waiting,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, {loading})
         missed += sending(console, idle, Path(folder))
@@ -104,11 +112,14 @@ def measure(console: Console, cores: tuple[int, int], seconds: float) -> list[st
 def sending(console: Console, target: Target, folder: Path) -> list[str]:
     """Very many deliveries that are due at once: those of a fork that was silent until now.
 
-    A core's worth of them is counted by the server's own CPU time where it is known, which no load can falsify.
+    A core's worth of them is counted by the server's own CPU time where it is known, which no load
+    can falsify.
     """
     with ExitStack() as stack:
         receiver = stack.enter_context(fickle(folder, 0.0))
-        control = stack.enter_context(httpx2.Client(base_url=f"{target.url}/_sandbox", timeout=60, verify=NO_TLS))
+        control = stack.enter_context(
+            httpx2.Client(base_url=f"{target.url}/_sandbox", timeout=60, verify=NO_TLS)
+        )
         made = created(control.post("/sandboxes/default/fork", json={"name": "silent"}))["sandbox"]
         api = stack.enter_context(client(f"{target.url}/s/silent", made["credentials"]["jwt"]))
         own = stack.enter_context(client(f"{target.url}/s/silent/_sandbox", target.token))
@@ -120,32 +131,52 @@ def sending(console: Console, target: Target, folder: Path) -> list[str]:
         took, after = time.perf_counter() - began, target.cpu()
         assert len(receiver.received()) >= SENT
     busy = took if before is None or after is None else after - before
-    console.print(f"Deliveries to a fast receiver: {SENT / took:,.0f} a second, {SENT / busy:,.0f} a second of CPU.")
-    return [] if SENT / busy >= PER_SECOND else [f"{SENT / busy:,.0f} deliveries a second, not {PER_SECOND:,}."]
+    console.print(
+        f"Deliveries to a fast receiver: {SENT / took:,.0f} a second, {SENT / busy:,.0f} a second"
+        " of CPU."
+    )
+    return (
+        []
+        if SENT / busy >= PER_SECOND
+        else [f"{SENT / busy:,.0f} deliveries a second, not {PER_SECOND:,}."]
+    )
 
 
-def waited_for(console: Console, idle: Target, waiting: Target, seconds: float, core: int) -> list[str]:
-    """The API's times where nothing waits, and where very much waits for a receiver that never answers.
+def waited_for(
+    console: Console, idle: Target, waiting: Target, seconds: float, core: int
+) -> list[str]:
+    """The API's times where nothing waits, and where very much waits for a receiver that never
+    answers.
 
-    Two servers are asked in turn: two neighbouring rounds have met the machine in about the same mood.
+    Two servers are asked in turn: two neighbouring rounds have met the machine in about the same
+    mood.
     """
     measured = [shot for shot in idle.shots if shot.name in ("GET one customer", "PUT customer")]
     found = Table(title=f"p99 in ms, idle and with {QUEUED:,} deliveries to a dead receiver")
     for column in ("operation", "idle", "waiting", "times"):
         found.add_column(column, justify="left" if column == "operation" else "right")
     missed = []
-    with socket.create_server(("127.0.0.1", 0), backlog=512) as dead, client(waiting.url, waiting.token) as api:
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=512) as dead,
+        client(waiting.url, waiting.token) as api,
+    ):
         pile(api, f"http://127.0.0.1:{dead.getsockname()[1]}/hook", QUEUED)
         for shot in measured:
             pairs = [
-                tuple(fire(shot, target.port, target.token, seconds, core).p99 for target in (idle, waiting))
+                tuple(
+                    fire(shot, target.port, target.token, seconds, core).p99
+                    for target in (idle, waiting)
+                )
                 for _ in range(ROUNDS + 1)
             ][1:]
             before, after = (statistics.median(times) for times in zip(*pairs, strict=True))
             times = statistics.median(second / first for first, second in pairs)
             found.add_row(shot.name, f"{before:.2f}", f"{after:.2f}", f"{times:.2f}")
             if times > SLOWER:
-                missed.append(f"{shot.name}: p99 is {times:.2f} times as long with a dead receiver, not {SLOWER}.")
+                missed.append(
+                    f"{shot.name}: p99 is {times:.2f} times as long with a dead receiver, not"
+                    f" {SLOWER}."
+                )
         due = api.get("/_sandbox/health").json()["deliveries"]["due"]
         assert due > QUEUED * 0.9, f"only {due} deliveries wait"
     console.print(found)
@@ -154,14 +185,20 @@ def waited_for(console: Console, idle: Target, waiting: Target, seconds: float, 
 
 def client(url: str, bearer: str) -> httpx2.Client:
     """The API of a world."""
-    return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {bearer}"}, timeout=60, verify=NO_TLS)
+    return httpx2.Client(
+        base_url=url, headers={"Authorization": f"Bearer {bearer}"}, timeout=60, verify=NO_TLS
+    )
 
 
 def pile(api: httpx2.Client, receiver: str, count: int) -> None:
     """So many events for a new webhook."""
     created(api.post("/v2/webhooks", json={"url": receiver, "events": ["customer.created"]}))
     with ThreadPoolExecutor(CLIENTS) as pool:
-        list(pool.map(lambda _: created(api.post("/v2/customers", json=customer_body())), range(count)))
+        list(
+            pool.map(
+                lambda _: created(api.post("/v2/customers", json=customer_body())), range(count)
+            )
+        )
 
 
 if __name__ == "__main__":

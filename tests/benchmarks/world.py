@@ -37,14 +37,29 @@ def shots(sandbox: Sandbox) -> list[Shot]:
     """The four operations, on records of a world."""
     sample = sandbox.origin.sample
     customer = f"/v2/customers/{sample['customerId']}"
-    address = {"line_1": "1374, Avenida Paulista, Bela Vista", "city": "São Paulo", "state": "SP", "country": "BR"}
+    address = {
+        "line_1": "1374, Avenida Paulista, Bela Vista",
+        "city": "São Paulo",
+        "state": "SP",
+        "country": "BR",
+    }
     phones = {"mobile_phone": {"country_code": "55", "area_code": "11", "number": "987654321"}}
-    change = {"name": "Mariana Souza Oliveira", "phones": phones, "address": address, "metadata": {"crm": "4711"}}
+    change = {
+        "name": "Mariana Souza Oliveira",
+        "phones": phones,
+        "address": address,
+        "metadata": {"crm": "4711"},
+    }
     return [
         Shot("GET one customer", "GET", customer),
         Shot("GET list of 20", "GET", "/v2/customers?limit=20"),
         Shot("PUT customer", "PUT", customer, change, change | {"metadata": {"crm": "4712"}}),
-        Shot("POST PIX order", "POST", "/v2/orders/pix", order_body(sample["projectId"], sample["planId"])),
+        Shot(
+            "POST PIX order",
+            "POST",
+            "/v2/orders/pix",
+            order_body(sample["projectId"], sample["planId"]),
+        ),
     ]
 
 
@@ -54,14 +69,18 @@ def token(app: Application) -> str:
 
 
 class Handlers:
-    """Our handlers without our frame: nothing authenticated, nothing validated, not even what is stored."""
+    """Our handlers without our frame: nothing authenticated, nothing validated, not even
+    what is stored.
+    """
 
     def __init__(self, app: Application) -> None:
         """Takes the contract's check of written records off: other servers do their own or none."""
         self._sandbox, self._server = app.sandboxes.default, app.server
         for table in self._sandbox.store.tables.values():
             table.check = _anything
-        self._trace = Trace("req_bench", self._sandbox.clock.now, "GET", "/", b"", sandbox=self._sandbox.name)
+        self._trace = Trace(
+            "req_bench", self._sandbox.clock.now, "GET", "/", b"", sandbox=self._sandbox.name
+        )
         merchant = self._sandbox.store.merchant
         self._caller = Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
         self._request = Request("GET", "/", b"", [], {}, None, 0, 0)
@@ -70,7 +89,9 @@ class Handlers:
         at_once(due_jobs(self._sandbox))
         target = Target(self._server.sandboxes, self._sandbox, "/")
         store = self._sandbox.store
-        return Work(self._server, self._request, target, self._trace, self._sandbox, store, self._caller)
+        return Work(
+            self._server, self._request, target, self._trace, self._sandbox, store, self._caller
+        )
 
     def get(self, ident: str) -> Reply:
         """One customer."""

@@ -21,7 +21,9 @@ SHIPPED = Path(__file__).parent / "typescript"
 _INSTALLED = Path(__file__).parents[2] / "build" / "typescript"
 # Vitest and generators need a newer Node than some machines have; Playwright brings one.
 _NODE = Path(playwright.__file__).parent / "driver"
-UNREACHABLE = re.compile(r"ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH|ENOTCACHED")
+UNREACHABLE = re.compile(
+    r"ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH|ENOTCACHED"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +36,28 @@ class Project:
         """A command in the folder. `more` are variables of its environment."""
         env = self._environment() | more
         return subprocess.run(
-            command, cwd=self.folder, env=env, capture_output=True, text=True, timeout=240, check=False
+            command,
+            cwd=self.folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
         )
 
     def begin(self, *command: str) -> "subprocess.Popen[bytes]":
         """The same, while it runs."""
-        return subprocess.Popen(command, cwd=self.folder, env=self._environment(), stdout=subprocess.DEVNULL)
+        return subprocess.Popen(
+            command, cwd=self.folder, env=self._environment(), stdout=subprocess.DEVNULL
+        )
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("STUB_")}
-        return kept | {"PATH": os.pathsep.join([str(_NODE), str(Path(sys.executable).parent), os.environ["PATH"]])}
+        return kept | {
+            "PATH": os.pathsep.join(
+                [str(_NODE), str(Path(sys.executable).parent), os.environ["PATH"]]
+            )
+        }
 
     @property
     def node(self) -> str:
@@ -62,14 +76,17 @@ class Project:
 
 
 def installed() -> Path:
-    """The pinned tools as npm installs them, once for every state of the lock file; skips where they cannot be had."""
+    """The pinned tools as npm installs them, once for every state of the lock file; skips where
+    they cannot be had.
+    """
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("node and npm are not on this machine: no TypeScript was compiled")
     lock = (SHIPPED / "package-lock.json").read_bytes()
     done = _INSTALLED / "installed.lock"
     if not done.exists() or done.read_bytes() != lock:
         _INSTALLED.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json", "tsconfig.json"):  # openapi-ts reads that beside itself
+        # openapi-ts reads that beside itself
+        for name in ("package.json", "package-lock.json", "tsconfig.json"):
             shutil.copy(SHIPPED / name, _INSTALLED / name)
         ran = subprocess.run(
             ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
@@ -120,7 +137,9 @@ def _project(folder: Path) -> Project:
 
 
 _PAGE = (Path(__file__).parents[2] / "docs" / "typescript.md").read_text(encoding="utf-8")
-_SHOWN = dict(re.findall(r"^```ts\n// tests/(\w+).test.ts\n(.*?)^```", _PAGE, re.MULTILINE | re.DOTALL))
+_SHOWN = dict(
+    re.findall(r"^```ts\n// tests/(\w+).test.ts\n(.*?)^```", _PAGE, re.MULTILINE | re.DOTALL)
+)
 
 
 def begun(folder: Project, tool: str, extension: str) -> None:

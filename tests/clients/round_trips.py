@@ -1,4 +1,5 @@
-"""Ten round trips with what openapi-generator (python) makes of the contract, run by `test_openapi_generator.py`.
+"""Ten round trips with what openapi-generator (python) makes of the contract, run by
+`test_openapi_generator.py`.
 
 Its arguments are the folder of the generated package, a token, a project and a plan.
 """
@@ -14,10 +15,18 @@ def main(folder: str, token: str, project: str, plan_id: str) -> dict[str, Any]:
     sys.path.insert(0, folder)
     made: Any = importlib.import_module("openapi_client")
     with made.ApiClient(made.Configuration(access_token=token)) as client:
-        customers, orders, plans = made.CustomersApi(client), made.OrdersApi(client), made.PlansApi(client)
+        customers, orders, plans = (
+            made.CustomersApi(client),
+            made.OrdersApi(client),
+            made.PlansApi(client),
+        )
         plan = plans.get_plan(plan_id).plan
         listed = plans.list_plans(project_id=project, limit=100).plans
-        person = {"name": "Marina Duarte", "email": "marina@example.com", "document": "529.982.247-25"}
+        person = {
+            "name": "Marina Duarte",
+            "email": "marina@example.com",
+            "document": "529.982.247-25",
+        }
         customer_id = customers.create_customer(made.CustomerCreate(**person)).customer.id
         customers.update_customer(customer_id, made.CustomerUpdate(name="Marina Duarte Lima"))
         customer = customers.get_customer(customer_id).customer
@@ -31,7 +40,9 @@ def main(folder: str, token: str, project: str, plan_id: str) -> dict[str, Any]:
         order = orders.create_pix_order(wanted)
         polled = orders.get_order(order.id)
         found = orders.list_orders(customer_id=customer_id).orders
-        created = plans.create_plan(made.PlanCreate(projectId=project, name="Plano Anual", amount=499.9)).plan
+        created = plans.create_plan(
+            made.PlanCreate(projectId=project, name="Plano Anual", amount=499.9)
+        ).plan
         refused = None
         try:
             customers.create_customer(made.CustomerCreate(**person))

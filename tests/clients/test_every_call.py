@@ -1,4 +1,6 @@
-"""The types of openapi-typescript, made without flags, carry all 49 calls without a cast, and the calls succeed."""
+"""The types of openapi-typescript, made without flags, carry all 49 calls without a cast, and the
+calls succeed.
+"""
 
 import json
 import re
@@ -45,7 +47,9 @@ class Ids(dict[str, str]):
     """Marks in place of ids, which become names of TypeScript."""
 
     def __init__(self) -> None:
-        super().__init__({name: f"<{name}>" for each in OPERATIONS.values() for name in places(each)})
+        super().__init__(
+            {name: f"<{name}>" for each in OPERATIONS.values() for name in places(each)}
+        )
 
 
 def places(operation: Operation) -> list[str]:
@@ -57,12 +61,20 @@ def call(operation: Operation) -> str:
     """A call as a person would write it."""
     ids = Ids()
     query = QUERIES[operation.id](ids) if operation.id in QUERIES else {}
-    parts: dict[str, Any] = {"path": {name: ids[name] for name in places(operation)}, "query": query}
+    parts: dict[str, Any] = {
+        "path": {name: ids[name] for name in places(operation)},
+        "query": query,
+    }
     params = {place: values for place, values in parts.items() if values}
     body = body_of(operation, ids)
     options = ({"params": params} if params else {}) | ({} if body is None else {"body": body})
-    text = re.sub(r'"<(\w+)>"', r"ids.\1", json.dumps(options, ensure_ascii=False)) if options else ""
-    return f'    {operation.id}: () => api.{operation.method}("{operation.path}"{text and ", "}{text}),\n'
+    text = (
+        re.sub(r'"<(\w+)>"', r"ids.\1", json.dumps(options, ensure_ascii=False)) if options else ""
+    )
+    return (
+        f"    {operation.id}: () =>"
+        f' api.{operation.method}("{operation.path}"{text and ", "}{text}),\n'
+    )
 
 
 def test_all_49_calls_compile_without_a_cast_and_succeed(project: Project, shop: Estate) -> None:
@@ -70,7 +82,11 @@ def test_all_49_calls_compile_without_a_cast_and_succeed(project: Project, shop:
     text = HEAD.replace("IDS", ids) + "".join(map(call, OPERATIONS.values())) + "  };\n};\n"
     (project.folder / "src" / "every.ts").write_text(text, encoding="utf-8")
     assert [] == project.compile()
-    first = [name for name, each in OPERATIONS.items() if name not in (*LAST, *SPARE) and each.method != "DELETE"]
+    first = [
+        name
+        for name, each in OPERATIONS.items()
+        if name not in (*LAST, *SPARE) and each.method != "DELETE"
+    ]
     bearer = token(shop.live, shop.sandbox, shop.merchant_id)
     arguments = [f"{shop.live.url}/s/{shop.sandbox}", bearer, shop.ids, [*first, *LAST]]
     ran = project.run("node", "--input-type=module", "-e", _RUN, json.dumps(arguments))

@@ -1,4 +1,6 @@
-"""Clients that @hey-api/openapi-ts and orval make of the contract: they compile, and make ten round trips each."""
+"""Clients that @hey-api/openapi-ts and orval make of the contract: they compile, and make ten round
+trips each.
+"""
 
 import json
 import re
@@ -30,7 +32,8 @@ def test_what_is_generated_compiles_and_makes_ten_round_trips(
     made = folder.run("bash", "-ec", command.replace("http://127.0.0.1:4600", live.url))
     assert made.returncode == 0, made.stdout + made.stderr
     shutil.copy(SHIPPED / "generated" / f"{name}.ts", folder.folder / "src")
-    # What openapi-ts ships with every client is not written for this option, which is no part of --strict.
+    # What openapi-ts ships with every client is not written for this option, which is no part of
+    # --strict.
     assert [] == folder.compile("--exactOptionalPropertyTypes", "false")
     base = f"{live.url}/s/{sandbox_name}"
     known = httpx2.get(f"{base}/_sandbox/credentials", verify=NO_TLS).json()
@@ -46,5 +49,7 @@ def test_what_is_generated_compiles_and_makes_ten_round_trips(
         "interval": "month",
         "refused": "duplicate_document",
     } == seen
-    sent = httpx2.get(f"{base}/_sandbox/requests", params={"limit": 100}, verify=NO_TLS).json()["requests"]
+    sent = httpx2.get(f"{base}/_sandbox/requests", params={"limit": 100}, verify=NO_TLS).json()[
+        "requests"
+    ]
     assert 10 == len([each for each in sent if "/v2/" in each["path"]])

@@ -1,4 +1,6 @@
-"""docs/typescript.md from `npm create` to a paid order, and the snippets of docs/browser.md, in a real browser."""
+"""docs/typescript.md from `npm create` to a paid order, and the snippets of docs/browser.md, in a
+real browser.
+"""
 
 import re
 import shutil
@@ -13,10 +15,15 @@ pytestmark = [pytest.mark.check, pytest.mark.night]
 
 DOCS = Path(__file__).parents[2] / "docs"
 A_VITE_APPLICATION = (
-    (DOCS / "typescript.md").read_text(encoding="utf-8").partition("## A Vite application")[2].partition("\n## ")[0]
+    (DOCS / "typescript.md")
+    .read_text(encoding="utf-8")
+    .partition("## A Vite application")[2]
+    .partition("\n## ")[0]
 )
 OFFSET, PAGE_CLOCK, STREAM = re.findall(
-    r"^```ts\n(.*?)^```", (DOCS / "browser.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    r"^```ts\n(.*?)^```",
+    (DOCS / "browser.md").read_text(encoding="utf-8"),
+    re.MULTILINE | re.DOTALL,
 )
 SNIPPETS = f"""
 import {{ expect, test }} from "./sandbox/playwright.js";
@@ -65,22 +72,30 @@ def chromium() -> str:
 def test_a_new_vite_application_sells_a_plan(folder: Project, live: Live, chromium: str) -> None:
     """With the packages of today, which the registry has."""
     creates, tests = re.findall(r"^```sh\n(.*?)^```", A_VITE_APPLICATION, re.MULTILINE | re.DOTALL)
-    files = dict(re.findall(r"^```ts\n// (\S+)\n(.*?)^```", A_VITE_APPLICATION, re.MULTILINE | re.DOTALL))
+    files = dict(
+        re.findall(r"^```ts\n// (\S+)\n(.*?)^```", A_VITE_APPLICATION, re.MULTILINE | re.DOTALL)
+    )
     succeeded(folder, creates)
     shop = Project(folder.folder / "shop")
     for name, text in files.items():
         (shop.folder / name).write_text(text, encoding="utf-8")
-    ran = succeeded(shop, tests.replace("npx playwright install chromium && ", ""), chromium, live.url)
+    ran = succeeded(
+        shop, tests.replace("npx playwright install chromium && ", ""), chromium, live.url
+    )
     assert "2 passed" in ran
     succeeded(shop, "npm run lint")
 
 
-def test_the_snippets_about_time_and_streams_work(folder: Project, live: Live, chromium: str) -> None:
+def test_the_snippets_about_time_and_streams_work(
+    folder: Project, live: Live, chromium: str
+) -> None:
     begun(folder, "playwright", "spec")
     tests = folder.folder / "tests"
     (tests / "offset.ts").write_text(OFFSET, encoding="utf-8")
     (tests / "browser.spec.ts").write_text(SNIPPETS, encoding="utf-8")
-    assert "3 passed" in succeeded(folder, "npx playwright test tests/browser.spec.ts", chromium, live.url)
+    assert "3 passed" in succeeded(
+        folder, "npx playwright test tests/browser.spec.ts", chromium, live.url
+    )
 
 
 def succeeded(project: Project, script: str, chromium: str = "", url: str = "") -> str:

@@ -1,4 +1,6 @@
-"""What `stub-server init` writes for vitest and Playwright: the types compile, and the tests pass."""
+"""What `stub-server init` writes for vitest and Playwright: the types compile, and
+the tests pass.
+"""
 
 import json
 import shutil
@@ -16,7 +18,12 @@ def compiled(folder: Project) -> list[str]:
     """What the compiler finds in the tests, with the types that their set-up wrote."""
     settings = {
         "extends": "./tsconfig.json",
-        "compilerOptions": {"noEmit": True, "types": ["node"], "skipLibCheck": True, "rootDir": "."},
+        "compilerOptions": {
+            "noEmit": True,
+            "types": ["node"],
+            "skipLibCheck": True,
+            "rootDir": ".",
+        },
         "include": ["src", "tests", "*.config.ts"],
     }
     (folder.folder / "tests.json").write_text(json.dumps(settings), encoding="utf-8")

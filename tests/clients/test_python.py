@@ -1,4 +1,6 @@
-"""Python: the client that openapi-python-client makes calls every operation and parses every answer."""
+"""Python: the client that openapi-python-client makes calls every operation and parses
+every answer.
+"""
 
 import importlib
 import inspect
@@ -33,10 +35,27 @@ SPARE = ("deletePlan", "deleteProject")
 def package(live: Live, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     """The client, generated as anybody would, and imported."""
     folder = tmp_path_factory.mktemp("python")
-    (folder / "settings.yaml").write_text("post_hooks: []\n", encoding="utf-8")  # its formatter is for readers
-    command = [sys.executable, "-m", "openapi_python_client", "generate", "--url", f"{live.url}/openapi.json"]
-    options = ["--meta", "none", "--output-path", str(folder / NAME), "--config", str(folder / "settings.yaml")]
-    made = subprocess.run([*command, *options, "--fail-on-warning"], capture_output=True, text=True, timeout=120)
+    # its formatter is for readers
+    (folder / "settings.yaml").write_text("post_hooks: []\n", encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "openapi_python_client",
+        "generate",
+        "--url",
+        f"{live.url}/openapi.json",
+    ]
+    options = [
+        "--meta",
+        "none",
+        "--output-path",
+        str(folder / NAME),
+        "--config",
+        str(folder / "settings.yaml"),
+    ]
+    made = subprocess.run(
+        [*command, *options, "--fail-on-warning"], capture_output=True, text=True, timeout=120
+    )
     assert made.returncode == 0, made.stdout + made.stderr
     sys.path.insert(0, str(folder))
     try:
@@ -48,12 +67,16 @@ def package(live: Live, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mo
 
 
 class Caller:
-    """Calls an operation through its generated module, with the arguments that a person would write."""
+    """Calls an operation through its generated module, with the arguments that a person
+    would write.
+    """
 
     def __init__(self, package: ModuleType, estate: Estate) -> None:
         bearer = token(estate.live, estate.sandbox, estate.merchant_id)
         base = f"{estate.live.url}/s/{estate.sandbox}"
-        self._client = package.AuthenticatedClient(base_url=base, token=bearer, raise_on_unexpected_status=True)
+        self._client = package.AuthenticatedClient(
+            base_url=base, token=bearer, raise_on_unexpected_status=True
+        )
 
     def __enter__(self) -> "Caller":
         self._client.__enter__()
@@ -65,7 +88,9 @@ class Caller:
     def call(self, name: str, ids: dict[str, str]) -> Any:
         """The detailed answer of an operation that is aimed at these ids."""
         operation = OPERATIONS[name]
-        module = importlib.import_module(f"{NAME}.api.{operation.tag.lower().replace(' ', '_')}.{snake(name)}")
+        module = importlib.import_module(
+            f"{NAME}.api.{operation.tag.lower().replace(' ', '_')}.{snake(name)}"
+        )
         parameters = inspect.signature(module.sync_detailed).parameters
         arguments: dict[str, Any] = {"client": self._client}
         for place in re.findall(r"\{(\w+)\}", operation.path):
@@ -74,7 +99,10 @@ class Caller:
             arguments[snake(member)] = UUID(value)
         body = body_of(operation, ids)
         if body is not None:
-            model = getattr(importlib.import_module(f"{NAME}.models"), self._model(parameters["body"].annotation))
+            model = getattr(
+                importlib.import_module(f"{NAME}.models"),
+                self._model(parameters["body"].annotation),
+            )
             arguments["body"] = model.from_dict(body)
             assert normal(body).items() <= normal(arguments["body"].to_dict()).items(), (
                 "the model loses what it is given"
@@ -98,16 +126,24 @@ def normal(value: Any) -> Any:
 
 
 def holds(answer: Any, name: str) -> None:
-    """A success of the type that the contract names, which holds all that was answered and nothing else."""
+    """A success of the type that the contract names, which holds all that was answered
+    and nothing else.
+    """
     (expected,) = [status for status in OPERATIONS[name].responses if status < 300]
     assert expected == answer.status_code, answer.content
-    schema = OPERATIONS[name].responses[expected].media["application/json"]["$ref"].rpartition("/")[2]
+    schema = (
+        OPERATIONS[name].responses[expected].media["application/json"]["$ref"].rpartition("/")[2]
+    )
     assert schema == type(answer.parsed).__name__
     assert normal(json.loads(answer.content)) == normal(answer.parsed.to_dict())
 
 
-def test_every_operation_is_called_and_its_answer_parsed_whole(package: ModuleType, shop: Estate) -> None:
-    ordinary = [name for name, each in OPERATIONS.items() if name not in LAST and each.method != "DELETE"]
+def test_every_operation_is_called_and_its_answer_parsed_whole(
+    package: ModuleType, shop: Estate
+) -> None:
+    ordinary = [
+        name for name, each in OPERATIONS.items() if name not in LAST and each.method != "DELETE"
+    ]
     called = [*ordinary, *LAST]
     with Caller(package, shop) as caller:
         for name in called:
@@ -122,12 +158,18 @@ def test_every_operation_is_called_and_its_answer_parsed_whole(package: ModuleTy
 
 def test_every_refusal_is_the_one_type(package: ModuleType, home: Estate) -> None:
     nothing = dict.fromkeys(home.ids, UNKNOWN) | {"publicKey": "pk_sandbox_" + "0" * 24}
-    aimed = [name for name, each in OPERATIONS.items() if 404 in each.responses and "{" in each.path]
+    aimed = [
+        name for name, each in OPERATIONS.items() if 404 in each.responses and "{" in each.path
+    ]
     assert len(aimed) > 20
     with Caller(package, home) as caller:
         for name in aimed:
             answer = caller.call(name, nothing)
-            assert ("Error", 404, 404) == (type(answer.parsed).__name__, answer.status_code, answer.parsed.status)
+            assert ("Error", 404, 404) == (
+                type(answer.parsed).__name__,
+                answer.status_code,
+                answer.parsed.status,
+            )
             assert answer.parsed.request_id == answer.headers["X-Request-Id"]
 
 
@@ -152,9 +194,24 @@ def test_the_served_control_contract_makes_a_client_too(live: Live, tmp_path: An
     url = f"{live.url}/_sandbox/openapi.json"
     assert httpx2.get(url).status_code == 200
     (tmp_path / "settings.yaml").write_text("post_hooks: []\n", encoding="utf-8")
-    command = [sys.executable, "-m", "openapi_python_client", "generate", "--url", url, "--meta", "none"]
+    command = [
+        sys.executable,
+        "-m",
+        "openapi_python_client",
+        "generate",
+        "--url",
+        url,
+        "--meta",
+        "none",
+    ]
     made = subprocess.run(
-        [*command, "--output-path", str(tmp_path / "made"), "--config", str(tmp_path / "settings.yaml")],
+        [
+            *command,
+            "--output-path",
+            str(tmp_path / "made"),
+            "--config",
+            str(tmp_path / "settings.yaml"),
+        ],
         capture_output=True,
         text=True,
         timeout=120,

@@ -1,4 +1,6 @@
-"""docs/retry.md: its clients place one order while answers are lost, cut and refused; its table is the contract's."""
+"""docs/retry.md: its clients place one order while answers are lost, cut and refused; its table is
+the contract's.
+"""
 
 import json
 import re
@@ -61,13 +63,22 @@ def typescript(folder: Path) -> Place:
     )
 
     def place(api: str, token: str, order: dict[str, Any]) -> "subprocess.CompletedProcess[str]":
-        return ran(folder, str(NODE), "--experimental-strip-types", "-e", call, json.dumps([api, token, "8841", order]))
+        return ran(
+            folder,
+            str(NODE),
+            "--experimental-strip-types",
+            "-e",
+            call,
+            json.dumps([api, token, "8841", order]),
+        )
 
     return place
 
 
 def ran(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 @pytest.mark.parametrize("language", [python, typescript])
@@ -78,15 +89,23 @@ def test_a_client_of_the_page_places_one_order_whatever_happens_to_its_answers(
     with httpx2.Client(base_url=base, verify=NO_TLS, timeout=30) as client:
         me = client.get("/_sandbox/credentials").json()
         order = ORDER | {name: me["sample"][name] for name in ("projectId", "planId")}
-        for n, then in enumerate(FAULTS.values()):  # one after the other befalls the attempts to place the order
-            rule = {"match": {"operationId": "createPixOrder"}, "when": {"times": 1, "after": n}, "then": then}
+        # one after the other befalls the attempts to place the order
+        for n, then in enumerate(FAULTS.values()):
+            rule = {
+                "match": {"operationId": "createPixOrder"},
+                "when": {"times": 1, "after": n},
+                "then": then,
+            }
             client.post("/_sandbox/faults", json=rule).raise_for_status()
         for number in range(2):
             done = place(base, me["jwt"], order)
-            if number == 0 and done.returncode:  # six attempts were not enough for six faults: call it again
+            # six attempts were not enough for six faults: call it again
+            if number == 0 and done.returncode:
                 done = place(base, me["jwt"], order)
             assert done.returncode == 0, done.stderr
-            found = client.get("/v2/orders?metadata=cart:8841", headers={"Authorization": f"Bearer {me['jwt']}"}).json()
+            found = client.get(
+                "/v2/orders?metadata=cart:8841", headers={"Authorization": f"Bearer {me['jwt']}"}
+            ).json()
             assert [json.loads(done.stdout)["id"]] == [each["id"] for each in found["orders"]]
         client.post("/_sandbox/orders/last/expire").raise_for_status()
         first, second = (json.loads(place(base, me["jwt"], order).stdout) for _ in range(2))
@@ -101,7 +120,9 @@ def test_a_client_of_the_page_gives_up_at_once_what_no_repeat_can_mend(
     base = f"{live.url}/s/{sandbox_name}"
     with httpx2.Client(base_url=base, verify=NO_TLS, timeout=30) as client:
         me = client.get("/_sandbox/credentials").json()
-        done = language(tmp_path)(base, me["jwt"], ORDER | {"projectId": "?", "planId": me["sample"]["planId"]})
+        done = language(tmp_path)(
+            base, me["jwt"], ORDER | {"projectId": "?", "planId": me["sample"]["planId"]}
+        )
         assert "422: " in done.stderr
         asked = client.get("/_sandbox/requests?operationId=createPixOrder").json()
         assert 1 == len(asked["requests"])
@@ -114,15 +135,23 @@ def test_the_typescript_of_the_page_compiles(folder: Project) -> None:
 
 
 def test_the_clients_have_forty_lines() -> None:
-    assert {"python", "ts"} == {name for name in ("python", "ts") if len(blocks(name)[0].splitlines()) <= 40}
+    assert {"python", "ts"} == {
+        name for name in ("python", "ts") if len(blocks(name)[0].splitlines()) <= 40
+    }
 
 
 def test_the_table_names_every_code_that_a_repeat_may_mend_with_its_status() -> None:
     leaves = Leaves(document(), document("sandbox.yaml"))
     table = re.findall(r"^\| (.*`\w+`.*) \| ([\d, any]+) \| .+ \|$", PAGE, re.MULTILINE)
     told = {code: statuses for codes, statuses in table for code in re.findall(r"`(\w+)`", codes)}
-    mended = {code for code in leaves.codes if any(s in (408, 429) or s >= 500 for s in leaves.statuses(code))}
+    mended = {
+        code
+        for code in leaves.codes
+        if any(s in (408, 429) or s >= 500 for s in leaves.statuses(code))
+    }
     assert set() == mended - told.keys()
     assert set() == told.keys() - leaves.codes.keys()
     for code, statuses in told.items():
-        assert statuses == "any" or {*map(str, leaves.statuses(code))} <= {*statuses.split(", ")}, code
+        assert statuses == "any" or {*map(str, leaves.statuses(code))} <= {*statuses.split(", ")}, (
+            code
+        )

@@ -1,4 +1,6 @@
-"""TypeScript: the generated types carry a real application under `tsc --strict`, and it runs against the server."""
+"""TypeScript: the generated types carry a real application under `tsc --strict`, and it runs
+against the server.
+"""
 
 import json
 import re
@@ -40,7 +42,9 @@ def app(project: Project) -> Project:
 
 
 @pytest.mark.night
-def test_the_sample_application_compiles_without_a_cast_and_works(app: Project, live: Live, sandbox_name: str) -> None:
+def test_the_sample_application_compiles_without_a_cast_and_works(
+    app: Project, live: Live, sandbox_name: str
+) -> None:
     assert app.compile() == []
     payloads = [document().events[name]["example"] for name in TOLD]
     ran = app.run("node", "-e", _RUN, json.dumps([f"{live.url}/s/{sandbox_name}", payloads]))
@@ -49,8 +53,16 @@ def test_the_sample_application_compiles_without_a_cast_and_works(app: Project, 
     known = {f"{operation.method} {operation.path}" for operation in document().operations.values()}
     assert len(seen["called"]) >= 15
     assert set(seen["called"]) <= known
-    checkout = {name: seen["checkout"][name] for name in ("placed", "replayed", "code", "settled", "plan")}
-    assert {"placed": "pending", "replayed": True, "code": "000201", "settled": "paid", "plan": True} == checkout
+    checkout = {
+        name: seen["checkout"][name] for name in ("placed", "replayed", "code", "settled", "plan")
+    }
+    assert {
+        "placed": "pending",
+        "replayed": True,
+        "code": "000201",
+        "settled": "paid",
+        "plan": True,
+    } == checkout
     assert seen["checkout"]["subscription"] in ("active", "trialing")
     assert {
         "twice": [409, "duplicate_document", "reuse"],
@@ -83,7 +95,9 @@ def test_the_sample_application_casts_nothing() -> None:
     for source in SOURCES:
         for line in source.read_text(encoding="utf-8").splitlines():
             code = "" if line.startswith("import") else line.partition("//")[0]
-            assert not re.search(r"\bas\b|\bany\b|\bunknown\b|\w!\s*[.;,)\[]", code), f"{source.name}: {line}"
+            assert not re.search(r"\bas\b|\bany\b|\bunknown\b|\w!\s*[.;,)\[]", code), (
+                f"{source.name}: {line}"
+            )
             assert "@ts-" not in line, f"{source.name}: {line}"
 
 
@@ -114,7 +128,8 @@ export const key: components["schemas"]["ApiKeyCreate"] = { name: "Loja", scopes
 
 @pytest.mark.night
 def test_the_types_find_every_mistake_that_is_planted_and_no_other(project: Project) -> None:
-    """They are no `any`: a misspelt value, a wrong type, a forgotten null and a missing field do not compile.
+    """They are no `any`: a misspelt value, a wrong type, a forgotten null and a missing field do
+    not compile.
 
     What has a default may be left out: a request needs what the contract requires and nothing else.
     """
@@ -123,12 +138,17 @@ def test_the_types_find_every_mistake_that_is_planted_and_no_other(project: Proj
     found = [re.match(r"src/(\w+)\.ts\((\d+),", error) for error in project.compile()]
     assert {"mistakes"} == {each and each[1] for each in found}
     lines = sorted({int(each[2]) for each in found if each})
-    first = MISTAKES.splitlines().index(next(line for line in MISTAKES.splitlines() if "payed" in line)) + 1
+    first = (
+        MISTAKES.splitlines().index(next(line for line in MISTAKES.splitlines() if "payed" in line))
+        + 1
+    )
     assert list(range(first, first + 9)) == lines
 
 
 @pytest.mark.night
-def test_the_commands_of_the_page_write_types_with_which_its_lines_compile(project: Project, live: Live) -> None:
+def test_the_commands_of_the_page_write_types_with_which_its_lines_compile(
+    project: Project, live: Live
+) -> None:
     """The pinned tools are there already."""
     page = PAGE.read_text(encoding="utf-8")
     setup, _, _, types, *_ = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)

@@ -1,4 +1,6 @@
-"""The workflow that `init` writes: its steps are run as they are written, with tests of three kits that fail."""
+"""The workflow that `init` writes: its steps are run as they are written, with tests of three kits
+that fail.
+"""
 
 import re
 import socket
@@ -16,9 +18,9 @@ from .conftest import Project
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
-WORKFLOW = (Path(__file__).parents[2] / "fixtures/init/github-actions/.github/workflows/sandbox-tests.yml").read_text(
-    encoding="utf-8"
-)
+WORKFLOW = (
+    Path(__file__).parents[2] / "fixtures/init/github-actions/.github/workflows/sandbox-tests.yml"
+).read_text(encoding="utf-8")
 # What is installed already.
 INSTALLS = ("pip install ", "npm ci", "npx playwright install ")
 IN_JAVASCRIPT = """
@@ -46,7 +48,9 @@ def test_each_failed_test_says_what_was_refused_and_leaves_its_recording(folder:
     assert WORKFLOW == written.read_text(encoding="utf-8")
     tests = folder.folder / "tests"
     for kit, ending in (("vitest", "test"), ("playwright", "spec")):
-        (tests / f"checkout.{ending}.ts").write_text(IN_JAVASCRIPT.replace("KIT", kit), encoding="utf-8")
+        (tests / f"checkout.{ending}.ts").write_text(
+            IN_JAVASCRIPT.replace("KIT", kit), encoding="utf-8"
+        )
     (tests / "test_checkout.py").write_text(IN_PYTHON, encoding="utf-8")
     said = ran(folder)
     assert 2 == said.count("2 times: POST /v2/orders/pix answered 422 validation_error"), said
@@ -66,7 +70,10 @@ def test_each_failed_test_says_what_was_refused_and_leaves_its_recording(folder:
 
 
 def ran(folder: Project) -> str:
-    """What the steps of the workflow print, without those that install. Each test fails, and the next goes on."""
+    """What the steps of the workflow print, without those that install.
+
+    Each test fails, and the next goes on.
+    """
     job = yaml.safe_load(WORKFLOW)["jobs"]["test"]
     steps = [step["run"] for step in job["steps"] if "run" in step]
     serves, waits, *tests = [step for step in steps if not step.startswith(INSTALLS)]

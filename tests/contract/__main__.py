@@ -1,7 +1,8 @@
-"""`make contract`: start a sandbox with a frozen clock, let schemathesis judge it, and count what got through.
+"""`make contract`: start a sandbox with a frozen clock, let schemathesis judge it, and count what
+got through.
 
-Then `stub-server verify` judges one whose clock runs. Exit code 1 when a check fails or verify finds a divergence, and
-when the run did not go deep: a run of refusals proves nothing.
+Then `stub-server verify` judges one whose clock runs. Exit code 1 when a check fails or verify
+finds a divergence, and when the run did not go deep: a run of refusals proves nothing.
 """
 
 import argparse
@@ -26,7 +27,8 @@ from .runner import Run, run
 NOW = "2026-11-20T14:32:05.123Z"
 _PATIENCE = 60.0
 PHASES = ("examples", "coverage", "fuzzing", "stateful")
-# Where a contract is, and what its runs have beside the settings that users are given. Controls act on the fork that
+# Where a contract is, and what its runs have beside the settings that users are given. Controls act
+# on the fork that
 # the hooks make, whatever becomes of its keys.
 CONTRACTS = {
     "api": ("", ""),
@@ -38,7 +40,8 @@ CONTRACTS = {
 def server(*module: str, now: str = NOW, more: Sequence[str] = ()) -> Iterator[str]:
     """A server of its own on a free port; its address.
 
-    `module` is run in place of `stub_server`. The clock stands at `now`, or runs if that is empty. `more` are flags.
+    `module` is run in place of `stub_server`. The clock stands at `now`, or runs if that is empty.
+    `more` are flags.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -70,15 +73,29 @@ def _wait(url: str, process: Popen) -> None:
 
 
 def main() -> int:
-    """Both contracts: single requests, chains by all links and by the declared ones, the table and the floors.
+    """Both contracts: single requests, chains by all links and by the declared ones, the table and
+    the floors.
 
     Of the API also what verify finds.
     """
-    parser = argparse.ArgumentParser(prog="make contract", description="Hold a running sandbox to its contracts.")
-    parser.add_argument("--seed", type=int, default=20261120, help="one seed is one choice of requests")
-    parser.add_argument("-n", "--examples", type=int, default=25, help="made-up requests per operation")
-    parser.add_argument("--scenarios", type=int, default=100, help="chains of linked requests, for each set of links")
-    parser.add_argument("--of", choices=CONTRACTS, nargs="*", default=list(CONTRACTS), help="which contract")
+    parser = argparse.ArgumentParser(
+        prog="make contract", description="Hold a running sandbox to its contracts."
+    )
+    parser.add_argument(
+        "--seed", type=int, default=20261120, help="one seed is one choice of requests"
+    )
+    parser.add_argument(
+        "-n", "--examples", type=int, default=25, help="made-up requests per operation"
+    )
+    parser.add_argument(
+        "--scenarios",
+        type=int,
+        default=100,
+        help="chains of linked requests, for each set of links",
+    )
+    parser.add_argument(
+        "--of", choices=CONTRACTS, nargs="*", default=list(CONTRACTS), help="which contract"
+    )
     asked = parser.parse_args()
     results = [judge(*CONTRACTS[name], asked) for name in asked.of]
     if "api" in asked.of:
@@ -87,12 +104,17 @@ def main() -> int:
 
 
 def conforms() -> bool:
-    """Show what `stub-server verify --write --charges` finds; whether that is nothing, and it went deep."""
+    """Show what `stub-server verify --write --charges` finds; whether that is nothing,
+    and it went deep.
+    """
     with server(now="") as url:  # verify compares how far the clocks go on
         outcome = verify(url, "--report=text")
     wrong = departed(outcome)
     sent, reached = outcome.report.get("requests"), outcome.report.get("coverage")
-    line = f"verify: no divergence in {sent} requests, which reached {reached} %, in {outcome.seconds:.0f} s."
+    line = (
+        f"verify: no divergence in {sent} requests, which reached {reached} %, in"
+        f" {outcome.seconds:.0f} s."
+    )
     print(*([outcome.output, *wrong] if wrong else [line]), "", sep="\n", flush=True)
     return not wrong
 
@@ -110,10 +132,14 @@ def judge(base: str, settings: str, asked: argparse.Namespace) -> bool:
                 ("chains", ("stateful",), asked.scenarios),
             ):
                 report = folder / f"{name}.ndjson"
-                yield run(url, phases, report, seed, f"--max-examples={size}", base=base, more=settings)
+                yield run(
+                    url, phases, report, seed, f"--max-examples={size}", base=base, more=settings
+                )
                 reach.read(report)
             sizes = asked.seed, asked.scenarios
-            yield from follow(url, folder, contract, reach, *sizes, excused, base=base, more=settings)
+            yield from follow(
+                url, folder, contract, reach, *sizes, excused, base=base, more=settings
+            )
 
         for done in runs():
             print(done.output, flush=True)
@@ -121,7 +147,14 @@ def judge(base: str, settings: str, asked: argparse.Namespace) -> bool:
     print(table(contract, reach))
     found = list(findings(contract, reach))
     requests = sum(counts.total() for counts in reach.all.values())
-    print("", f"{requests} requests in {time.monotonic() - started:.0f} s.", *found, "", sep="\n", flush=True)
+    print(
+        "",
+        f"{requests} requests in {time.monotonic() - started:.0f} s.",
+        *found,
+        "",
+        sep="\n",
+        flush=True,
+    )
     return is_good and not found
 
 

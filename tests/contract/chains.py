@@ -1,4 +1,6 @@
-"""Chains along the declared links: those of each tag by themselves, then those of what no chain has taken yet."""
+"""Chains along the declared links: those of each tag by themselves, then those of what no chain has
+taken yet.
+"""
 
 from collections.abc import Iterable, Iterator
 from itertools import count
@@ -7,7 +9,8 @@ from pathlib import Path
 from .reach import Json, Link, Reach, declared_links, is_taken, operations
 from .runner import Run, run
 
-# Chains along the links of the contract alone: those that schemathesis infers are three times as many.
+# Chains along the links of the contract alone: those that schemathesis infers are three times as
+# many.
 DECLARED = "\n[phases.stateful.inference]\nalgorithms = []\n"
 _ATTEMPTS = 3
 
@@ -35,8 +38,11 @@ def follow(
             yield chains(names, seed, min(scenarios, 10 + 5 * len(own)))
     for attempt in range(_ATTEMPTS):
         missing = [link for link in links if link.name not in excused and not is_taken(link, reach)]
-        # An operation that others lead to may begin no chain, unless it is alone with the one that it leads to.
-        sets = {frozenset((link.source, link.target)) for link in missing} if attempt == 1 else set()
+        # An operation that others lead to may begin no chain, unless it is alone with the one that
+        # it leads to.
+        sets = (
+            {frozenset((link.source, link.target)) for link in missing} if attempt == 1 else set()
+        )
         for source in {link.source for link in missing} if attempt != 1 else ():
             targets = {link.target for link in missing if link.source == source}
             sets.add(frozenset({source} | targets | _before(source, links)))
@@ -48,4 +54,6 @@ def _before(source: str, links: list[Link]) -> set[str]:
     """What leads to an operation: lists and creations, or what follows them."""
     near = {link.source for link in links if link.target == source}
     roots = {name for name in near if name.startswith(("list", "create"))}
-    return roots or near | {link.source for link in links if link.target in near and link.source.startswith("list")}
+    return roots or near | {
+        link.source for link in links if link.target in near and link.source.startswith("list")
+    }

@@ -1,4 +1,6 @@
-"""Customers whose document, its type and their own type agree: stored, a contradiction is a conflict."""
+"""Customers whose document, its type and their own type agree: stored, a contradiction is
+a conflict.
+"""
 
 from typing import Any
 from zlib import crc32
@@ -19,12 +21,19 @@ def coherent(body: Any) -> Any:
     document = body.get("document")
     # What is meant to be refused stays as it was made.
     is_valid = body.get("document_type") in _TYPES and body.get("type") in _HOLDERS
-    if not is_valid or not isinstance(document, str) or crc32(document.encode("utf-8", "replace")) % 8 == 0:
+    if (
+        not is_valid
+        or not isinstance(document, str)
+        or crc32(document.encode("utf-8", "replace")) % 8 == 0
+    ):
         return body
     try:
         types = infer(document, body.get("document_type"))
     except ValueError:
         return body
-    if all(body.get(name) in (None, value) for name, value in zip(("document_type", "type"), types, strict=True)):
+    if all(
+        body.get(name) in (None, value)
+        for name, value in zip(("document_type", "type"), types, strict=True)
+    ):
         return body
     return {name: value for name, value in body.items() if name not in ("document_type", "type")}

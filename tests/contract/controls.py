@@ -1,6 +1,8 @@
-"""What requests to the control surface are aimed at: records that exist, as nobody links to them in a single request.
+"""What requests to the control surface are aimed at: records that exist, as nobody links to them in
+a single request.
 
-What is made for a request is made in the world that the request goes to. Worlds that the run makes are dropped again.
+What is made for a request is made in the world that the request goes to. Worlds that the run makes
+are dropped again.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +16,8 @@ PROTECTED = "default"
 FORK = "schemathesis"
 # The world that may be deleted: the run's own would come back with the next request that names it.
 SPARE = "spare"
-# What a control moves from, or is refused from, if the sandbox has few: half of its requests are aimed at one.
+# What a control moves from, or is refused from, if the sandbox has few: half of its requests are
+# aimed at one.
 _MOVED = {
     "payOrder": ("orderId", "orders", "pending"),
     "failOrder": ("orderId", "orders", "pending"),
@@ -51,7 +54,9 @@ class Controls:
         return self._done("GET", "export").content
 
     def aim_path(self, operation: str, parameters: Any, *, every: bool = False) -> Any:
-        """Path parameters, seven of eight replaced by those of a record that is made for it, or every one."""
+        """Path parameters, seven of eight replaced by those of a record that is made for it, or
+        every one.
+        """
         if not isinstance(parameters, Mapping):
             return parameters
         number = crc32(repr(sorted(parameters.items())).encode("utf-8", "replace"))
@@ -82,11 +87,16 @@ class Controls:
         return body
 
     def hasten(self, query: Any) -> Any:
-        """A query that does not wait for what will not come, but for one of sixteen, which waits a second."""
+        """A query that does not wait for what will not come, but for one of sixteen,
+        which waits a second.
+        """
         wait = query.get("wait_seconds") if isinstance(query, Mapping) else None
         if str(wait) not in map(str, _WAITS):
             return query
-        return {**query, "wait_seconds": int(not crc32(repr(query).encode("utf-8", "replace")) % 16)}
+        return {
+            **query,
+            "wait_seconds": int(not crc32(repr(query).encode("utf-8", "replace")) % 16),
+        }
 
     def made(self, operation: str, response: Any) -> None:
         """Take note of a world that the run has made."""
@@ -94,7 +104,9 @@ class Controls:
             self._made.append(response.json()["sandbox"]["name"])
 
     def begin(self, forks: int) -> None:
-        """When another fork was made, drop the worlds of the one before: what one request made, the next would meet."""
+        """When another fork was made, drop the worlds of the one before: what one request made, the
+        next would meet.
+        """
         if forks != self._forks:
             self._forks = forks
             self.drop()
@@ -105,14 +117,18 @@ class Controls:
             self._http.delete(f"/_sandbox/sandboxes/{self._made.pop()}")
 
     def prepare(self, operation: str) -> None:
-        """Have something in a list that a chain begins with: nothing else in it makes requests to the API."""
+        """Have something in a list that a chain begins with: nothing else in it makes requests to
+        the API.
+        """
         if operation == "listRequests":
             self._request()
         elif operation == "listSteps":
             self._done("POST", "clock/advance", json={"seconds": 1})
 
     def empty_for(self, operation: str, body: Any) -> None:
-        """Let years pass in a world without members, but for the ten that are the most: each takes half a second."""
+        """Let years pass in a world without members, but for the ten that are the most: each takes
+        half a second.
+        """
         if operation != "advanceClock" or not isinstance(body, Mapping):
             return
         days, months = body.get("days", 0), body.get("months", 0)
@@ -120,11 +136,15 @@ class Controls:
             self._done("POST", "reset", json={"scenario": "empty"})
 
     def _done(self, method: str, path: str, **options: Any) -> httpx2.Response:
-        return self._http.request(method, f"/s/{FORK}/_sandbox/{path}", **options).raise_for_status()
+        return self._http.request(
+            method, f"/s/{FORK}/_sandbox/{path}", **options
+        ).raise_for_status()
 
     def _fault(self) -> str:
         self._done("DELETE", "faults")  # requests of the run may have made as many as there can be
-        made = self._done("POST", "faults", json={"match": {"path": "/nowhere"}, "then": {"status": 503}})
+        made = self._done(
+            "POST", "faults", json={"match": {"path": "/nowhere"}, "then": {"status": 503}}
+        )
         return str(made.json()["fault"]["id"])
 
     def _request(self) -> str:
@@ -132,7 +152,9 @@ class Controls:
         return str(self._done("GET", "requests", params={"limit": 1}).json()["requests"][0]["id"])
 
     def _snapshot(self) -> str:
-        return str(self._done("POST", "snapshots", json={"name": "known"}).json()["snapshot"]["name"])
+        return str(
+            self._done("POST", "snapshots", json={"name": "known"}).json()["snapshot"]["name"]
+        )
 
     def _leaving(self) -> str:
         ident = str(self._records("subscriptions", "active")[0]["id"])
@@ -153,12 +175,17 @@ class Controls:
         return str(self._done("GET", "inbox/shop").json()["messages"][0]["number"])
 
     def _spare(self) -> str:
-        if self._http.post(f"/_sandbox/sandboxes/{FORK}/fork", json={"name": SPARE}).status_code == 201:
+        if (
+            self._http.post(f"/_sandbox/sandboxes/{FORK}/fork", json={"name": SPARE}).status_code
+            == 201
+        ):
             self._made.append(SPARE)
         return SPARE
 
     def _code(self, status: str) -> str:
-        orders = [order for order in self._records("orders", status) if order["paymentMethod"] == "pix"]
+        orders = [
+            order for order in self._records("orders", status) if order["paymentMethod"] == "pix"
+        ]
         return str(orders[0]["last_transaction"]["qr_code"])
 
     def _records(self, table: str, status: str) -> list[Json]:

@@ -3,7 +3,8 @@
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-# A port that nothing listens on: a delivery is refused at once, and no request ever leaves this machine.
+# A port that nothing listens on: a delivery is refused at once, and no request ever leaves this
+# machine.
 NOWHERE = "127.0.0.1:9"
 _POSTING = ("createWebhook", "updateWebhook", "certifyReceiver")
 
@@ -21,7 +22,12 @@ def _nowhere(url: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         return url
-    plain = parts.scheme in ("http", "https") and parts.netloc and "@" not in parts.netloc and url.isprintable()
+    plain = (
+        parts.scheme in ("http", "https")
+        and parts.netloc
+        and "@" not in parts.netloc
+        and url.isprintable()
+    )
     if not plain or len(url) > 2048:
         return url
     return urlunsplit(parts._replace(netloc=NOWHERE))[:2048]

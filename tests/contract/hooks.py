@@ -1,7 +1,7 @@
 """What `make contract` adds to the hooks that users are given: ids that exist.
 
-A schemathesis extension. Everything is derived from the value that schemathesis made, so that one seed stays one
-sequence of requests.
+A schemathesis extension. Everything is derived from the value that schemathesis made, so that one
+seed stays one sequence of requests.
 """
 
 import atexit
@@ -22,10 +22,14 @@ from tests.contract.rare import Rare
 import sandbox_hooks  # isort: skip - found where the pack is
 
 assert pack.PACK.is_dir()
-gc.freeze()  # as in the runs of the tests (tests/conftest.py): else the collector takes 7 % of the time
+# as in the runs of the tests (tests/conftest.py): else the collector takes 7 % of the time
+gc.freeze()
 gc.set_threshold(5_000, 50, 10)
 known = Known(is_real=lambda value: value in sandbox_hooks.World.seen)
-controls, rare = Controls(sandbox_hooks.URL), Rare(sandbox_hooks.URL, lambda: sandbox_hooks.World.token)
+controls, rare = (
+    Controls(sandbox_hooks.URL),
+    Rare(sandbox_hooks.URL, lambda: sandbox_hooks.World.token),
+)
 # What an import is given to be accepted is a file that the same server has exported.
 schemathesis.openapi.media_type(MEDIA, st.builds(controls.file))
 
@@ -52,9 +56,11 @@ def map_body(context: Any, body: Any) -> Any:
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """What the other hooks do not see: the coverage phase, addresses of receivers, and what controls act on.
+    """What the other hooks do not see: the coverage phase, addresses of receivers, and what
+    controls act on.
 
-    Only in what is meant to be accepted: what is meant to be refused would be judged anew, and perhaps as valid.
+    Only in what is meant to be accepted: what is meant to be refused would be judged anew, and
+    perhaps as valid.
     """
     if case.meta is None:
         return
@@ -72,7 +78,8 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         return
     path, body = case.path_parameters, case.body
     if phase == "coverage":
-        # Of some operations this phase sends a request or two: were ids spared for the 404, nothing would get through.
+        # Of some operations this phase sends a request or two: were ids spared for the 404, nothing
+        # would get through.
         path = known.aim_path(path, salt=repr(body) if isinstance(body, dict) else "", every=True)
         body = coherent(known.aim_body(body))
     body = controls.aim_body(name, body, every=phase == "coverage")

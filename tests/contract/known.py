@@ -11,7 +11,8 @@ import httpx2
 Plan = dict[str, Any]
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
 
-# Parameter or body member -> the list that knows its values, where in the answer it stands, the member of an entry.
+# Parameter or body member -> the list that knows its values, where in the answer it stands, the
+# member of an entry.
 _LISTS: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "apiKeyId": ("/api-keys", ("api_keys",), "id"),
     "publicKey": ("/api-keys?is_active=true", ("api_keys",), "public_key"),
@@ -47,7 +48,9 @@ class Known:
         with httpx2.Client(base_url=base, headers=headers, timeout=30) as api:
             for name, (path, members, member) in _LISTS.items():
                 self.ids[name] = [entry[member] for entry in _entries(api, path, members)]
-            projects = {p["id"] for p in _entries(api, "/v2/projects?status=active", ("data", "projects"))}
+            projects = {
+                p["id"] for p in _entries(api, "/v2/projects?status=active", ("data", "projects"))
+            }
             plans = _entries(api, "/v2/plans?status=active", ("plans",))
         self.sellable = [plan for plan in plans if plan["projectId"] in projects]
 
@@ -55,10 +58,14 @@ class Known:
         """Path parameters, most of the made-up ids replaced, or every one."""
         if not isinstance(parameters, Mapping):
             return parameters
-        return {name: self._aim(name, value, salt, every=every) for name, value in parameters.items()}
+        return {
+            name: self._aim(name, value, salt, every=every) for name, value in parameters.items()
+        }
 
     def aim_body(self, body: Any) -> Any:
-        """A body, most of the made-up references replaced; project and plan of one order belong together."""
+        """A body, most of the made-up references replaced; project and plan of one order
+        belong together.
+        """
         if not isinstance(body, dict):
             return body
         salt = repr(body)
@@ -86,7 +93,8 @@ class Known:
         if not ids or not is_made_up or self.is_real(value):
             return value
         number = crc32((value + salt).encode("utf-8", "replace"))
-        # One in eight stays as it is, for the 404; of public keys schemathesis tries too few to spare one.
+        # One in eight stays as it is, for the 404; of public keys schemathesis tries too few to
+        # spare one.
         return ids[number // 8 % len(ids)] if number % 8 or every or name == "publicKey" else value
 
 

@@ -1,4 +1,6 @@
-"""The files that `stub-server init schemathesis` writes, importable as they are where it writes them."""
+"""The files that `stub-server init schemathesis` writes, importable as they are where it
+writes them.
+"""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,7 @@
 """What each operation is sent once in fuzzing, so that its refusals are seen.
 
-A caller who may not, a key of metadata that is none, and half a body: chance alone seldom makes them.
+A caller who may not, a key of metadata that is none, and half a body: chance alone seldom makes
+them.
 """
 
 from collections import Counter
@@ -28,17 +29,28 @@ class Rare:
         self._tries: Counter[str] = Counter()
 
     def spoil(self, operation: str, case: Any) -> None:
-        """The first two requests to an operation that were meant to be valid, and bodies that were not."""
+        """The first two requests to an operation that were meant to be valid, and bodies
+        that were not.
+        """
         if case.meta.generation.mode.value != "positive":
-            is_meant = case.method.upper() == case.operation.method.upper()  # and does not ask for another method's 405
-            if is_meant and case.media_type == "application/json" and self._tries[operation] < _TRIES:
+            # and does not ask for another method's 405
+            is_meant = case.method.upper() == case.operation.method.upper()
+            if (
+                is_meant
+                and case.media_type == "application/json"
+                and self._tries[operation] < _TRIES
+            ):
                 self._tries[operation] += 1
                 # Else what is wrong may be that nobody asks: that is told before a body is read.
                 case.headers = {**(case.headers or {}), "Authorization": f"Bearer {self._token()}"}
                 case.body = _BROKEN
         elif self._is_first(operation, "caller"):
             case.headers = {**(case.headers or {}), **self._forbidden}
-        elif isinstance(case.body, dict) and _keeps_metadata(case) and self._is_first(operation, "name"):
+        elif (
+            isinstance(case.body, dict)
+            and _keeps_metadata(case)
+            and self._is_first(operation, "name")
+        ):
             case.body = {**case.body, "metadata": _NAMELESS}
 
     def answered(self, operation: str, status: int) -> None:
@@ -57,7 +69,9 @@ class Rare:
 
     @cached_property
     def _forbidden(self) -> dict[str, str]:
-        """A key of another world that may be used from elsewhere alone, and a page from elsewhere for the controls."""
+        """A key of another world that may be used from elsewhere alone, and a page from elsewhere
+        for the controls.
+        """
         world = f"{self._base}/s/{_WORLD}"
         with httpx2.Client(base_url=world, timeout=60) as api:
             token = api.get("/_sandbox/credentials").raise_for_status().json()["jwt"]

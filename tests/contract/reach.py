@@ -1,4 +1,6 @@
-"""How deep a run went: shares of what was accepted, statuses that were seen, links that were taken."""
+"""How deep a run went: shares of what was accepted, statuses that were seen, links
+that were taken.
+"""
 
 import json
 from collections import Counter
@@ -37,15 +39,27 @@ class Unreached:
         """What unreached.yaml says of a contract's operations."""
         ids = {operation["operationId"]: name for name, operation in operations(contract)}
         entries: list[Json] = yaml.safe_load(UNREACHED.read_text())
-        names = [(entry, name) for entry in entries for name in entry.get("operations", ()) if name in ids]
+        names = [
+            (entry, name)
+            for entry in entries
+            for name in entry.get("operations", ())
+            if name in ids
+        ]
         known = {link.name for link in declared_links(contract)}
-        links = {link: entry["why"] for entry in entries for link in entry.get("links", ()) if link in known}
+        links = {
+            link: entry["why"]
+            for entry in entries
+            for link in entry.get("links", ())
+            if link in known
+        }
         return cls({(ids[name], entry["status"]): entry["why"] for entry, name in names}, links)
 
 
 @dataclass(slots=True)
 class Reach:
-    """Answers by operation (`GET /v2/customers`): of valid requests and of all; and by declared link."""
+    """Answers by operation (`GET /v2/customers`): of valid requests and of all; and by
+    declared link.
+    """
 
     valid: dict[str, Counter[int]] = field(default_factory=dict)
     all: dict[str, Counter[int]] = field(default_factory=dict)
@@ -66,8 +80,13 @@ class Reach:
         operation = f"{case['method']} {case['path']}"
         self.all.setdefault(operation, Counter())[status] += 1
         meta, link = case.get("meta"), entry.get("transition")
-        # A probe that takes the credential away, or has one that may do nothing, is made from a valid request.
-        if meta is not None and meta["generation"]["mode"] == "positive" and status not in (401, 403):
+        # A probe that takes the credential away, or has one that may do nothing, is made from a
+        # valid request.
+        if (
+            meta is not None
+            and meta["generation"]["mode"] == "positive"
+            and status not in (401, 403)
+        ):
             self.valid.setdefault(operation, Counter())[status] += 1
         if link and entry.get("is_transition_applied"):
             self.links.setdefault(link["id"], Counter())[status] += 1
@@ -79,7 +98,8 @@ class Reach:
 
     def unseen(self, name: str, operation: Json) -> list[str]:
         """Documented statuses of an operation that nobody saw."""
-        statuses = [status for status in operation["responses"] if status != "default"]  # which may be any
+        # which may be any
+        statuses = [status for status in operation["responses"] if status != "default"]
         return [status for status in statuses if int(status) not in self.all.get(name, ())]
 
 
@@ -113,25 +133,35 @@ def declared_links(contract: Json) -> list[Link]:
 
 
 def is_taken(link: Link, reach: Reach) -> bool:
-    """Whether a chain has gone along it to a success; from what was deleted to the 404 that says so."""
+    """Whether a chain has gone along it to a success; from what was deleted to the 404
+    that says so.
+    """
     counts = reach.links.get(link.name, Counter())
     return accepted(counts) > 0 or (link.name.startswith("DELETE") and counts[404] > 0)
 
 
 def table(contract: Json, reach: Reach) -> str:
-    """A line for each operation: how its valid requests were answered, and documented statuses that nobody saw."""
+    """A line for each operation: how its valid requests were answered, and documented statuses that
+    nobody saw.
+    """
     names, excused = [name for name, _ in operations(contract)], Unreached.of(contract)
     width = max(map(len, names))
     rows = [f"{'':{width}} accepted   of   %  never seen"]
     for name, operation in operations(contract):
         counts, unseen = reach.valid.get(name, Counter()), " ".join(reach.unseen(name, operation))
-        rows.append(f"{name:{width}} {accepted(counts):8} {counts.total():4} {reach.share(name):3}  {unseen}")
+        rows.append(
+            f"{name:{width}} {accepted(counts):8} {counts.total():4} {reach.share(name):3} "
+            f" {unseen}"
+        )
     links = declared_links(contract)
     taken = [link for link in links if is_taken(link, reach)]
     rows.append(
-        f"\n{len(taken)} of {len(links)} declared links were taken in chains, to a success or from a DELETE to 404."
+        f"\n{len(taken)} of {len(links)} declared links were taken in chains, to a success or from"
+        " a DELETE to 404."
     )
-    rows += [f"{link.name}: {excused.links[link.name]}" for link in links if link.name in excused.links]
+    rows += [
+        f"{link.name}: {excused.links[link.name]}" for link in links if link.name in excused.links
+    ]
     for (name, status), why in excused.statuses.items():
         rows.append(f"{name} {status} need not be seen: {why}")
     return "\n".join(rows)
@@ -154,4 +184,7 @@ def findings(contract: Json, reach: Reach) -> Iterable[str]:
     for link in declared_links(contract):
         if link.name not in excused.links and not is_taken(link, reach):
             counts = dict(reach.links.get(link.name, Counter()))
-            yield f"The link {link.name} was never taken to a success: {counts or 'it was not tried'}."
+            yield (
+                f"The link {link.name} was never taken to a success:"
+                f" {counts or 'it was not tried'}."
+            )

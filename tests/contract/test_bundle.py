@@ -31,7 +31,9 @@ def folder(pristine: Path, tmp_path: Path) -> Path:
 
 def line_with(file: Path, text: str) -> int:
     """The first line that has a text."""
-    return next(n for n, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1) if text in line)
+    return next(
+        n for n, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1) if text in line
+    )
 
 
 def replace(file: Path, old: str, new: str) -> int:
@@ -50,7 +52,11 @@ BREAKS: dict[str, tuple[str, Break, str]] = {
         lambda f: replace(f, "collection:", "collection: ["),
         r"expected|did not find",
     ),
-    "a tab": ("paths/customers.yaml", lambda f: replace(f, "  get:", "\tget:"), r"cannot start any token"),
+    "a tab": (
+        "paths/customers.yaml",
+        lambda f: replace(f, "  get:", "\tget:"),
+        r"cannot start any token",
+    ),
     "a key twice": (
         "components/schemas/customers.yaml",
         lambda f: replace(f, "  type: object", "  type: object\n  type: object") + 1,
@@ -88,7 +94,8 @@ def test_a_broken_file_stops_with_file_line_and_reason(folder: Path, what: str) 
     place = str(caught.value).partition(": ")[0]
     file, _, told = place.rpartition(":")
     assert file == str(folder / name)
-    # A parser notices an open bracket where the next line begins; everything else is told where it stands.
+    # A parser notices an open bracket where the next line begins; everything else is told where it
+    # stands.
     assert int(told) == line or (what in ("not YAML", "a tab") and abs(int(told) - line) <= 2)
 
 
@@ -110,7 +117,10 @@ HEAD = 'openapi: 3.0.3\ninfo: { title: x, version: "1" }\n'
 
 
 def test_a_schema_may_contain_itself(tmp_path: Path) -> None:
-    tree = "Tree:\n  type: object\n  properties: { children: { type: array, items: { $ref: '#/Tree' } } }\n"
+    tree = (
+        "Tree:\n  type: object\n  properties: { children: { type: array, items: { $ref: '#/Tree' }"
+        " } }\n"
+    )
     entry = small(
         tmp_path,
         openapi=HEAD + "paths: { /t: { $ref: paths/t.yaml } }\n",
@@ -126,9 +136,16 @@ def test_a_schema_may_contain_itself(tmp_path: Path) -> None:
 
 
 def test_a_date_without_quotes_stays_text(tmp_path: Path) -> None:
-    entry = small(tmp_path, openapi=HEAD + "paths: {}\nx-day: 2026-11-20\nx-no: no\nx-on: on\nx-yes: true\n")
+    entry = small(
+        tmp_path, openapi=HEAD + "paths: {}\nx-day: 2026-11-20\nx-no: no\nx-on: on\nx-yes: true\n"
+    )
     folded = bundle.bundled(entry, cache(read))
-    assert (folded["x-day"], folded["x-no"], folded["x-on"], folded["x-yes"]) == ("2026-11-20", "no", "on", True)
+    assert (folded["x-day"], folded["x-no"], folded["x-on"], folded["x-yes"]) == (
+        "2026-11-20",
+        "no",
+        "on",
+        True,
+    )
 
 
 def test_a_paths_parameters_move_into_its_operations_once_each(tmp_path: Path) -> None:
@@ -140,17 +157,28 @@ def test_a_paths_parameters_move_into_its_operations_once_each(tmp_path: Path) -
     )
     get = f"get: {{ operationId: a, tags: [T], parameters: [{own}], responses: {{}} }}\n"
     put = "put: { operationId: b, tags: [T], responses: {} }\n"
-    entry = small(tmp_path, openapi=HEAD + "paths: { '/t/{id}': { $ref: t.yaml } }\n", t=shared + get + put)
+    entry = small(
+        tmp_path, openapi=HEAD + "paths: { '/t/{id}': { $ref: t.yaml } }\n", t=shared + get + put
+    )
     operations = Document(bundle.bundled(entry, cache(read))).operations
-    assert [(p.name, p.schema["type"]) for p in operations["a"].parameters] == [("id", "string"), ("q", "integer")]
-    assert [(p.name, p.schema["type"]) for p in operations["b"].parameters] == [("id", "string"), ("q", "string")]
+    assert [(p.name, p.schema["type"]) for p in operations["a"].parameters] == [
+        ("id", "string"),
+        ("q", "integer"),
+    ]
+    assert [(p.name, p.schema["type"]) for p in operations["b"].parameters] == [
+        ("id", "string"),
+        ("q", "string"),
+    ]
 
 
 @pytest.mark.parametrize(
     ("operations", "reason"),
     [
         (
-            "get: { operationId: a, tags: [T], responses: {} }\nput: { operationId: a, tags: [T], responses: {} }",
+            (
+                "get: { operationId: a, tags: [T], responses: {} }\nput: { operationId: a, tags:"
+                " [T], responses: {} }"
+            ),
             "operationId a appears twice",
         ),
         ("get: { tags: [T], responses: {} }", "needs an operationId and a tag"),

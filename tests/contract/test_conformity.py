@@ -1,4 +1,6 @@
-"""A corrected contract is held to its own tables and to the rules of the server, with file, JSONPath and reason."""
+"""A corrected contract is held to its own tables and to the rules of the server, with file,
+JSONPath and reason.
+"""
 
 import re
 from collections.abc import Callable
@@ -13,7 +15,16 @@ from stub_server.contract import checks
 from stub_server.contract.source import ContractError
 
 from ..support.contract import document
-from ..support.overlays import LIFE, NO_ANALYTICS, NO_PAID, SETTLED, copied, overlay, removed, updated
+from ..support.overlays import (
+    LIFE,
+    NO_ANALYTICS,
+    NO_PAID,
+    SETTLED,
+    copied,
+    overlay,
+    removed,
+    updated,
+)
 
 ORDER = "$.components.schemas.Order"
 LAST = len(document().lifecycles["Order"].moves)
@@ -24,13 +35,17 @@ DATA = "$.components.schemas.OrderEvent.properties.data"
 HELD = (
     updated(f"{LIFE}.states", "[held]")
     + updated(f"{LIFE}.sets.payable", "[held]")
-    + updated(f"{LIFE}.moves", "[{ from: pending, to: held, by: [] }, { from: held, to: paid, event: order.paid }]")
+    + updated(
+        f"{LIFE}.moves",
+        "[{ from: pending, to: held, by: [] }, { from: held, to: paid, event: order.paid }]",
+    )
 )
 LATE = removed(
     "$.components.schemas.Subscription.properties.status.enum[?@ == 'past_due']",
     "$.components.schemas.Subscription['x-lifecycle'].states[?@ == 'past_due']",
     "$.components.schemas.Subscription['x-lifecycle'].sets.*[?@ == 'past_due']",
-    "$.components.schemas.Subscription['x-lifecycle'].moves[?@.from == 'past_due' || @.to == 'past_due']",
+    "$.components.schemas.Subscription['x-lifecycle'].moves[?@.from == 'past_due' || @.to =="
+    " 'past_due']",
 )
 
 FITTING = {
@@ -166,7 +181,9 @@ UNFIT = {
 
 
 def refusals(*files: Path) -> list[str]:
-    """For what a start with overlays is refused, without the lines of the actions that brought it."""
+    """For what a start with overlays is refused, without the lines of the actions
+    that brought it.
+    """
     with pytest.raises(ContractError) as caught:
         contracts(files)
     return without_line(str(caught.value)).splitlines()
@@ -192,13 +209,18 @@ def test_what_does_not_fit_is_told_with_file_path_and_reason(tmp_path: Path, wha
 
 
 def test_all_mistakes_of_all_overlays_are_told_at_once(tmp_path: Path) -> None:
-    """Each overlay can be right in itself. Where it can be told, a mistake has the line that brought it."""
+    """Each overlay can be right in itself.
+
+    Where it can be told, a mistake has the line that brought it.
+    """
     one, two = overlay(tmp_path, removed(PAID), "one.yaml"), overlay(tmp_path, LATE, "two.yaml")
     with pytest.raises(ContractError) as caught:
         contracts([one, two])
     told = str(caught.value).splitlines()
     assert told[0].startswith(f"{one}, {two}: {LIFE}.moves[2]: order.paid is no event")
-    assert re.fullmatch(rf"{two}:\d+: .*the rules of the server need the state past_due: .*", told[-1])
+    assert re.fullmatch(
+        rf"{two}:\d+: .*the rules of the server need the state past_due: .*", told[-1]
+    )
 
 
 @pytest.mark.parametrize("entry", ["openapi.yaml", "sandbox.yaml"])
@@ -217,22 +239,31 @@ def check(tmp_path: Path) -> Callable[[str], tuple[int, str]]:
     return run
 
 
-def test_a_scenario_whose_records_do_not_fit_is_a_warning(check: Callable[[str], tuple[int, str]]) -> None:
+def test_a_scenario_whose_records_do_not_fit_is_a_warning(
+    check: Callable[[str], tuple[int, str]],
+) -> None:
     """A server with that scenario refuses to start; one with another may start."""
     target = "$.components.schemas.CustomerCreate.properties.name"
     code, said = check(f"  - {{ target: {target}, update: {{ maxLength: 3 }} }}\n")
     assert 0 == code
-    assert "Warning: the scenario default does not start: past_due_br.yaml:4: customer: name:" in said
+    assert (
+        "Warning: the scenario default does not start: past_due_br.yaml:4: customer: name:" in said
+    )
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("what", ["an event that only the catalogue lost", "a state that is gone everywhere"])
+@pytest.mark.parametrize(
+    "what", ["an event that only the catalogue lost", "a state that is gone everywhere"]
+)
 def test_the_command_refuses_what_the_start_refuses(
     tmp_path: Path, check: Callable[[str], tuple[int, str]], what: str
 ) -> None:
     actions, expected = UNFIT[what]
     code, told = check(actions)
-    assert (1, True) == (code, without_line(told).startswith(f"Error: {tmp_path / 'overlay.yaml'}: {expected}\n"))
+    assert (1, True) == (
+        code,
+        without_line(told).startswith(f"Error: {tmp_path / 'overlay.yaml'}: {expected}\n"),
+    )
 
 
 STOPPED = {
@@ -257,9 +288,16 @@ def test_the_command_tells_what_the_server_cannot_do_with_an_overlay(
 def test_the_command_warns_of_examples_that_do_not_fit_any_more(
     tmp_path: Path, check: Callable[[str], tuple[int, str]]
 ) -> None:
-    longer = updated(f"{DATA}.properties", "{ coupon: { type: string } }") + updated(f"{DATA}.required", "[coupon]")
-    code, told = check(updated("$.components.schemas.ProductCreate.properties.name", "{ maxLength: 3 }") + longer)
+    longer = updated(f"{DATA}.properties", "{ coupon: { type: string } }") + updated(
+        f"{DATA}.required", "[coupon]"
+    )
+    code, told = check(
+        updated("$.components.schemas.ProductCreate.properties.name", "{ maxLength: 3 }") + longer
+    )
     assert 0 == code
     assert f"Warning: {tmp_path / 'overlay.yaml'}" in told
     assert "$.paths['/v2/products'].post.requestBody.content" in told
-    assert f"{PAID}.post.requestBody.content['application/json'].example: the example does not fit its schema: " in told
+    assert (
+        f"{PAID}.post.requestBody.content['application/json'].example: the example does not fit its"
+        " schema: " in told
+    )

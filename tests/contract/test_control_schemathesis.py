@@ -1,4 +1,6 @@
-"""Schemathesis, every check on, finds nothing in the control surface: single requests, and chains by its links."""
+"""Schemathesis, every check on, finds nothing in the control surface: single requests, and chains
+by its links.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -26,12 +28,18 @@ def live(small: Live) -> Live:
 
 @pytest.fixture(scope="module")
 def contract(live: Live) -> Any:
-    return httpx2.get(f"{live.url}{BASE}/openapi.json", timeout=30, verify=NO_TLS).raise_for_status().json()
+    return (
+        httpx2.get(f"{live.url}{BASE}/openapi.json", timeout=30, verify=NO_TLS)
+        .raise_for_status()
+        .json()
+    )
 
 
 @pytest.fixture(scope="module")
 def singles(live: Live, tmp_path_factory: pytest.TempPathFactory, asked: dict[str, str]) -> Run:
-    """The phases that do not depend on chance, and where all is asked a little of the one that does."""
+    """The phases that do not depend on chance, and where all is asked a little of the one
+    that does.
+    """
     report = tmp_path_factory.mktemp("control") / "events.ndjson"
     phases = ("examples", "coverage", *(("fuzzing",) if len(asked) > 8 else ()))
     options = ("--max-examples=5", *including(asked.values()))
@@ -39,23 +47,31 @@ def singles(live: Live, tmp_path_factory: pytest.TempPathFactory, asked: dict[st
 
 
 def test_every_answer_to_a_single_request_keeps_the_contract(singles: Run) -> None:
-    """No 5xx, no undocumented status, header or body; nothing valid is refused, nothing invalid is taken."""
+    """No 5xx, no undocumented status, header or body; nothing valid is refused, nothing
+    invalid is taken.
+    """
     assert singles.code == 0, singles.output[-20_000:]
 
 
-def test_every_control_is_accepted_in_single_requests(singles: Run, contract: Any, asked: dict[str, str]) -> None:
+def test_every_control_is_accepted_in_single_requests(
+    singles: Run, contract: Any, asked: dict[str, str]
+) -> None:
     """But for those that are left out of the run, each with its reason."""
     reach = Reach()
     reach.read(singles.report)
     left_out = {name for name, status in Unreached.of(contract).statuses if status == "every"}
-    assert left_out & {*asked} == {name for name in asked if not accepted(reach.valid.get(name, Counter()))}
+    assert left_out & {*asked} == {
+        name for name in asked if not accepted(reach.valid.get(name, Counter()))
+    }
 
 
 @pytest.mark.night
 def test_chains_of_linked_requests_keep_the_contract(live: Live, tmp_path: Path) -> None:
     """What was made is found, what was deleted is gone; each chain begins in a fork of its own."""
     report = tmp_path / "events.ndjson"
-    chains = run(live.url, ("stateful",), report, "--max-examples=12", base=BASE, more=SETTINGS + DECLARED)
+    chains = run(
+        live.url, ("stateful",), report, "--max-examples=12", base=BASE, more=SETTINGS + DECLARED
+    )
     assert chains.code == 0, chains.output[-20_000:]
     reach = Reach()
     reach.read(chains.report)

@@ -1,4 +1,6 @@
-"""How much of the contract there is to read: its files, their lines by operation and event, and its texts."""
+"""How much of the contract there is to read: its files, their lines by operation and
+event, and its texts.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +20,9 @@ ENTRIES = ["openapi.yaml", "sandbox.yaml"]
 
 def test_the_files_can_be_read_from_top_to_bottom() -> None:
     assert len(FILES) <= MOST_FILES
-    described = sum(len(document(entry).operations) + len(document(entry).events) for entry in ENTRIES)
+    described = sum(
+        len(document(entry).operations) + len(document(entry).events) for entry in ENTRIES
+    )
     lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in FILES)
     assert lines / described <= MOST_LINES_OF_ONE
 
@@ -44,10 +48,15 @@ def test_an_operation_is_whole_within_twelve_files(folder: str) -> None:
         for item in read(file).values():
             for method in METHODS:
                 if method in item:
-                    files = {*reached(item[method], file, set()), *reached(item.get("parameters", []), file, set())}
+                    files = {
+                        *reached(item[method], file, set()),
+                        *reached(item.get("parameters", []), file, set()),
+                    }
                     found[item[method]["operationId"]] = len(files)
     assert {} == {name: count for name, count in found.items() if count > MOST_FILES_OF_ONE}
-    assert len(found) == len(document("openapi.yaml" if folder == "paths" else "sandbox.yaml").operations)
+    assert len(found) == len(
+        document("openapi.yaml" if folder == "paths" else "sandbox.yaml").operations
+    )
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
@@ -74,6 +83,8 @@ def properties(document: Document, schema: Any, place: str) -> Iterator[tuple[st
 def test_every_property_has_a_description(entry: str) -> None:
     contract = document(entry)
     schemas = contract.raw["components"]["schemas"]
-    every = [each for name, schema in schemas.items() for each in properties(contract, schema, name)]
+    every = [
+        each for name, schema in schemas.items() for each in properties(contract, schema, name)
+    ]
     assert [] == [place for place, schema in every if not schema.get("description")]
     assert len(every) > 500

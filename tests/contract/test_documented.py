@@ -1,4 +1,6 @@
-"""What the source document shows is exact: four operations in full, the methods of 21 more, and their field lists."""
+"""What the source document shows is exact: four operations in full, the methods of 21 more, and
+their field lists.
+"""
 
 from typing import Any
 
@@ -11,7 +13,12 @@ from ..support.contract import document
 API = document()
 OPERATIONS = API.operations
 
-STRING, INTEGER, NUMBER, BOOLEAN = {"type": "string"}, {"type": "integer"}, {"type": "number"}, {"type": "boolean"}
+STRING, INTEGER, NUMBER, BOOLEAN = (
+    {"type": "string"},
+    {"type": "integer"},
+    {"type": "number"},
+    {"type": "boolean"},
+)
 UUID = {"type": "string", "format": "uuid"}
 INSTANT = {"type": "string", "format": "date-time"}
 EMAIL = {"type": "string", "format": "email"}
@@ -75,7 +82,9 @@ DOCUMENTED: dict[str, tuple[str, str, int, dict[str, Any], dict[str, Any]]] = {
 
 
 def agrees(schema: Any, fields: dict[str, Any], where: str) -> None:
-    """A schema has exactly these fields, each of the type and format that the source document shows."""
+    """A schema has exactly these fields, each of the type and format that the source
+    document shows.
+    """
     schema = API.resolve(schema)
     assert list(schema["properties"]) == list(fields), where
     for name, shown in fields.items():
@@ -102,7 +111,9 @@ def test_a_documented_operation_is_exactly_as_shown(name: str) -> None:
 def test_the_other_45_are_not_said_to_be_documented() -> None:
     for name, operation in OPERATIONS.items():
         if name not in DOCUMENTED:
-            assert {operation.basis[part] for part in ("path", "request", "response")} == {"assumed"}, name
+            assert {operation.basis[part] for part in ("path", "request", "response")} == {
+                "assumed"
+            }, name
 
 
 METHODS = {
@@ -117,7 +128,9 @@ METHODS = {
 
 
 def test_the_methods_of_25_operations_are_documented_and_those_of_24_assumed() -> None:
-    assert {n: o.method for n, o in OPERATIONS.items() if o.basis["method"] == "documented"} == METHODS
+    assert {
+        n: o.method for n, o in OPERATIONS.items() if o.basis["method"] == "documented"
+    } == METHODS
     assert len(OPERATIONS) - len(METHODS) == 24
 
 

@@ -1,4 +1,6 @@
-"""What an overlay changes is followed by the server, or stops its start with file, line and reason."""
+"""What an overlay changes is followed by the server, or stops its start with file,
+line and reason.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,12 +28,18 @@ CUSTOMER = "$.paths['/v2/customers'].get.responses['200']"
 
 
 @pytest.mark.parametrize("status", ["200", "202"])
-def test_a_success_has_the_status_of_the_contract(serve: Serve, tmp_path: Path, status: str) -> None:
+def test_a_success_has_the_status_of_the_contract(
+    serve: Serve, tmp_path: Path, status: str
+) -> None:
     created = f"{PRODUCTS}['201']"
     shop = merchant_of(serve, tmp_path, copied(f"{PRODUCTS} {status}", created) + removed(created))
     body = {"projectId": make_project(shop)["id"], "name": "Curso"}
-    answers = [shop.post("/v2/products", json=body, headers={"Idempotency-Key": "once"}) for _ in range(2)]
-    assert [(int(status), "Curso")] * 2 == [(a.status_code, a.json()["product"]["name"]) for a in answers]
+    answers = [
+        shop.post("/v2/products", json=body, headers={"Idempotency-Key": "once"}) for _ in range(2)
+    ]
+    assert [(int(status), "Curso")] * 2 == [
+        (a.status_code, a.json()["product"]["name"]) for a in answers
+    ]
     shop.close()
 
 
@@ -45,7 +53,9 @@ def test_a_success_without_content_has_none(serve: Serve, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("member", ["format", "pattern"])
-def test_without_its_format_a_document_is_any_text(serve: Serve, tmp_path: Path, member: str) -> None:
+def test_without_its_format_a_document_is_any_text(
+    serve: Serve, tmp_path: Path, member: str
+) -> None:
     shop = merchant_of(serve, tmp_path, removed(f"{SCHEMAS}.Document.{member}"))
     for document in ("11111111111", "olá, mundo", "", "1" * 80):
         answer = shop.post("/v2/customers", json=customer_body(document=document))
@@ -62,7 +72,9 @@ def test_values_that_are_only_stored_may_be_others(serve: Serve, tmp_path: Path)
     shop.close()
 
 
-def test_bounds_and_scopes_of_requests_are_those_of_the_overlay(serve: Serve, tmp_path: Path) -> None:
+def test_bounds_and_scopes_of_requests_are_those_of_the_overlay(
+    serve: Serve, tmp_path: Path
+) -> None:
     limit = updated("$.components.parameters.Limit.schema", "{ maximum: 500 }")
     limit += updated(f"{SCHEMAS}.Pagination.properties.limit", "{ maximum: 500 }")
     actions = updated(f"{SCHEMAS}.CustomerCreate.properties.name", "{ maxLength: 6 }")
@@ -70,7 +82,9 @@ def test_bounds_and_scopes_of_requests_are_those_of_the_overlay(serve: Serve, tm
     actions += updated("$.paths['/v2/customers'].post['x-scopes']", "['orders:write']")
     actions += removed("$.paths['/v2/customers'].post['x-scopes'][0]")
     live = serve(overlays=(overlay(tmp_path, actions),), scenario="empty")
-    with client(live, "default", token(live, "default", str(uuid4()), ["orders:write", "customers:read"])) as shop:
+    with client(
+        live, "default", token(live, "default", str(uuid4()), ["orders:write", "customers:read"])
+    ) as shop:
         assert 500 == shop.get("/v2/customers?limit=500").json()["pagination"]["limit"]
         assert 422 == shop.get("/v2/customers?limit=501").status_code
         assert 201 == shop.post("/v2/customers", json=customer_body(name="Marina")).status_code
@@ -87,31 +101,53 @@ BOUNDS = removed(
 
 @pytest.mark.defects
 def test_numbers_that_no_rule_can_compute_with_are_501(serve: Serve, tmp_path: Path) -> None:
-    """Amounts that no payment can ask for, and periods that end after the last year; wider than shipped they may be."""
+    """Amounts that no payment can ask for, and periods that end after the last year; wider than
+    shipped they may be.
+    """
     live = serve(overlays=(overlay(tmp_path, BOUNDS),), scenario="empty")
     with client(live, "default", token(live, "default", str(uuid4()))) as shop:
-        plan = make_plan(shop, amount=99_999_999.99, trial_period_days=5_000, payment_methods=["pix", "boleto"])
+        plan = make_plan(
+            shop, amount=99_999_999.99, trial_period_days=5_000, payment_methods=["pix", "boleto"]
+        )
         for method in ("pix", "boleto"):
-            body = order_body(plan["projectId"], plan["id"], paymentMethod=method, totalAmount=99_999_999.99)
+            body = order_body(
+                plan["projectId"], plan["id"], paymentMethod=method, totalAmount=99_999_999.99
+            )
             ident = created(shop.post("/v2/orders", json=body))["id"]
             pay = f"{live.url}/_sandbox/orders/{ident}/pay"
             assert 200 == httpx2.post(pay, verify=NO_TLS).status_code
             for amount in (100_000_000, 1e20, 1e308, 0, -100):
                 items = [{"description": "Plano", "quantity": 1, "amount": amount}]
-                for changes in ({"totalAmount": amount}, {"items": items} if amount else {"totalAmount": 0}):
-                    assert (501, "not_implemented") == _refusal(shop.post("/v2/orders", json=body | changes))
+                for changes in (
+                    {"totalAmount": amount},
+                    {"items": items} if amount else {"totalAmount": 0},
+                ):
+                    assert (501, "not_implemented") == _refusal(
+                        shop.post("/v2/orders", json=body | changes)
+                    )
         of_plan = {"projectId": plan["projectId"], "name": "Outro", "amount": 10}
-        for wrong in ({"amount": 1e308}, {"amount": -1}, {"interval_count": 10**5}, {"trial_period_days": 10**9}):
-            assert (501, "not_implemented") == _refusal(shop.post("/v2/plans", json=of_plan | wrong))
+        for wrong in (
+            {"amount": 1e308},
+            {"amount": -1},
+            {"interval_count": 10**5},
+            {"trial_period_days": 10**9},
+        ):
+            assert (501, "not_implemented") == _refusal(
+                shop.post("/v2/plans", json=of_plan | wrong)
+            )
 
 
 @pytest.mark.parametrize(
-    ("path", "value"), [("/v2/customers?created_since=", "ontem"), ("/v2/analytics?from=", "2026-13-45T99:99:99Z")]
+    ("path", "value"),
+    [("/v2/customers?created_since=", "ontem"), ("/v2/analytics?from=", "2026-13-45T99:99:99Z")],
 )
 def test_without_its_format_a_date_that_cannot_be_read_is_501(
     serve: Serve, tmp_path: Path, path: str, value: str
 ) -> None:
-    formats = ("$.components.parameters.CreatedSince.schema.format", "$.paths['/v2/analytics'].get..schema.format")
+    formats = (
+        "$.components.parameters.CreatedSince.schema.format",
+        "$.paths['/v2/analytics'].get..schema.format",
+    )
     shop = merchant_of(serve, tmp_path, removed(*formats))
     assert (501, "not_implemented") == _refusal(shop.get(path + value))
     assert 200 == shop.get(f"{path}2026-11-20T00:00:00Z").status_code
@@ -123,9 +159,14 @@ def _refusal(answer: httpx2.Response) -> tuple[int, str]:
 
 
 @pytest.mark.defects
-def test_what_the_corrected_request_leads_to_and_no_answer_allows_is_501(serve: Serve, tmp_path: Path) -> None:
+def test_what_the_corrected_request_leads_to_and_no_answer_allows_is_501(
+    serve: Serve, tmp_path: Path
+) -> None:
     """Nobody may ask for a company, but a document is that of one."""
-    places = [f"{SCHEMAS}.{name}.properties.type.enum[1]" for name in ("Customer", "CustomerCreate", "CustomerUpdate")]
+    places = [
+        f"{SCHEMAS}.{name}.properties.type.enum[1]"
+        for name in ("Customer", "CustomerCreate", "CustomerUpdate")
+    ]
     shop = merchant_of(serve, tmp_path, removed(*places))
     answer = shop.post("/v2/customers", json=customer_body(document="11222333000181"))
     assert (501, "not_implemented") == _refusal(answer)
@@ -145,11 +186,18 @@ def _customers(shop: httpx2.Client) -> httpx2.Response:
 
 
 def _product(shop: httpx2.Client, **members: str) -> httpx2.Response:
-    return shop.post("/v2/products", json={"projectId": make_project(shop)["id"], "name": "Curso", **members})
+    return shop.post(
+        "/v2/products", json={"projectId": make_project(shop)["id"], "name": "Curso", **members}
+    )
 
 
 def _plan(shop: httpx2.Client) -> httpx2.Response:
-    body = {"projectId": make_project(shop)["id"], "name": "Ouro", "amount": 10.0, "billing_type": "recurring"}
+    body = {
+        "projectId": make_project(shop)["id"],
+        "name": "Ouro",
+        "amount": 10.0,
+        "billing_type": "recurring",
+    }
     return shop.post("/v2/plans", json=body | {"interval": "month", "interval_count": 1})
 
 
@@ -234,7 +282,9 @@ STOPPED = {
 
 
 @pytest.mark.parametrize("what", STOPPED)
-def test_what_cannot_be_followed_stops_the_start_with_file_line_and_reason(tmp_path: Path, what: str) -> None:
+def test_what_cannot_be_followed_stops_the_start_with_file_line_and_reason(
+    tmp_path: Path, what: str
+) -> None:
     actions, reason = STOPPED[what]
     file = overlay(tmp_path, actions)
     with pytest.raises(ContractError, match=rf"overlay\.yaml:\d+: .*{reason}"):

@@ -1,4 +1,6 @@
-"""The bundled contract is kept between starts, and never served for other files than it was made of."""
+"""The bundled contract is kept between starts, and never served for other files than it
+was made of.
+"""
 
 import os
 import shutil
@@ -63,10 +65,12 @@ def test_another_contract_is_bundled_again(file: Path, tmp_path: Path, changed: 
     entry = folder / "openapi.yaml"
     if changed == "content":
         entry.write_text(
-            entry.read_text(encoding="utf-8").replace("\n  title: ", "\n  title: New ", 1), encoding="utf-8"
+            entry.read_text(encoding="utf-8").replace("\n  title: ", "\n  title: New ", 1),
+            encoding="utf-8",
         )
     else:
-        (folder / ".#openapi.yaml").symlink_to("gone")  # as an editor leaves one beside a file that is open
+        # as an editor leaves one beside a file that is open
+        (folder / ".#openapi.yaml").symlink_to("gone")
     api, *_ = contracts(folder, file=file)
     assert api["info"]["title"].startswith("New ") is (changed == "content")
     assert not was_used(file)

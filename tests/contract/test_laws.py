@@ -20,9 +20,14 @@ from stub_server.server.resolver import module_of, snake
 from ..support.contract import document
 from ..support.laws import every
 
-ENTRIES = {"openapi.yaml": "stub_server.operations", "sandbox.yaml": "stub_server.operations.control"}
+ENTRIES = {
+    "openapi.yaml": "stub_server.operations",
+    "sandbox.yaml": "stub_server.operations.control",
+}
 API, CONTROL = document("openapi.yaml"), document("sandbox.yaml")
-OPERATIONS = {(entry, name): op for entry in ENTRIES for name, op in document(entry).operations.items()}
+OPERATIONS = {
+    (entry, name): op for entry in ENTRIES for name, op in document(entry).operations.items()
+}
 OF_API = API.operations
 each_operation = every(OPERATIONS)
 CODES = set(API.schema("ErrorCode")["enum"])
@@ -30,13 +35,22 @@ CODES = set(API.schema("ErrorCode")["enum"])
 
 @every(ENTRIES)
 def test_the_bundle_is_openapi_3_0(entry: str) -> None:
-    assert [error.message[:300] for error in OpenAPIV30SpecValidator(document(entry).raw).iter_errors()] == []
+    assert [
+        error.message[:300] for error in OpenAPIV30SpecValidator(document(entry).raw).iter_errors()
+    ] == []
     assert document(entry).raw["openapi"] == "3.0.3"
     assert document(entry).raw["info"]["version"] == "2.0.0"
 
 
 def test_there_are_49_operations_in_nine_groups() -> None:
-    groups = {"API keys": 7, "Customers": 4, "Plans": 5, "Subscriptions": 1, "Orders": 4, "Analytics": 1}
+    groups = {
+        "API keys": 7,
+        "Customers": 4,
+        "Plans": 5,
+        "Subscriptions": 1,
+        "Orders": 4,
+        "Analytics": 1,
+    }
     groups |= {"Projects": 10, "Products": 5, "Webhooks": 12}
     found: dict[str, int] = {}
     for operation in OF_API.values():
@@ -55,11 +69,16 @@ def handler(entry: str, operation: Operation) -> Any:
 
 
 @each_operation
-def test_every_operation_has_a_handler_that_takes_what_the_contract_gives(entry: str, name: str) -> None:
-    """`(work, <path ids>, query?, body?)`: query where there are query parameters, body where there is one."""
+def test_every_operation_has_a_handler_that_takes_what_the_contract_gives(
+    entry: str, name: str
+) -> None:
+    """`(work, <path ids>, query?, body?)`: query where there are query parameters, body where there
+    is one.
+    """
     operation = OPERATIONS[entry, name]
     if inbox_at(operation.method, f"/_sandbox{operation.path}"):
-        return  # it takes any body, so it is served before the API: stub_server/server/layers/pages.py
+        # it takes any body, so it is served before the API: stub_server/server/layers/pages.py
+        return
     parameters = list(inspect.signature(handler(entry, operation)).parameters)
     ids = operation.path.count("{")
     named = ["query"] if any(p.place == "query" for p in operation.parameters) else []
@@ -76,7 +95,11 @@ def test_every_handler_has_an_operation(entry: str) -> None:
         wanted.setdefault(module_of(ENTRIES[entry], operation.tag), set()).add(snake(operation.id))
     for name, functions in wanted.items():
         module = importlib.import_module(name)
-        public = {n for n, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == name and n[0] != "_"}
+        public = {
+            n
+            for n, f in inspect.getmembers(module, inspect.isfunction)
+            if f.__module__ == name and n[0] != "_"
+        }
         assert public - functions == set(), f"{name} has public functions that no operation calls"
 
 
@@ -105,7 +128,8 @@ def test_the_refusals_that_can_occur_are_listed_and_no_others(entry: str, name: 
     assert {405, 500, 501}.isdisjoint(statuses)
     # Of the API only where requests are limited: see tests/surfaces/test_rate_limit.py.
     assert (429 in statuses) == (name in {"exportSandbox", "followSandbox"})
-    assert sum(status < 300 for status in statuses - {202}) == 1  # 202 says where to ask for the other one
+    # 202 says where to ask for the other one
+    assert sum(status < 300 for status in statuses - {202}) == 1
 
 
 @each_operation
@@ -135,10 +159,14 @@ def test_every_refusal_lists_its_codes_and_shows_each_in_an_example(entry: str, 
         if status < 400 or JSON not in response["content"]:
             assert "x-codes" not in response
             continue
-        shown = [doc.resolve(example)["value"] for example in response["content"][JSON]["examples"].values()]
+        shown = [
+            doc.resolve(example)["value"]
+            for example in response["content"][JSON]["examples"].values()
+        ]
         codes = response.get("x-codes", [])
         assert len(codes) == len(set(codes))
-        if response["content"][JSON]["schema"] != {"$ref": "#/components/schemas/Error"}:  # a report
+        # a report
+        if response["content"][JSON]["schema"] != {"$ref": "#/components/schemas/Error"}:
             assert {value["code"] for value in shown if "code" in value} == set(codes)
             continue
         assert set(codes) <= CODES
@@ -147,10 +175,14 @@ def test_every_refusal_lists_its_codes_and_shows_each_in_an_example(entry: str, 
 
 
 @each_operation
-def test_an_operation_that_keeps_free_keys_says_how_invalid_ones_are_refused(entry: str, name: str) -> None:
+def test_an_operation_that_keeps_free_keys_says_how_invalid_ones_are_refused(
+    entry: str, name: str
+) -> None:
     """OpenAPI 3.0 cannot forbid keys. The keys of a verification are compared and not kept."""
     operation = OPERATIONS[entry, name]
-    maps = [] if operation.body is None else list(free_maps(operation.body, document(entry).resolve))
+    maps = (
+        [] if operation.body is None else list(free_maps(operation.body, document(entry).resolve))
+    )
     listed = 409 in operation.responses and CODE in operation.responses[409].codes
     assert (bool(maps) and name != "verifyRequests") == listed
 
@@ -175,11 +207,18 @@ def test_every_code_is_used() -> None:
         "sandbox_unavailable",
         "store_unavailable",
     }
-    used = {code for op in OPERATIONS.values() for response in op.responses.values() for code in response.codes}
+    used = {
+        code
+        for op in OPERATIONS.values()
+        for response in op.responses.values()
+        for code in response.codes
+    }
     assert CODES - used - of_the_server == set()
 
 
-def integers(doc: Document, schema: Any, place: str, above: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
+def integers(
+    doc: Document, schema: Any, place: str, above: tuple[int, ...] = ()
+) -> Iterator[tuple[str, Any]]:
     """Where a schema has integers."""
     node = doc.resolve(schema)
     if not isinstance(node, dict) or id(node) in above:
@@ -187,7 +226,9 @@ def integers(doc: Document, schema: Any, place: str, above: tuple[int, ...] = ()
     if node.get("type") == "integer":
         yield place, node
     parts = [(f"{place}.{name}", part) for name, part in node.get("properties", {}).items()]
-    parts += [(place, part) for choice in ("oneOf", "anyOf", "allOf") for part in node.get(choice, ())]
+    parts += [
+        (place, part) for choice in ("oneOf", "anyOf", "allOf") for part in node.get(choice, ())
+    ]
     parts += [(f"{place}[]", node.get(rest)) for rest in ("items", "additionalProperties")]
     for name, part in parts:
         yield from integers(doc, part, name, (*above, id(node)))
@@ -195,7 +236,9 @@ def integers(doc: Document, schema: Any, place: str, above: tuple[int, ...] = ()
 
 @each_operation
 def test_every_integer_that_is_sent_in_json_has_bounds(entry: str, name: str) -> None:
-    """Beyond 64 bits JSON readers make a float of it: that it was a whole number cannot be told any more."""
+    """Beyond 64 bits JSON readers make a float of it: that it was a whole number cannot
+    be told any more.
+    """
     body = OPERATIONS[entry, name].body
     found = [] if body is None else integers(document(entry), body, "body")
     assert [] == [place for place, node in found if not {"minimum", "maximum"} <= node.keys()]
@@ -215,7 +258,9 @@ def test_every_operation_says_which_credential_and_scope_it_needs(name: str) -> 
 
 
 def test_every_scope_opens_something() -> None:
-    assert {s["name"] for s in API.scopes} == {scope for op in OF_API.values() for scope in op.scopes}
+    assert {s["name"] for s in API.scopes} == {
+        scope for op in OF_API.values() for scope in op.scopes
+    }
     for scope in API.scopes:
         assert scope["name"] == f"{scope['resource']}:{scope['access']}"
         assert scope["assignable"] is (scope["resource"] != "api_keys")
@@ -227,7 +272,9 @@ def test_every_event_is_in_the_catalogue_and_every_event_is_reached() -> None:
     for name, event in API.events.items():
         by = event["emitted_by"]
         assert by, f"{name} is emitted by nobody"
-        assert name in named or {"clock", "simulation"} & set(by), f"{name} is reached by no operation and no clock"
+        assert name in named or {"clock", "simulation"} & set(by), (
+            f"{name} is reached by no operation and no clock"
+        )
 
 
 @every(API.events)
@@ -242,28 +289,42 @@ def test_an_event_and_its_operations_name_each_other(event: str) -> None:
 
 @every(ENTRIES)
 def test_a_default_is_in_a_component_of_its_own(entry: str) -> None:
-    """openapi-typescript takes a property for required whose default is beside it, in requests too."""
+    """openapi-typescript takes a property for required whose default is beside it, in
+    requests too.
+    """
     for name, schema in document(entry).raw["components"]["schemas"].items():
-        assert [] == [member for member, node in schema.get("properties", {}).items() if "default" in node], name
+        assert [] == [
+            member for member, node in schema.get("properties", {}).items() if "default" in node
+        ], name
 
 
 @every(ENTRIES)
 def test_examples_fit(entry: str) -> None:
-    assert [] == list(map(str, checks.unfit_examples(document(entry), formats(is_document, is_document))))
+    assert [] == list(
+        map(str, checks.unfit_examples(document(entry), formats(is_document, is_document)))
+    )
 
 
 @every(ENTRIES)
 def test_links_lead_to_operations_and_moves_name_operations(entry: str) -> None:
     known = {name for _, name in OPERATIONS} | {"clock", "simulation"}
     assert [] == [
-        by for life in document(entry).lifecycles.values() for m in life.moves for by in m.by if by not in known
+        by
+        for life in document(entry).lifecycles.values()
+        for m in life.moves
+        for by in m.by
+        if by not in known
     ]
     for operation in document(entry).operations.values():
         for response in map(document(entry).resolve, operation.raw["responses"].values()):
             for link in map(document(entry).resolve, response.get("links", {}).values()):
                 target = document(entry).operations[link["operationId"]]
                 needed = {p.name for p in target.parameters if p.place == "path"}
-                assert needed <= link.get("parameters", {}).keys() <= {p.name for p in target.parameters}
+                assert (
+                    needed
+                    <= link.get("parameters", {}).keys()
+                    <= {p.name for p in target.parameters}
+                )
 
 
 def test_every_id_that_an_answer_of_a_creation_shows_is_linked() -> None:
@@ -273,7 +334,8 @@ def test_every_id_that_an_answer_of_a_creation_shows_is_linked() -> None:
         if name.startswith(("create", "delete")) and f"get{resource}" in OF_API:
             status = "201" if name.startswith("create") else "200"
             targets = {
-                link["operationId"] for link in API.resolve(operation.raw["responses"][status])["links"].values()
+                link["operationId"]
+                for link in API.resolve(operation.raw["responses"][status])["links"].values()
             }
             assert f"get{resource}" in targets, name
 
@@ -288,7 +350,11 @@ def test_every_magic_word_is_told() -> None:
 @every([name for name, op in OF_API.items() if any(p.name == "sort" for p in op.parameters)])
 def test_every_order_of_a_list_has_a_name_for_generated_clients(name: str) -> None:
     """`-createdAt` is no identifier: without a name, generators call it VALUE_1."""
-    (sort,) = [parameter.schema for parameter in OF_API[name].parameters if parameter.name == "sort"]
+    (sort,) = [
+        parameter.schema for parameter in OF_API[name].parameters if parameter.name == "sort"
+    ]
     keys = [(value.lstrip("-"), value.startswith("-")) for value in sort["enum"]]
-    expected = [re.sub("([A-Z])", r"_\1", key).upper() + ("_DESC" if down else "") for key, down in keys]
+    expected = [
+        re.sub("([A-Z])", r"_\1", key).upper() + ("_DESC" if down else "") for key, down in keys
+    ]
     assert expected == sort["x-enum-varnames"]

@@ -1,4 +1,6 @@
-"""The laws of states, moves and changes: what they say of each other, of the schemas and of the events."""
+"""The laws of states, moves and changes: what they say of each other, of the schemas and
+of the events.
+"""
 
 import pytest
 
@@ -20,7 +22,9 @@ def test_a_lifecycle_is_well_formed(resource: str) -> None:
         assert members, name
         assert set(members) <= states, name
     for move in lifecycle.moves:
-        assert (move.name is None) == (move.from_ != move.to and moves.count((move.from_, move.to)) == 1)
+        assert (move.name is None) == (
+            move.from_ != move.to and moves.count((move.from_, move.to)) == 1
+        )
         assert move.from_ in states | {"new"}
         assert move.to in states | {"deleted"}
         assert set(move.events) <= set(API.events)

@@ -1,4 +1,6 @@
-"""Names of events and scopes stand once: every other list of them is folded in, and follows an overlay."""
+"""Names of events and scopes stand once: every other list of them is folded in, and
+follows an overlay.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,16 @@ from ..support.overlays import NO_ANALYTICS, NO_PAID, SETTLED, corrected, overla
 API = document()
 EVENTS = list(API.events)
 SCOPES = [scope["name"] for scope in API.scopes]
-RESOURCES = ["api_key", "customer", "plan", "product", "project", "order", "subscription", "webhook"]
+RESOURCES = [
+    "api_key",
+    "customer",
+    "plan",
+    "product",
+    "project",
+    "order",
+    "subscription",
+    "webhook",
+]
 
 
 def enums(node: Any) -> Iterator[list[Any]]:
@@ -43,15 +54,22 @@ def test_no_file_of_the_contract_lists_events_or_scopes_in_an_enum() -> None:
     names = {*EVENTS, *SCOPES, *(f"{resource}.*" for resource in RESOURCES)}
     files = sorted(OPENAPI.rglob("*.yaml"))
     assert len(files) > 50
-    written = [file.name for file in files for enum in enums(read(file)) if names & set(map(str, enum))]
+    written = [
+        file.name for file in files for enum in enums(read(file)) if names & set(map(str, enum))
+    ]
     assert [] == written
 
 
 def test_no_file_of_the_contract_lists_the_states_of_a_lifecycle_in_an_enum() -> None:
     # Those of a webhook are no values of a member; a plan has an enum of the same words.
-    states = [set(lifecycle.states) for name, lifecycle in API.lifecycles.items() if name != "Webhook"]
+    states = [
+        set(lifecycle.states) for name, lifecycle in API.lifecycles.items() if name != "Webhook"
+    ]
     written = [
-        file.name for file in sorted(OPENAPI.rglob("*.yaml")) for enum in enums(read(file)) if set(enum) in states
+        file.name
+        for file in sorted(OPENAPI.rglob("*.yaml"))
+        for enum in enums(read(file))
+        if set(enum) in states
     ]
     assert [] == written
 
@@ -89,7 +107,9 @@ REPLACED = removed("$.components.schemas.EventPattern.enum") + updated(
 
 
 @pytest.mark.parametrize("order", [(REPLACED, NO_PAID), (NO_PAID, REPLACED), (REPLACED + NO_PAID,)])
-def test_an_enum_that_an_overlay_writes_stays_as_written(tmp_path: Path, order: tuple[str, ...]) -> None:
+def test_an_enum_that_an_overlay_writes_stays_as_written(
+    tmp_path: Path, order: tuple[str, ...]
+) -> None:
     contract = corrected(tmp_path, *order)
     assert ["*", "order.created"] == enum_of(contract, "EventPattern")
     assert "order.paid" not in enum_of(contract, "EventType")
@@ -100,19 +120,31 @@ def test_an_enum_that_an_overlay_writes_stays_as_written(tmp_path: Path, order: 
     [
         (
             updated("$.components.schemas.EventType", "{ x-enum-from: event_kinds }"),
-            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list of names 'event_kinds'",
+            (
+                r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list of names"
+                r" 'event_kinds'"
+            ),
         ),
         (
             updated("$.components.schemas.EventType", "{ x-enum-from: [scopes] }"),
-            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list of names \['scopes'\]",
+            (
+                r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list of names"
+                r" \['scopes'\]"
+            ),
         ),
         (
             updated("$.components.schemas.EventType", '{ x-enum-from: "final:Order" }'),
-            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list of names 'final:Order'",
+            (
+                r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list of names"
+                r" 'final:Order'"
+            ),
         ),
         (
             updated("$.components.schemas.EventType", '{ x-enum-from: "states:Pedido" }'),
-            r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list of names 'states:Pedido'",
+            (
+                r"\$\.components\.schemas\.EventType\['x-enum-from'\]: there is no list of names"
+                r" 'states:Pedido'"
+            ),
         ),
         (updated("$['x-scopes']", '["coupons:read"]'), r"\$\['x-scopes'\]\[16\]: "),
         (
@@ -125,18 +157,25 @@ def test_an_enum_that_an_overlay_writes_stays_as_written(tmp_path: Path, order: 
         ),
     ],
 )
-def test_what_cannot_be_folded_stops_with_file_path_and_reason(tmp_path: Path, actions: str, reason: str) -> None:
+def test_what_cannot_be_folded_stops_with_file_path_and_reason(
+    tmp_path: Path, actions: str, reason: str
+) -> None:
     with pytest.raises(ContractError, match=r"0\.yaml:[0-9]+: " + reason):
         corrected(tmp_path, actions)
 
 
-def test_the_control_surface_knows_the_events_and_scopes_of_the_corrected_contract(tmp_path: Path) -> None:
+def test_the_control_surface_knows_the_events_and_scopes_of_the_corrected_contract(
+    tmp_path: Path,
+) -> None:
     file = overlay(tmp_path, SETTLED + NO_ANALYTICS)
     api, control = map(Document, bundle.contracts(OPENAPI, [file])[:2])
     assert api.schema("EventType")["enum"] == enum_of(control, "EventType")
     assert {"analytics:read", "analytics:*"}.isdisjoint(enum_of(control, "SandboxScope"))
     emits = control.operations["payOrder"].emits
-    assert ("order.settled", "order.paid") == (emits[-1], document("sandbox.yaml").operations["payOrder"].emits[0])
+    assert ("order.settled", "order.paid") == (
+        emits[-1],
+        document("sandbox.yaml").operations["payOrder"].emits[0],
+    )
 
 
 # -- who raises an event
@@ -162,7 +201,9 @@ def test_a_delivery_is_of_one_schema_that_its_type_names() -> None:
     choice = component("WebhookPayload")
     for event, entry in API.events.items():
         assert violations(choice, entry["example"]) == [], event
-        assert [mapping[event]] == [name for name in names if component(name).is_valid(entry["example"])]
+        assert [mapping[event]] == [
+            name for name in names if component(name).is_valid(entry["example"])
+        ]
         other = next(name for name in EVENTS if mapping[name] != mapping[event])
         assert violations(choice, entry["example"] | {"type": other}) != []
     assert violations(choice, API.events["order.paid"]["example"] | {"type": "order.lost"}) != []

@@ -1,4 +1,6 @@
-"""Patterns beside formats of ours accept what the format accepts: generators that know no format use them."""
+"""Patterns beside formats of ours accept what the format accepts: generators that know no format
+use them.
+"""
 
 import re
 from collections.abc import Callable
@@ -21,20 +23,27 @@ assert pack.PACK.is_dir()
 
 SCHEMAS = document().raw["components"]["schemas"]
 NETWORK = re.compile(SCHEMAS["IpNetwork"]["pattern"].removesuffix("$") + r"\Z")
-# Without what `not` excludes: as one pattern, which may look ahead where one of the contract does not.
+# Without what `not` excludes: as one pattern, which may look ahead where one of the contract does
+# not.
 DOCUMENT = re.compile(
     f"(?!{SCHEMAS['Document']['not']['pattern'].removesuffix('$')}\\Z)"
     f"{SCHEMAS['Document']['pattern'].removesuffix('$')}\\Z"
 )
 GROUPS = st.sampled_from(["", "0", "1", "ab", "FFFF", "1.2.3.4", "1.2.3.256", "12345"])
 ADDRESSES = st.one_of(
-    st.ip_addresses().map(str), st.lists(GROUPS, max_size=9).map(":".join), st.text("0aF:.", max_size=9)
+    st.ip_addresses().map(str),
+    st.lists(GROUPS, max_size=9).map(":".join),
+    st.text("0aF:.", max_size=9),
 )
-SUFFIXES = st.sampled_from(["", "/0", "/00", "/7", "/32", "/33", "/128", "/129", "/255.255.0.0", "/", "/a", "/1/2"])
+SUFFIXES = st.sampled_from(
+    ["", "/0", "/00", "/7", "/32", "/33", "/128", "/129", "/255.255.0.0", "/", "/a", "/1/2"]
+)
 
 
 @pytest.mark.parametrize(
-    ("pattern", "accepts"), [(NETWORK, is_ip_network), (DOCUMENT, is_document_unchecked)], ids=["network", "document"]
+    ("pattern", "accepts"),
+    [(NETWORK, is_ip_network), (DOCUMENT, is_document_unchecked)],
+    ids=["network", "document"],
 )
 @given(data=st.data())
 @settings(max_examples=150)

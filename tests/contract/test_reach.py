@@ -1,4 +1,6 @@
-"""The table of `make contract`: what a run need not see is documented, and what else it has not seen fails it."""
+"""The table of `make contract`: what a run need not see is documented, and what else it has not
+seen fails it.
+"""
 
 from collections import Counter
 from typing import Any
@@ -32,7 +34,14 @@ def resolved(doc: Any) -> Any:
     """The contract with its answers in place, as a server serves it."""
     paths = {
         path: {
-            method: operation | {"responses": {code: doc.resolve(a) for code, a in operation["responses"].items()}}
+            method: (
+                operation
+                | {
+                    "responses": {
+                        code: doc.resolve(a) for code, a in operation["responses"].items()
+                    }
+                }
+            )
             for method, operation in item.items()
             if isinstance(operation, dict)
         }
@@ -47,7 +56,9 @@ def test_every_entry_is_of_a_status_or_link_that_a_contract_has() -> None:
     for entry in ENTRIES:
         contract = resolved(document(entry))
         for _, operation in operations(contract):
-            documented |= {(operation["operationId"], status) for status in (*operation["responses"], "every")}
+            documented |= {
+                (operation["operationId"], status) for status in (*operation["responses"], "every")
+            }
         links |= {link.name for link in declared_links(contract)}
     listed = [(name, entry["status"]) for entry in entries for name in entry.get("operations", ())]
     assert [] == [pair for pair in listed if pair not in documented]
@@ -71,7 +82,9 @@ def test_every_status_that_was_never_seen_is_told_unless_it_is_listed(contract: 
 def test_a_link_that_was_never_taken_is_told_and_counted(contract: Any) -> None:
     excused = Unreached.of(contract).links
     links = declared_links(contract)
-    link = next(link for link in links if link.name not in excused and not link.name.startswith("DELETE"))
+    link = next(
+        link for link in links if link.name not in excused and not link.name.startswith("DELETE")
+    )
     reach = whole(contract)
     reach.links[link.name] = Counter([404, 409])
     assert [f"The link {link.name} was never taken to a success: {{404: 1, 409: 1}}."] == list(

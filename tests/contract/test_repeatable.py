@@ -1,4 +1,6 @@
-"""Two runs with one seed from one state are the same exchange for exchange, but for tokens and dates."""
+"""Two runs with one seed from one state are the same exchange for exchange, but for
+tokens and dates.
+"""
 
 import json
 from pathlib import Path

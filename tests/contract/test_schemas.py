@@ -1,4 +1,6 @@
-"""Schemas, examples, provenance: every example is valid, every default fits, the source is marked."""
+"""Schemas, examples, provenance: every example is valid, every default fits, the
+source is marked.
+"""
 
 import re
 from collections import Counter
@@ -12,7 +14,9 @@ from ..support.laws import every
 
 ENTRIES = ["openapi.yaml", "sandbox.yaml"]
 API = document()
-COMPONENTS = [(entry, name) for entry in ENTRIES for name in document(entry).raw["components"]["schemas"]]
+COMPONENTS = [
+    (entry, name) for entry in ENTRIES for name in document(entry).raw["components"]["schemas"]
+]
 OPERATIONS = [(entry, name) for entry in ENTRIES for name in document(entry).operations]
 RECEIVED = {"WebhookPayload"}  # what clients are sent: no operation takes it or answers with it
 
@@ -51,8 +55,14 @@ def schema_of(entry: str, name: str) -> Any:
 
 @every(COMPONENTS)
 def test_an_enum_that_may_be_null_is_a_choice(entry: str, name: str) -> None:
-    """As `oneOf: [{enum: [a, b]}, {nullable: true, enum: [null]}]`; else generators make three types of it."""
-    enums = [(where, schema["enum"]) for where, schema in members(schema_of(entry, name), name) if "enum" in schema]
+    """As `oneOf: [{enum: [a, b]}, {nullable: true, enum: [null]}]`; else generators make three
+    types of it.
+    """
+    enums = [
+        (where, schema["enum"])
+        for where, schema in members(schema_of(entry, name), name)
+        if "enum" in schema
+    ]
     assert [] == [where for where, values in enums if None in values and values != [None]]
 
 
@@ -62,7 +72,9 @@ def test_only_properties_of_the_source_are_marked_as_documented(entry: str, name
         basis = schema.get("x-basis", {})
         assert set(basis) <= set(schema["properties"]), where
         assert set(basis.values()) <= {"documented"}, where
-        assert entry == "openapi.yaml" or not basis or name in API.raw["components"]["schemas"], where
+        assert entry == "openapi.yaml" or not basis or name in API.raw["components"]["schemas"], (
+            where
+        )
         assert set(schema.get("x-basis-notes", ())) <= set(schema["properties"]), where
 
 
@@ -83,7 +95,9 @@ def test_every_default_and_example_of_a_schema_fits_it(entry: str, name: str) ->
 
 @every(COMPONENTS)
 def test_patterns_mean_the_same_to_every_engine(entry: str, name: str) -> None:
-    """Anchored at both ends or at neither, digits spelled out, and no `$` that a newline could follow unseen."""
+    """Anchored at both ends or at neither, digits spelled out, and no `$` that a newline could
+    follow unseen.
+    """
     for where, schema in members(schema_of(entry, name), name):
         pattern = schema.get("pattern")
         if pattern is not None:
@@ -103,7 +117,9 @@ def test_every_parameter_default_and_example_fits(entry: str, name: str) -> None
         schema = doc.resolve(parameter["schema"])
         values = [schema[key] for key in ("default", "example") if key in schema]
         values += [parameter["example"]] if "example" in parameter else []
-        values += [doc.resolve(example)["value"] for example in parameter.get("examples", {}).values()]
+        values += [
+            doc.resolve(example)["value"] for example in parameter.get("examples", {}).values()
+        ]
         for value in values:
             assert violations(validator, value) == [], parameter["name"]
 
@@ -125,7 +141,9 @@ def test_every_body_has_named_examples(entry: str, name: str) -> None:
     doc = document(entry)
     for place, schema, examples, _ in bodies(entry, name):
         if not examples:
-            assert schema.get("format") == "binary" or place.endswith("image/svg+xml"), f"{place} has no example"
+            assert schema.get("format") == "binary" or place.endswith("image/svg+xml"), (
+                f"{place} has no example"
+            )
             continue
         for key, raw in examples.items():
             assert doc.resolve(raw).get("summary"), f"{place} {key} has no summary"
@@ -143,7 +161,9 @@ def test_the_example_of_an_event_is_valid_and_of_its_type(event: str) -> None:
 
 
 def test_every_component_is_used() -> None:
-    """What nothing refers to is dead weight: no operation, event or other component would miss it."""
+    """What nothing refers to is dead weight: no operation, event or other component
+    would miss it.
+    """
     texts = {entry: str(document(entry).raw) for entry in ENTRIES}
     for entry in ENTRIES:
         for kind, components in document(entry).raw["components"].items():
@@ -154,7 +174,10 @@ def test_every_component_is_used() -> None:
 
 def test_every_component_of_the_files_is_part_of_a_contract_and_has_a_name_of_its_own() -> None:
     known = {
-        (kind, name) for entry in ENTRIES for kind, found in document(entry).raw["components"].items() for name in found
+        (kind, name)
+        for entry in ENTRIES
+        for kind, found in document(entry).raw["components"].items()
+        for name in found
     }
     folder = OPENAPI / "components"
     written = [
@@ -190,7 +213,11 @@ def test_the_contradictions_of_the_source_bite_where_they_say() -> None:
 @every(COMPONENTS)
 def test_no_default_is_null(entry: str, name: str) -> None:
     """Generators read a member with a default as one that must be sent."""
-    found = [where for where, member in members(schema_of(entry, name), name) if member.get("default", 0) is None]
+    found = [
+        where
+        for where, member in members(schema_of(entry, name), name)
+        if member.get("default", 0) is None
+    ]
     assert [] == found
 
 
@@ -222,4 +249,6 @@ def test_every_record_that_a_request_example_names_has_one_of_the_world_in_its_p
     assert len(sent) >= 4
     assert sent <= set(values)
     text = str(API.raw["paths"]) + str(API.raw["components"]) + str(API.raw["x-webhooks"])
-    assert [] == [value for value in values if value not in text + str(document("sandbox.yaml").raw)]
+    assert [] == [
+        value for value in values if value not in text + str(document("sandbox.yaml").raw)
+    ]

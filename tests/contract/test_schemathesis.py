@@ -1,4 +1,6 @@
-"""Schemathesis, every check on, finds nothing: single requests from the contract's examples and limits, and chains."""
+"""Schemathesis, every check on, finds nothing: single requests from the contract's examples and
+limits, and chains.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,9 @@ def live(small: Live) -> Live:
 
 @pytest.fixture(scope="module")
 def contract(live: Live) -> Any:
-    return httpx2.get(f"{live.url}/openapi.json", timeout=30, verify=NO_TLS).raise_for_status().json()
+    return (
+        httpx2.get(f"{live.url}/openapi.json", timeout=30, verify=NO_TLS).raise_for_status().json()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +37,15 @@ def singles(live: Live, tmp_path_factory: pytest.TempPathFactory, asked: dict[st
 
 
 def test_every_answer_to_a_single_request_keeps_the_contract(singles: Run) -> None:
-    """No 5xx, no undocumented status, header or body; nothing valid is refused, nothing invalid is taken."""
+    """No 5xx, no undocumented status, header or body; nothing valid is refused, nothing
+    invalid is taken.
+    """
     assert singles.code == 0, singles.output[-20_000:]
 
 
-def test_every_operation_is_accepted_in_single_requests(singles: Run, asked: dict[str, str]) -> None:
+def test_every_operation_is_accepted_in_single_requests(
+    singles: Run, asked: dict[str, str]
+) -> None:
     """A green run of refusals would prove nothing."""
     reach = Reach()
     reach.read(singles.report)
@@ -45,7 +53,9 @@ def test_every_operation_is_accepted_in_single_requests(singles: Run, asked: dic
 
 
 def test_chains_of_linked_requests_keep_the_contract(live: Live, tmp_path: Path) -> None:
-    """What was created is found, what was deleted is gone; each chain begins in a fork of its own."""
+    """What was created is found, what was deleted is gone; each chain begins in a
+    fork of its own.
+    """
     chains = run(live.url, ("stateful",), tmp_path / "events.ndjson", "--max-examples=12")
     assert chains.code == 0, chains.output[-20_000:]
     reach = Reach()
@@ -54,10 +64,14 @@ def test_chains_of_linked_requests_keep_the_contract(live: Live, tmp_path: Path)
 
 
 @pytest.mark.turn
-def test_a_plan_that_is_gone_with_its_project_is_no_lost_creation(live: Live, tmp_path: Path) -> None:
+def test_a_plan_that_is_gone_with_its_project_is_no_lost_creation(
+    live: Live, tmp_path: Path
+) -> None:
     """Schemathesis takes the 404 for one; the hook knows what was deleted in between."""
     done = chains_of(live.url, tmp_path, "createProject", "createPlan", "deleteProject", "getPlan")
-    assert (0, True) == (done.code, "dropped by `filter_failure`" in done.output), done.output[-5000:]
+    assert (0, True) == (done.code, "dropped by `filter_failure`" in done.output), done.output[
+        -5000:
+    ]
 
 
 @pytest.mark.night
@@ -71,4 +85,12 @@ def test_a_lost_creation_is_still_found(tmp_path: Path) -> None:
 def chains_of(url: str, folder: Path, *operations: str, token: str = "") -> Run:
     """Chains of these operations alone."""
     report = folder / "events.ndjson"
-    return run(url, ("stateful",), report, "--seed=1", "--max-examples=8", *including(operations), token=token)
+    return run(
+        url,
+        ("stateful",),
+        report,
+        "--seed=1",
+        "--max-examples=8",
+        *including(operations),
+        token=token,
+    )

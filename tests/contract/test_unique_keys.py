@@ -1,4 +1,6 @@
-"""Unique keys are those of the contract: what `x-unique` says is refused, and an overlay changes it."""
+"""Unique keys are those of the contract: what `x-unique` says is refused, and an overlay
+changes it.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,15 +30,28 @@ ONE_EMAIL = NEW_CODE + updated(CUSTOMER, f"[{{ members: [email], scope: merchant
 
 def test_every_resource_that_is_kept_by_name_says_so() -> None:
     keys = document().unique
-    expected = {"ApiKey", "Customer", "Order", "Plan", "Product", "Project", "Subscription", "Webhook"}
+    expected = {
+        "ApiKey",
+        "Customer",
+        "Order",
+        "Plan",
+        "Product",
+        "Project",
+        "Subscription",
+        "Webhook",
+    }
     assert expected == set(keys)
-    assert (UniqueKey(("name",), "projectId", ("blanks", "case"), "duplicate_name"),) == keys["Plan"]
+    assert (UniqueKey(("name",), "projectId", ("blanks", "case"), "duplicate_name"),) == keys[
+        "Plan"
+    ]
 
 
 @pytest.mark.parametrize("resource", document().unique)
 def test_a_code_is_that_of_every_operation_that_writes_the_members(resource: str) -> None:
     for key in document().unique[resource]:
-        for operation in (document().operations.get(f"{verb}{resource}") for verb in ("create", "update")):
+        for operation in (
+            document().operations.get(f"{verb}{resource}") for verb in ("create", "update")
+        ):
             if operation is not None and key.code is not None:
                 assert key.code in operation.responses[409].codes
 
@@ -93,7 +108,8 @@ def test_a_key_that_cannot_be_is_told_with_file_line_and_reason(tmp_path: Path, 
         contracts([file])
     told = [fault.partition(": ") for fault in str(caught.value).splitlines()]
     assert any(
-        (f"{file}:", True) == (place.rstrip("0123456789"), reason.startswith(expected)) for place, _, reason in told
+        (f"{file}:", True) == (place.rstrip("0123456789"), reason.startswith(expected))
+        for place, _, reason in told
     ), str(caught.value)
 
 
@@ -113,14 +129,27 @@ def test_without_its_key_a_name_may_stand_twice(shop: Callable[[str], httpx2.Cli
 
 
 @pytest.mark.check
-def test_an_added_key_is_kept_by_whatever_makes_a_record(shop: Callable[[str], httpx2.Client]) -> None:
+def test_an_added_key_is_kept_by_whatever_makes_a_record(
+    shop: Callable[[str], httpx2.Client],
+) -> None:
     with shop(ONE_EMAIL) as api:
-        first = api.post("/v2/customers", json=customer_body(email="ana@example.com")).json()["customer"]
+        first = api.post("/v2/customers", json=customer_body(email="ana@example.com")).json()[
+            "customer"
+        ]
         other = customer_body(document="390.533.447-05", email="ANA@example.com")
         assert {"email": CODE} == refused(api.post("/v2/customers", json=other), 409, CODE)
-        assert 201 == api.post("/v2/customers", json=other | {"email": "rita@example.com"}).status_code
-        assert 200 == api.put(f"/v2/customers/{first['id']}", json={"email": "Ana@example.com"}).status_code
-        refused(api.put(f"/v2/customers/{first['id']}", json={"email": "rita@example.com"}), 409, CODE)
+        assert (
+            201 == api.post("/v2/customers", json=other | {"email": "rita@example.com"}).status_code
+        )
+        assert (
+            200
+            == api.put(
+                f"/v2/customers/{first['id']}", json={"email": "Ana@example.com"}
+            ).status_code
+        )
+        refused(
+            api.put(f"/v2/customers/{first['id']}", json={"email": "rita@example.com"}), 409, CODE
+        )
         plan = make_plan(api)
         order = order_body(plan["projectId"], plan["id"])
         order["customer"]["email"] = "ana@example.com"

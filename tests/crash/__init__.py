@@ -1,1 +1,3 @@
-"""Processes that are killed while they write: what was acknowledged is there when the directory opens again."""
+"""Processes that are killed while they write: what was acknowledged is there when the directory
+opens again.
+"""

@@ -1,4 +1,7 @@
-"""Kills a process again and again and looks at what it leaves: `python -m tests.crash --kills 300`."""
+"""Kills a process again and again and looks at what it leaves:
+
+`python -m tests.crash --kills 300`.
+"""
 
 import os
 import signal
@@ -56,7 +59,9 @@ class Trial:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 if not os.WIFSIGNALED(status):
-                    raise AssertionError(f"the process ended by itself: {os.waitstatus_to_exitcode(status)}")
+                    raise AssertionError(
+                        f"the process ended by itself: {os.waitstatus_to_exitcode(status)}"
+                    )
                 return True
             now = time.monotonic()
             if lasts is None and told.exists() and told.stat().st_size:
@@ -73,7 +78,11 @@ class Trial:
         child = os.fork()
         if not child:
             os.close(reader)
-            _alone(lambda: os.write(writer, orjson.dumps(_told(self.folder / "store", acknowledged, begun))))
+            _alone(
+                lambda: os.write(
+                    writer, orjson.dumps(_told(self.folder / "store", acknowledged, begun))
+                )
+            )
         os.close(writer)
         with os.fdopen(reader, "rb") as pipe:
             data = pipe.read()
@@ -117,19 +126,35 @@ def _read(told: Path) -> tuple[Any, Any]:
 
 @click.command()
 @click.option("--kills", default=300, show_default=True, help="How many processes are killed.")
-@click.option("--replicas", default=300, show_default=True, help="How often one of two servers on PostgreSQL is.")
-@click.option("--seed", default=1, show_default=True)
-@click.option("--fresh", default=20, show_default=True, help="After so many kills a new directory begins.")
-@click.option("--events", default=10_000, show_default=True, help="Then so many events; 0 makes none.")
 @click.option(
-    "--damages", type=(int, int, int), default=(200, 50, 20), show_default=True, help="Flips, cuts, removals."
+    "--replicas",
+    default=300,
+    show_default=True,
+    help="How often one of two servers on PostgreSQL is.",
 )
-def main(kills: int, replicas: int, seed: int, fresh: int, events: int, damages: tuple[int, int, int]) -> None:
-    """Kill processes at random moments and at every place in turn; exit code 1 when something was lost.
+@click.option("--seed", default=1, show_default=True)
+@click.option(
+    "--fresh", default=20, show_default=True, help="After so many kills a new directory begins."
+)
+@click.option(
+    "--events", default=10_000, show_default=True, help="Then so many events; 0 makes none."
+)
+@click.option(
+    "--damages",
+    type=(int, int, int),
+    default=(200, 50, 20),
+    show_default=True,
+    help="Flips, cuts, removals.",
+)
+def main(
+    kills: int, replicas: int, seed: int, fresh: int, events: int, damages: tuple[int, int, int]
+) -> None:
+    """Kill processes at random moments and at every place in turn; exit code 1 when something was
+    lost.
 
-    Then two servers on PostgreSQL, which are stopped, cut off and left without room as well. Then a flood of events to
-    a receiver that fails, with a server that is killed five times, and directories of which a bit is flipped, a file is
-    cut off, or a row or a file is removed.
+    Then two servers on PostgreSQL, which are stopped, cut off and left without room as well. Then a
+    flood of events to a receiver that fails, with a server that is killed five times, and
+    directories of which a bit is flipped, a file is cut off, or a row or a file is removed.
     """
     places = [*PLACES]
     done: Counter[str] = Counter()

@@ -1,4 +1,6 @@
-"""The process that is killed: makes requests to its own server and writes down what was answered, as it is answered."""
+"""The process that is killed: makes requests to its own server and writes down what was answered,
+as it is answered.
+"""
 
 import os
 from hashlib import sha256
@@ -31,7 +33,9 @@ from .places import PLACES
 
 NAMES = ("default", "one", "two", "three")
 Fact = tuple[str, int, str, list[str]]
-"""What a sandbox is: its incarnation, its newest step, the digest of its state, and its snapshots."""
+"""What a sandbox is: its incarnation, its newest step, the digest of its state, and
+its snapshots.
+"""
 Facts = dict[str, Fact]
 
 
@@ -62,7 +66,9 @@ def facts(app: Application) -> Facts:
 
 
 def live(folder: Path, told: int, seed: int, place: str | None, count: int) -> None:
-    """Make requests until somebody ends this process; `told` is where acknowledged facts are written."""
+    """Make requests until somebody ends this process; `told` is where acknowledged facts
+    are written.
+    """
     with (
         patch.object(commits, "LEAST", 12_000),
         patch.object(sqlite, "EVERY", 0.005),
@@ -104,40 +110,64 @@ def _token(app: Application, inside: Inside, name: str) -> str:
     return app.server.ready_token(world)
 
 
-def _customer(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _customer(
+    inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]
+) -> None:
     document = cpf_with_check_digits(f"{random.randrange(10**9):09d}")
-    answer = inside.ask("POST", f"/s/{name}/v2/customers", customer_body(document=document), _token(app, inside, name))
+    answer = inside.ask(
+        "POST",
+        f"/s/{name}/v2/customers",
+        customer_body(document=document),
+        _token(app, inside, name),
+    )
     assert answer.status == 201, answer
 
 
-def _rename(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _rename(
+    inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]
+) -> None:
     token = _token(app, inside, name)
     found = inside.ask("GET", f"/s/{name}/v2/customers?limit=5", token=token).json()["customers"]
     if found:
         body = {"name": f"Pessoa {random.random()}", "metadata": {"k": "x" * random.randrange(250)}}
-        assert 200 == inside.ask("PUT", f"/s/{name}/v2/customers/{found[0]['id']}", body, token).status
+        assert (
+            200 == inside.ask("PUT", f"/s/{name}/v2/customers/{found[0]['id']}", body, token).status
+        )
 
 
-def _advance(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _advance(
+    inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]
+) -> None:
     inside.ask("POST", f"/s/{name}/_sandbox/clock/advance", {"days": random.randrange(1, 40)})
 
 
-def _reset(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
-    assert 200 == inside.ask("POST", f"/s/{name}/_sandbox/reset", {"seed": random.randrange(100)}).status
+def _reset(
+    inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]
+) -> None:
+    assert (
+        200
+        == inside.ask("POST", f"/s/{name}/_sandbox/reset", {"seed": random.randrange(100)}).status
+    )
 
 
-def _fork(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _fork(
+    inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]
+) -> None:
     if app.sandboxes.find(name) is None:
         return
     to = random.choice(NAMES[1:])
     inside.ask("POST", f"/_sandbox/sandboxes/{name}/fork", {"name": to})
 
 
-def _delete(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _delete(
+    inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]
+) -> None:
     inside.ask("DELETE", f"/_sandbox/sandboxes/{name}")
 
 
-def _rewind(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _rewind(
+    inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]
+) -> None:
     _token(app, inside, name)
     world = app.sandboxes.find(name)
     assert world is not None
@@ -145,14 +175,18 @@ def _rewind(inside: Inside, app: Application, name: str, random: Random, files: 
     inside.ask("POST", f"/s/{name}/_sandbox/rewind", {"to_step": to})
 
 
-def _carry(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _carry(
+    inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]
+) -> None:
     origin = random.choice(NAMES)
     _token(app, inside, origin)
     file = inside.ask("GET", f"/s/{origin}/_sandbox/export").body
     assert 200 == inside.ask("POST", f"/s/{name}/_sandbox/import", file, media=MEDIA).status
 
 
-def _snapshot(inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]) -> None:
+def _snapshot(
+    inside: Inside, app: Application, name: str, random: Random, files: dict[str, bytes]
+) -> None:
     _token(app, inside, name)
     body = {"name": random.choice("abc")}
     if random.random() < 0.7:
@@ -172,7 +206,9 @@ WEIGHTS = (40, 40, 5, 3, 4, 4, 4, 2, 6)
 
 
 def reopened(folder: Path, acknowledged: Facts, begun: list[Any] | None) -> list[str]:
-    """Open the directory again; what is wrong with it, for what was acknowledged last and what had begun since."""
+    """Open the directory again; what is wrong with it, for what was acknowledged last and what had
+    begun since.
+    """
     app = create_app(settings(folder))
     inside = Inside(app)
     try:
@@ -185,7 +221,9 @@ def reopened(folder: Path, acknowledged: Facts, begun: list[Any] | None) -> list
             if was == now:
                 continue
             if name not in may_change:
-                wrong.append(f"{name} was {was} and is {now}, though nobody was about to change it ({begun})")
+                wrong.append(
+                    f"{name} was {was} and is {now}, though nobody was about to change it ({begun})"
+                )
             elif was is not None and now is not None and was[0] == now[0]:
                 wrong += _continued(app, name, was, now)
                 if was[3] != now[3] and (begun is None or begun[1] != "snapshot"):
@@ -211,4 +249,6 @@ def _continued(app: Application, name: str, was: Fact, now: Fact) -> list[str]:
     if world.log.oldest - 1 > was[1]:
         return []  # a later state was written since, which holds that step
     earlier = at_once(state_at(world, was[1], name))
-    return [] if digest(earlier) == was[2] else [f"{name} is another at step {was[1]}: {was}, {now}"]
+    return (
+        [] if digest(earlier) == was[2] else [f"{name} is another at step {was[1]}: {was}, {now}"]
+    )

@@ -1,4 +1,6 @@
-"""Clients of two servers, which send a change again until it is answered and know what there must be."""
+"""Clients of two servers, which send a change again until it is answered and know what
+there must be.
+"""
 
 import threading
 import time
@@ -26,13 +28,17 @@ class Wrong(Exception):
 
 
 class Client(threading.Thread):
-    """One that works alone in a sandbox, through whichever server, and looks after each change at what there is.
+    """One that works alone in a sandbox, through whichever server, and looks after each change at
+    what there is.
 
-    Customers are made under an Idempotency-Key until they are made. Everything else is sent once: what is not answered
-    may still be done later, so the client leaves that sandbox and begins with another one.
+    Customers are made under an Idempotency-Key until they are made. Everything else is sent once:
+    what is not answered may still be done later, so the client leaves that sandbox and begins with
+    another one.
     """
 
-    def __init__(self, servers: Sequence[Process], number: int, seed: int, *, only_makes: bool = False) -> None:
+    def __init__(
+        self, servers: Sequence[Process], number: int, seed: int, *, only_makes: bool = False
+    ) -> None:
         super().__init__(daemon=True)
         self._only_makes = only_makes
         self._servers, self._random, self._number = servers, Random(seed), number
@@ -47,7 +53,8 @@ class Client(threading.Thread):
     def _begin(self) -> None:
         self._begun += 1
         self.sandbox = f"client-{self._number}-{self._begun}"
-        self.customers: dict[str, int] = {}  # which there must be, and the number that each was given last
+        # which there must be, and the number that each was given last
+        self.customers: dict[str, int] = {}
         self._is_certain = True  # whether everything that was sent has been answered
         self._headers: dict[str, str] = {}
 
@@ -82,29 +89,39 @@ class Client(threading.Thread):
 
     # -- requests
 
-    def _send(self, method: str, path: str, body: Json | None, headers: dict[str, str]) -> httpx2.Response | None:
+    def _send(
+        self, method: str, path: str, body: Json | None, headers: dict[str, str]
+    ) -> httpx2.Response | None:
         """One request; None where there is no answer."""
         url = self._random.choice(self._servers).url
         try:
-            answer = self._http.request(method, url + path, json=body, headers=self._headers | headers)
+            answer = self._http.request(
+                method, url + path, json=body, headers=self._headers | headers
+            )
         except httpx2.TransportError as error:
             self.statuses[type(error).__name__] += 1
             return None
         self.statuses[str(answer.status_code)] += 1
         if answer.status_code == 503 and "retry-after" not in answer.headers:
             raise Wrong(f"503 without Retry-After: {answer.text}")
-        if answer.status_code in (401, 403) or (answer.status_code >= 500 and answer.status_code != 503):
+        if answer.status_code in (401, 403) or (
+            answer.status_code >= 500 and answer.status_code != 503
+        ):
             raise Wrong(f"{method} {path}: {answer.status_code} {answer.text}")
         return answer
 
-    def ask(self, method: str, path: str, body: Json | None = None, key: str | None = None) -> httpx2.Response:
+    def ask(
+        self, method: str, path: str, body: Json | None = None, key: str | None = None
+    ) -> httpx2.Response:
         """Send until it is answered."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             answer = self._send(method, path, body, {} if key is None else {"Idempotency-Key": key})
             if answer is None:
                 self._is_certain = self._is_certain and method == "GET"
-            elif answer.status_code != 503 and answer.json().get("code") != "idempotency_in_progress":
+            elif (
+                answer.status_code != 503 and answer.json().get("code") != "idempotency_in_progress"
+            ):
                 return answer
             time.sleep(PAUSE)
         raise Wrong(f"{method} {path} was not answered")
@@ -167,7 +184,9 @@ class Client(threading.Thread):
         entries, name = "/_sandbox/sandboxes", f"{self.sandbox}-{self.acknowledged}"
         if self._once("POST", f"{entries}/{self.sandbox}/fork", {"name": name}) is None:
             return False
-        of_both = [self._told(f"{entries}/{each}")["sandbox"]["records"] for each in (self.sandbox, name)]
+        of_both = [
+            self._told(f"{entries}/{each}")["sandbox"]["records"] for each in (self.sandbox, name)
+        ]
         if len({*of_both}) > 1:
             raise Wrong(f"a sandbox and its fork have so many records: {of_both}")
         if self._once("DELETE", f"{entries}/{name}") is None:
@@ -180,7 +199,8 @@ class Client(threading.Thread):
         kept = dict(self.customers)
         step = self._told(f"{self._control}/steps")["steps"]
         self._make()
-        if not self._is_certain or not step:  # what is sent twice may come late, to a sandbox that knows it no more
+        # what is sent twice may come late, to a sandbox that knows it no more
+        if not self._is_certain or not step:
             return True
         if self._once("POST", f"{self._control}/rewind", {"to_step": step[0]["step"]}) is None:
             return False
@@ -222,15 +242,23 @@ class Client(threading.Thread):
             if not told:
                 break
         if found != self.customers:
-            differing = {ident for ident in {*found, *self.customers} if found.get(ident) != self.customers.get(ident)}
-            self.wrong.append(f"{self.sandbox}: {len(differing)} customers are not as they were answered")
+            differing = {
+                ident
+                for ident in {*found, *self.customers}
+                if found.get(ident) != self.customers.get(ident)
+            }
+            self.wrong.append(
+                f"{self.sandbox}: {len(differing)} customers are not as they were answered"
+            )
         answer = self.ask("GET", f"{self._control}/invariants")
         if answer.status_code != 200:
             self.wrong.append(f"{self.sandbox}: {answer.text}")
 
 
 class Watcher(Client):
-    """One that reads in a sandbox of another client, where customers are made and nothing else is done."""
+    """One that reads in a sandbox of another client, where customers are made and nothing
+    else is done.
+    """
 
     def __init__(self, servers: Sequence[Process], seed: int, watched: Client) -> None:
         super().__init__(servers, 0, seed)

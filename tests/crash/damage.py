@@ -1,4 +1,7 @@
-"""Directories that are damaged: a bit flipped, a file cut off, a row or a file removed. Nothing is lost in silence."""
+"""Directories that are damaged: a bit flipped, a file cut off, a row or a file removed.
+
+Nothing is lost in silence.
+"""
 
 import logging
 import shutil
@@ -46,9 +49,9 @@ def intact(folder: Path, seed: int, *, killed: bool) -> Intact:
         inside = Inside(app)
         inside.run(started(app))
         for _ in range(40):
-            action = random.choices(("customer", "rename", "advance", "fork", "rewind", "reset"), (20, 20, 3, 3, 2, 2))[
-                0
-            ]
+            action = random.choices(
+                ("customer", "rename", "advance", "fork", "rewind", "reset"), (20, 20, 3, 3, 2, 2)
+            )[0]
             ACTIONS[action](inside, app, random.choice(NAMES), random, files)
         assert 201 == inside.ask("POST", "/_sandbox/snapshots", {"name": "kept"}).status
         ACTIONS["customer"](inside, app, "one", random, files)
@@ -99,7 +102,11 @@ def _damage(folder: Path, kind: str, random: Random) -> str:
     """Damage a file of a directory; small files as often as large ones."""
     if kind == "remove" and random.random() < 0.8:
         return _deleted(folder / DATABASE, random)
-    files = [folder / name for name in _MOVED if (folder / name).exists() and (folder / name).stat().st_size]
+    files = [
+        folder / name
+        for name in _MOVED
+        if (folder / name).exists() and (folder / name).stat().st_size
+    ]
     file = random.choice(files)
     if kind == "remove":
         file.unlink()

@@ -17,7 +17,9 @@ MOST_MOVES = 80
 
 
 class Came(NamedTuple):
-    """How many events were acknowledged, which of them never arrived, and how many arrived again after a success."""
+    """How many events were acknowledged, which of them never arrived, and how many arrived again
+    after a success.
+    """
 
     events: int
     missing: list[str]
@@ -25,12 +27,23 @@ class Came(NamedTuple):
 
 
 def flooded(folder: Path, events: int, kills: int, share: float = 0.2) -> Came:
-    """Make so many events, kill the server so often on the way, and let time bring all deliveries to an end."""
+    """Make so many events, kill the server so often on the way, and let time bring all deliveries
+    to an end.
+    """
     acknowledged: list[str] = []
-    flags = ("--store", str(folder / "store"), "--scenario", "empty", "--now", "2026-11-20T14:32:05.123Z")
+    flags = (
+        "--store",
+        str(folder / "store"),
+        "--scenario",
+        "empty",
+        "--now",
+        "2026-11-20T14:32:05.123Z",
+    )
     with fickle(folder, share) as receiver, Process(*flags) as server:
         with server.api() as api:
-            created(api.post("/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]}))
+            created(
+                api.post("/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]})
+            )
         for part in range(kills + 1):
             with server.api() as api, ThreadPoolExecutor(CLIENTS) as pool:
                 count = events // (kills + 1) if part < kills else events - len(acknowledged)
@@ -41,7 +54,9 @@ def flooded(folder: Path, events: int, kills: int, share: float = 0.2) -> Came:
                     pending = [pool.submit(_tried, api, body) for body in bodies[half:]]
                     pending[len(pending) // 2].result()
                     server.kill()
-                    acknowledged += [ident for made in pending if (ident := made.result()) is not None]
+                    acknowledged += [
+                        ident for made in pending if (ident := made.result()) is not None
+                    ]
                 else:
                     acknowledged += pool.map(lambda body: _made(api, body), bodies[half:])
             if part < kills:

@@ -1,4 +1,6 @@
-"""Two servers on one PostgreSQL are killed, stopped, cut off and left without room while clients go on."""
+"""Two servers on one PostgreSQL are killed, stopped, cut off and left without room while
+clients go on.
+"""
 
 import signal
 import time
@@ -19,11 +21,14 @@ CLIENTS = 5
 LEASE = 10.0
 PROGRESS = 10  # changes of all clients between two events
 PATIENCE = 60.0
-SEGMENT = 1 << 20  # bytes of a file of PostgreSQL's log: where no file grows beyond them, tables have no room
+# bytes of a file of PostgreSQL's log: where no file grows beyond them, tables have no room
+SEGMENT = 1 << 20
 
 
 class Harassed(NamedTuple):
-    """What was done to the servers, what clients were answered, how many changes, and what is wrong."""
+    """What was done to the servers, what clients were answered, how many changes, and
+    what is wrong.
+    """
 
     events: dict[str, int]
     statuses: dict[str, int]
@@ -33,7 +38,11 @@ class Harassed(NamedTuple):
 
 def harassed(kills: int, seed: int) -> Harassed:
     """Kill servers so often, and have something else happen after each few kills."""
-    with postgres.running(segment=SEGMENT) as database, database.database() as url, ExitStack() as stack:
+    with (
+        postgres.running(segment=SEGMENT) as database,
+        database.database() as url,
+        ExitStack() as stack,
+    ):
         servers = [stack.enter_context(Process("--store", url, *FLAGS)) for _ in range(2)]
         trial = stack.enter_context(closing(Trial(database, url, servers, Random(seed))))
         trial.run(kills)
@@ -43,10 +52,14 @@ def harassed(kills: int, seed: int) -> Harassed:
 class Trial:
     """Two servers, their database, and clients."""
 
-    def __init__(self, database: Postgres, url: str, servers: list[Process], random: Random) -> None:
+    def __init__(
+        self, database: Postgres, url: str, servers: list[Process], random: Random
+    ) -> None:
         self._database, self._url, self._servers, self._random = database, url, servers, random
         grower = Client(servers, 0, random.randrange(1 << 30), only_makes=True)
-        others = [Client(servers, number, random.randrange(1 << 30)) for number in range(1, CLIENTS)]
+        others = [
+            Client(servers, number, random.randrange(1 << 30)) for number in range(1, CLIENTS)
+        ]
         self._clients = [grower, *others, Watcher(servers, random.randrange(1 << 30), grower)]
         self.events: Counter[str] = Counter()
         self.wrong: list[str] = []
@@ -73,7 +86,12 @@ class Trial:
         for number in range(kills):
             self._await_progress()
             self._kill()
-            for every, event in ((5, self._cut), (10, self._restart), (30, self._stop), (50, self._fill)):
+            for every, event in (
+                (5, self._cut),
+                (10, self._restart),
+                (30, self._stop),
+                (50, self._fill),
+            ):
                 if number % every == 3:
                     self._await_progress()
                     event()
@@ -112,12 +130,17 @@ class Trial:
     # -- what happens
 
     def _kill(self) -> None:
-        """Kill a server and start it again. Mostly its lease ends with it, which saves ten seconds."""
+        """Kill a server and start it again.
+
+        Mostly its lease ends with it, which saves ten seconds.
+        """
         server = self._random.choice(self._servers)
         server.kill()
         waits = self._random.random() < 0.1
         if not waits:
-            self._run("update processes set until = clock_timestamp() where address = %s", server.url)
+            self._run(
+                "update processes set until = clock_timestamp() where address = %s", server.url
+            )
         server.start()
         self.events["killed, its lease goes on" if waits else "killed"] += 1
 
@@ -140,7 +163,10 @@ class Trial:
         self.events["connections cut"] += 3
 
     def _fill(self) -> None:
-        """Have no table of the database grow for a while. They are larger by now than what is left to them."""
+        """Have no table of the database grow for a while.
+
+        They are larger by now than what is left to them.
+        """
         with self._database.limited(SEGMENT):
             before = self.statuses["503"]
             until = time.monotonic() + PATIENCE
@@ -159,6 +185,7 @@ class Trial:
     def _gaps(self) -> list[str]:
         """Sandboxes whose steps are not one after the other."""
         found = self._run(
-            "select place >> 32 from steps group by 1 having count(*) <> max(place) - min(place) + 1 order by 1"
+            "select place >> 32 from steps group by 1 having count(*) <> max(place) - min(place) +"
+            " 1 order by 1"
         )
         return [f"steps of the sandbox {number} are missing" for (number,) in found]

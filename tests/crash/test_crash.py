@@ -1,4 +1,6 @@
-"""A process that is killed at random moments and at planted places loses nothing that it has acknowledged."""
+"""A process that is killed at random moments and at planted places loses nothing that it
+has acknowledged.
+"""
 
 import subprocess
 import sys
@@ -19,9 +21,21 @@ KILLS = 10
 @pytest.mark.promise("kill-loses-nothing")
 def test_what_was_acknowledged_is_there_after_every_kill() -> None:
     """`make crash` does so hundreds of times."""
-    command = [sys.executable, "-m", "tests.crash", "--kills", str(KILLS), "--fresh", "8", "--events", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.crash",
+        "--kills",
+        str(KILLS),
+        "--fresh",
+        "8",
+        "--events",
+        "0",
+    ]
     command += ["--damages", "0", "0", "0", "--replicas", "0"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     report = orjson.loads(done.stdout)
     assert (KILLS, []) == (report["kills"], report["wrong"])
@@ -38,7 +52,9 @@ def test_damage_of_a_store_is_found_and_nothing_is_deleted(tmp_path: Path) -> No
 
 
 def test_every_event_arrives_though_the_server_is_killed_on_the_way(tmp_path: Path) -> None:
-    """Twice only where it died between an answer and its record: at most so many as are under way at once."""
+    """Twice only where it died between an answer and its record: at most so many as are under way
+    at once.
+    """
     came = flooded(tmp_path, 300, kills=2)
     assert [] == came.missing
     assert 300 == came.events

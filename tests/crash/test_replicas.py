@@ -1,4 +1,6 @@
-"""Two servers on one PostgreSQL lose nothing that they have acknowledged, whatever happens to them and to it."""
+"""Two servers on one PostgreSQL lose nothing that they have acknowledged, whatever happens to them
+and to it.
+"""
 
 import pytest
 

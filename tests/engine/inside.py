@@ -1,4 +1,6 @@
-"""Requests without a network: the application is called as a server calls it, so thousands take a moment."""
+"""Requests without a network: the application is called as a server calls it, so
+thousands take a moment.
+"""
 
 import asyncio
 from collections.abc import Coroutine
@@ -55,13 +57,22 @@ class Inside:
         return self._loop.run_until_complete(self._ask(method, target, body, token, idem, media))
 
     async def _ask(
-        self, method: str, target: str, body: object, token: str | None, idem: str | None, media: str
+        self,
+        method: str,
+        target: str,
+        body: object,
+        token: str | None,
+        idem: str | None,
+        media: str,
     ) -> Answer:
         url = urlsplit(target)
         content = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
         headers = [(b"host", b"127.0.0.1:4600")]
         if body is not None:
-            headers += [(b"content-type", media.encode()), (b"content-length", b"%d" % len(content))]
+            headers += [
+                (b"content-type", media.encode()),
+                (b"content-length", b"%d" % len(content)),
+            ]
         if token is not None:
             headers.append((b"authorization", b"Bearer " + token.encode()))
         if idem is not None:

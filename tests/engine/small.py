@@ -1,4 +1,6 @@
-"""A server whose every bound but those of its logs is small, so that short sequences reach all of them."""
+"""A server whose every bound but those of its logs is small, so that short sequences
+reach all of them.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +32,9 @@ BOUNDS = (
 
 @contextmanager
 def small_server(scenario: str = "empty") -> Iterator[Application]:
-    """The application over worlds of a scenario, with small bounds for as long as the block runs."""
+    """The application over worlds of a scenario, with small bounds for as long as the
+    block runs.
+    """
     undo = [patch.object(module, name, value) for module, name, value in BOUNDS]
     for each in undo:
         each.start()

@@ -1,4 +1,6 @@
-"""What a world is, as plain data that two worlds can be compared by, and that it is its origin and its steps."""
+"""What a world is, as plain data that two worlds can be compared by, and that it is its origin and
+its steps.
+"""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -21,12 +23,20 @@ Facts = dict[str, Any]
 
 
 def state(world: Sandbox) -> Facts:
-    """Everything that steps change, indexes and sums included; what is only remembered to save work is not in it."""
+    """Everything that steps change, indexes and sums included; what is only remembered to save work
+    is not in it.
+    """
     coming = NextIds(world.ids)
     return {
         "clock": world.recorded_clock,
         "position": world.ids.position,
-        "next ids": (coming.uuid(), coming.code(), coming.event(), coming.alnum(11), coming.secret(24)),
+        "next ids": (
+            coming.uuid(),
+            coming.code(),
+            coming.event(),
+            coming.alnum(11),
+            coming.secret(24),
+        ),
         "next secret": NextIds(world.ids).secret_bytes(),
         "events": list(world.events),
         "events raised": world.events.raised,
@@ -34,7 +44,11 @@ def state(world: Sandbox) -> Facts:
         "number of timers": (len(world.timers), world.timers.last, world.timers.next_due()),
         "replies": list(world.replies.items()),
         "merchants": [store.merchant for store in world.stores.values()],
-        **{f"{ident} {name}": value for ident, store in world.stores.items() for name, value in _store(store)},
+        **{
+            f"{ident} {name}": value
+            for ident, store in world.stores.items()
+            for name, value in _store(store)
+        },
     }
 
 
@@ -90,9 +104,12 @@ def same(expected: Facts, actual: Facts) -> None:
     """Hold two worlds to be equal; names what is not, and shows the first of it."""
     found = differences(expected, actual)
     shown = [
-        f"{name}\n  expected {str(pair[0])[:600]}\n  actual   {str(pair[1])[:600]}" for name, pair in found.items()
+        f"{name}\n  expected {str(pair[0])[:600]}\n  actual   {str(pair[1])[:600]}"
+        for name, pair in found.items()
     ]
-    assert not found, f"{len(found)} facts differ: {', '.join(sorted(found)[:20])}\n" + "\n".join(shown[:4])
+    assert not found, f"{len(found)} facts differ: {', '.join(sorted(found)[:20])}\n" + "\n".join(
+        shown[:4]
+    )
 
 
 def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
@@ -106,7 +123,8 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
             found |= {f"{ident} {name} {part}": pair for part, pair in wrong.items()}
             for row in table.parsed.values():
                 parts = orjson.loads(row.record.public), orjson.loads(row.record.hidden)
-                if parts != (row.public, row.hidden):  # somebody has written into what is for reading alone
+                # somebody has written into what is for reading alone
+                if parts != (row.public, row.hidden):
                     found[f"{ident} {name} {row.id} parsed"] = parts, (row.public, row.hidden)
             for asked, held in table.lists.items():
                 fresh = _matching(table, asked)
@@ -149,7 +167,8 @@ def unfold(world: Sandbox, step: Step) -> None:
 
 
 def refolded(world: Sandbox, origin: Sandbox) -> None:
-    """Hold a world to be its origin and its steps: folded by another one, and undone and done again.
+    """Hold a world to be its origin and its steps: folded by another one, and undone and done
+    again.
 
     Steps are copied before, so that nothing is shared with the world.
     """
@@ -173,7 +192,9 @@ def refolded(world: Sandbox, origin: Sandbox) -> None:
 
 
 def _record_usage(world: Sandbox) -> None:
-    """Record what no step has recorded yet: a step for each merchant whose keys were used since their last one."""
+    """Record what no step has recorded yet: a step for each merchant whose keys were used since
+    their last one.
+    """
     for store in world.stores.values():
         if store.unrecorded:
             draft = Draft(world, store, Cause("clock", "", "usage"))

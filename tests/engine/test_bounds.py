@@ -1,4 +1,6 @@
-"""The log of a world is bounded in steps and in bytes, and all logs together are; what is thrown away gives it back."""
+"""The log of a world is bounded in steps and in bytes, and all logs together are; what is thrown
+away gives it back.
+"""
 
 import asyncio
 import json
@@ -39,7 +41,9 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         inside.close()
 
 
-def create(inside: Inside, number: int, sandbox: str = "default", size: int = 0, idem: str | None = None) -> Answer:
+def create(
+    inside: Inside, number: int, sandbox: str = "default", size: int = 0, idem: str | None = None
+) -> Answer:
     """A step of one version, larger by a text of that size."""
     world = world_of(inside, sandbox)
     body = {"name": f"Clube {number}", "description": "x" * size}
@@ -66,7 +70,9 @@ def bytes_of(*worlds: Sandbox) -> int:
 
 @pytest.mark.check
 def test_a_world_keeps_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many steps that is: of large ones few, of one that is larger than all there may be, none."""
+    """However many steps that is: of large ones few, of one that is larger than all there
+    may be, none.
+    """
     inside = start(100)
     world = inside.app.sandboxes.default
     create(inside, 0)
@@ -87,7 +93,9 @@ def test_a_world_keeps_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.promise("deliveries")
-def test_deliveries_are_kept_up_to_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deliveries_are_kept_up_to_so_many_bytes(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each has its payload. The oldest go, and undoing has them again."""
     monkeypatch.setattr(tables, "LOG_BYTES", 200_000)
     inside = start(100)

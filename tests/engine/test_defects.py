@@ -1,4 +1,6 @@
-"""What the engine does about defects that it cannot undo: a job that fails, a void draft, a world that is broken."""
+"""What the engine does about defects that it cannot undo: a job that fails, a void draft, a world
+that is broken.
+"""
 
 from collections.abc import Iterator
 from types import MappingProxyType
@@ -74,13 +76,20 @@ def failing(name: str, turn: int = 0) -> MappingProxyType[str, Job]:
 
 @pytest.fixture
 def waiting(shop: Shop) -> Shop:
-    """Two orders that expire tomorrow at one instant, after a timer that has nothing to do any more."""
-    project = shop.ask("POST", "/v2/projects", {"name": "Clube", "status": "active"}).json()["data"]["project"]["id"]
+    """Two orders that expire tomorrow at one instant, after a timer that has nothing to
+    do any more.
+    """
+    project = shop.ask("POST", "/v2/projects", {"name": "Clube", "status": "active"}).json()[
+        "data"
+    ]["project"]["id"]
     plan = {"projectId": project, "name": "Avulso", "amount": 49.9, "billing_type": "one_time"}
     ident = shop.ask("POST", "/v2/plans", plan).json()["plan"]["id"]
     for _ in range(3):
         buyer = {"name": "Rosa", "email": "rosa@example.com", "document": fresh_cpf()}
-        assert 201 == shop.ask("POST", "/v2/orders/pix", order_body(project, ident, customer=buyer)).status
+        assert (
+            201
+            == shop.ask("POST", "/v2/orders/pix", order_body(project, ident, customer=buyer)).status
+        )
     pending = {row.id for row in shop.world.store.orders.rows_of("status", "pending")}
     first = next(timer.subject for timer in shop.world.timers.pending() if timer.subject in pending)
     assert 200 == shop.inside.ask("POST", f"/_sandbox/orders/{first}/pay").status
@@ -124,19 +133,26 @@ def test_time_waits_before_a_job_that_fails_and_requests_are_served(
 def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(
     waiting: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was done before it stays done, what is passed over is kept; asked again, it comes to the same world."""
+    """What was done before it stays done, what is passed over is kept; asked again, it comes to the
+    same world.
+    """
     world, other = waiting.world, waiting.world.fork(waiting.world.name)
     was = expired(world)
     with monkeypatch.context() as patched:
         patched.setattr(scheduler, "JOBS", failing("order.expire", turn=1))
-        is_a_defect(waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 40 * HOUR / 1000}))
+        is_a_defect(
+            waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 40 * HOUR / 1000})
+        )
         assert was + 1 == expired(world)
         assert {} == world.timers.skipped
         middle = state(world)
-        is_a_defect(waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 30 * HOUR / 1000}))
+        is_a_defect(
+            waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 30 * HOUR / 1000})
+        )
         same(middle, state(world))
     to = {"to": "2026-11-22T00:00:00Z"}
-    # The clock stands at the very instant of the job: it is tried before the request, and not by it.
+    # The clock stands at the very instant of the job: it is tried before the request, and not by
+    # it.
     assert [] == waiting.inside.ask("POST", "/_sandbox/clock/advance", to).json()["fired"]
     assert was + 2 == expired(world)
     serve(waiting.inside.app, other)

@@ -1,4 +1,6 @@
-"""The log of deliveries keeps so many: those that are finished make room, and open ones only for very many more."""
+"""The log of deliveries keeps so many: those that are finished make room, and open ones only for
+very many more.
+"""
 
 import pytest
 
@@ -24,7 +26,9 @@ def customers(shop: Shop, count: int) -> None:
 def by_status(shop: Shop) -> dict[str, int]:
     """How many deliveries there are."""
     table = shop.world.store.webhook_logs
-    return {status: table.count("status", status) for status in ("pending", "canceled", "delivered")}
+    return {
+        status: table.count("status", status) for status in ("pending", "canceled", "delivered")
+    }
 
 
 def test_open_deliveries_stay_and_finished_ones_make_room(shop: Shop) -> None:

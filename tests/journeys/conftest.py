@@ -19,7 +19,10 @@ from .stage import Stage, staged
 
 @pytest.fixture(autouse=True)
 def successes(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Hold every success of a journey to stock Connexion's validation of responses too. The short run does without."""
+    """Hold every success of a journey to stock Connexion's validation of responses too.
+
+    The short run does without.
+    """
     if request.config.getoption("--short"):
         yield
         return
@@ -62,12 +65,19 @@ def restricted(api: httpx2.Client) -> Restricted:
     """`restricted(project_id)`: the API with a key that is limited to projects."""
 
     def client(*projects: str) -> httpx2.Client:
-        body = {"name": "k", "scopes": ["webhooks:read", "webhooks:write"], "allowed_projects": list(projects)}
+        body = {
+            "name": "k",
+            "scopes": ["webhooks:read", "webhooks:write"],
+            "allowed_projects": list(projects),
+        }
         made = api.post("/api-keys", json=body)
         assert made.status_code == 201, made.text
         key = made.json()["api_key"]["private_key"]
         return httpx2.Client(
-            base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=30, verify=NO_TLS
+            base_url=api.base_url,
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=30,
+            verify=NO_TLS,
         )
 
     return client
@@ -75,12 +85,16 @@ def restricted(api: httpx2.Client) -> Restricted:
 
 @pytest.fixture(scope="module")
 def empty_stage(live: Live) -> None:
-    """What the merchants of other files have left there would be billed again at every move of the clock."""
+    """What the merchants of other files have left there would be billed again at every
+    move of the clock.
+    """
     emptied(live, "stage")
 
 
 @pytest.fixture
 def stage(live: Live, sink: str, empty_stage: None) -> Iterator[Stage]:
-    """A new merchant in a sandbox whose clock the tests of a file move, each on from where the one before left it."""
+    """A new merchant in a sandbox whose clock the tests of a file move, each on from where the one
+    before left it.
+    """
     with staged(live, "stage", sink) as made:
         yield made

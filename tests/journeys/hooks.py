@@ -49,7 +49,9 @@ def arrived(receiver: Receiver, count: int, seconds: float = 15.0) -> list[Recei
     """What a receiver was sent, once so much has come."""
     deadline = time.monotonic() + seconds
     while len(receiver.requests) < count:
-        assert time.monotonic() < deadline, f"{len(receiver.requests)} of {count} deliveries arrived"
+        assert time.monotonic() < deadline, (
+            f"{len(receiver.requests)} of {count} deliveries arrived"
+        )
         time.sleep(0.005)
     return receiver.requests
 
@@ -71,7 +73,9 @@ def advance(control: httpx2.Client, **body: float | str) -> Json:
 
 
 @contextmanager
-def clients(server: Live, headers: dict[str, str] | None = None) -> Iterator[tuple[httpx2.Client, httpx2.Client]]:
+def clients(
+    server: Live, headers: dict[str, str] | None = None
+) -> Iterator[tuple[httpx2.Client, httpx2.Client]]:
     """The API and the control surface of a server's default world, until the block ends."""
     url = f"{server.url}/_sandbox"
     with httpx2.Client(base_url=url, headers=headers, timeout=60, verify=NO_TLS) as control:

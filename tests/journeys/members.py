@@ -29,7 +29,9 @@ def plan_of(stage: Stage, **changes: Any) -> Json:
 
 
 def waiting(method: str) -> Json:
-    """A buyer whose order by a method waits for payment: a card's does so by a magic address alone."""
+    """A buyer whose order by a method waits for payment: a card's does so by a magic
+    address alone.
+    """
     document = fresh_cpf()
     return buyer(f"fill_never.{document}@example.com" if method == "credit_card" else None)
 
@@ -37,7 +39,11 @@ def waiting(method: str) -> Json:
 def buyer(email: str | None = None) -> Json:
     """Somebody whom no other call has named."""
     document = fresh_cpf()
-    return {"name": "Marina Duarte", "email": email or f"m.{document}@example.com", "document": document}
+    return {
+        "name": "Marina Duarte",
+        "email": email or f"m.{document}@example.com",
+        "document": document,
+    }
 
 
 def ask_order(stage: Stage, plan: Json, who: Json, method: str = "pix", **changes: Any) -> Any:
@@ -88,9 +94,9 @@ def move(stage: Stage, held: Json, action: str) -> None:
 
 def subscriptions_of(stage: Stage, held: Json) -> list[Json]:
     """Every subscription of a subscriber."""
-    found: list[Json] = done(stage.api.get("/v2/subscriptions", params={"customerId": held["customerId"]}))[
-        "subscriptions"
-    ]
+    found: list[Json] = done(
+        stage.api.get("/v2/subscriptions", params={"customerId": held["customerId"]})
+    )["subscriptions"]
     return found
 
 

@@ -1,4 +1,6 @@
-"""The roads by which a subscription comes to each of its moves: one for each trigger that the contract names."""
+"""The roads by which a subscription comes to each of its moves: one for each trigger that the
+contract names.
+"""
 
 from collections.abc import Callable
 
@@ -40,7 +42,11 @@ def renewed_by_card(state: str) -> Callable[[Stage], str]:
 
     def renew(stage: Stage) -> str:
         held = stage.subscription(state)
-        done(stage.api.put(f"/v2/plans/{held['planId']}", json={"payment_methods": ["pix", "credit_card"]}))
+        done(
+            stage.api.put(
+                f"/v2/plans/{held['planId']}", json={"payment_methods": ["pix", "credit_card"]}
+            )
+        )
         customer = stage.get_order(held["orderId"])["customer"]
         body = card_body({"projectId": held["projectId"], "id": held["planId"]}, customer=customer)
         created(stage.api.post("/v2/orders", json=body))
@@ -99,7 +105,9 @@ def renewed_by_magic(stage: Stage) -> str:
 def renewed_late_by_magic(stage: Stage) -> str:
     """Another order of a customer who is past due is paid by a magic value."""
     held = stage.subscription("past_due")
-    customer = stage.get_order(held["orderId"])["customer"] | {"email": "succeed_immediately@example.com"}
+    customer = stage.get_order(held["orderId"])["customer"] | {
+        "email": "succeed_immediately@example.com"
+    }
     make_order(stage.api, {"projectId": held["projectId"], "id": held["planId"]}, customer=customer)
     stage.advance(1)
     return str(held["id"])
@@ -188,7 +196,9 @@ def renewed_in_trial(magic: str | None = None, wait: float = 0) -> Callable[[Sta
         held = stage.subscription("trialing")
         customer = stage.get_order(held["orderId"])["customer"]
         customer |= {"email": f"{magic}@example.com"} if magic else {}
-        order = make_order(stage.api, {"projectId": held["projectId"], "id": held["planId"]}, customer=customer)
+        order = make_order(
+            stage.api, {"projectId": held["projectId"], "id": held["planId"]}, customer=customer
+        )
         if wait:
             stage.advance(wait)
         else:
@@ -200,7 +210,9 @@ def renewed_in_trial(magic: str | None = None, wait: float = 0) -> Callable[[Sta
 
 ROADS: dict[tuple[str, str, str, str], Callable[[Stage], str]] = {
     ("new", "active", "subscription.created", "payOrder"): paid(),
-    ("new", "active", "subscription.created", "simulation"): paid(magic="succeed_immediately", wait=1),
+    ("new", "active", "subscription.created", "simulation"): paid(
+        magic="succeed_immediately", wait=1
+    ),
     ("new", "active", "subscription.created", "clock"): paid(wait=AUTOPAY),
     ("new", "active", "subscription.created", "createOrder"): by_card(),
     ("new", "trialing", "subscription.created", "createOrder"): by_card(7),
@@ -216,29 +228,49 @@ ROADS: dict[tuple[str, str, str, str], Callable[[Stage], str]] = {
     ("active", "active", "subscription.renewed", "simulation"): renewed_by_magic,
     ("active", "active", "subscription.renewed", "clock"): renewed_by_clock,
     ("past_due", "active", "subscription.renewed", "payOrder"): renewed_late_by_hand,
-    ("past_due", "active", "subscription.renewed", "renewSubscription"): driven("past_due", "renew"),
+    ("past_due", "active", "subscription.renewed", "renewSubscription"): driven(
+        "past_due", "renew"
+    ),
     ("past_due", "active", "subscription.renewed", "simulation"): renewed_late_by_magic,
     ("past_due", "active", "subscription.renewed", "clock"): renewed_late_by_clock,
-    ("active", "active", "subscription.renewal_due", "clock"): lambda stage: str(renewal_due(stage)["id"]),
+    ("active", "active", "subscription.renewal_due", "clock"): lambda stage: str(
+        renewal_due(stage)["id"]
+    ),
     ("active", "past_due", "subscription.past_due", "clock"): waiting("current_period_end"),
     ("past_due", "expired", "subscription.expired", "clock"): given_up,
-    ("past_due", "expired", "subscription.expired", "expireSubscription"): driven("past_due", "expire"),
-    ("trialing", "canceled", "subscription.canceled", "cancelSubscription"): driven("trialing", "cancel"),
+    ("past_due", "expired", "subscription.expired", "expireSubscription"): driven(
+        "past_due", "expire"
+    ),
+    ("trialing", "canceled", "subscription.canceled", "cancelSubscription"): driven(
+        "trialing", "cancel"
+    ),
     ("trialing", "canceled", "subscription.canceled", "refundOrder"): refunded("trialing"),
     ("trialing", "canceled", "subscription.canceled", "resolveDispute"): lost("trialing"),
     ("trialing", "canceled", "subscription.canceled", "simulation"): refunded_by_magic("trialing"),
     ("trialing", "canceled", "subscription.canceled", "clock"): refunded_by_magic("trialing"),
-    ("active", "canceled", "subscription.canceled", "cancelSubscription"): driven("active", "cancel"),
+    ("active", "canceled", "subscription.canceled", "cancelSubscription"): driven(
+        "active", "cancel"
+    ),
     ("active", "canceled", "subscription.canceled", "refundOrder"): refunded("active"),
     ("active", "canceled", "subscription.canceled", "resolveDispute"): lost("active"),
     ("active", "canceled", "subscription.canceled", "simulation"): refunded_by_magic("active"),
     ("active", "canceled", "subscription.canceled", "clock"): ended_with_its_period,
-    ("past_due", "canceled", "subscription.canceled", "cancelSubscription"): driven("past_due", "cancel"),
+    ("past_due", "canceled", "subscription.canceled", "cancelSubscription"): driven(
+        "past_due", "cancel"
+    ),
     ("past_due", "canceled", "subscription.canceled", "archiveProject"): archived("archiveProject"),
-    ("past_due", "canceled", "subscription.canceled", "updateProjectStatus"): archived("updateProjectStatus"),
+    ("past_due", "canceled", "subscription.canceled", "updateProjectStatus"): archived(
+        "updateProjectStatus"
+    ),
     ("past_due", "canceled", "subscription.canceled", "updateProject"): archived("updateProject"),
     ("trialing", "trialing", "subscription.renewed", "payOrder"): renewed_in_trial(),
-    ("trialing", "trialing", "subscription.renewed", "simulation"): renewed_in_trial("succeed_immediately", 1),
+    ("trialing", "trialing", "subscription.renewed", "simulation"): renewed_in_trial(
+        "succeed_immediately", 1
+    ),
     ("trialing", "trialing", "subscription.renewed", "clock"): renewed_in_trial(wait=AUTOPAY),
 }
-ROADS |= {(*key[:3], "payPixCode"): by_code(road) for key, road in list(ROADS.items()) if key[3] == "payOrder"}
+ROADS |= {
+    (*key[:3], "payPixCode"): by_code(road)
+    for key, road in list(ROADS.items())
+    if key[3] == "payOrder"
+}

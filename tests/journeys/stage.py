@@ -1,4 +1,6 @@
-"""A merchant whose clock may be moved: records brought into any state by real means, and what happened to them."""
+"""A merchant whose clock may be moved: records brought into any state by real means, and what
+happened to them.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,12 +32,16 @@ class Stage:
 
     def advance(self, seconds: float) -> list[Json]:
         """Move the clock; answers the jobs that were done on the way."""
-        fired: list[Json] = done(self.control.post("/clock/advance?details=all", json={"seconds": seconds}))["fired"]
+        fired: list[Json] = done(
+            self.control.post("/clock/advance?details=all", json={"seconds": seconds})
+        )["fired"]
         return fired
 
     def go_to(self, instant: str) -> list[Json]:
         """The same, to an instant."""
-        fired: list[Json] = done(self.control.post("/clock/advance?details=all", json={"to": instant}))["fired"]
+        fired: list[Json] = done(
+            self.control.post("/clock/advance?details=all", json={"to": instant})
+        )["fired"]
         return fired
 
     def drain(self) -> None:
@@ -61,7 +67,9 @@ class Stage:
 
     def project(self, state: str = "active") -> Json:
         """A project in a state."""
-        project = make.make_project(self.api, status="draft" if state in ("draft", "archived") else "active")
+        project = make.make_project(
+            self.api, status="draft" if state in ("draft", "archived") else "active"
+        )
         if state in ("suspended", "archived"):
             done(self.api.patch(f"/v2/projects/{project['id']}/status", json={"status": state}))
         return self.get_project(project["id"])
@@ -72,12 +80,20 @@ class Stage:
         return project
 
     def order(
-        self, state: str = "pending", plan: Json | None = None, magic: str | None = None, **changes: object
+        self,
+        state: str = "pending",
+        plan: Json | None = None,
+        magic: str | None = None,
+        **changes: object,
     ) -> Json:
         """An order in a state, of a new buyer with an ordinary e-mail address or a magic one."""
         plan = plan or make.make_plan(self.api, billing_type="one_time")
         document = make.fresh_cpf()
-        buyer = {"name": "Marina Duarte", "email": f"{magic or 'marina'}.{document}@example.com", "document": document}
+        buyer = {
+            "name": "Marina Duarte",
+            "email": f"{magic or 'marina'}.{document}@example.com",
+            "document": document,
+        }
         order = make.make_order(self.api, plan, customer=buyer, **changes)
         if state in ("paid", "refunded", "disputed"):
             self.drive("orders", order["id"], "pay")
@@ -137,7 +153,9 @@ class Stage:
 
     def webhook(self, **changes: object) -> Json:
         """A webhook for tests alone, unless told otherwise."""
-        made: Json = created(self.api.post("/v2/webhooks", json=webhook_body(self.sink, **changes)))["webhook"]
+        made: Json = created(
+            self.api.post("/v2/webhooks", json=webhook_body(self.sink, **changes))
+        )["webhook"]
         return made
 
     def drive(self, what: str, ident: str, verb: str, **body: object) -> Json:
@@ -163,10 +181,14 @@ def by_code(road: Callable[[Stage], str]) -> Callable[[Stage], str]:
 
 @contextmanager
 def staged(live: Live, sandbox: str, sink: str) -> Iterator[Stage]:
-    """A stage with a new merchant until the block ends, in one of the sandboxes of this name that has room for him."""
+    """A stage with a new merchant until the block ends, in one of the sandboxes of this name that
+    has room for him.
+    """
     sandbox = with_room(live, sandbox)
     with (
         client(live, sandbox, token(live, sandbox, str(uuid4()))) as api,
-        httpx2.Client(base_url=f"{live.url}/s/{sandbox}/_sandbox", timeout=120, verify=NO_TLS) as control,
+        httpx2.Client(
+            base_url=f"{live.url}/s/{sandbox}/_sandbox", timeout=120, verify=NO_TLS
+        ) as control,
     ):
         yield Stage(api, control, sink)

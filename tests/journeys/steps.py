@@ -15,13 +15,17 @@ def refused(response: httpx2.Response, status: int, code: str) -> dict[str, str]
     """Hold a response to a status and an error code; answers field to code of each violation."""
     body: Json = response.json()
     assert (status, code) == (response.status_code, body.get("code")), response.text
-    assert [] == [wrong for entry in body["details"] for wrong in violations(component("ErrorDetail"), entry)]
+    assert [] == [
+        wrong for entry in body["details"] for wrong in violations(component("ErrorDetail"), entry)
+    ]
     return {entry["field"]: entry["code"] for entry in body["details"]}
 
 
 def done(response: httpx2.Response) -> Json:
     """The body of a 200; anything else fails the test with what the server said."""
-    assert response.status_code == 200, f"{response.request.method} {response.request.url}: {response.text}"
+    assert response.status_code == 200, (
+        f"{response.request.method} {response.request.url}: {response.text}"
+    )
     body: Json = response.json()
     return body
 
@@ -80,4 +84,6 @@ def restricted_key(api: httpx2.Client, project_id: str, *scopes: str) -> httpx2.
     """A client whose API key knows one project alone; to be closed by the caller."""
     body = {"name": "Chave", "scopes": scopes, "allowed_projects": [project_id]}
     key = created(api.post("/api-keys", json=body))["api_key"]["private_key"]
-    return httpx2.Client(base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS)
+    return httpx2.Client(
+        base_url=api.base_url, headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS
+    )

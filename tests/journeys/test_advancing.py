@@ -1,4 +1,6 @@
-"""Time that passes with deliveries on the way: each in its turn, at its own instant, while others are served."""
+"""Time that passes with deliveries on the way: each in its turn, at its own instant, while others
+are served.
+"""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +28,11 @@ def nobody_else(control: httpx2.Client) -> None:
 
 def after(seconds: float) -> str:
     """The instant so long after the start."""
-    return (START + timedelta(seconds=seconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        (START + timedelta(seconds=seconds))
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
 
 
 def told(receiver: Receiver) -> list[tuple[str, str]]:
@@ -49,8 +55,16 @@ def test_what_happens_on_the_way_arrives_in_the_order_of_its_time(
     make_order(api)
     advance(control, days=2)
     by_type = [kind for kind, _ in told(receiver)]
-    assert ["order.created", "order.created", "order.created", "order.expired", "order.expired"] == by_type
-    expired = [log for log in logs(api, webhookId=made["id"]) if log["event_type"] == "order.expired"]
+    assert [
+        "order.created",
+        "order.created",
+        "order.created",
+        "order.expired",
+        "order.expired",
+    ] == by_type
+    expired = [
+        log for log in logs(api, webhookId=made["id"]) if log["event_type"] == "order.expired"
+    ]
     assert {after(86_400), after(86_400 + 23 * 3600)} == {log["delivered_at"] for log in expired}
     assert first["id"] in receiver.requests[3].body.decode()
 
@@ -75,7 +89,9 @@ def test_a_write_from_a_handler_belongs_to_its_instant(
 def test_a_call_waits_only_so_long_and_the_rest_goes_on(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
-    """Then it is not complete and counts what is left; other clock calls are refused until it is, and reads are not."""
+    """Then it is not complete and counts what is left; other clock calls are refused until it is,
+    and reads are not.
+    """
     make_order(api)
     hook(events=["order.expired"])
     receiver.hold = threading.Event()
@@ -93,18 +109,29 @@ def test_a_call_waits_only_so_long_and_the_rest_goes_on(
         refused(answer, 409, "clock_advancing")
         assert "4" == answer.headers["Retry-After"]
         told = answer.json()["message"]
-        assert all(way in told for way in ("/drain", "`wait_seconds`", "/_sandbox/clock shows", "/_sandbox/reset"))
+        assert all(
+            way in told
+            for way in ("/drain", "`wait_seconds`", "/_sandbox/clock shows", "/_sandbox/reset")
+        )
     assert "expired" == api.get("/v2/orders?limit=1").json()["orders"][0]["status"]
     assert not drain(control, wait_seconds=0)["complete"]
     receiver.hold.set()
     drained = drain(control)
-    assert (True, after(3 * 86_400), 0) == (drained["complete"], drained["now"], drained["deliveries"]["due"])
+    assert (True, after(3 * 86_400), 0) == (
+        drained["complete"],
+        drained["now"],
+        drained["deliveries"]["due"],
+    )
     assert control.get("/clock").json()["complete"]
     assert advance(control, seconds=1)["complete"]
 
 
 def test_a_drain_of_a_world_that_is_reset_says_that_it_has_not_waited(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+    api: httpx2.Client,
+    hook: Hook,
+    receiver: Receiver,
+    control: httpx2.Client,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     drains, ended = threading.Event(), Courier.ended
 

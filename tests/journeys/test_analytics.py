@@ -9,7 +9,11 @@ PROJECT = "3F2504E0-4F89-41D3-9A0C-0305E82C3301"
 
 def test_the_query_is_echoed_in_utc(api: httpx2.Client) -> None:
     """Ids in lower case, date-times in UTC, and no metrics."""
-    query = {"projectId": PROJECT, "from": "2026-01-01T00:00:00-03:00", "to": "2026-02-01T00:00:00Z"}
+    query = {
+        "projectId": PROJECT,
+        "from": "2026-01-01T00:00:00-03:00",
+        "to": "2026-02-01T00:00:00Z",
+    }
     response = api.get("/v2/analytics", params=query)
     assert response.status_code == 200
     assert response.json()["analytics"] == {

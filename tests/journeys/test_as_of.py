@@ -1,4 +1,6 @@
-"""Reading the past: any GET of the API as things stood after a step or at an instant, and nothing is changed by it."""
+"""Reading the past: any GET of the API as things stood after a step or at an instant, and nothing
+is changed by it.
+"""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -30,7 +32,8 @@ def at(when: object) -> dict[str, str]:
 
 def test_every_get_of_the_api_takes_it(home: Estate) -> None:
     """The answer of now, where now is what is asked for."""
-    created(home.api.post("/v2/customers", json=customer_body()))  # a step, which records what keys were used until now
+    # a step, which records what keys were used until now
+    created(home.api.post("/v2/customers", json=customer_body()))
     step = done(home.control.get("/steps", params={"limit": 1}))["steps"][0]["step"]
     assert set(READING) == {o.id for o in document().operations.values() if o.method == "GET"}
     for name in READING:
@@ -51,7 +54,9 @@ def test_an_instant_means_the_last_step_at_or_before_it(
     second = parse_iso(control.get("/clock").json()["now"])
 
     def name(instant: int) -> str:
-        found: str = done(api.get(f"/v2/customers/{made['id']}", headers=at(iso(instant))))["customer"]["name"]
+        found: str = done(api.get(f"/v2/customers/{made['id']}", headers=at(iso(instant))))[
+            "customer"
+        ]["name"]
         return found
 
     assert [made["name"], made["name"], "Outra"] == [name(t) for t in (first, second - 1, second)]
@@ -62,22 +67,38 @@ def test_an_instant_means_the_last_step_at_or_before_it(
 
 
 @pytest.mark.promise("past-with-rights-of-today")
-def test_who_may_ask_is_decided_today(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
-    """A key of today reads the time before it was made; one that was deleted does not read the time when it was not."""
+def test_who_may_ask_is_decided_today(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker
+) -> None:
+    """A key of today reads the time before it was made; one that was deleted does not read the time
+    when it was not.
+    """
     make_customer()
-    key = created(api.post("/api-keys", json={"name": "Chave", "scopes": ["customers:read"]}))["api_key"]
+    key = created(api.post("/api-keys", json={"name": "Chave", "scopes": ["customers:read"]}))[
+        "api_key"
+    ]
     own = {"Authorization": f"Bearer {key['private_key']}"}
     step = step_of(control)
     assert 200 == api.get("/v2/customers", headers=own | at(0)).status_code
     refused(api.get("/v2/orders", headers=own | at(0)), 403, "insufficient_scope")
     assert 200 == api.delete(f"/api-keys/{key['id']}").status_code
     refused(api.get("/v2/customers", headers=own | at(step)), 401, "invalid_token")
-    refused(httpx2.get(f"{api.base_url}v2/customers", headers=at(0), verify=NO_TLS), 401, "missing_credentials")
+    refused(
+        httpx2.get(f"{api.base_url}v2/customers", headers=at(0), verify=NO_TLS),
+        401,
+        "missing_credentials",
+    )
 
 
-def test_other_methods_and_the_control_surface_do_not_take_it(api: httpx2.Client, control: httpx2.Client) -> None:
+def test_other_methods_and_the_control_surface_do_not_take_it(
+    api: httpx2.Client, control: httpx2.Client
+) -> None:
     for method in ("POST", "PUT"):
-        path = "/v2/customers" if method == "POST" else "/v2/customers/00000000-0000-4000-8000-000000000000"
+        path = (
+            "/v2/customers"
+            if method == "POST"
+            else "/v2/customers/00000000-0000-4000-8000-000000000000"
+        )
         answer = api.request(method, path, json=customer_body(), headers=at(0))
         assert {"X-Sandbox-As-Of": "as_of"} == refused(answer, 400, "malformed_request")
         assert says(answer.json()["message"], "GET")
@@ -87,7 +108,9 @@ def test_other_methods_and_the_control_surface_do_not_take_it(api: httpx2.Client
     assert 0 == step_of(control)
 
 
-@pytest.mark.parametrize("text", ["", "-1", "1.5", "yesterday", "2026-11-20", "9" * 5_000, "\u00b2", "1 2", "0x1"])
+@pytest.mark.parametrize(
+    "text", ["", "-1", "1.5", "yesterday", "2026-11-20", "9" * 5_000, "\u00b2", "1 2", "0x1"]
+)
 def test_what_is_neither_step_nor_date_time_is_refused(api: httpx2.Client, text: str) -> None:
     answer = api.get("/v2/customers", headers={b"X-Sandbox-As-Of": text.encode("latin-1")})
     assert {"X-Sandbox-As-Of": "as_of"} == refused(answer, 400, "malformed_request")
@@ -107,7 +130,10 @@ def test_a_step_that_is_not_kept_is_refused_with_the_oldest_that_is(serve: Serve
         assert says(answer.json()["message"], "step 2")
         assert {"X-Sandbox-As-Of": "step_not_kept"} == refused(answer, 409, "step_not_kept")
         assert ["header"] == [entry["in"] for entry in answer.json()["details"]]
-        totals = [done(api.get("/v2/customers", headers=at(n)))["pagination"]["total"] for n in (2, 3, 4, 3, 2)]
+        totals = [
+            done(api.get("/v2/customers", headers=at(n)))["pagination"]["total"]
+            for n in (2, 3, 4, 3, 2)
+        ]
         assert [1, 1] == [b - a for a, b in pairwise(totals[:3])]
         assert totals[:3] == totals[:1:-1]
         refused(api.get("/v2/customers", headers=at(5)), 409, "step_not_kept")
@@ -115,7 +141,10 @@ def test_a_step_that_is_not_kept_is_refused_with_the_oldest_that_is(serve: Serve
 
 @pytest.mark.promise("states-as-of")
 def test_states_that_were_reached_are_kept_few_and_a_reset_begins_anew(
-    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, monkeypatch: pytest.MonkeyPatch
+    api: httpx2.Client,
+    control: httpx2.Client,
+    make_customer: Maker,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     counted: list[int] = []
     reach = history.state_at

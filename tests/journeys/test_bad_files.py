@@ -42,7 +42,9 @@ def _lacking(part: str, member: str, table: str) -> Spoil:
 def _twice(file: bytes) -> bytes:
     """Two customers with one document."""
     found = lines(file)
-    first, second = [body for kind, body in found if kind == "record" and body["table"] == "customers"][:2]
+    first, second = [
+        body for kind, body in found if kind == "record" and body["table"] == "customers"
+    ][:2]
     second["public"]["document"] = first["public"]["document"]
     second["public"]["document_type"] = first["public"]["document_type"]
     second["public"]["type"] = first["public"]["type"]
@@ -60,31 +62,52 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
     "nothing": ("foreign", lambda file: b""),
     "a text": ("foreign", lambda file: b"PK\x03\x04 and so on"),
     "another gzip": ("foreign", lambda file: gzip.compress(b"hello\n")),
-    "JSON of somebody else": ("foreign", lambda file: gzip.compress(b'{"header":{"format":"other"}}\n')),
-    "a newer format": ("other_version", lambda file: _header(file, version=package.VERSION + 1, server="9.0.0")),
-    "an older format": ("other_version", lambda file: _header(file, version=package.VERSION - 1, server="0.0.1")),
+    "JSON of somebody else": (
+        "foreign",
+        lambda file: gzip.compress(b'{"header":{"format":"other"}}\n'),
+    ),
+    "a newer format": (
+        "other_version",
+        lambda file: _header(file, version=package.VERSION + 1, server="9.0.0"),
+    ),
+    "an older format": (
+        "other_version",
+        lambda file: _header(file, version=package.VERSION - 1, server="0.0.1"),
+    ),
     "half of it": ("damaged", lambda file: file[: len(file) // 2]),
     "a byte less": ("damaged", lambda file: file[:-1]),
     "bytes more": ("damaged", lambda file: file + b"more"),
     "two files": ("damaged", lambda file: file + file),
-    "a byte flipped": ("damaged", lambda file: file[:5000] + bytes([file[5000] ^ 0x10]) + file[5001:]),
+    "a byte flipped": (
+        "damaged",
+        lambda file: file[:5000] + bytes([file[5000] ^ 0x10]) + file[5001:],
+    ),
     "no world": ("damaged", lambda file: sealed(lines(file)[:1])),
     "two worlds": ("damaged", lambda file: sealed([*lines(file)[:2], *lines(file)[1:]])),
     "a line of its own": ("damaged", lambda file: sealed([*lines(file), ("surprise", {})])),
     "a line of a schema's name": ("damaged", lambda file: sealed([*lines(file), ("Record", {})])),
-    "a record of nobody": ("damaged", lambda file: sealed([lines(file)[0], lines(file)[1], lines(file)[3]])),
+    "a record of nobody": (
+        "damaged",
+        lambda file: sealed([lines(file)[0], lines(file)[1], lines(file)[3]]),
+    ),
     "a record that is none": ("damaged", _set("record", public=[])),
     "a version that is none": ("damaged", _set("record", version=-1)),
     "a clock that is none": ("damaged", _inside("sandbox", None, "clock", now="noon")),
     "a timer beyond time": ("damaged", _set("timer", due=10**18)),
     "an event that is none": ("damaged", _set("event", resource="x")),
-    "a step from nowhere": ("damaged", lambda file: sealed([*lines(file), ("step", {"number": 99})])),
+    "a step from nowhere": (
+        "damaged",
+        lambda file: sealed([*lines(file), ("step", {"number": 99})]),
+    ),
     "a step too far": (
         "damaged",
         lambda file: changed(file, "step", lambda body: body.update(number=body["number"] + 1)),
     ),
     "a record without what is inside": ("unfit", _lacking("hidden", "renewal", "orders")),
-    "an unknown table": ("unfit", lambda file: changed(file, "record", lambda body: body.update(table="secrets"))),
+    "an unknown table": (
+        "unfit",
+        lambda file: changed(file, "record", lambda body: body.update(table="secrets")),
+    ),
     "a member too many": ("unfit", _inside("record", "orders", "public", surprise=1)),
     "a member less": ("unfit", _lacking("public", "status", "plans")),
     "another time of creation": ("unfit", lambda file: changed(file, "record", _later, "orders")),
@@ -117,7 +140,9 @@ def _nested(levels: int) -> Any:
 
 
 def _hidden(table: str, **members: object) -> Spoil:
-    return lambda file: changed(file, "record", lambda body: body.update(hidden=body["hidden"] | members), table)
+    return lambda file: changed(
+        file, "record", lambda body: body.update(hidden=body["hidden"] | members), table
+    )
 
 
 _SNAPSHOT = {"name": "then", "description": None, "now": 0, "created_at": 0}
@@ -132,17 +157,31 @@ def _caused_otherwise(step: Any) -> None:
 def _behind(file: bytes) -> bytes:
     """A position of the world that is one beyond the one of its step."""
     position = next(body["position"] for kind, body in lines(file) if kind == "step")
-    return changed(file, "sandbox", lambda body: body.update(position=[position[0] + 1, position[1]]))
+    return changed(
+        file, "sandbox", lambda body: body.update(position=[position[0] + 1, position[1]])
+    )
 
 
 PLACES: dict[str, tuple[Spoil, str]] = {
-    "an event of 900 levels": (_set("event", others=[["a", _nested(900)]]), "nested deeper than 48 levels"),
-    "a record of 60 levels": (_inside("record", "customers", "public", metadata={"a": _nested(60)}), "nested deeper"),
+    "an event of 900 levels": (
+        _set("event", others=[["a", _nested(900)]]),
+        "nested deeper than 48 levels",
+    ),
+    "a record of 60 levels": (
+        _inside("record", "customers", "public", metadata={"a": _nested(60)}),
+        "nested deeper",
+    ),
     "a payload's member of no name": (_set("event", others=[[[], 1]]), "event.others.0.0: "),
     "a payload's key that is more": (_set("event", key='order":{},"x'), "event.key: "),
     "webhooks without anything inside": (_set("record", "webhooks", hidden={}), "hidden: "),
-    "signing keys that are a text": (_hidden("webhooks", signing_keys="x"), "hidden.signing_keys: "),
-    "signing keys that are numbers": (_hidden("webhooks", signing_keys=[{"key": 5}]), "hidden.signing_keys.0"),
+    "signing keys that are a text": (
+        _hidden("webhooks", signing_keys="x"),
+        "hidden.signing_keys: ",
+    ),
+    "signing keys that are numbers": (
+        _hidden("webhooks", signing_keys=[{"key": 5}]),
+        "hidden.signing_keys.0",
+    ),
     "a signing key that is none": (
         _hidden("webhooks", signing_keys=[{"key": "whsec_" + "a" * 17, "until": None}]),
         "hidden.signing_keys.0.key: ",
@@ -152,26 +191,65 @@ PLACES: dict[str, tuple[Spoil, str]] = {
     "a subscription of no periods": (_hidden("subscriptions", periods=None), "hidden.periods: "),
     "attempts that are a text": (_hidden("webhook_logs", attempts=["x"]), "hidden.attempts.0: "),
     "a key of no user": (_hidden("api_keys", user_id=7), "hidden.user_id: "),
-    "settings that are a list": (_hidden("projects", content_settings=[]), "hidden.content_settings: "),
+    "settings that are a list": (
+        _hidden("projects", content_settings=[]),
+        "hidden.content_settings: ",
+    ),
     "a customer with something inside": (_hidden("customers", x=1), "hidden: "),
-    "a cookie with a saved reply": (_with_reply(headers=[["set-cookie", "a=b"]]), "reply.headers.0.0: "),
-    "a second header of a saved reply": (_with_reply(headers=[["location", "/a"]] * 2), "reply.headers.1.0: "),
-    "a line end in a saved header": (_with_reply(headers=[["location", "/a\r\nb: c"]]), "reply.headers.0.1: "),
-    "a saved reply that leads elsewhere": (_with_reply(headers=[["location", "http://x"]]), "reply.headers.0.1: "),
+    "a cookie with a saved reply": (
+        _with_reply(headers=[["set-cookie", "a=b"]]),
+        "reply.headers.0.0: ",
+    ),
+    "a second header of a saved reply": (
+        _with_reply(headers=[["location", "/a"]] * 2),
+        "reply.headers.1.0: ",
+    ),
+    "a line end in a saved header": (
+        _with_reply(headers=[["location", "/a\r\nb: c"]]),
+        "reply.headers.0.1: ",
+    ),
+    "a saved reply that leads elsewhere": (
+        _with_reply(headers=[["location", "http://x"]]),
+        "reply.headers.0.1: ",
+    ),
     "a step near the end of numbers": (_set("sandbox", step=MOST + 1), "sandbox.step: "),
-    "a position near the end of numbers": (_set("sandbox", position=[0, MOST + 1]), "sandbox.position.1: "),
-    "timers near the end of numbers": (_set("sandbox", timers_set=MOST + 1), "sandbox.timers_set: "),
-    "events near the end of numbers": (_set("sandbox", events_raised=MOST + 1), "sandbox.events_raised: "),
+    "a position near the end of numbers": (
+        _set("sandbox", position=[0, MOST + 1]),
+        "sandbox.position.1: ",
+    ),
+    "timers near the end of numbers": (
+        _set("sandbox", timers_set=MOST + 1),
+        "sandbox.timers_set: ",
+    ),
+    "events near the end of numbers": (
+        _set("sandbox", events_raised=MOST + 1),
+        "sandbox.events_raised: ",
+    ),
     "a version near the end of numbers": (_set("record", version=MOST + 1), "record.version: "),
     "a timer near the end of numbers": (_set("timer", number=MOST + 1), "timer.number: "),
-    "an amount beyond numbers": (_inside("record", "orders", "public", totalAmount=1e308), "contradict each other"),
+    "an amount beyond numbers": (
+        _inside("record", "orders", "public", totalAmount=1e308),
+        "contradict each other",
+    ),
     "a timer of no record": (_set("timer", subject="nobody"), "timer.subject: "),
-    "a step of no cause": (lambda file: changed(file, "step", _caused_otherwise), "step.cause.kind: "),
+    "a step of no cause": (
+        lambda file: changed(file, "step", _caused_otherwise),
+        "step.cause.kind: ",
+    ),
     "an event's member of a strange name": (_set("event", names=['x"y']), "event.names.0: "),
-    "members of nothing": (_set("event", names=["metadata"], hidden=None), "refers to a missing part"),
+    "members of nothing": (
+        _set("event", names=["metadata"], hidden=None),
+        "refers to a missing part",
+    ),
     "ids of a step before": (_behind, "uses ids again"),
-    "a clock past the last year": (_inside("sandbox", None, "clock", now=LATEST_START + 1), "sandbox.clock.now: "),
-    "a clock that a step set past it": (_inside("step", None, "clock", now=LATEST_START + 1), "step.clock.now: "),
+    "a clock past the last year": (
+        _inside("sandbox", None, "clock", now=LATEST_START + 1),
+        "sandbox.clock.now: ",
+    ),
+    "a clock that a step set past it": (
+        _inside("step", None, "clock", now=LATEST_START + 1),
+        "step.clock.now: ",
+    ),
     "a step past it": (_set("step", at=LATEST_START + 1), "step.at: "),
     "a snapshot past it": (
         lambda file: sealed([*lines(file), ("snapshot", _SNAPSHOT | {"now": LATEST_START + 1})]),
@@ -189,7 +267,9 @@ def live(small: Live) -> Live:
 @pytest.mark.promise("hidden-members-validated")
 @pytest.mark.parametrize("what", PLACES)
 @pytest.mark.matrix
-def test_what_would_do_harm_later_is_refused_with_its_place(control: httpx2.Client, file: bytes, what: str) -> None:
+def test_what_would_do_harm_later_is_refused_with_its_place(
+    control: httpx2.Client, file: bytes, what: str
+) -> None:
     spoil, place = PLACES[what]
     answer = control.post("/import", content=spoil(file), headers=HEADERS)
     assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
@@ -197,15 +277,17 @@ def test_what_would_do_harm_later_is_refused_with_its_place(control: httpx2.Clie
 
 
 @pytest.mark.promise("ids-never-given-again")
-def test_ids_that_would_be_given_again_are_refused_with_who_has_them(control: httpx2.Client, file: bytes) -> None:
+def test_ids_that_would_be_given_again_are_refused_with_who_has_them(
+    control: httpx2.Client, file: bytes
+) -> None:
     spoilt = [line for line in lines(file) if line[0] != "step"]
     begun = spoilt[1][1]["position"]
     imported(control, sealed(spoilt))
     base = str(control.base_url).partition("/_sandbox")[0]
     headers = {"Authorization": f"Bearer {control.get('/credentials').json()['jwt']}"}
-    new = created(httpx2.post(f"{base}/v2/customers", json=customer_body(), headers=headers, verify=NO_TLS))[
-        "customer"
-    ]["id"]
+    new = created(
+        httpx2.post(f"{base}/v2/customers", json=customer_body(), headers=headers, verify=NO_TLS)
+    )["customer"]["id"]
     later = lines(exported(control))
     assert begun < later[1][1]["position"]
     later[1][1]["position"] = begun
@@ -226,11 +308,16 @@ def test_a_file_does_not_say_which_files_the_server_reads(
     spoilt = changed(file, "sandbox", lambda body: body.update(scenario=scenario))
     assert live.settings.scenario == imported(control, spoilt)["scenario"]
     answer = control.post("/reset")
-    assert (200, live.settings.scenario) == (answer.status_code, answer.json()["scenario"]), answer.text
+    assert (200, live.settings.scenario) == (
+        answer.status_code,
+        answer.json()["scenario"],
+    ), answer.text
 
 
 @pytest.mark.promise("lines-of-files")
-def test_a_line_of_very_many_values_is_refused_before_it_is_read(control: httpx2.Client, file: bytes) -> None:
+def test_a_line_of_very_many_values_is_refused_before_it_is_read(
+    control: httpx2.Client, file: bytes
+) -> None:
     head = gzip.decompress(file).splitlines(keepends=True)[0]
     text = b'{"event":[' + b"{}," * (package.LONGEST_LINE // 3) + b"{}]}\n"
     with patch("stub_server.storage.package.orjson.loads", wraps=orjson.loads) as read:
@@ -247,7 +334,9 @@ def _later(body: Any) -> None:
 def file(live: Live) -> Iterator[bytes]:
     """A file with a history."""
     name = "bad-files"
-    with httpx2.Client(base_url=f"{live.url}/s/{name}/_sandbox", timeout=60, verify=NO_TLS) as control:
+    with httpx2.Client(
+        base_url=f"{live.url}/s/{name}/_sandbox", timeout=60, verify=NO_TLS
+    ) as control:
         token = control.get("/credentials").json()["jwt"]
         url, headers = f"{live.url}/s/{name}/v2/customers", {"Authorization": f"Bearer {token}"}
         created(httpx2.post(url, json=customer_body(), headers=headers, verify=NO_TLS))
@@ -266,28 +355,40 @@ def test_a_file_that_cannot_be_used_is_refused_and_changes_nothing(
     answer = control.post("/import", content=spoil(file), headers=HEADERS)
     assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
     details = answer.json()["details"]
-    assert {("file", kind)} == {(detail["field"], detail["code"]) for detail in details}, answer.text
+    assert {("file", kind)} == {(detail["field"], detail["code"]) for detail in details}, (
+        answer.text
+    )
     assert all(detail["message"] for detail in details)
     assert before == exported(control, history=True)
 
 
-def test_what_does_not_fit_is_listed_by_table_and_pointer(control: httpx2.Client, file: bytes) -> None:
+def test_what_does_not_fit_is_listed_by_table_and_pointer(
+    control: httpx2.Client, file: bytes
+) -> None:
     found = lines(file)
     spoilt = [body for kind, body in found if kind == "record" and body["table"] == "plans"][:3]
     for body in spoilt:
         body["public"]["amount"] = "free"
     spoilt[2]["public"]["interval"] = "century"
-    first, second = control.post("/import", content=sealed(found), headers=HEADERS).json()["details"]
+    first, second = control.post("/import", content=sealed(found), headers=HEADERS).json()[
+        "details"
+    ]
     assert says(first["message"], "plans /amount", "3 records", spoilt[0]["id"])
     assert says(second["message"], "plans /interval", "1 record", spoilt[2]["id"])
 
 
 @pytest.mark.promise("files")
-def test_a_small_file_that_unpacks_to_a_very_large_one_is_refused(control: httpx2.Client, file: bytes) -> None:
+def test_a_small_file_that_unpacks_to_a_very_large_one_is_refused(
+    control: httpx2.Client, file: bytes
+) -> None:
     """A megabyte of zeros is a kilobyte packed: 300 of them, and nobody waits for the last one."""
     packer = zlib.compressobj(9, wbits=31)
     head = gzip.decompress(file).splitlines(keepends=True)[0]
-    bomb = packer.compress(head) + b"".join(packer.compress(b"[]\n" * 350_000) for _ in range(300)) + packer.flush()
+    bomb = (
+        packer.compress(head)
+        + b"".join(packer.compress(b"[]\n" * 350_000) for _ in range(300))
+        + packer.flush()
+    )
     assert len(bomb) < 2 << 20
     answer = control.post("/import", content=bomb, headers=HEADERS)
     assert (422, "damaged") == (answer.status_code, answer.json()["details"][0]["code"])
@@ -295,6 +396,10 @@ def test_a_small_file_that_unpacks_to_a_very_large_one_is_refused(control: httpx
         answer = control.post("/import", content=file, headers=HEADERS)
     assert (422, "too_large") == (answer.status_code, answer.json()["details"][0]["code"])
     packer = zlib.compressobj(9, wbits=31)
-    long = packer.compress(head) + b"".join(packer.compress(b"x" * (1 << 20)) for _ in range(20)) + packer.flush()
+    long = (
+        packer.compress(head)
+        + b"".join(packer.compress(b"x" * (1 << 20)) for _ in range(20))
+        + packer.flush()
+    )
     answer = control.post("/import", content=long, headers=HEADERS)
     assert "longer than 4 MiB" in answer.json()["message"]

@@ -1,4 +1,6 @@
-"""Renewals by boleto: due on a banking day, with a grace that ends on one; and attempts that fail."""
+"""Renewals by boleto: due on a banking day, with a grace that ends on one; and
+attempts that fail.
+"""
 
 from datetime import datetime, timedelta
 
@@ -12,7 +14,8 @@ from .steps import done
 
 LATE = timedelta(hours=23, minutes=59, seconds=59)
 BRASILIA = timedelta(hours=3)
-# New Year, a Friday, is a holiday: Monday is the next banking day. A week after New Year is a Friday too.
+# New Year, a Friday, is a holiday: Monday is the next banking day. A week after New Year is a
+# Friday too.
 MONDAY, FRIDAY = datetime(2027, 1, 4), datetime(2027, 1, 8)
 
 
@@ -54,7 +57,11 @@ def test_a_renewal_boleto_is_due_on_a_banking_day_and_its_grace_ends_on_one(stag
 def test_an_early_attempt_that_fails_leaves_the_regular_bill(stage: Stage, method: str) -> None:
     """It is made when it is due, and a card is charged then."""
     held = member(stage, plan_of(stage), method=method)
-    done(stage.control.patch(f"/customers/{held['customerId']}/behaviour", json={"payment": "fails", "times": 1}))
+    done(
+        stage.control.patch(
+            f"/customers/{held['customerId']}/behaviour", json={"payment": "fails", "times": 1}
+        )
+    )
     tried = stage.drive("subscriptions", held["id"], "renew")
     assert ("failed", 0) == (tried["order"]["status"], tried["subscription"]["cycle"])
     stage.go_to(held["current_period_end"])

@@ -1,4 +1,6 @@
-"""Snapshots in a sandbox's file: exported with it, restored where it is imported, judged as everything else in it."""
+"""Snapshots in a sandbox's file: exported with it, restored where it is imported, judged as
+everything else in it.
+"""
 
 import gzip
 from collections.abc import Iterator
@@ -31,12 +33,16 @@ class Side:
 
     def __init__(self, live: Live, name: str) -> None:
         self.name = name
-        self.control = httpx2.Client(base_url=f"{live.url}/s/{name}/_sandbox", timeout=60, verify=NO_TLS)
+        self.control = httpx2.Client(
+            base_url=f"{live.url}/s/{name}/_sandbox", timeout=60, verify=NO_TLS
+        )
         self.api = client(live, name, self.control.get("/credentials").json()["jwt"])
 
     def snapshot(self, name: str, **more: object) -> Json:
         """A new one."""
-        made: Json = created(self.control.post("/snapshots", json={"name": name, **more}))["snapshot"]
+        made: Json = created(self.control.post("/snapshots", json={"name": name, **more}))[
+            "snapshot"
+        ]
         return made
 
     def listed(self) -> list[Json]:
@@ -61,7 +67,9 @@ def sides(live: Live, sandbox_name: str) -> Iterator[tuple[Side, Side]]:
 
 
 def test_a_snapshot_is_restored_where_the_file_was_imported(sides: tuple[Side, Side]) -> None:
-    """Each has the state, the description and the times that it was made with, and the same bytes come out again."""
+    """Each has the state, the description and the times that it was made with, and the same bytes
+    come out again.
+    """
     here, there = sides
     created(here.api.post("/v2/customers", json=customer_body()))
     first = here.snapshot("first", description="One customer")
@@ -82,21 +90,33 @@ def test_a_snapshot_is_restored_where_the_file_was_imported(sides: tuple[Side, S
     done(here.control.post("/snapshots/first/restore"))
     assert was == everything(here.api, here.control)
     reads = everything(there.api, there.control)
-    assert {"/api-keys 1"} == {name for name in was if was[name] != reads[name]}  # seeded keys follow from the name
+    # seeded keys follow from the name
+    assert {"/api-keys 1"} == {name for name in was if was[name] != reads[name]}
     assert done(there.control.get("/invariants"))["ok"]
 
 
 @pytest.mark.promise("snapshots-without-secrets")
-def test_a_file_without_secrets_has_none_in_its_snapshots(sides: tuple[Side, Side], receiver: Receiver) -> None:
+def test_a_file_without_secrets_has_none_in_its_snapshots(
+    sides: tuple[Side, Side], receiver: Receiver
+) -> None:
     here, there = sides
-    body = {"url": receiver.url, "events": ["*"], "headers": [{"name": "X-Token", "value": "a-secret-of-theirs"}]}
+    body = {
+        "url": receiver.url,
+        "events": ["*"],
+        "headers": [{"name": "X-Token", "value": "a-secret-of-theirs"}],
+    }
     hook = created(here.api.post("/v2/webhooks", json=body))["webhook"]
     sample = here.control.get("/credentials").json()["sample"]
     order = order_body(sample["projectId"], sample["planId"])
-    created(here.api.post("/v2/orders/pix", json=order, headers={"Idempotency-Key": "told-to-nobody"}))
+    created(
+        here.api.post("/v2/orders/pix", json=order, headers={"Idempotency-Key": "told-to-nobody"})
+    )
     here.snapshot("a")
-    done(here.control.post("/rewind", json={"to_step": 0}))  # from here on the snapshot alone has them
-    texts = [gzip.decompress(exported(here.control, secrets=told)).decode() for told in (True, False)]
+    # from here on the snapshot alone has them
+    done(here.control.post("/rewind", json={"to_step": 0}))
+    texts = [
+        gzip.decompress(exported(here.control, secrets=told)).decode() for told in (True, False)
+    ]
     for secret in (hook["signing_key"], "a-secret-of-theirs", "told-to-nobody"):
         assert [True, False] == [secret in text for text in texts], secret
     imported(there.control, exported(here.control, secrets=False))

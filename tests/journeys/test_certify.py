@@ -1,4 +1,6 @@
-"""Certification: each receiver with a bug breaks the rule that is about it and no other; the right ones break none."""
+"""Certification: each receiver with a bug breaks the rule that is about it and no other; the right
+ones break none.
+"""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -61,7 +63,12 @@ SILENT: dict[Case, tuple[list[str], list[str]]] = {
     ("named",): ([], ["simultaneous"]),
     ("named", "--bug", "duplicate"): (["duplicate"], []),
 }
-CASES: tuple[Case, ...] = (RIGHT, ("--work", "none"), ("order.created",), *(("--work", *case) for case in SILENT))
+CASES: tuple[Case, ...] = (
+    RIGHT,
+    ("--work", "none"),
+    ("order.created",),
+    *(("--work", *case) for case in SILENT),
+)
 # What is done late may be seen under the next rule where many others are judged at the same time.
 ALONE: tuple[Case, ...] = (("--work", "later"), ("--work", "later", "--bug", "duplicate"))
 NODE_BUGS = (None, "duplicate", "raw_body", "simultaneous")
@@ -70,7 +77,8 @@ BROKEN = "test_a_bug_breaks_the_rule_that_is_about_it"
 
 @pytest.fixture(scope="module")
 def reports(live: Live, serve: Serve, request: pytest.FixtureRequest) -> dict[Case, Json]:
-    """The reports on every shop, each in its own sandbox. Most of it is waiting; a server judges four at a time.
+    """The reports on every shop, each in its own sandbox. Most of it is waiting; a server judges
+    four at a time.
 
     Of those with a bug only the ones that this run asks for.
     """
@@ -80,11 +88,18 @@ def reports(live: Live, serve: Serve, request: pytest.FixtureRequest) -> dict[Ca
             servers.put(server)
 
     def judged(case: Case) -> Json:
-        server, args = servers.get(), [word for word in case if word not in ("node", "order.created")]
+        server, args = (
+            servers.get(),
+            [word for word in case if word not in ("node", "order.created")],
+        )
         name = "-".join(word.lstrip("-").replace("_", "-") for word in ("certified", *case))
         try:
-            with httpx2.Client(base_url=f"{server.url}/s/{name}", timeout=60, verify=NO_TLS) as client:
-                client.headers["Authorization"] = f"Bearer {client.get('/_sandbox/credentials').json()['jwt']}"
+            with httpx2.Client(
+                base_url=f"{server.url}/s/{name}", timeout=60, verify=NO_TLS
+            ) as client:
+                client.headers["Authorization"] = (
+                    f"Bearer {client.get('/_sandbox/credentials').json()['jwt']}"
+                )
                 with shop(client, *args, program=NODE if "node" in case else PYTHON) as url:
                     body = {"url": url, "signing_key": KEY}
                     body |= {"event_type": "order.created"} if "order.created" in case else {}
@@ -97,9 +112,14 @@ def reports(live: Live, serve: Serve, request: pytest.FixtureRequest) -> dict[Ca
 
     items = [item for item in request.session.items if isinstance(item, pytest.Function)]
     asked = [item.callspec.params for item in items if item.originalname == BROKEN]
-    bugs = sorted((str(params["bug"]) for params in asked), key="in_time".__ne__)  # the longest first
+    # the longest first
+    bugs = sorted((str(params["bug"]) for params in asked), key="in_time".__ne__)
     in_node = [("node", *(("--bug", bug) if bug else ())) for bug in NODE_BUGS]
-    cases: list[Case] = [*(("--bug", bug) for bug in bugs), *CASES, *(in_node if shutil.which("node") else ())]
+    cases: list[Case] = [
+        *(("--bug", bug) for bug in bugs),
+        *CASES,
+        *(in_node if shutil.which("node") else ()),
+    ]
     with ThreadPoolExecutor(8) as pool:
         found = dict(zip(cases, pool.map(judged, cases), strict=True))
     return found | {case: judged(case) for case in ALONE}
@@ -134,17 +154,27 @@ def test_a_receiver_in_node_is_judged_alike(reports: dict[Case, Json], bug: str 
 
 
 def test_what_cannot_be_seen_is_not_judged_and_not_passed(reports: dict[Case, Json]) -> None:
-    """A receiver that changes nothing through the API, or is certified with a type that it does not act upon."""
+    """A receiver that changes nothing through the API, or is certified with a type that it does not
+    act upon.
+    """
     unseen = ["duplicate", "simultaneous", "interrupted"]
     for report in (reports["--work", "none"], reports["order.created",]):
         assert unseen == [entry["id"] for entry in report["rules"] if entry["result"] == "unknown"]
-        assert (None, 3, 0) == (report["passed"], report["summary"]["unknown"], report["summary"]["not_applicable"])
+        assert (None, 3, 0) == (
+            report["passed"],
+            report["summary"]["unknown"],
+            report["summary"]["not_applicable"],
+        )
         assert "showed no effect" in rule(report, "duplicate")["received"]
 
 
 @pytest.mark.parametrize("case", SILENT, ids=" ".join)
-def test_a_receiver_that_calls_nobody_is_judged_by_its_effects(reports: dict[Case, Json], case: Case) -> None:
-    """By a number that each delivery changes; a text says the same of one delivery, and not of five at once."""
+def test_a_receiver_that_calls_nobody_is_judged_by_its_effects(
+    reports: dict[Case, Json], case: Case
+) -> None:
+    """By a number that each delivery changes; a text says the same of one delivery, and not of five
+    at once.
+    """
     report, (failed, unknown) = reports["--work", *case], SILENT[case]
     assert failed == broken(report), report
     assert unknown == [entry["id"] for entry in report["rules"] if entry["result"] == "unknown"]
@@ -167,9 +197,12 @@ def test_what_cannot_be_certified_is_refused(control: httpx2.Client, body: Json)
 
 
 @pytest.mark.promise("address-certification-asks-effects-guarded")
-def test_a_server_open_to_others_certifies_no_receiver_on_its_own_machine(serve: Serve, receiver: Receiver) -> None:
+def test_a_server_open_to_others_certifies_no_receiver_on_its_own_machine(
+    serve: Serve, receiver: Receiver
+) -> None:
     """The guard of every delivery holds here too, and for the address that is asked for effects."""
-    public = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104 - the test itself listens on loopback
+    # the test itself listens on loopback
+    public = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104
     answer = httpx2.post(
         f"{public.url}/_sandbox/certify",
         json={"url": receiver.url, "signing_key": KEY, "effects": receiver.url},

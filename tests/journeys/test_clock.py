@@ -1,4 +1,6 @@
-"""Time: what is due happens in its order and at its instant, however far the clock jumps at once."""
+"""Time: what is due happens in its order and at its instant, however far the clock
+jumps at once.
+"""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +17,16 @@ from ..support.make import created, make_plan
 from .stage import DAY, Stage, staged
 from .steps import done, refused
 
-LISTS = ("orders", "subscriptions", "projects", "plans", "products", "customers", "webhooks", "webhooks/logs")
+LISTS = (
+    "orders",
+    "subscriptions",
+    "projects",
+    "plans",
+    "products",
+    "customers",
+    "webhooks",
+    "webhooks/logs",
+)
 
 
 def at(text: str) -> datetime:
@@ -26,12 +37,22 @@ def at(text: str) -> datetime:
 def history(stage: Stage, subject: str) -> list[tuple[str, datetime]]:
     """What happened to a record, and when, oldest first."""
     page = done(stage.control.get("/events", params={"resource_id": subject, "limit": 100}))
-    return [(event["type"].partition(".")[2], at(event["timestamp"])) for event in page["events"]][::-1]
+    return [(event["type"].partition(".")[2], at(event["timestamp"])) for event in page["events"]][
+        ::-1
+    ]
 
 
 def test_jobs_are_done_in_the_order_of_their_time(stage: Stage) -> None:
-    """However they were set; those that a job sets on the way take their place; each tells what it caused."""
-    for magic in ("succeed_with_delay", "refund_after_payment", "expire_with_delay", "succeed_immediately", None):
+    """However they were set; those that a job sets on the way take their place; each
+    tells what it caused.
+    """
+    for magic in (
+        "succeed_with_delay",
+        "refund_after_payment",
+        "expire_with_delay",
+        "succeed_immediately",
+        None,
+    ):
         stage.order("pending", make_plan(stage.api, interval="day"), magic)
     unpaid = stage.subscription("active", interval="day")
     start = at(stage.now())
@@ -40,9 +61,17 @@ def test_jobs_are_done_in_the_order_of_their_time(stage: Stage) -> None:
     assert times == sorted(times)
     assert start <= times[0] <= times[-1] <= start + timedelta(days=10)
     jobs = {job["job"] for job in fired}
-    assert {"order.pay", "order.refund", "order.expire", "subscription.renew", "subscription.end"} <= jobs
+    assert {
+        "order.pay",
+        "order.refund",
+        "order.expire",
+        "subscription.renew",
+        "subscription.end",
+    } <= jobs
     ends = [job for job in fired if job["resource"] == unpaid["id"]]
-    assert ["subscription.renew", "subscription.end", "subscription.expire"] == [job["job"] for job in ends]
+    assert ["subscription.renew", "subscription.end", "subscription.expire"] == [
+        job["job"] for job in ends
+    ]
     for type_ in (type_ for job in fired for type_ in job["events"]):
         assert {"clock", "simulation"} & set(document().events[type_]["emitted_by"]), type_
 
@@ -64,9 +93,13 @@ def world(live: Live, name: str) -> Iterator[Stage]:
 
 
 def furnish(stage: Stage) -> None:
-    """Subscriptions of every rhythm, paid always, never and once more, ended and standing still; keys; open orders."""
+    """Subscriptions of every rhythm, paid always, never and once more, ended and standing still;
+    keys; open orders.
+    """
     number = iter(range(100))
-    project = created(stage.api.post("/v2/projects", json={"name": "Clube do tempo", "status": "active"}))
+    project = created(
+        stage.api.post("/v2/projects", json={"name": "Clube do tempo", "status": "active"})
+    )
     for interval, count, trial, magic, end in (
         ("day", 1, 0, "succeed_immediately", None),
         ("day", 10, 5, None, None),
@@ -77,28 +110,50 @@ def furnish(stage: Stage) -> None:
         ("month", 3, 30, "succeed_with_delay", "cancel"),
         ("year", 1, 0, "succeed_immediately", None),
     ):
-        body = {"projectId": project["data"]["project"]["id"], "name": f"Plano {next(number)}", "amount": 10}
+        body = {
+            "projectId": project["data"]["project"]["id"],
+            "name": f"Plano {next(number)}",
+            "amount": 10,
+        }
         body |= {"interval": interval, "interval_count": count, "trial_period_days": trial}
         plan = created(stage.api.post("/v2/plans", json=body))["plan"]
-        buyer = {"name": "Ana", "email": f"{magic or 'ana'}@example.com", "document": f"P{next(number):06d}"}
-        sent = {"projectId": plan["projectId"], "planId": plan["id"], "totalAmount": 10, "customer": buyer}
+        buyer = {
+            "name": "Ana",
+            "email": f"{magic or 'ana'}@example.com",
+            "document": f"P{next(number):06d}",
+        }
+        sent = {
+            "projectId": plan["projectId"],
+            "planId": plan["id"],
+            "totalAmount": 10,
+            "customer": buyer,
+        }
         sent |= {"items": [{"description": "Plano", "quantity": 1, "amount": 10}]}
         order = created(stage.api.post("/v2/orders/pix", json=sent))
         stage.drive("orders", order["id"], "pay")
         if end == "cancel":
             held = done(stage.control.get(f"/orders/{order['id']}"))["subscriptionId"]
             stage.drive("subscriptions", held, "cancel", at_period_end=True)
-        created(stage.api.post("/v2/orders/pix", json=sent | {"customer": buyer | {"email": "ana@example.com"}}))
+        created(
+            stage.api.post(
+                "/v2/orders/pix", json=sent | {"customer": buyer | {"email": "ana@example.com"}}
+            )
+        )
     key = {"name": "Chave", "scopes": ["orders:read"], "expires_at": "2027-03-01T12:00:00Z"}
     created(stage.api.post("/api-keys", json=key))
 
 
 def everything(stage: Stage) -> dict[str, list[bytes]]:
-    """Every page of every list and of the events, as answered; but for public keys, which each fork has of its own."""
+    """Every page of every list and of the events, as answered; but for public keys, which each fork
+    has of its own.
+    """
     found = {name: pages(stage.api, f"/v2/{name}") for name in LISTS}
     found["api_keys"] = pages(stage.api, "/api-keys")
     found["events"] = pages(stage.control, "/events")
-    return {name: [re.sub(rb'"public_key":"\w+"', b"", page) for page in whole] for name, whole in found.items()}
+    return {
+        name: [re.sub(rb'"public_key":"\w+"', b"", page) for page in whole]
+        for name, whole in found.items()
+    }
 
 
 def pages(client: httpx2.Client, path: str) -> list[bytes]:
@@ -116,7 +171,9 @@ def pages(client: httpx2.Client, path: str) -> list[bytes]:
 @pytest.mark.night
 @pytest.mark.check
 def test_thirteen_months_at_once_are_the_same_as_395_days_one_by_one(live: Live) -> None:
-    """Byte for byte in all lists and the whole event log: in two forks of one world, and in that world itself."""
+    """Byte for byte in all lists and the whole event log: in two forks of one world, and in that
+    world itself.
+    """
     ways = {"time": 5, "time-at-once": 1, "time-by-days": 395}
     with ExitStack() as stack:
         for name in ways:

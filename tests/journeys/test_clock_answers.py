@@ -8,15 +8,23 @@ from ..support.make import make_order, make_plan
 from .steps import done
 
 
-def test_the_answer_counts_and_shows_the_first_of_each_kind(api: httpx2.Client, control: httpx2.Client) -> None:
+def test_the_answer_counts_and_shows_the_first_of_each_kind(
+    api: httpx2.Client, control: httpx2.Client
+) -> None:
     plan = make_plan(api)
-    buyers = [{"name": "Ana", "email": f"a{n}@example.com", "document": f"AB{n:05}"} for n in range(25)]
+    buyers = [
+        {"name": "Ana", "email": f"a{n}@example.com", "document": f"AB{n:05}"} for n in range(25)
+    ]
     orders = [make_order(api, plan, customer=buyer) for buyer in buyers]
-    fork = control.post("/sandboxes/" + control.base_url.path.split("/")[2] + "/fork").json()["sandbox"]["base_url"]
+    fork = control.post("/sandboxes/" + control.base_url.path.split("/")[2] + "/fork").json()[
+        "sandbox"
+    ]["base_url"]
     moved = done(control.post("/clock/advance", json={"days": 2}))
     expired = [job for job in moved["fired"] if job["job"] == "order.expire"]
     assert (20, True) == (len(expired), moved["counts"]["order.expire"] >= 25)
-    whole = done(httpx2.post(f"{fork}/_sandbox/clock/advance", params={"details": "all"}, json={"days": 2}))
+    whole = done(
+        httpx2.post(f"{fork}/_sandbox/clock/advance", params={"details": "all"}, json={"days": 2})
+    )
     assert sum(whole["counts"].values()) == len(whole["fired"])
     assert whole["counts"] == moved["counts"]
     own = make_order(api, plan, customer=buyers[0])

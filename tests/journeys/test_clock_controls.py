@@ -18,7 +18,10 @@ from .steps import done, refused
         ({"hours": 1.5}, timedelta(minutes=90)),
         ({"minutes": 0.0001}, timedelta(milliseconds=6)),
         ({"seconds": 0.001}, timedelta(milliseconds=1)),
-        ({"days": 1, "hours": 2, "minutes": 3, "seconds": 4.005}, timedelta(1, 2 * 3600 + 3 * 60 + 4, 5_000)),
+        (
+            {"days": 1, "hours": 2, "minutes": 3, "seconds": 4.005},
+            timedelta(1, 2 * 3600 + 3 * 60 + 4, 5_000),
+        ),
         ({"seconds": 0}, timedelta(0)),
     ],
 )
@@ -47,7 +50,9 @@ def test_what_the_clock_cannot_be_advanced_by_is_refused(
 ) -> None:
     """`to` stands alone; the rest is a number of units, and there is no other unit."""
     start = stage.now()
-    assert expected == refused(stage.control.post("/clock/advance", json=by), 422, "validation_error")
+    assert expected == refused(
+        stage.control.post("/clock/advance", json=by), 422, "validation_error"
+    )
     assert start == stage.now()
 
 
@@ -59,7 +64,9 @@ def sample_order(control: httpx2.Client) -> Json:
 
 
 def test_a_reset_begins_at_an_instant_and_the_next_one_there_too(control: httpx2.Client) -> None:
-    """The clock stands there, and the records lead up to it: the same instant gives the same ones."""
+    """The clock stands there, and the records lead up to it: the same instant gives
+    the same ones.
+    """
     asked = {"scenario": "default", "seed": 5, "now": "2031-05-05T09:00:00-03:00"}
     begun = done(control.post("/reset", json=asked))
     clock = done(control.get("/clock"))
@@ -74,9 +81,13 @@ def test_a_reset_begins_at_an_instant_and_the_next_one_there_too(control: httpx2
     assert ("2031-05-05T12:00:00.000Z", 5) == (again["now"], again["seed"])
 
 
-@pytest.mark.parametrize("now", ["1969-12-31T23:59:59Z", "9000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"])
+@pytest.mark.parametrize(
+    "now", ["1969-12-31T23:59:59Z", "9000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"]
+)
 def test_a_world_begins_neither_too_early_nor_too_late(control: httpx2.Client, now: str) -> None:
-    assert {"now": "clock_too_far"} == refused(control.post("/reset", json={"now": now}), 409, "clock_too_far")
+    assert {"now": "clock_too_far"} == refused(
+        control.post("/reset", json={"now": now}), 409, "clock_too_far"
+    )
 
 
 @pytest.mark.parametrize("now", ["1970-01-01T00:00:00Z", "8999-12-31T23:59:59.999Z"])

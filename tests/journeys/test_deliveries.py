@@ -12,16 +12,31 @@ from ..support.receiver import Receiver
 from .hooks import LOGS, WEBHOOKS, Hook, drain, event, log_of, logs, sent, verified
 
 
-def test_a_test_arrives_signed(api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client) -> None:
-    """One attempt, accepted by the independent verifier, reported whole; also to an inactive webhook."""
-    made = hook(events=["order.paid"], is_active=False, headers=[{"name": "X-Loja", "value": "matriz"}])
+def test_a_test_arrives_signed(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """One attempt, accepted by the independent verifier, reported whole; also to an
+    inactive webhook.
+    """
+    made = hook(
+        events=["order.paid"], is_active=False, headers=[{"name": "X-Loja", "value": "matriz"}]
+    )
     log = sent(api, made)
     (request,) = receiver.requests
     payload = verified(request, made["signing_key"])
     assert payload["data"]["test"]["webhookId"] == made["id"]
     assert (log["event_type"], log["event_id"]) == ("webhook.test", payload["id"])
-    assert (log["status"], log["is_test"], log["attempt_count"], log["max_attempts"]) == ("delivered", True, 1, 1)
-    assert (log["response_status"], log["response_body"], log["error"]) == (200, '{"received":true}', None)
+    assert (log["status"], log["is_test"], log["attempt_count"], log["max_attempts"]) == (
+        "delivered",
+        True,
+        1,
+        1,
+    )
+    assert (log["response_status"], log["response_body"], log["error"]) == (
+        200,
+        '{"received":true}',
+        None,
+    )
     assert (log["last_attempt_at"], log["delivered_at"], log["next_attempt_at"]) == (NOW, NOW, None)
     assert log["request_body"].encode() == request.body
     assert log["request_headers"].items() <= request.headers.items()
@@ -37,7 +52,9 @@ def test_a_test_arrives_signed(api: httpx2.Client, hook: Hook, receiver: Receive
     assert newest == payload
 
 
-def test_a_refusing_endpoint_is_a_200_with_the_failure(api: httpx2.Client, hook: Hook, receiver: Receiver) -> None:
+def test_a_refusing_endpoint_is_a_200_with_the_failure(
+    api: httpx2.Client, hook: Hook, receiver: Receiver
+) -> None:
     """The failure is in the log, and does not count against the webhook."""
     receiver.status, receiver.body, receiver.headers = 503, b"down", {"retry-after": "120"}
     made = hook()
@@ -49,21 +66,33 @@ def test_a_refusing_endpoint_is_a_200_with_the_failure(api: httpx2.Client, hook:
     assert (shown["last_delivery_status"], shown["consecutive_failures"]) == ("failed", 0)
 
 
-def test_a_retry_sends_the_same_bytes_again(api: httpx2.Client, hook: Hook, receiver: Receiver) -> None:
-    """Same event id and body, a further attempt; a delivered one may be replayed, and may then fail."""
+def test_a_retry_sends_the_same_bytes_again(
+    api: httpx2.Client, hook: Hook, receiver: Receiver
+) -> None:
+    """Same event id and body, a further attempt; a delivered one may be replayed, and may
+    then fail.
+    """
     receiver.status = 500
     made = hook()
     first = sent(api, made)
     receiver.status = 200
     path = f"{LOGS}/{first['id']}/retry"
     second = api.post(path).json()["log"]
-    assert (second["status"], second["attempt_count"], second["event_id"]) == ("delivered", 2, first["event_id"])
+    assert (second["status"], second["attempt_count"], second["event_id"]) == (
+        "delivered",
+        2,
+        first["event_id"],
+    )
     assert [attempt["trigger"] for attempt in second["attempts"]] == ["test", "manual"]
     assert receiver.requests[0].body == receiver.requests[1].body
     verified(receiver.requests[1], made["signing_key"])
     receiver.status = 404
     third = api.post(path).json()["log"]
-    assert (third["status"], third["error"], third["delivered_at"]) == ("failed", "http_4xx", second["delivered_at"])
+    assert (third["status"], third["error"], third["delivered_at"]) == (
+        "failed",
+        "http_4xx",
+        second["delivered_at"],
+    )
     assert len(third["attempts"]) == 3
     assert [log["id"] for log in logs(api, webhookId=made["id"])] == [first["id"]]
 
@@ -71,7 +100,9 @@ def test_a_retry_sends_the_same_bytes_again(api: httpx2.Client, hook: Hook, rece
 def test_a_failed_retry_leaves_the_schedule_as_it_is(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
-    """The next automatic attempt comes when it was due, and the one after that as long later as the schedule says."""
+    """The next automatic attempt comes when it was due, and the one after that as long later as the
+    schedule says.
+    """
     receiver.status = 500
     made = hook(events=["customer.created"])
     event(api)
@@ -79,13 +110,21 @@ def test_a_failed_retry_leaves_the_schedule_as_it_is(
     (first,) = logs(api, webhookId=made["id"])
     assert ("retrying", 1) == (first["status"], first["attempt_count"])
     kept = api.post(f"{LOGS}/{first['id']}/retry").json()["log"]
-    assert ("retrying", 2, first["next_attempt_at"]) == (kept["status"], kept["attempt_count"], kept["next_attempt_at"])
+    assert ("retrying", 2, first["next_attempt_at"]) == (
+        kept["status"],
+        kept["attempt_count"],
+        kept["next_attempt_at"],
+    )
     control.post("/clock/advance", json={"seconds": 5})
     drain(control)
     third = log_of(api, first["id"])
-    assert ["automatic", "manual", "automatic"] == [attempt["trigger"] for attempt in third["attempts"]]
+    assert ["automatic", "manual", "automatic"] == [
+        attempt["trigger"] for attempt in third["attempts"]
+    ]
     assert first["next_attempt_at"] == third["last_attempt_at"]
-    waits = datetime.fromisoformat(third["next_attempt_at"]) - datetime.fromisoformat(third["last_attempt_at"])
+    waits = datetime.fromisoformat(third["next_attempt_at"]) - datetime.fromisoformat(
+        third["last_attempt_at"]
+    )
     assert timedelta(minutes=5) == waits
     receiver.status = 200
     done = api.post(f"{LOGS}/{first['id']}/retry").json()["log"]
@@ -108,12 +147,21 @@ def test_of_very_many_attempts_the_newest_are_told(
     assert control.get("/invariants").json()["ok"]
 
 
-def test_a_server_open_to_others_does_not_post_to_itself(serve: Callable[..., Live], receiver: Receiver) -> None:
-    """Bound to more than loopback, the server is no way into its own machine; the log says what was blocked."""
-    server = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104 - the test itself listens on loopback
+def test_a_server_open_to_others_does_not_post_to_itself(
+    serve: Callable[..., Live], receiver: Receiver
+) -> None:
+    """Bound to more than loopback, the server is no way into its own machine; the log
+    says what was blocked.
+    """
+    # the test itself listens on loopback
+    server = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104
     admin = {"X-Sandbox-Admin-Key": "k"}
-    token = httpx2.post(f"{server.url}/_sandbox/tokens", json={}, headers=admin, verify=NO_TLS).json()["token"]
-    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS) as api:
+    token = httpx2.post(
+        f"{server.url}/_sandbox/tokens", json={}, headers=admin, verify=NO_TLS
+    ).json()["token"]
+    with httpx2.Client(
+        base_url=server.url, headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS
+    ) as api:
         made = created(api.post(WEBHOOKS, json={"url": receiver.url, "events": ["*"]}))["webhook"]
         log = sent(api, made)
     assert (log["status"], log["error"], log["response_status"]) == ("failed", "blocked", None)

@@ -1,4 +1,6 @@
-"""Fault rules on deliveries: lost, twice, late, or with a signature that is not valid, and said so in the log."""
+"""Fault rules on deliveries: lost, twice, late, or with a signature that is not valid, and said so
+in the log.
+"""
 
 from typing import Any
 
@@ -37,7 +39,11 @@ def test_a_dropped_delivery_does_not_arrive_and_is_tried_again(
     event(api)
     drain(control)
     log = only(api, made)
-    assert ("retrying", "connection_failed", None) == (log["status"], log["error"], log["response_status"])
+    assert ("retrying", "connection_failed", None) == (
+        log["status"],
+        log["error"],
+        log["response_status"],
+    )
     assert [] == receiver.requests
     advance(control, seconds=5)
     log = only(api, made)
@@ -92,7 +98,12 @@ def test_a_bad_signature_has_the_right_form_and_is_not_valid(
     ],
 )
 def test_a_rule_means_deliveries_by_event_address_and_payload(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, match: Json, acts: bool
+    api: httpx2.Client,
+    hook: Hook,
+    receiver: Receiver,
+    control: httpx2.Client,
+    match: Json,
+    acts: bool,
 ) -> None:
     made = hook(events=CREATED)
     fault = rule(control, {"webhook_drop": True}, match=match)
@@ -107,9 +118,18 @@ def test_a_rule_means_deliveries_by_event_address_and_payload(
     ("body", "wrong"),
     [
         ({"then": {"webhook_drop": True, "status": 503}}, {"then.status"}),
-        ({"then": {"webhook_duplicate": True}, "match": {"operationId": "createOrder"}}, {"match.operationId"}),
-        ({"then": {"status": 503}, "match": {"event": "order.*", "path": "/v2/*"}}, {"match.path", "then.status"}),
-        ({"preset": "flaky", "match": {"url": "https://*"}}, {"then.status", "then.code", "then.headers"}),
+        (
+            {"then": {"webhook_duplicate": True}, "match": {"operationId": "createOrder"}},
+            {"match.operationId"},
+        ),
+        (
+            {"then": {"status": 503}, "match": {"event": "order.*", "path": "/v2/*"}},
+            {"match.path", "then.status"},
+        ),
+        (
+            {"preset": "flaky", "match": {"url": "https://*"}},
+            {"then.status", "then.code", "then.headers"},
+        ),
     ],
 )
 def test_a_rule_that_mixes_requests_and_deliveries_is_refused(
@@ -120,19 +140,29 @@ def test_a_rule_that_mixes_requests_and_deliveries_is_refused(
     assert [] == done(control.get("/faults"))["faults"]
 
 
-def test_a_rule_without_an_address_leaves_the_seeded_webhooks_alone(api: httpx2.Client, control: httpx2.Client) -> None:
+def test_a_rule_without_an_address_leaves_the_seeded_webhooks_alone(
+    api: httpx2.Client, control: httpx2.Client
+) -> None:
     """Their past is theirs: only a rule that names an address is about them."""
     done(control.patch("/clock", json={"frozen": True}))
-    rule = control.post("/faults", json={"match": {"event": "order.paid"}, "then": {"webhook_drop": True}}).json()
+    rule = control.post(
+        "/faults", json={"match": {"event": "order.paid"}, "then": {"webhook_drop": True}}
+    ).json()
     order = make_order(api)
     done(control.post(f"/orders/{order['id']}/pay"))
     done(control.post("/clock/advance", json={"minutes": 1}))
-    (url,) = [hook["url"] for hook in done(api.get("/v2/webhooks"))["webhooks"] if hook["name"] == "ERP"]
-    (fault,) = [each for each in done(control.get("/faults"))["faults"] if each["id"] == rule["fault"]["id"]]
+    (url,) = [
+        hook["url"] for hook in done(api.get("/v2/webhooks"))["webhooks"] if hook["name"] == "ERP"
+    ]
+    (fault,) = [
+        each for each in done(control.get("/faults"))["faults"] if each["id"] == rule["fault"]["id"]
+    ]
     assert 0 == fault["hits"]
     named = {"match": {"event": "order.paid", "url": url}, "then": {"webhook_drop": True}}
     rule = control.post("/faults", json=named).json()
     done(control.post(f"/orders/{make_order(api)['id']}/pay"))
     done(control.post("/clock/advance", json={"minutes": 1}))
-    (fault,) = [each for each in done(control.get("/faults"))["faults"] if each["id"] == rule["fault"]["id"]]
+    (fault,) = [
+        each for each in done(control.get("/faults"))["faults"] if each["id"] == rule["fault"]["id"]
+    ]
     assert fault["hits"] >= 1

@@ -13,7 +13,9 @@ from .steps import done, refused
 def feed(control: httpx2.Client, **query: object) -> Json:
     """The events after a position, or from now on."""
     asked = {"wait": 0, **query}
-    found: Json = done(control.get("/events", params={name: str(value) for name, value in asked.items()}))
+    found: Json = done(
+        control.get("/events", params={name: str(value) for name, value in asked.items()})
+    )
     return found
 
 
@@ -38,8 +40,15 @@ def test_events_come_oldest_first_and_each_once(
     assert [first["id"], second["id"]] == [event["data"]["customer"]["id"] for event in told[:2]]
     newest = done(control.get("/events", params={"limit": 3}))["events"]
     assert newest == told[::-1]
-    for asked, expected in ((["customer.*"], told[1]), (["plan.*", "project.created"], told[2]), (["*"], told[2])):
-        assert expected == done(control.get("/events", params={"type": asked, "limit": 1}))["events"][0]
+    for asked, expected in (
+        (["customer.*"], told[1]),
+        (["plan.*", "project.created"], told[2]),
+        (["*"], told[2]),
+    ):
+        assert (
+            expected
+            == done(control.get("/events", params={"type": asked, "limit": 1}))["events"][0]
+        )
 
 
 def test_an_event_ends_the_wait(control: httpx2.Client, make_customer: Maker) -> None:
@@ -71,7 +80,9 @@ def test_a_reset_begins_anew_and_nothing_of_the_new_world_is_lost(
 
 
 def test_event_ids_repeat_after_a_reset_and_not_with_another_seed(control: httpx2.Client) -> None:
-    """A receiver that knows the first one ignores the second: what the description of a reset says."""
+    """A receiver that knows the first one ignores the second: what the description of
+    a reset says.
+    """
 
     def raised(**body: int) -> str:
         done(control.post("/reset", json=body))

@@ -1,4 +1,6 @@
-"""Events that are raised by hand: about a record, with changes to what they show, and nothing but the event happens."""
+"""Events that are raised by hand: about a record, with changes to what they show, and nothing but
+the event happens.
+"""
 
 from collections.abc import Callable
 
@@ -45,26 +47,34 @@ def test_it_is_delivered_signed_and_stands_in_the_log(
     assert event == done(control.get("/events", params={"limit": 1}))["events"][0]
 
 
-def test_it_is_about_the_record_that_is_asked_for_and_changes_nothing(raised: Raise, api: httpx2.Client) -> None:
+def test_it_is_about_the_record_that_is_asked_for_and_changes_nothing(
+    raised: Raise, api: httpx2.Client
+) -> None:
     order = make_order(api)
     event = raised("order.paid", resource_id=order["id"].upper())
     assert order == event["data"]["order"]
     assert order == done(api.get(f"/v2/orders/{order['id']}"))
 
 
-def test_overrides_change_what_it_shows_and_null_takes_away(raised: Raise, api: httpx2.Client) -> None:
+def test_overrides_change_what_it_shows_and_null_takes_away(
+    raised: Raise, api: httpx2.Client
+) -> None:
     customer = make_customer(api, metadata={"a": "1", "b": "2"})
     event = raised(
         "customer.updated",
         resource_id=customer["id"],
         overrides={"name": "Ana Lima", "metadata": {"a": None, "c": "3"}},
     )
-    assert {**customer, "name": "Ana Lima", "metadata": {"b": "2", "c": "3"}} == event["data"]["customer"]
+    assert {**customer, "name": "Ana Lima", "metadata": {"b": "2", "c": "3"}} == event["data"][
+        "customer"
+    ]
     assert customer == done(api.get(f"/v2/customers/{customer['id']}"))["customer"]
 
 
 @pytest.mark.parametrize("overrides", [{"email": 42}, {"unheard_of": "x"}, {"email": None}])
-def test_overrides_that_break_the_payloads_schema_are_409(control: httpx2.Client, overrides: Json) -> None:
+def test_overrides_that_break_the_payloads_schema_are_409(
+    control: httpx2.Client, overrides: Json
+) -> None:
     before = done(control.get("/events"))["pagination"]["total"]
     answer = control.post("/events", json={"type": "customer.updated", "overrides": overrides})
     assert {"overrides": "event_conflict"} == refused(answer, 409, "event_conflict")
@@ -82,5 +92,7 @@ def test_overrides_that_break_the_payloads_schema_are_409(control: httpx2.Client
         ({"type": "order.paid", "deliver": False}, "deliver"),
     ],
 )
-def test_what_the_contract_does_not_have_is_422(control: httpx2.Client, body: Json, field: str) -> None:
+def test_what_the_contract_does_not_have_is_422(
+    control: httpx2.Client, body: Json, field: str
+) -> None:
     assert [field] == list(refused(control.post("/events", json=body), 422, "validation_error"))

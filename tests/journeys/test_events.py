@@ -1,4 +1,6 @@
-"""The event log says what each operation says it emits, in the payloads that the contract describes."""
+"""The event log says what each operation says it emits, in the payloads that the contract
+describes.
+"""
 
 import json
 from collections.abc import Callable
@@ -42,7 +44,10 @@ def witness(type_: str) -> jsonschema.Draft4Validator:
 
 def faults(payload: Json) -> list[str]:
     """What the witness finds wrong with a payload."""
-    return [f"{list(e.absolute_path)}: {e.message[:200]}" for e in witness(payload["type"]).iter_errors(payload)]
+    return [
+        f"{list(e.absolute_path)}: {e.message[:200]}"
+        for e in witness(payload["type"]).iter_errors(payload)
+    ]
 
 
 def log(shop: Estate | Stage, **query: str) -> list[Json]:
@@ -53,13 +58,19 @@ def log(shop: Estate | Stage, **query: str) -> list[Json]:
 
 @pytest.mark.parametrize("type_", CATALOGUE)
 def test_the_witness_sees_what_is_wrong(type_: str) -> None:
-    """It takes the contract's own example, and refuses it with a member more or less, or with another type in it."""
+    """It takes the contract's own example, and refuses it with a member more or less, or with
+    another type in it.
+    """
     example = CATALOGUE[type_]["example"]
     key = CATALOGUE[type_]["payload_key"]
     inner = example["data"][key]
     assert faults(example) == []
     first = next(iter(inner))
-    for broken in (inner | {"extra": 1}, {k: v for k, v in inner.items() if k != first}, inner | {first: 1}):
+    for broken in (
+        inner | {"extra": 1},
+        {k: v for k, v in inner.items() if k != first},
+        inner | {first: 1},
+    ):
         assert faults(example | {"data": example["data"] | {key: broken}})
     assert faults(example | {"extra": 1})
 
@@ -76,7 +87,9 @@ def test_a_refusal_is_no_event(shop: Estate) -> None:
     before = log(shop)
     for operation in OPERATIONS.values():
         if operation.method != "GET":
-            assert ask(shop.api, operation, json={"no_such_member": 1}, params={"x": "y"}).status_code in (404, 422)
+            assert ask(
+                shop.api, operation, json={"no_such_member": 1}, params={"x": "y"}
+            ).status_code in (404, 422)
     assert before == log(shop)
 
 
@@ -98,7 +111,11 @@ def renew_by_card(shop: Estate, operation: str) -> None:
 
 def buy_by_card(shop: Estate, operation: str) -> None:
     """A card pays its first order at once."""
-    created(shop.api.post("/v2/orders", json=card_body(make_plan(shop.api, payment_methods=["credit_card"]))))
+    created(
+        shop.api.post(
+            "/v2/orders", json=card_body(make_plan(shop.api, payment_methods=["credit_card"]))
+        )
+    )
 
 
 def paid_order(shop: Estate, plan: Json) -> str:
@@ -166,8 +183,13 @@ STEPS: dict[str, tuple[Callable[[Estate, str], None], ...]] = {
 
 
 @pytest.mark.parametrize("operation", [o.id for o in OPERATIONS.values() if o.emits])
-def test_everything_that_an_operation_emits_is_in_the_log_and_keeps_its_schema(shop: Estate, operation: str) -> None:
-    """All of `x-emits`, judged by a second validator. That nothing else is emitted is held by the ledger of the run."""
+def test_everything_that_an_operation_emits_is_in_the_log_and_keeps_its_schema(
+    shop: Estate, operation: str
+) -> None:
+    """All of `x-emits`, judged by a second validator.
+
+    That nothing else is emitted is held by the ledger of the run.
+    """
     before = {event["id"] for event in log(shop)}
     for step in STEPS.get(operation, (once,)):
         step(shop, operation)
@@ -176,7 +198,9 @@ def test_everything_that_an_operation_emits_is_in_the_log_and_keeps_its_schema(s
     assert {event["id"]: [] for event in fresh} == {event["id"]: faults(event) for event in fresh}
 
 
-def test_every_event_that_no_operation_raises_comes_of_a_life_and_keeps_its_schema(live: Live, sink: str) -> None:
+def test_every_event_that_no_operation_raises_comes_of_a_life_and_keeps_its_schema(
+    live: Live, sink: str
+) -> None:
     """Orders and subscriptions to all their ends. The events of operations are raised above."""
     with staged(live, "events", sink) as stage:
         live_through_everything(stage)
@@ -201,7 +225,9 @@ def live_through_everything(stage: Stage) -> None:
 
 
 def test_an_event_shows_the_record_as_the_api_does(shop: Estate) -> None:
-    """The resource under its singular key, byte for byte what a read answers; what it hides stands beside it."""
+    """The resource under its singular key, byte for byte what a read answers; what it hides stands
+    beside it.
+    """
     order = make_order(shop.api, metadata={"origem": "teste"})
     event = log(shop, resource_id=order["id"])[0]
     assert list(BESIDE) == list(event)
@@ -218,7 +244,9 @@ def test_an_event_shows_the_record_as_the_api_does(shop: Estate) -> None:
 
 
 def test_no_payload_holds_a_secret(shop: Estate) -> None:
-    """The private half of a key and the signing key of a webhook are shown once, by the operation that made them."""
+    """The private half of a key and the signing key of a webhook are shown once, by the operation
+    that made them.
+    """
     private = shop.key()["private_key"]
     webhook = done(shop.api.post(f"/v2/webhooks/{shop.ids['webhookId']}/regenerate-key"))["webhook"]
     text = json.dumps(log(shop))

@@ -1,4 +1,6 @@
-"""What an explanation says beyond the table of refusals, what it leaves alone, and where it claims nothing."""
+"""What an explanation says beyond the table of refusals, what it leaves alone, and where
+it claims nothing.
+"""
 
 import json
 from pathlib import Path
@@ -45,7 +47,10 @@ def test_a_taken_value_is_told_whose_it_is(shop: Estate) -> None:
     assert shop.api.post("/v2/plans", json=plan).status_code == 201
     refusal = shop.api.post("/v2/plans", json=plan)
     (change,) = explanation(shop.control, refusal)["nearest"]["changes"]
-    assert ("body.name", "Another plan of this project has this name.") == (change["where"], change["why"])
+    assert ("body.name", "Another plan of this project has this name.") == (
+        change["where"],
+        change["why"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +69,12 @@ def test_a_taken_value_is_told_whose_it_is(shop: Estate) -> None:
         ),
         ("PUT", "/v2/plans/{planId}", {"status": {"active": True}}, {"body.status": "active"}),
         ("PUT", "/api-keys/{apiKeyId}", {"is_active": "false"}, {"body.is_active": False}),
-        ("POST", "/v2/plans", {"projectId": UNKNOWN, "name": "Anual", "amount": 1}, {"body.projectId": "{projectId}"}),
+        (
+            "POST",
+            "/v2/plans",
+            {"projectId": UNKNOWN, "name": "Anual", "amount": 1},
+            {"body.projectId": "{projectId}"},
+        ),
     ],
 )
 def test_the_nearest_request_says_what_it_changes(
@@ -72,7 +82,9 @@ def test_the_nearest_request_says_what_it_changes(
 ) -> None:
     refusal = shop.api.request(method, path.format(**shop.ids), json=body)
     found = explanation(shop.control, refusal)
-    wanted = {name: to.format(**shop.ids) if isinstance(to, str) else to for name, to in expected.items()}
+    wanted = {
+        name: to.format(**shop.ids) if isinstance(to, str) else to for name, to in expected.items()
+    }
     assert wanted.items() <= changes(found).items()
     nearest_succeeds(refusal, found, tmp_path)
 
@@ -89,7 +101,9 @@ def test_a_state_names_the_moves_and_the_calls_that_lead_there_in_order(shop: Es
     path = f"/v2/projects/{make_project(shop.api, status='draft')['id']}"
     found = explanation(shop.control, shop.api.post(f"{path}/suspend"))
     state = found["state"]
-    assert ("Project", "status", "draft", ["active"]) == tuple(state[n] for n in ("resource", "field", "is", "needed"))
+    assert ("Project", "status", "draft", ["active"]) == tuple(
+        state[n] for n in ("resource", "field", "is", "needed")
+    )
     assert state["id"] in path
     assert any(move.startswith("active (activateProject") for move in state["moves"])
     assert {"before": f"POST {path}/activate"} == changes(found)
@@ -101,14 +115,21 @@ def test_a_state_names_the_moves_and_the_calls_that_lead_there_in_order(shop: Es
 def test_a_refusal_of_a_control_is_explained_by_its_rule_alone(shop: Estate) -> None:
     path = f"/orders/{open_order(shop)}/refund"
     found = explanation(shop.control, shop.control.post(path))
-    assert ("rule", "order_not_refundable", None) == (found["kind"], found["rule"]["name"], found["nearest"])
+    assert ("rule", "order_not_refundable", None) == (
+        found["kind"],
+        found["rule"]["name"],
+        found["nearest"],
+    )
     found = explanation(shop.control, shop.control.post(path, json={"amount": "many"}))
     assert ("contract", None, None) == (found["kind"], found["contract"], found["nearest"])
 
 
 def test_a_lacking_scope_names_where_the_contract_asks_for_it(shop: Estate) -> None:
     found = explanation(shop.control, one_scope_short(shop, ORDER))
-    assert {"pointer": "#/paths/~1v2~1orders~1pix/post/x-scopes", "excerpt": '["orders:write"]'} == found["contract"]
+    assert {
+        "pointer": "#/paths/~1v2~1orders~1pix/post/x-scopes",
+        "excerpt": '["orders:write"]',
+    } == found["contract"]
     assert "header.Authorization" in changes(found)
 
 
@@ -124,7 +145,8 @@ def test_a_refusal_under_a_fault_that_only_waits_keeps_its_kind(shop: Estate) ->
 
 
 @pytest.mark.parametrize(
-    ("settings", "summary"), [({"journal": 0}, "validation_error"), ({}, "is not an e-mail address")]
+    ("settings", "summary"),
+    [({"journal": 0}, "validation_error"), ({}, "is not an e-mail address")],
 )
 def test_of_a_body_that_the_journal_has_not_kept_nothing_is_claimed(
     serve: Serve, tmp_path: Path, settings: Json, summary: str
@@ -132,7 +154,9 @@ def test_of_a_body_that_the_journal_has_not_kept_nothing_is_claimed(
     with clients(serve(**settings)) as (api, control):
         secret = api.headers["authorization"].removeprefix("Bearer ")
         hidden = secret.replace("_", "%5F").replace(".", "%2E")
-        refusal = api.post(CUSTOMERS, json=customer_body() | {"email": "ana", "metadata": {"note": hidden}})
+        refusal = api.post(
+            CUSTOMERS, json=customer_body() | {"email": "ana", "metadata": {"note": hidden}}
+        )
         found = explanation(control, refusal)
         assert says(found["summary"], summary)
         first, *_ = found["nearest"]["changes"]
@@ -150,12 +174,16 @@ def test_a_request_is_explained_in_the_sandbox_that_holds_it(shop: Estate, live:
     with httpx2.Client(base_url=f"{live.url}/s/stranger", verify=NO_TLS, timeout=60) as stranger:
         assert 200 == stranger.get("/_sandbox/credentials").status_code
         refusal = stranger.get(f"/s/{shop.sandbox}/v2/custommers")
-        shown = done(stranger.get(f"/_sandbox/requests/{refusal.headers['x-request-id']}"))["request"]
+        shown = done(stranger.get(f"/_sandbox/requests/{refusal.headers['x-request-id']}"))[
+            "request"
+        ]
     assert "route_not_found" == shown["code"]
     assert shown["explanation"]["nearest"] is None
 
 
-def test_what_was_refused_before_a_sandbox_was_chosen_is_explained_in_the_default_one(shop: Estate, live: Live) -> None:
+def test_what_was_refused_before_a_sandbox_was_chosen_is_explained_in_the_default_one(
+    shop: Estate, live: Live
+) -> None:
     """It holds the refusal: the sandbox that the path names may be another's."""
     path = f"/s/{shop.sandbox}/v2/plans"
     refusal = httpx2.get(f"{live.url}{path}", headers={"Host": "evil.example.com"}, verify=NO_TLS)
@@ -186,7 +214,9 @@ def test_an_unknown_sandbox_in_a_header_is_left_out(live: Live, tmp_path: Path) 
 def test_an_explanation_changes_nothing_in_its_sandbox(
     shop: Estate, path: str, body: Json, headers: dict[str, str]
 ) -> None:
-    """Not the step, the events, the deliveries, a key's use, the keys that are known, or the ids that come next."""
+    """Not the step, the events, the deliveries, a key's use, the keys that are known, or the ids
+    that come next.
+    """
     refusal = shop.api.post(path.format(**shop.ids), json=body, headers=headers)
     sandboxes = shop.live.app.sandboxes
     sandbox = sandboxes.entry(shop.sandbox).sandbox
@@ -195,7 +225,12 @@ def test_an_explanation_changes_nothing_in_its_sandbox(
     def standing() -> list[object]:
         kept = {name: dict(table.rows) for name, table in store.tables.items()}
         names = [each.name for each in sandboxes.sandboxes()]
-        positions = [sandbox.log.number, sandbox.events.raised, sandbox.ids.position, sandbox.timers.last]
+        positions = [
+            sandbox.log.number,
+            sandbox.events.raised,
+            sandbox.ids.position,
+            sandbox.timers.last,
+        ]
         return [*positions, kept, dict(store.usage), len(sandboxes.keyring), names]
 
     before = standing()
@@ -219,14 +254,20 @@ def test_an_explanation_changes_nothing_in_its_sandbox(
         ("updateProjectStatus", b"status=active"),
     ],
 )
-def test_a_repaired_value_ends_nothing(shop: Estate, tmp_path: Path, operation: str, sent: object) -> None:
+def test_a_repaired_value_ends_nothing(
+    shop: Estate, tmp_path: Path, operation: str, sent: object
+) -> None:
     """Whatever is repaired from an example or a guess: what was on stays on."""
     path = OPERATIONS[operation].path.format(**shop.ids)
     content = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
-    refusal = shop.api.request(OPERATIONS[operation].method, path, content=content, headers={"Content-Type": JSON})
+    refusal = shop.api.request(
+        OPERATIONS[operation].method, path, content=content, headers={"Content-Type": JSON}
+    )
     pasted(explanation(shop.control, refusal)["nearest"]["curl"], tmp_path)
     listed = done(shop.api.get(path.removesuffix("/status").rpartition("/")[0]))
-    (records,) = (value for value in (listed.get("data") or listed).values() if isinstance(value, list))
+    (records,) = (
+        value for value in (listed.get("data") or listed).values() if isinstance(value, list)
+    )
     (record,) = (record for record in records if record["id"] in path)
     assert record.get("status", "active") == "active"
     assert record.get("is_active", True) is True
@@ -247,14 +288,19 @@ def test_a_repaired_value_ends_nothing(shop: Estate, tmp_path: Path, operation: 
         ("POST", "/v2/projects/{projectId}/activat"),
     ],
 )
-def test_a_path_that_is_like_none_is_not_taken_for_another(shop: Estate, method: str, path: str) -> None:
+def test_a_path_that_is_like_none_is_not_taken_for_another(
+    shop: Estate, method: str, path: str
+) -> None:
     """Somebody who pasted what stood here deleted a plan, or archived a project."""
     found = explanation(shop.control, shop.api.request(method, path.format(**shop.ids)))
     assert ("contract", None) == (found["kind"], found["nearest"])
 
 
 def test_a_method_that_a_path_lacks_is_not_taken_for_another(shop: Estate) -> None:
-    """Somebody who pasted what stood here archived a project by a GET. The methods are listed instead."""
+    """Somebody who pasted what stood here archived a project by a GET.
+
+    The methods are listed instead.
+    """
     for path in {view.path for view in OPERATIONS.values()}:
         has = sorted(view.method for view in OPERATIONS.values() if view.path == path)
         for method in {"GET", "PUT", "POST", "DELETE", "PATCH"}.difference(has):

@@ -90,7 +90,12 @@ def world(open_world: Open) -> World:
 
 def test_a_rule_answers_in_the_one_error_shape_and_says_so(world: World) -> None:
     """Status, code, message and headers are those of the rule; other operations are left alone."""
-    then = {"status": 503, "code": "simulated_fault", "message": "Busy.", "headers": {"Retry-After": "2"}}
+    then = {
+        "status": 503,
+        "code": "simulated_fault",
+        "message": "Busy.",
+        "headers": {"Retry-After": "2"},
+    }
     rule = world.rule(then, match={"operationId": "listCustomers"})
     answer = world.api.get("/v2/customers")
     refused(answer, 503, "simulated_fault")
@@ -104,7 +109,11 @@ def test_a_rule_answers_in_the_one_error_shape_and_says_so(world: World) -> None
 def test_a_rule_acts_before_the_credential_is_looked_at(world: World) -> None:
     """An outage asks nobody for a key."""
     world.rule({"status": 503})
-    refused(httpx2.get(str(world.api.base_url).rstrip("/") + "/v2/customers", verify=NO_TLS), 503, "simulated_fault")
+    refused(
+        httpx2.get(str(world.api.base_url).rstrip("/") + "/v2/customers", verify=NO_TLS),
+        503,
+        "simulated_fault",
+    )
 
 
 def test_the_control_surface_never_fails(world: World) -> None:
@@ -148,12 +157,17 @@ def lost(world: World, **options: Any) -> Json:
 
 @pytest.mark.parametrize("body", [{}, {"body": {"$.projectId": "*"}}], ids=["any", "by its body"])
 @pytest.mark.parametrize(("when", "made"), [("before", 0), ("after", 1)])
-def test_a_connection_is_dropped_before_or_after_the_change(world: World, when: str, made: int, body: Json) -> None:
+def test_a_connection_is_dropped_before_or_after_the_change(
+    world: World, when: str, made: int, body: Json
+) -> None:
     """The client cannot tell the two apart, and only one of them has made the order."""
     before = done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"]
     world.rule({"drop_connection": when}, match={"operationId": "createPixOrder"} | body)
     lost(world)
-    assert made == done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"] - before
+    assert (
+        made
+        == done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"] - before
+    )
 
 
 def test_a_body_is_cut(world: World) -> None:
@@ -163,7 +177,9 @@ def test_a_body_is_cut(world: World) -> None:
         world.api.get("/v2/customers")
 
 
-@pytest.mark.parametrize("then", [{"corrupt_json": True}, {"corrupt_json": True, "status": 500}], ids=str)
+@pytest.mark.parametrize(
+    "then", [{"corrupt_json": True}, {"corrupt_json": True, "status": 500}], ids=str
+)
 def test_a_body_is_no_json(world: World, then: Json) -> None:
     """Of the length that it says, so that only its reader notices."""
     world.rule(then)
@@ -236,8 +252,14 @@ def test_a_rule_acts_on_some_of_the_requests(world: World, when: Json, acts: lis
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_a_preset_is_a_whole_rule(world: World, preset: str) -> None:
     """What is given beside it takes the place of its own."""
-    rule = world.rule(preset=preset, when={"times": 1, "after": 1}, match={"path": "/v2/plans"}, name="mine")
-    assert (preset, "mine", {"times": 1, "after": 1}) == (rule["preset"], rule["name"], rule["when"])
+    rule = world.rule(
+        preset=preset, when={"times": 1, "after": 1}, match={"path": "/v2/plans"}, name="mine"
+    )
+    assert (preset, "mine", {"times": 1, "after": 1}) == (
+        rule["preset"],
+        rule["name"],
+        rule["when"],
+    )
     assert PRESETS[preset]["then"] == rule["then"]
     assert 200 == world.api.get("/v2/plans").status_code
     if "drop_connection" in rule["then"]:
@@ -272,13 +294,23 @@ def test_a_rule_is_listed_switched_and_deleted(world: World) -> None:
         ({"name": "nothing happens"}, "then", "preset"),
         ({"then": {"delay_ms": {"min": 2, "max": 1}}}, "then.delay_ms", "then.delay_ms"),
         ({"then": {"status": 500, "delay": "after"}}, "then.delay", "delay_ms"),
-        ({"then": {"status": 500}, "match": {"body": {"customer.email": "*"}}}, "match.body", "$.customer.email"),
-        ({"then": {"headers": {"Content-Length": "3"}}}, "then.headers.Content-Length", "Content-Length"),
+        (
+            {"then": {"status": 500}, "match": {"body": {"customer.email": "*"}}},
+            "match.body",
+            "$.customer.email",
+        ),
+        (
+            {"then": {"headers": {"Content-Length": "3"}}},
+            "then.headers.Content-Length",
+            "Content-Length",
+        ),
         ({"then": {"headers": {"X Team": "a"}}}, "then.headers.X Team", "X Team"),
     ],
     ids=str,
 )
-def test_a_rule_that_contradicts_itself_is_409(world: World, body: Json, field: str, says: str) -> None:
+def test_a_rule_that_contradicts_itself_is_409(
+    world: World, body: Json, field: str, says: str
+) -> None:
     """The schema has each of its members; nothing is made."""
     answer = world.control.post("/faults", json=body)
     assert {field: "fault_conflict"} == refused(answer, 409, "fault_conflict")
@@ -291,8 +323,14 @@ def test_a_rule_that_contradicts_itself_is_409(world: World, body: Json, field: 
     [
         ({"then": {}}, "then"),
         ({"then": {"status": 200}}, "then.status"),
-        ({"then": {"status": 500}, "match": {"operationId": "listEverything"}}, "match.operationId"),
-        ({"then": {"delay_ms": 60_001}}, "then.delay_ms: 60001 is greater than the maximum of 60000."),
+        (
+            {"then": {"status": 500}, "match": {"operationId": "listEverything"}},
+            "match.operationId",
+        ),
+        (
+            {"then": {"delay_ms": 60_001}},
+            "then.delay_ms: 60001 is greater than the maximum of 60000.",
+        ),
         ({"then": {"delay_ms": {"min": 1}}}, "then.delay_ms.max: This field is required."),
         ({"then": {"delay_ms": "5"}}, "has the wrong type: send a whole number or an object."),
         ({"then": {"drop_connection": "sometimes"}}, "then.drop_connection"),
@@ -323,12 +361,21 @@ def test_a_rule_that_cannot_be_meant_is_refused(world: World, body: Json, says: 
         ({"Prefer": "code=409"}, 409, None, "prefer"),
         ({"X-Sandbox-Simulate": "plan_sold_out"}, 409, "plan_sold_out", "simulate"),
         ({"X-Sandbox-Simulate": "internal_error"}, 500, "internal_error", "simulate"),
-        ({"X-Sandbox-Simulate": "plan_sold_out", "X-Sandbox-Delay": "5"}, 409, "plan_sold_out", "delay, simulate"),
+        (
+            {"X-Sandbox-Simulate": "plan_sold_out", "X-Sandbox-Delay": "5"},
+            409,
+            "plan_sold_out",
+            "delay, simulate",
+        ),
     ],
     ids=str,
 )
 def test_one_request_fails_as_it_asks(
-    world: World, headers: dict[str, str] | list[tuple[str, str]], status: int, code: str | None, label: str
+    world: World,
+    headers: dict[str, str] | list[tuple[str, str]],
+    status: int,
+    code: str | None,
+    label: str,
 ) -> None:
     """No rule is needed, and the next request is answered as ever."""
     body = order_body(world)
@@ -352,7 +399,10 @@ def test_a_simulated_violation_is_one_of_that_operation(world: World, operation:
     assert details
     named = {(parameter.place, parameter.name) for parameter in operation.parameters}
     for entry in details:
-        steps = [int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", entry["field"])]
+        steps = [
+            int(step) if step.isdigit() else step
+            for step in re.findall(r"[^.\[\]]+", entry["field"])
+        ]
         is_member = entry["in"] == "body" and contract.schema_at(operation.body or {}, steps)
         assert is_member or (entry["in"], entry["field"]) in named, entry
 
@@ -384,21 +434,33 @@ def test_a_simulated_violation_says_what_the_real_one_says(world: World) -> None
     ],
     ids=str,
 )
-def test_a_wish_that_cannot_be_meant_is_refused_with_what_can(world: World, headers: dict[str, str], says: str) -> None:
+def test_a_wish_that_cannot_be_meant_is_refused_with_what_can(
+    world: World, headers: dict[str, str], says: str
+) -> None:
     """400, and the operation is not reached."""
     answer = world.api.get("/v2/customers", headers=headers)
     refused(answer, 400, "malformed_request")
     assert says in answer.json()["message"]
-    assert [(next(iter(headers)), "header")] == [(wrong["field"], wrong["in"]) for wrong in answer.json()["details"]]
+    assert [(next(iter(headers)), "header")] == [
+        (wrong["field"], wrong["in"]) for wrong in answer.json()["details"]
+    ]
 
 
 @pytest.mark.parametrize(
     ("header", "value", "warning"),
     [
-        ("X-Sandbox-Simulat", "plan_sold_out", "unknown_sandbox_header:x-sandbox-simulat;nearest=x-sandbox-simulate"),
+        (
+            "X-Sandbox-Simulat",
+            "plan_sold_out",
+            "unknown_sandbox_header:x-sandbox-simulat;nearest=x-sandbox-simulate",
+        ),
         ("X-Sandbox-Colour", "blue", "unknown_sandbox_header:x-sandbox-colour"),
         ("Prefer", "cod=409", "unknown_preference:cod;nearest=code"),
-        ("Prefer", "respond-async, wait=5", "unknown_preference:respond-async, unknown_preference:wait"),
+        (
+            "Prefer",
+            "respond-async, wait=5",
+            "unknown_preference:respond-async, unknown_preference:wait",
+        ),
     ],
 )
 def test_a_misspelt_header_is_warned_of_with_the_one_that_was_meant(
@@ -414,11 +476,16 @@ def test_a_misspelt_header_is_warned_of_with_the_one_that_was_meant(
 
 def test_a_stranger_does_not_make_a_public_server_wait(serve: Serve) -> None:
     """There it waits for callers that it has admitted; the others are refused at once."""
-    server = serve(host="0.0.0.0", admin_key="key")  # noqa: S104 - the test itself listens on loopback
+    # the test itself listens on loopback
+    server = serve(host="0.0.0.0", admin_key="key")  # noqa: S104
     url = f"http://127.0.0.1:{server.port}"
-    answer = httpx2.get(f"{url}/v2/customers", headers={"X-Sandbox-Delay": "60000"}, timeout=20, verify=NO_TLS)
+    answer = httpx2.get(
+        f"{url}/v2/customers", headers={"X-Sandbox-Delay": "60000"}, timeout=20, verify=NO_TLS
+    )
     assert (401, False) == (answer.status_code, "X-Sandbox-Simulated" in answer.headers)
-    key = httpx2.get(f"{url}/_sandbox/credentials", headers={"X-Sandbox-Admin-Key": "key"}, verify=NO_TLS).json()
+    key = httpx2.get(
+        f"{url}/_sandbox/credentials", headers={"X-Sandbox-Admin-Key": "key"}, verify=NO_TLS
+    ).json()
     headers = {"X-Sandbox-Delay": "5", "Authorization": f"Bearer {key['private_key']}"}
     answer = httpx2.get(f"{url}/v2/customers", headers=headers, verify=NO_TLS)
     assert (200, "delay") == (answer.status_code, answer.headers["X-Sandbox-Simulated"])
@@ -433,7 +500,11 @@ def test_a_slow_answer_comes_late_and_whole(world: World) -> None:
 
 def test_an_answer_with_headers_of_a_rule_runs_nothing_in_a_browser(world: World) -> None:
     """Its type may be wrong, as a test wants it, but it is of the same origin as the console."""
-    page = {"status": 400, "message": "<script>1</script>", "headers": {"content-type": "text/html"}}
+    page = {
+        "status": 400,
+        "message": "<script>1</script>",
+        "headers": {"content-type": "text/html"},
+    }
     world.rule(page)
     answer = world.api.get("/v2/plans")
     assert "text/html" == answer.headers["content-type"]

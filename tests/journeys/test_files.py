@@ -112,16 +112,26 @@ def test_an_imported_sandbox_answers_as_the_one_that_was_exported(here: Side, th
     assert (there.name, None, 1) == (body["name"], body["parent"], body["step"])
     assert here.answers() == there.answers()
     shown = [side.control.get("/clock").json() for side in (here, there)]
-    assert 1 == len({(clock["now"], clock["frozen"], clock["next_due"], clock["pending_timers"]) for clock in shown})
+    assert 1 == len(
+        {
+            (clock["now"], clock["frozen"], clock["next_due"], clock["pending_timers"])
+            for clock in shown
+        }
+    )
     body = customer_body()
-    assert here.api.post("/v2/customers", json=body).content == there.api.post("/v2/customers", json=body).content
+    assert (
+        here.api.post("/v2/customers", json=body).content
+        == there.api.post("/v2/customers", json=body).content
+    )
     for side in (here, there):
         assert 200 == side.control.post("/clock/advance", json={"days": 40}).status_code
     assert here.answers() == there.answers()
 
 
 @pytest.mark.promise("file-without-secrets")
-def test_a_file_without_secrets_has_none_and_is_given_new_ones(here: Side, there: Side, receiver: Receiver) -> None:
+def test_a_file_without_secrets_has_none_and_is_given_new_ones(
+    here: Side, there: Side, receiver: Receiver
+) -> None:
     headers = [{"name": "X-Token", "value": "a-secret-of-the-receivers"}]
     body = {"url": receiver.url, "events": ["*"], "headers": headers}
     hook = created(here.api.post("/v2/webhooks", json=body))["webhook"]
@@ -129,7 +139,9 @@ def test_a_file_without_secrets_has_none_and_is_given_new_ones(here: Side, there
     made = created(here.api.post("/api-keys", json={"name": "k", "scopes": ["customers:read"]}))
     key = made["api_key"]["private_key"]
     own = here.control.get("/credentials").json()["private_key"]
-    with_secrets, without = (gzip.decompress(exported(here.control, secrets=told)).decode() for told in (True, False))
+    with_secrets, without = (
+        gzip.decompress(exported(here.control, secrets=told)).decode() for told in (True, False)
+    )
     digest = sha256(key.encode()).hexdigest()
     for secret in (hook["signing_key"], digest, "a-secret-of-the-receivers"):
         assert secret in with_secrets
@@ -140,9 +152,13 @@ def test_a_file_without_secrets_has_none_and_is_given_new_ones(here: Side, there
     assert "whsec_" not in without
     sample = here.control.get("/credentials").json()["sample"]
     order = order_body(sample["projectId"], sample["planId"])
-    created(here.api.post("/v2/orders/pix", json=order, headers={"Idempotency-Key": "told-to-nobody"}))
+    created(
+        here.api.post("/v2/orders/pix", json=order, headers={"Idempotency-Key": "told-to-nobody"})
+    )
     assert b"told-to-nobody" in gzip.decompress(exported(here.control, history=True))
-    assert b"told-to-nobody" not in gzip.decompress(exported(here.control, secrets=False, history=True))
+    assert b"told-to-nobody" not in gzip.decompress(
+        exported(here.control, secrets=False, history=True)
+    )
     assert '"reply"' not in without
     imported(there.control, exported(here.control, secrets=False, history=True))
     receiver.requests.clear()
@@ -150,7 +166,9 @@ def test_a_file_without_secrets_has_none_and_is_given_new_ones(here: Side, there
     (request,) = receiver.requests
     stamp, signed = int(request.headers["webhook-timestamp"]), request.headers["webhook-signature"]
     assert sign(hook["signing_key"], request.headers["webhook-id"], stamp, request.body) != signed
-    used = httpx2.get(f"{there.url}/v2/customers", headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS)
+    used = httpx2.get(
+        f"{there.url}/v2/customers", headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS
+    )
     assert 401 == used.status_code
     assert 201 == there.api.post("/v2/customers", json=customer_body()).status_code
 
@@ -165,13 +183,17 @@ def test_a_file_without_secrets_names_no_user_of_an_address(here: Side, there: S
     spoilt = changed(exported(here.control), "record", named, "webhooks")
     spoilt = changed(spoilt, "record", named, "webhook_logs")
     imported(there.control, spoilt)
-    whole, without = (gzip.decompress(exported(there.control, secrets=told)) for told in (True, False))
+    whole, without = (
+        gzip.decompress(exported(there.control, secrets=told)) for told in (True, False)
+    )
     assert (2, 0) == (whole.count(b"pass-word"), without.count(b"pass-word"))
     assert 2 == without.count(b'"https://hooks.example.com/x?token=kept"')
 
 
 @pytest.mark.parametrize("history", [True, False])
-def test_steps_are_carried_where_they_are_asked_for(here: Side, there: Side, *, history: bool) -> None:
+def test_steps_are_carried_where_they_are_asked_for(
+    here: Side, there: Side, *, history: bool
+) -> None:
     for _ in range(3):
         created(here.api.post("/v2/customers", json=customer_body()))
     assert 4 == imported(there.control, exported(here.control, history=history))["step"]
@@ -191,7 +213,9 @@ def test_an_import_says_what_it_replaces_and_begins_a_journal(here: Side, there:
     old = created_by(there, customer_body())
     was = there.control.get(f"/sandboxes/{there.name}").json()["sandbox"]
     answer = there.control.post("/import", content=exported(here.control), headers=HEADERS)
-    assert {"step": was["step"], "records": was["records"], "now": was["now"]} == answer.json()["replaced"]
+    assert {"step": was["step"], "records": was["records"], "now": was["now"]} == answer.json()[
+        "replaced"
+    ]
     assert [] == there.control.get("/requests").json()["requests"]
     assert "step_not_kept" == there.control.post("/rewind", json={"to_request": old}).json()["code"]
 
@@ -216,9 +240,14 @@ def test_whoever_imports_a_file_decides_whether_its_webhooks_reach_private_addre
 ) -> None:
     """A file does not say by whom an address was chosen, nor do its steps and snapshots."""
     live = serve(cors_origins=("https://named.example",))
-    with closing(Side(live, sandbox_name)) as here, closing(Side(live, f"{sandbox_name}-2")) as there:
+    with (
+        closing(Side(live, sandbox_name)) as here,
+        closing(Side(live, f"{sandbox_name}-2")) as there,
+    ):
         body = {"url": receiver.url, "events": CREATED}
-        ident = created(here.api.post("/v2/webhooks", json=body, headers={"Origin": made}))["webhook"]["id"]
+        ident = created(here.api.post("/v2/webhooks", json=body, headers={"Origin": made}))[
+            "webhook"
+        ]["id"]
         created(here.control.post("/snapshots", json={"name": "before"}))
         assert 200 == here.api.put(f"/v2/webhooks/{ident}", json={"name": "later"}).status_code
         there.control.headers["Origin"] = brought
@@ -235,14 +264,18 @@ def error_of_an_event(side: Side, webhook: str) -> str | None:
     """The error of a delivery of an event to a webhook that is due at once."""
     created(side.api.post("/v2/customers", json=customer_body()))
     assert 200 == side.control.post("/webhooks/drain", json={"held": True}).status_code
-    (log, *_) = side.api.get("/v2/webhooks/logs", params={"webhookId": webhook}).json()["logs"]
-    found: str | None = side.api.get(f"/v2/webhooks/logs/{log['id']}").json()["log"]["attempts"][-1]["error"]
+    log, *_ = side.api.get("/v2/webhooks/logs", params={"webhookId": webhook}).json()["logs"]
+    found: str | None = side.api.get(f"/v2/webhooks/logs/{log['id']}").json()["log"]["attempts"][
+        -1
+    ]["error"]
     return found
 
 
 @pytest.fixture
 def large(live: Live, here: Side) -> Iterator[socket]:
-    """A sandbox whose file takes more than fifteen megabytes, and one who asks for it and does not read."""
+    """A sandbox whose file takes more than fifteen megabytes, and one who asks for it and
+    does not read.
+    """
     assert 200 == here.control.post("/reset", json={"scenario": "empty"}).status_code
     for _ in range(40):
         noise = {f"k{part}": token_urlsafe(370) for part in range(40)}
@@ -252,7 +285,9 @@ def large(live: Live, here: Side) -> Iterator[socket]:
     with socket() as his:
         his.setsockopt(SOL_SOCKET, SO_RCVBUF, 4_096)
         his.connect(("127.0.0.1", live.port))
-        his.sendall(f"GET /s/{here.name}/_sandbox/export HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        his.sendall(
+            f"GET /s/{here.name}/_sandbox/export HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        )
         yield his
 
 
@@ -272,7 +307,9 @@ def test_a_reader_of_a_file_who_does_not_read_is_cut_off_and_holds_little(
     assert 0 < received < 8_000_000
     whole = here.control.get("/export")
     assert 9_000_000 < len(whole.content) == int(whole.headers["content-length"])
-    assert 40 * 20 == [body["table"] for kind, body in lines(whole.content) if kind == "record"].count("customers")
+    assert 40 * 20 == [
+        body["table"] for kind, body in lines(whole.content) if kind == "record"
+    ].count("customers")
 
 
 def nothing_on_its_way(live: Live) -> bool:

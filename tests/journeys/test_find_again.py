@@ -1,4 +1,6 @@
-"""How a client finds what it knows a part of: a cart's order, a customer, a day's payments, one subscription."""
+"""How a client finds what it knows a part of: a cart's order, a customer, a day's
+payments, one subscription.
+"""
 
 import httpx2
 
@@ -33,15 +35,23 @@ def _buyer(api: httpx2.Client) -> Json:
 
 def test_a_search_finds_customers_and_their_subscriptions(stage: Stage) -> None:
     plan = make_plan(stage.api)
-    held = member(stage, plan, {"name": "Zuleica Prates", "email": "zu.prates@example.com", "document": "52998224725"})
+    held = member(
+        stage,
+        plan,
+        {"name": "Zuleica Prates", "email": "zu.prates@example.com", "document": "52998224725"},
+    )
     for text in ("ZULEICA", "zu.prates", "529.982.247-25", "98224"):
         customers = done(stage.api.get("/v2/customers", params={"search": text}))["customers"]
         assert [held["customerId"]] == [each["id"] for each in customers], text
         found = done(stage.api.get("/v2/subscriptions", params={"search": text}))["subscriptions"]
         assert [held["id"]] == [each["id"] for each in found], text
     done(stage.api.put(f"/v2/customers/{held['customerId']}", json={"name": "Zuleide Prates"}))
-    assert not done(stage.api.get("/v2/subscriptions", params={"search": "zuleica"}))["subscriptions"]
-    (only,) = done(stage.api.get("/v2/subscriptions", params={"id": held["id"].upper()}))["subscriptions"]
+    assert not done(stage.api.get("/v2/subscriptions", params={"search": "zuleica"}))[
+        "subscriptions"
+    ]
+    (only,) = done(stage.api.get("/v2/subscriptions", params={"id": held["id"].upper()}))[
+        "subscriptions"
+    ]
     assert held["id"] == only["id"]
     both = {"id": held["id"], "search": "nobody at all"}
     assert [] == done(stage.api.get("/v2/subscriptions", params=both))["subscriptions"]
@@ -78,7 +88,10 @@ def test_an_empty_range_is_warned_of(api: httpx2.Client) -> None:
         ("/v2/analytics", ("from", "to")),
     ):
         answer = api.get(path, params=dict(zip(names, (since, until), strict=True)))
-        assert (200, "empty_range") == (answer.status_code, answer.headers.get("X-Sandbox-Warnings")), path
+        assert (200, "empty_range") == (
+            answer.status_code,
+            answer.headers.get("X-Sandbox-Warnings"),
+        ), path
         turned = api.get(path, params=dict(zip(names, (until, since), strict=True)))
         assert "X-Sandbox-Warnings" not in turned.headers
 

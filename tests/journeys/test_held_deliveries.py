@@ -1,4 +1,6 @@
-"""The past is not sent again, and what happens anew is: forks, worlds that begin with open deliveries, and resuming."""
+"""The past is not sent again, and what happens anew is: forks, worlds that begin with open
+deliveries, and resuming.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +27,9 @@ webhooks:
 
 
 @contextmanager
-def forked(live: Live, control: httpx2.Client, **body: object) -> Iterator[tuple[httpx2.Client, httpx2.Client]]:
+def forked(
+    live: Live, control: httpx2.Client, **body: object
+) -> Iterator[tuple[httpx2.Client, httpx2.Client]]:
     """The API and the control surface of a fork of the test's sandbox; it is dropped afterwards."""
     path = control.base_url.path.strip("/").split("/")[1]
     made = created(control.post(f"/sandboxes/{path}/fork", json=body))["sandbox"]
@@ -49,7 +53,9 @@ def ids(receiver: Receiver) -> list[str]:
 def test_a_fork_tells_nobody_until_it_is_resumed(
     live: Live, api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
-    """Its parent's open deliveries stay the parent's, and its own events wait, while the clock goes on."""
+    """Its parent's open deliveries stay the parent's, and its own events wait, while the
+    clock goes on.
+    """
     receiver.status = 500
     made = hook(events=CREATED)
     event(api)
@@ -57,11 +63,16 @@ def test_a_fork_tells_nobody_until_it_is_resumed(
     with forked(live, control) as (twin, own):
         event(twin)
         drained = drain(own)
-        assert (True, {"due": 0, "in_flight": 0, "held": 1}) == (drained["complete"], drained["deliveries"])
+        assert (True, {"due": 0, "in_flight": 0, "held": 1}) == (
+            drained["complete"],
+            drained["deliveries"],
+        )
         assert advance(own, days=1)["complete"]
         assert {"due": 0, "in_flight": 0, "held": 2} == own.get("/health").json()["deliveries"]
         assert 1 == len(receiver.requests)
-        assert {"retrying", "pending"} == {log["status"] for log in logs(twin, webhookId=made["id"])}
+        assert {"retrying", "pending"} == {
+            log["status"] for log in logs(twin, webhookId=made["id"])
+        }
         receiver.status = 200
         assert 2 == own.post("/webhooks/drain", json=HELD).json()["released"]
         assert drain(own)["complete"]
@@ -74,10 +85,16 @@ def test_a_fork_tells_nobody_until_it_is_resumed(
     assert "retrying" == only(api, made)["status"]
 
 
-def test_seeded_webhooks_are_answered_in_every_world(live: Live, api: httpx2.Client, control: httpx2.Client) -> None:
-    """Their receivers are the server's own: also in a fork that is silent, at once, and with nothing sent."""
+def test_seeded_webhooks_are_answered_in_every_world(
+    live: Live, api: httpx2.Client, control: httpx2.Client
+) -> None:
+    """Their receivers are the server's own: also in a fork that is silent, at once, and with
+    nothing sent.
+    """
     (seeded,) = [w for w in api.get(WEBHOOKS).json()["webhooks"] if w["name"] == "ERP"]
-    order = api.get("/v2/orders", params={"status": "pending", "paymentMethod": "pix", "limit": 1}).json()["orders"][0]
+    order = api.get(
+        "/v2/orders", params={"status": "pending", "paymentMethod": "pix", "limit": 1}
+    ).json()["orders"][0]
     for deliver in (False, True):
         with forked(live, control, deliver=deliver) as (twin, own):
             before = len(logs(twin, webhookId=seeded["id"], event_type="order.paid", limit="100"))
@@ -93,7 +110,9 @@ def test_seeded_webhooks_are_answered_in_every_world(live: Live, api: httpx2.Cli
 def test_a_world_begins_without_sending_its_past(
     serve: Callable[..., Live], receiver: Receiver, tmp_path: Path
 ) -> None:
-    """A scenario's webhook at a real address: its past was lived, what was still open is held, and news is sent."""
+    """A scenario's webhook at a real address: its past was lived, what was still open is held, and
+    news is sent.
+    """
     file = tmp_path / "down.yaml"
     file.write_text(SCENARIO % receiver.url, encoding="utf-8")
     with clients(serve(scenario=str(file))) as (api, control):

@@ -39,7 +39,9 @@ def events(shop: Estate) -> int:
 
 @pytest.mark.parametrize("operation", POSTS)
 @pytest.mark.matrix
-def test_the_same_request_again_is_answered_again_and_not_done_again(shop: Estate, operation: str) -> None:
+def test_the_same_request_again_is_answered_again_and_not_done_again(
+    shop: Estate, operation: str
+) -> None:
     """Byte for byte, secrets and Location included; only the request id is new."""
     view, ids = OPERATIONS[operation], shop.ids
     if operation == "activateProject":
@@ -51,7 +53,10 @@ def test_the_same_request_again_is_answered_again_and_not_done_again(shop: Estat
     second = shop.api.request("POST", path_of(view, ids), **options)
     assert raised == events(shop)
     assert (first.status_code, first.content) == (second.status_code, second.content)
-    assert (None, "true") == (first.headers.get("idempotent-replayed"), second.headers.get("idempotent-replayed"))
+    assert (None, "true") == (
+        first.headers.get("idempotent-replayed"),
+        second.headers.get("idempotent-replayed"),
+    )
     assert first.headers["x-request-id"] != second.headers["x-request-id"]
     assert first.headers.get("location") == second.headers.get("location")
 
@@ -59,9 +64,14 @@ def test_the_same_request_again_is_answered_again_and_not_done_again(shop: Estat
 def test_a_body_that_means_the_same_is_the_same_body(shop: Estate) -> None:
     """Spaces and the order of members do not count."""
     body = customer_body()
-    texts = (json.dumps(body), json.dumps(dict(reversed(body.items())), indent=2, ensure_ascii=False))
+    texts = (
+        json.dumps(body),
+        json.dumps(dict(reversed(body.items())), indent=2, ensure_ascii=False),
+    )
     headers = under("canon") | {"Content-Type": "application/json"}
-    first, second = (shop.api.post("/v2/customers", content=text.encode(), headers=headers) for text in texts)
+    first, second = (
+        shop.api.post("/v2/customers", content=text.encode(), headers=headers) for text in texts
+    )
     assert (201, first.content) == (second.status_code, second.content)
 
 
@@ -69,7 +79,9 @@ def test_another_body_under_the_same_key_is_409_and_does_nothing(shop: Estate) -
     first = shop.api.post("/v2/customers", json=customer_body(), headers=under("mine"))
     before = total(shop.api)
     fields = refused(
-        shop.api.post("/v2/customers", json=customer_body(), headers=under("mine")), 409, "idempotency_key_reused"
+        shop.api.post("/v2/customers", json=customer_body(), headers=under("mine")),
+        409,
+        "idempotency_key_reused",
     )
     assert (["Idempotency-Key"], before) == (list(fields), total(shop.api))
     assert first.status_code == 201
@@ -97,7 +109,11 @@ def fails(shop: Estate, how: str) -> tuple[httpx2.Response, Callable[[], None]]:
 
 def move_away(shop: Estate, customer: Json) -> None:
     """Give a customer another document."""
-    done(shop.api.put(f"/v2/customers/{customer['id']}", json={"document": customer_body()["document"]}))
+    done(
+        shop.api.put(
+            f"/v2/customers/{customer['id']}", json={"document": customer_body()["document"]}
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,14 +130,18 @@ def test_a_refusal_is_not_remembered(shop: Estate, how: str, status: int) -> Non
 
 def test_a_key_belongs_to_a_merchant(shop: Estate, neighbour: Estate) -> None:
     body = customer_body()
-    mine, his = (e.api.post("/v2/customers", json=body, headers=under("shared")) for e in (shop, neighbour))
+    mine, his = (
+        e.api.post("/v2/customers", json=body, headers=under("shared")) for e in (shop, neighbour)
+    )
     assert (201, 201) == (mine.status_code, his.status_code)
     assert mine.json()["customer"]["id"] != his.json()["customer"]["id"]
 
 
 @pytest.fixture
 def callers(shop: Estate) -> Iterator[list[httpx2.Client]]:
-    """Callers of one merchant with other rights each: a JWT, and keys of one project, two, another, all, few scopes."""
+    """Callers of one merchant with other rights each: a JWT, and keys of one project, two, another,
+    all, few scopes.
+    """
     own, other = shop.ids["projectId"], make_project(shop.api)["id"]
     rights: list[Json] = [
         {"allowed_projects": [own]},
@@ -172,8 +192,13 @@ def test_a_reply_is_kept_for_24_hours_of_the_sandbox_clock(stage: Stage) -> None
     again = stage.api.post("/v2/customers", json=body, headers=under("day"))
     assert (first.content, "true") == (again.content, again.headers["idempotent-replayed"])
     stage.advance(0.001)
-    refused(stage.api.post("/v2/customers", json=body, headers=under("day")), 409, "duplicate_document")
-    assert stage.api.post("/v2/customers", json=customer_body(), headers=under("day")).status_code == 201
+    refused(
+        stage.api.post("/v2/customers", json=body, headers=under("day")), 409, "duplicate_document"
+    )
+    assert (
+        stage.api.post("/v2/customers", json=customer_body(), headers=under("day")).status_code
+        == 201
+    )
 
 
 @pytest.mark.parametrize("key", ["", "k" * 256, "a b", "ä"])
@@ -184,7 +209,8 @@ def test_a_key_of_another_form_is_422(shop: Estate, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "operation", ["createCustomer", "createPixOrder", "createApiKey", "createProject", "createWebhook"]
+    "operation",
+    ["createCustomer", "createPixOrder", "createApiKey", "createProject", "createWebhook"],
 )
 def test_twenty_at_once_have_one_effect_and_one_answer(shop: Estate, operation: str) -> None:
     view = OPERATIONS[operation]
@@ -192,13 +218,20 @@ def test_twenty_at_once_have_one_effect_and_one_answer(shop: Estate, operation: 
     raised = events(shop)
 
     def send(_: int) -> httpx2.Response:
-        with httpx2.Client(base_url=shop.api.base_url, headers=shop.api.headers, timeout=60, verify=NO_TLS) as own:
+        with httpx2.Client(
+            base_url=shop.api.base_url, headers=shop.api.headers, timeout=60, verify=NO_TLS
+        ) as own:
             return own.post(path, json=body, headers=under("twenty"))
 
     with ThreadPoolExecutor(PARALLEL) as pool:
         answers = list(pool.map(send, range(PARALLEL)))
-    assert {(201, answers[0].content)} == {(answer.status_code, answer.content) for answer in answers}
+    assert {(201, answers[0].content)} == {
+        (answer.status_code, answer.content) for answer in answers
+    }
     assert 1 == sum("idempotent-replayed" not in answer.headers for answer in answers)
-    types = [event["type"] for event in done(shop.control.get("/events"))["events"][: events(shop) - raised]]
+    types = [
+        event["type"]
+        for event in done(shop.control.get("/events"))["events"][: events(shop) - raised]
+    ]
     assert sorted(set(types)) == sorted(types)
     assert set(types) <= set(view.emits)

@@ -26,7 +26,12 @@ def address(live: Live, sandbox_name: str) -> str:
 @pytest.fixture
 def webhook(api: httpx2.Client, address: str) -> Json:
     """A webhook that delivers there; only tests are sent to it."""
-    body = {"url": address, "events": ["*"], "is_active": False, "headers": [{"name": "X-Loja", "value": "matriz"}]}
+    body = {
+        "url": address,
+        "events": ["*"],
+        "is_active": False,
+        "headers": [{"name": "X-Loja", "value": "matriz"}],
+    }
     made: Json = created(api.post(WEBHOOKS, json=body))["webhook"]
     return made
 
@@ -82,23 +87,48 @@ def without(name: str) -> Callable[[Json], Json]:
         (without("webhook_id"), "header_missing", "webhook-id"),
         (without("webhook_timestamp"), "header_missing", "webhook-timestamp"),
         (without("webhook_signature"), "header_missing", "webhook-signature"),
-        (lambda headers: headers | {"webhook_timestamp": "soon"}, "timestamp_invalid", "seconds since 1970"),
-        (lambda headers: headers | {"webhook_timestamp": "-5"}, "timestamp_invalid", "seconds since 1970"),
-        (lambda headers: headers | {"webhook_signature": "v1a,abc"}, "signature_malformed", "v1,<base64>"),
+        (
+            lambda headers: headers | {"webhook_timestamp": "soon"},
+            "timestamp_invalid",
+            "seconds since 1970",
+        ),
+        (
+            lambda headers: headers | {"webhook_timestamp": "-5"},
+            "timestamp_invalid",
+            "seconds since 1970",
+        ),
+        (
+            lambda headers: headers | {"webhook_signature": "v1a,abc"},
+            "signature_malformed",
+            "v1,<base64>",
+        ),
         (
             lambda headers: headers | {"webhook_signature": "v1,abc"},
             "no_key_matches",
             "no key of this sandbox's webhooks",
         ),
-        (lambda headers: headers | {"webhook_id": "evt_2"}, "no_key_matches", "no key of this sandbox's webhooks"),
+        (
+            lambda headers: headers | {"webhook_id": "evt_2"},
+            "no_key_matches",
+            "no key of this sandbox's webhooks",
+        ),
     ],
 )
 def test_what_is_not_signed_well_says_why(
-    control: httpx2.Client, webhook: Json, address: str, change: Callable[[Json], Json], reason: str, says: str
+    control: httpx2.Client,
+    webhook: Json,
+    address: str,
+    change: Callable[[Json], Json],
+    reason: str,
+    says: str,
 ) -> None:
     """It is kept and answered all the same."""
     answer = posted(address, b"{}", **change(signed(webhook["signing_key"], b"{}")))
-    assert (200, False, reason) == (answer.status_code, answer.json()["verified"], answer.json()["reason"])
+    assert (200, False, reason) == (
+        answer.status_code,
+        answer.json()["verified"],
+        answer.json()["reason"],
+    )
     (message,) = arrived(control)
     assert (False, None, reason) == (message["verified"], message["webhookId"], message["reason"])
     assert says in message["message"]
@@ -107,7 +137,10 @@ def test_what_is_not_signed_well_says_why(
 def test_whatever_is_posted_is_kept(control: httpx2.Client, address: str) -> None:
     """No JSON, no UTF-8, nothing at all; credentials are not kept."""
     for body in (b"", b"\xff\x00a", b"[1", b'{"type":7}', b"[" * 5_000):
-        assert 200 == posted(address, body, authorization="Bearer x", cookie="a=b", x_a="1").status_code
+        assert (
+            200
+            == posted(address, body, authorization="Bearer x", cookie="a=b", x_a="1").status_code
+        )
     found = arrived(control)
     assert [5_000, 10, 2, 3, 0] == [message["body_bytes"] for message in found]
     assert "\ufffd\ufffda" == found[3]["body"]
@@ -116,13 +149,20 @@ def test_whatever_is_posted_is_kept(control: httpx2.Client, address: str) -> Non
     assert ["[redacted]", "[redacted]", "1"] == shown
 
 
-def test_a_list_cuts_long_bodies_and_one_message_shows_all(control: httpx2.Client, address: str) -> None:
+def test_a_list_cuts_long_bodies_and_one_message_shows_all(
+    control: httpx2.Client, address: str
+) -> None:
     number = posted(address, b"a" * 20_000).json()["received"]
     (message,) = arrived(control)
     assert (8_192, 20_000) == (len(message["body"]), message["body_bytes"])
     whole = control.get(f"/inbox/shop/{number}").json()["message"]
     assert message | {"body": "a" * 20_000} == whole
-    for other in (f"/inbox/shop/{number + 1}", f"/inbox/stall/{number}", "/inbox/shop/0", "/inbox/shop/x"):
+    for other in (
+        f"/inbox/shop/{number + 1}",
+        f"/inbox/stall/{number}",
+        "/inbox/shop/0",
+        "/inbox/shop/x",
+    ):
         assert 404 == control.get(other).status_code
 
 
@@ -145,7 +185,12 @@ def test_the_messages_are_listed_newest_first_by_page_and_filter(
     assert [3] == numbers(verified="false", event_type="order.paid")
     assert [2] == numbers(limit=2, page=2)[:1]
     page = control.get("/inbox/shop", params={"limit": 3, "page": 2}).json()["pagination"]
-    assert (4, 2, False, True) == (page["total"], page["total_pages"], page["has_next"], page["has_prev"])
+    assert (4, 2, False, True) == (
+        page["total"],
+        page["total_pages"],
+        page["has_next"],
+        page["has_prev"],
+    )
     assert [] == numbers(page=9) == numbers(page=2**53 - 1)
     assert 422 == control.get("/inbox/shop", params={"verified": "maybe"}).status_code
 
@@ -182,7 +227,8 @@ def test_every_process_of_this_machine_may_post_and_no_page_of_another(serve: Se
 
 
 def test_beyond_loopback_the_inbox_asks_for_the_admin_key(serve: Serve) -> None:
-    public = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104 - the test itself listens on loopback
+    # the test itself listens on loopback
+    public = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104
     address = f"{public.url}/_sandbox/inbox/shop"
     refused(posted(address, webhook_id="evt_1"), 403, "admin_key_required")
     assert 200 == posted(address, webhook_id="evt_1", x_sandbox_admin_key="k").status_code
@@ -194,7 +240,9 @@ def test_beyond_loopback_the_inbox_asks_for_the_admin_key(serve: Serve) -> None:
 @pytest.mark.promise("inboxes")
 @pytest.mark.check
 def test_all_inboxes_of_a_server_share_a_bound(serve: Serve) -> None:
-    """Where nothing is left the fullest ones make room: whoever receives something finds it there."""
+    """Where nothing is left the fullest ones make room: whoever receives something
+    finds it there.
+    """
     server = serve(seed=9)
     with httpx2.Client(base_url=server.url, timeout=30, verify=NO_TLS) as client:
         for world in range(18):
@@ -202,13 +250,19 @@ def test_all_inboxes_of_a_server_share_a_bound(serve: Serve) -> None:
                 client.post(f"/s/w{world}/_sandbox/inbox/shop", content=b"a" * 1_048_576)
 
         def totals(*names: str) -> list[int]:
-            return [client.get(f"/s/{name}/_sandbox/inbox/shop").json()["pagination"]["total"] for name in names]
+            return [
+                client.get(f"/s/{name}/_sandbox/inbox/shop").json()["pagination"]["total"]
+                for name in names
+            ]
 
         kept = totals(*(f"w{world}" for world in range(18)))
         assert 245 <= sum(kept) <= 256, kept
         assert 10 <= min(kept), kept
         told = client.post("/s/late/_sandbox/inbox/shop", content=b"a" * 1_048_576).json()
-        assert told["received"] == client.get("/s/late/_sandbox/inbox/shop").json()["messages"][0]["number"]
+        assert (
+            told["received"]
+            == client.get("/s/late/_sandbox/inbox/shop").json()["messages"][0]["number"]
+        )
         others = [f"w{world}" for world in range(2, 18)]
         before = totals(*others)
         client.delete("/s/w0/_sandbox/inbox")
@@ -225,8 +279,14 @@ def test_the_inboxes_in_use_are_listed_with_their_addresses(
     posted(address)
     control.put("/inbox/Stall.2/answer", json={"status": 500})
     stall, shop = control.get("/inbox").json()["inboxes"]
-    assert (address, 2, 2, NOW) == tuple(shop[name] for name in ("url", "received", "messages", "last_received_at"))
-    assert (0, 0, None) == tuple(stall[name] for name in ("received", "messages", "last_received_at"))
+    assert (address, 2, 2, NOW) == tuple(
+        shop[name] for name in ("url", "received", "messages", "last_received_at")
+    )
+    assert (0, 0, None) == tuple(
+        stall[name] for name in ("received", "messages", "last_received_at")
+    )
     assert ("Stall.2", 500) == (stall["name"], stall["answer"]["status"])
     assert 200 == httpx2.get(shop["url"], verify=NO_TLS).status_code
-    assert ["shop"] == [entry["name"] for entry in control.get("/inbox?limit=1&page=2").json()["inboxes"]]
+    assert ["shop"] == [
+        entry["name"] for entry in control.get("/inbox?limit=1&page=2").json()["inboxes"]
+    ]

@@ -1,4 +1,6 @@
-"""Nobody makes a key do more than he may himself: neither by its scopes nor by changing what holds it back."""
+"""Nobody makes a key do more than he may himself: neither by its scopes nor by changing what holds
+it back.
+"""
 
 from typing import Any
 
@@ -11,7 +13,8 @@ from .steps import done, refused
 CLERK = ("api_keys:write", "api_keys:read", "orders:read")
 HELD: dict[str, Any] = {
     "scopes": ["orders:read", "orders:write"],
-    "allowed_ips": ["203.0.113.9/24", "2001:db8::/32"],  # a network may be named by any address in it
+    # a network may be named by any address in it
+    "allowed_ips": ["203.0.113.9/24", "2001:db8::/32"],
     "expires_at": "2027-06-01T00:00:00Z",
 }
 CHANGING: list[dict[str, Any]] = [
@@ -23,7 +26,11 @@ CHANGING: list[dict[str, Any]] = [
     {"expires_at": "2027-05-01T00:00:00Z"},
     {"is_active": True},
 ]
-HARMLESS: list[dict[str, Any]] = [{"name": "Outro nome"}, {"is_active": False}, {"scopes": ["orders:read"]}]
+HARMLESS: list[dict[str, Any]] = [
+    {"name": "Outro nome"},
+    {"is_active": False},
+    {"scopes": ["orders:read"]},
+]
 
 
 def held(shop: Estate, **changes: Any) -> str:
@@ -35,12 +42,16 @@ def held(shop: Estate, **changes: Any) -> str:
 
 def shown(client: httpx2.Client, ident: str) -> Any:
     """The key in the list."""
-    return next(key for key in done(client.get("/api-keys?limit=100"))["api_keys"] if key["id"] == ident)
+    return next(
+        key for key in done(client.get("/api-keys?limit=100"))["api_keys"] if key["id"] == ident
+    )
 
 
 @pytest.mark.promise("no-scope-escalation")
 @pytest.mark.parametrize("change", CHANGING, ids=str)
-def test_with_fewer_scopes_than_a_key_none_of_its_restrictions_is_changed(shop: Estate, change: dict[str, Any]) -> None:
+def test_with_fewer_scopes_than_a_key_none_of_its_restrictions_is_changed(
+    shop: Estate, change: dict[str, Any]
+) -> None:
     """The key is unchanged; whoever holds its scopes may lift them."""
     ident = held(shop)
     before = shown(shop.api, ident)
@@ -55,7 +66,9 @@ def test_with_fewer_scopes_than_a_key_none_of_its_restrictions_is_changed(shop: 
 
 
 @pytest.mark.parametrize("change", HARMLESS, ids=str)
-def test_who_holds_fewer_scopes_may_rename_a_key_and_switch_it_off(shop: Estate, change: dict[str, Any]) -> None:
+def test_who_holds_fewer_scopes_may_rename_a_key_and_switch_it_off(
+    shop: Estate, change: dict[str, Any]
+) -> None:
     ident = held(shop)
     with shop.with_scopes(*CLERK) as clerk:
         done(clerk.put(f"/api-keys/{ident}", json=change))
@@ -64,7 +77,12 @@ def test_who_holds_fewer_scopes_may_rename_a_key_and_switch_it_off(shop: Estate,
 def test_a_key_of_no_more_than_ones_own_scopes_is_changed_at_will(shop: Estate) -> None:
     """Also by taking the scopes away that one does not hold, in the same request."""
     ident = held(shop, scopes=["orders:read"])
-    everything: dict[str, Any] = {"allowed_ips": [], "allowed_projects": [], "expires_at": None, "is_active": True}
+    everything: dict[str, Any] = {
+        "allowed_ips": [],
+        "allowed_projects": [],
+        "expires_at": None,
+        "is_active": True,
+    }
     wider = held(shop)
     with shop.with_scopes(*CLERK) as clerk:
         done(clerk.put(f"/api-keys/{ident}", json=everything))

@@ -21,5 +21,6 @@ def test_a_key_with_an_end_in_the_past_is_warned_of(stage: Stage) -> None:
         changed = stage.api.put(f"/api-keys/{key['id']}", json=ends)
         named = stage.api.put(f"/api-keys/{key['id']}", json={"name": "Outra"})
         assert [(warned is None, warned), (warned is None, warned), (warned is None, None)] == [
-            (shown(stage, key), answer.headers.get("x-sandbox-warnings")) for answer in (made, changed, named)
+            (shown(stage, key), answer.headers.get("x-sandbox-warnings"))
+            for answer in (made, changed, named)
         ]

@@ -1,4 +1,6 @@
-"""What arrives is accepted by the other reference implementation of Standard Webhooks, the npm package."""
+"""What arrives is accepted by the other reference implementation of Standard Webhooks,
+the npm package.
+"""
 
 import shutil
 import subprocess
@@ -32,11 +34,23 @@ process.stdin.on("data", part => text += part).on("end", () => {
 def npm_package() -> Path:
     """The folder that holds the npm package of Standard Webhooks; it is fetched once."""
     if not (shutil.which("node") and shutil.which("npm")):
-        pytest.skip("node and npm are not on this machine: the npm package of Standard Webhooks cannot verify")
+        pytest.skip(
+            "node and npm are not on this machine: the npm package of Standard Webhooks cannot"
+            " verify"
+        )
     folder = Path(__file__).parents[2] / "build" / "npm"
     if not (folder / "node_modules" / "standardwebhooks").is_dir():
         folder.mkdir(parents=True, exist_ok=True)
-        command = ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--prefix", str(folder), NPM]
+        command = [
+            "npm",
+            "install",
+            "--no-save",
+            "--no-audit",
+            "--no-fund",
+            "--prefix",
+            str(folder),
+            NPM,
+        ]
         fetched = subprocess.run(command, capture_output=True, text=True, timeout=120)
         if fetched.returncode:
             pytest.skip(f"npm could not fetch {NPM}: {fetched.stderr[-300:]}")
@@ -52,6 +66,10 @@ def test_the_npm_verifier_accepts_what_arrives(
         (request,) = arrived(receiver, 1)
     told = {"key": made["signing_key"], "body": request.body.decode(), "headers": request.headers}
     ran = subprocess.run(
-        ["node", "-e", VERIFY], input=orjson.dumps(told), capture_output=True, timeout=60, cwd=npm_package
+        ["node", "-e", VERIFY],
+        input=orjson.dumps(told),
+        capture_output=True,
+        timeout=60,
+        cwd=npm_package,
     )
     assert b"customer.created\nNo matching signature found\n" == ran.stdout, ran.stderr

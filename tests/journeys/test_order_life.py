@@ -22,7 +22,9 @@ def autopaid(serve: Serve, sink: str) -> Iterator[Stage]:
 
 
 def renewal(stage: Stage) -> tuple[Json, Json]:
-    """A subscription before its renewal order's time, and what its renewal order will be found by."""
+    """A subscription before its renewal order's time, and what its renewal order will
+    be found by.
+    """
     held = stage.subscription("active")
     return held, {"planId": held["planId"]}
 
@@ -100,7 +102,9 @@ def bill(stage: Stage) -> tuple[Json, str]:
     return held, ident
 
 
-def bill_of(verb: str, what: str = "subscriptions", state: str = "active") -> Callable[[Stage], str]:
+def bill_of(
+    verb: str, what: str = "subscriptions", state: str = "active"
+) -> Callable[[Stage], str]:
     """The open bill of a subscription that is ended."""
 
     def end(stage: Stage) -> str:
@@ -140,7 +144,11 @@ def by_card(stage: Stage) -> str:
 def bill_beside_card(stage: Stage) -> str:
     """The open bill of a subscription that an order by card renews."""
     held, ident = bill(stage)
-    done(stage.api.put(f"/v2/plans/{held['planId']}", json={"payment_methods": ["pix", "credit_card"]}))
+    done(
+        stage.api.put(
+            f"/v2/plans/{held['planId']}", json={"payment_methods": ["pix", "credit_card"]}
+        )
+    )
     customer = stage.get_order(held["orderId"])["customer"]
     body = card_body({"projectId": held["projectId"], "id": held["planId"]}, customer=customer)
     created(stage.api.post("/v2/orders", json=body))
@@ -149,7 +157,11 @@ def bill_beside_card(stage: Stage) -> str:
 
 def by_failing_renewal(stage: Stage) -> str:
     held, _ = renewal(stage)
-    done(stage.api.put(f"/v2/customers/{held['customerId']}", json={"email": "fail_immediately@example.com"}))
+    done(
+        stage.api.put(
+            f"/v2/customers/{held['customerId']}", json={"email": "fail_immediately@example.com"}
+        )
+    )
     stage.drive("subscriptions", held["id"], "renew")
     return str(stage.get_subscription(held["id"])["lastOrderId"])
 
@@ -212,11 +224,17 @@ ROADS: dict[tuple[str, str, str], Callable[[Stage], str]] = {
     ("paid", "refunded", "clock"): magic("refund_after_payment", 3600),
     ("paid", "paid", "refundOrder"): driven("paid", "refund", amount=9.9),
     ("paid", "disputed", "disputeOrder"): driven("paid", "dispute"),
-    ("disputed", "refunded", "resolveDispute"): driven("disputed", "dispute/resolve", outcome="lost"),
+    ("disputed", "refunded", "resolveDispute"): driven(
+        "disputed", "dispute/resolve", outcome="lost"
+    ),
     ("disputed", "paid", "resolveDispute"): driven("disputed", "dispute/resolve", outcome="won"),
     ("pending", "canceled", "resolveDispute"): bill_of_lost,
 }
-ROADS |= {(*key[:2], "payPixCode"): by_code(road) for key, road in list(ROADS.items()) if key[2] == "payOrder"}
+ROADS |= {
+    (*key[:2], "payPixCode"): by_code(road)
+    for key, road in list(ROADS.items())
+    if key[2] == "payOrder"
+}
 ROADS["expired", "paid", "payOrder"] = paid_late
 MOVES = [(m.from_, m.to, by) for m in ORDER.moves for by in m.by]
 
@@ -230,7 +248,9 @@ def test_every_trigger_of_every_move_has_a_road() -> None:
 def test_every_move_of_an_order_happens_and_is_told_once(
     stage: Stage, request: pytest.FixtureRequest, from_: str, to: str, by: str
 ) -> None:
-    """The move's events stand in the log once, the order is where they say, and its payment agrees."""
+    """The move's events stand in the log once, the order is where they say, and its
+    payment agrees.
+    """
     move = ORDER.find(from_, to)
     assert move is not None
     if (from_, to, by) == ("pending", "paid", "clock"):
@@ -250,7 +270,13 @@ def test_every_move_of_an_order_happens_and_is_told_once(
     assert ("false" if went_wrong else "true") == order["last_transaction"]["success"]
 
 
-VERBS = {"pay": "paid", "fail": "failed", "expire": "expired", "cancel": "canceled", "refund": "refunded"}
+VERBS = {
+    "pay": "paid",
+    "fail": "failed",
+    "expire": "expired",
+    "cancel": "canceled",
+    "refund": "refunded",
+}
 VERBS |= {"dispute": "disputed"}
 CODES = {"pay": "order_not_payable", "refund": "order_not_refundable"}
 OTHERS = [
@@ -264,7 +290,9 @@ OTHERS.append(("expired", "pay"))  # of a PIX order; only a boleto is paid late
 
 @pytest.mark.parametrize(("state", "verb"), [pair for pair in OTHERS if pair[0] != VERBS[pair[1]]])
 def test_every_other_move_of_an_order_is_409(stage: Stage, state: str, verb: str) -> None:
-    """Nothing changes and nothing is told; the answer names the state and, of a move, where it may go instead."""
+    """Nothing changes and nothing is told; the answer names the state and, of a move, where it may
+    go instead.
+    """
     order = stage.order(state)
     told = stage.events(order["id"])
     response = stage.control.post(f"/orders/{order['id']}/{verb}")

@@ -22,7 +22,10 @@ def nobody_else(control: httpx2.Client) -> None:
 
 def happened(control: httpx2.Client) -> list[str]:
     """The ids of the events so far, in their order."""
-    return [found["id"] for found in control.get("/events", params={"type": CREATED[0]}).json()["events"]][::-1]
+    return [
+        found["id"]
+        for found in control.get("/events", params={"type": CREATED[0]}).json()["events"]
+    ][::-1]
 
 
 def ids(receiver: Receiver) -> list[str]:
@@ -56,7 +59,10 @@ def test_later_events_wait_for_one_that_is_tried_again(
     assert advance(control, minutes=5)["complete"]
     assert [first, first, first, *others, happened(control)[-1]] == ids(receiver)
     delivered = {log["delivered_at"] for log in logs(api, webhookId=made["id"])}
-    assert [305.0] == [(datetime.fromisoformat(at) - datetime.fromisoformat(NOW)).total_seconds() for at in delivered]
+    assert [305.0] == [
+        (datetime.fromisoformat(at) - datetime.fromisoformat(NOW)).total_seconds()
+        for at in delivered
+    ]
 
 
 @pytest.mark.parametrize("how", ["by hand", "no longer in order"])
@@ -73,7 +79,10 @@ def test_what_waits_goes_on_when_nobody_has_to_wait_any_more(
         (retried,) = logs(api, status="retrying")
         assert "delivered" == done(api.post(f"{LOGS}/{retried['id']}/retry"))["log"]["status"]
     else:
-        assert done(api.put(f"{WEBHOOKS}/{made['id']}", json={"ordered": False}))["webhook"]["ordered"] is False
+        assert (
+            done(api.put(f"{WEBHOOKS}/{made['id']}", json={"ordered": False}))["webhook"]["ordered"]
+            is False
+        )
     assert 0 == waiting(control)["held"]
     first, second = happened(control)
     assert [first, *([first] if how == "by hand" else []), second] == ids(receiver)

@@ -1,4 +1,6 @@
-"""Orders as they are placed: how long each can be paid, boletos, the copy of the buyer, and what is warned of."""
+"""Orders as they are placed: how long each can be paid, boletos, the copy of the buyer, and what is
+warned of.
+"""
 
 import pytest
 
@@ -19,7 +21,9 @@ KNOWN = document().schema("Order")["properties"]["last_transaction"]["properties
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_order_says_when_it_ends_and_ends_then(stage: Stage, method: str) -> None:
-    """PIX and card after a day, a boleto after three banking days: a millisecond earlier it can be paid."""
+    """PIX and card after a day, a boleto after three banking days: a millisecond earlier
+    it can be paid.
+    """
     plan = plan_of(stage)
     new = order(stage, plan, waiting(method), method)
     end, created = new["last_transaction"]["expires_at"], at(new["createdAt"])
@@ -28,19 +32,27 @@ def test_every_order_says_when_it_ends_and_ends_then(stage: Stage, method: str) 
     assert "pending" == stage.get_order(new["id"])["status"]
     stage.advance(0.001)
     after = stage.get_order(new["id"])
-    assert ("expired", end, end) == (after["status"], after["updatedAt"], after["last_transaction"]["expires_at"])
+    assert ("expired", end, end) == (
+        after["status"],
+        after["updatedAt"],
+        after["last_transaction"]["expires_at"],
+    )
     told = done(stage.control.get("/events", params={"resource_id": new["id"]}))["events"]
-    assert [(type_, plan["projectId"], plan["id"]) for type_ in ("order.expired", "order.created")] == [
-        (event["type"], event["data"]["projectId"], event["data"]["planId"]) for event in told
-    ]
+    assert [
+        (type_, plan["projectId"], plan["id"]) for type_ in ("order.expired", "order.created")
+    ] == [(event["type"], event["data"]["projectId"], event["data"]["planId"]) for event in told]
     answer = stage.control.post(f"/orders/{new['id']}/pay")
     refused(answer, 409, "order_not_payable")
     assert (method == "boleto") == ('{"late": true}' in answer.json()["message"])
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("state", ["pending", "paid", "refunded", "failed", "expired", "canceled", "disputed"])
-def test_every_key_of_a_transaction_is_named_in_the_contract(stage: Stage, state: str, method: str) -> None:
+@pytest.mark.parametrize(
+    "state", ["pending", "paid", "refunded", "failed", "expired", "canceled", "disputed"]
+)
+def test_every_key_of_a_transaction_is_named_in_the_contract(
+    stage: Stage, state: str, method: str
+) -> None:
     new = order(stage, plan_of(stage), waiting(method), method)
     if state == "disputed" and method == "boleto":
         return  # nobody disputes a boleto
@@ -70,7 +82,12 @@ def test_a_boleto_has_a_line_and_a_barcode_that_nobody_can_pay(stage: Stage) -> 
     new = order(stage, plan_of(stage), buyer(), "boleto", totalAmount=1234.5)
     payment = new["last_transaction"]
     barcode = payment["barcode"]
-    assert (44, 47, "9999", "0000123450") == (len(barcode), len(payment["line"]), barcode[:4], barcode[9:19])
+    assert (44, 47, "9999", "0000123450") == (
+        len(barcode),
+        len(payment["line"]),
+        barcode[:4],
+        barcode[9:19],
+    )
     assert payment["line"] == boleto.line(barcode)
     assert int(barcode[4]) == boleto.modulo_11(barcode[:4] + barcode[5:])
     assert payment["due_at"] == payment["expires_at"]
@@ -85,7 +102,9 @@ def expired_boleto(stage: Stage, plan: Json) -> Json:
 
 
 def test_a_boleto_is_paid_late_whatever_became_of_its_plan(stage: Stage) -> None:
-    """Sold out and withdrawn, in a suspended project: the money is there, and the membership begins now."""
+    """Sold out and withdrawn, in a suspended project: the money is there, and the
+    membership begins now.
+    """
     plan = plan_of(stage, max_subscribers=1)
     late = expired_boleto(stage, plan)
     stage.drive("orders", order(stage, plan, buyer())["id"], "pay")
@@ -106,12 +125,19 @@ def test_a_boleto_is_paid_late_whatever_became_of_its_plan(stage: Stage) -> None
 
 
 def test_the_copy_of_the_buyer_has_the_form_of_a_customer(stage: Stage) -> None:
-    """Document without its mask, CEP as eight digits, e-mail in lower case; the customer who is made has the same."""
+    """Document without its mask, CEP as eight digits, e-mail in lower case; the customer who is
+    made has the same.
+    """
     who: Json = {
         "name": "Marina Duarte",
         "email": "Marina.DUARTE@Example.com",
         "document": "347.126.958-46",
-        "address": {"line_1": "1374, Avenida Paulista", "zip_code": "01310-100", "state": "SP", "country": "BR"},
+        "address": {
+            "line_1": "1374, Avenida Paulista",
+            "zip_code": "01310-100",
+            "state": "SP",
+            "country": "BR",
+        },
     }
     new = order(stage, plan_of(stage), who)
     shown = new["customer"]
@@ -145,7 +171,9 @@ def test_a_cep_loses_its_punctuation_and_anything_else_stays_as_sent(
     assert address | {"zip_code": zip_code} == shown
     customer = make_customer(stage.api, address=address)
     assert zip_code == customer["address"]["zip_code"]
-    changed = done(stage.api.put(f"/v2/customers/{customer['id']}", json={"address": {"city": "X"} | address}))
+    changed = done(
+        stage.api.put(f"/v2/customers/{customer['id']}", json={"address": {"city": "X"} | address})
+    )
     assert {"city": "X"} | address | {"zip_code": zip_code} == changed["customer"]["address"]
 
 
@@ -166,7 +194,9 @@ EVERY = document("sandbox.yaml").schema("SandboxFailure")["properties"]["code"][
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("code", EVERY)
 @pytest.mark.matrix
-def test_a_payment_fails_for_a_reason_of_its_method_alone(stage: Stage, method: str, code: str) -> None:
+def test_a_payment_fails_for_a_reason_of_its_method_alone(
+    stage: Stage, method: str, code: str
+) -> None:
     new = order(stage, plan_of(stage), waiting(method), method)
     response = stage.control.post(f"/orders/{new['id']}/fail", json={"code": code})
     if code in CODES[method]:
@@ -192,7 +222,9 @@ def test_a_payment_fails_for_a_reason_of_its_method_alone(stage: Stage, method: 
         ({"name": "Marina D. Lima"}, "customer_differs"),
     ],
 )
-def test_a_buyer_who_is_known_by_another_name_is_warned_of(stage: Stage, change: Json, warned: str | None) -> None:
+def test_a_buyer_who_is_known_by_another_name_is_warned_of(
+    stage: Stage, change: Json, warned: str | None
+) -> None:
     """The order keeps what was sent, and the customer stays."""
     known = make_customer(stage.api, name="Marina Duarte", email="marina@example.com")
     who = {name: known[name] for name in ("name", "email", "document")} | change

@@ -1,4 +1,6 @@
-"""Keys of partners: one that is restricted to projects sees the customers of these and nobody else's."""
+"""Keys of partners: one that is restricted to projects sees the customers of these and
+nobody else's.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -56,7 +58,9 @@ def bought(api: httpx2.Client, plan: Json, document: str, **said: str) -> Json:
 
 @pytest.mark.promise("key-sees-its-projects")
 @pytest.mark.parametrize("by", ["jwt", "another key", "itself"])
-def test_it_sees_who_has_an_order_in_its_project_whoever_placed_it(stage: Stage, partner: Partner, by: str) -> None:
+def test_it_sees_who_has_an_order_in_its_project_whoever_placed_it(
+    stage: Stage, partner: Partner, by: str
+) -> None:
     mine, others = make_plan(stage.api), make_plan(stage.api)
     key, neighbour = partner(mine["projectId"]), partner(others["projectId"])
     buyers = {"jwt": stage.api, "another key": partner(mine["projectId"]), "itself": key}
@@ -68,7 +72,10 @@ def test_it_sees_who_has_an_order_in_its_project_whoever_placed_it(stage: Stage,
     assert [hidden] == listed(neighbour)
     assert [] == listed(key, document=documents[1])
     assert SAID["name"] == done(key.get(f"/v2/customers/{seen}"))["customer"]["name"]
-    assert "Outra" == done(key.put(f"/v2/customers/{seen}", json={"name": "Outra"}))["customer"]["name"]
+    assert (
+        "Outra"
+        == done(key.put(f"/v2/customers/{seen}", json={"name": "Outra"}))["customer"]["name"]
+    )
     refused(key.get(f"/v2/customers/{hidden}"), 404, "not_found")
     refused(key.put(f"/v2/customers/{hidden}", json={"name": "Outra"}), 404, "not_found")
     assert SAID["name"] == done(stage.api.get(f"/v2/customers/{hidden}"))["customer"]["name"]
@@ -90,13 +97,17 @@ def test_it_sees_whom_a_key_with_the_same_projects_created(stage: Stage, partner
 def test_by_an_order_it_learns_nothing_of_a_customer_it_does_not_see(
     stage: Stage, partner: Partner, method: str
 ) -> None:
-    """Not from the customer, the order, its subscription, the next bill, nor what webhooks deliver of them."""
+    """Not from the customer, the order, its subscription, the next bill, nor what webhooks deliver
+    of them.
+    """
     plan = make_plan(stage.api, payment_methods=[method])
     key = partner(plan["projectId"])
     known = make_customer(stage.api, **HIDDEN)
     webhook = {"url": stage.sink, "events": ["*"], "projectId": plan["projectId"]}
     created(key.post("/v2/webhooks", json=webhook))
-    body = order_body(plan["projectId"], plan["id"], customer=SAID | {"document": known["document"]})
+    body = order_body(
+        plan["projectId"], plan["id"], customer=SAID | {"document": known["document"]}
+    )
     order = created(key.post("/v2/orders", json=body | {"paymentMethod": method}))
     if method == "pix":
         stage.drive("orders", order["id"], "pay")
@@ -113,7 +124,11 @@ def test_by_an_order_it_learns_nothing_of_a_customer_it_does_not_see(
     (held,) = done(key.get("/v2/subscriptions"))["subscriptions"]
     assert SAID == {name: held["customer"][name] for name in SAID}
     logs = done(key.get("/v2/webhooks/logs", params={"limit": 100}))["logs"]
-    assert {"order.created", "subscription.created", "subscription.renewal_due"} <= {log["event_type"] for log in logs}
+    assert {"order.created", "subscription.created", "subscription.renewal_due"} <= {
+        log["event_type"] for log in logs
+    }
     texts = [key.get(f"/v2/webhooks/logs/{log['id']}").text for log in logs]
     texts += [key.get(path).text for path in ("/v2/customers", "/v2/orders", "/v2/subscriptions")]
-    assert not any(secret in text for text in texts for secret in (*HIDDEN.values(), "987654321", "Ouro Preto"))
+    assert not any(
+        secret in text for text in texts for secret in (*HIDDEN.values(), "987654321", "Ouro Preto")
+    )

@@ -50,9 +50,15 @@ def test_a_persona_is_a_new_customer_in_the_state_that_was_asked_for(
     customer = lived["customer"]
     assert customer == done(api.get(f"/v2/customers/{customer['id']}"))["customer"]
     assert before + 1 == done(api.get("/v2/customers"))["pagination"]["total"]
-    found = done(api.get("/v2/orders", params={"customerId": customer["id"], "sort": "createdAt", "limit": 100}))
+    found = done(
+        api.get(
+            "/v2/orders", params={"customerId": customer["id"], "sort": "createdAt", "limit": 100}
+        )
+    )
     assert lived["orders"] == found["orders"]
-    held = done(api.get("/v2/subscriptions", params={"customerId": customer["id"], "sort": "createdAt"}))
+    held = done(
+        api.get("/v2/subscriptions", params={"customerId": customer["id"], "sort": "createdAt"})
+    )
     assert lived["subscriptions"] == held["subscriptions"]
     if persona in STATES:
         states, newest = STATES[persona]
@@ -67,7 +73,9 @@ def test_two_of_a_kind_are_two_people(control: httpx2.Client) -> None:
     assert first["name"] != second["name"]
 
 
-def test_it_is_one_step_without_events_that_can_be_undone(api: httpx2.Client, control: httpx2.Client) -> None:
+def test_it_is_one_step_without_events_that_can_be_undone(
+    api: httpx2.Client, control: httpx2.Client
+) -> None:
     earlier = done(control.get("/steps"))["steps"]
     told = done(control.get("/events"))["pagination"]["total"]
     lived = add(control, "loyal_member")
@@ -82,15 +90,21 @@ def test_it_is_one_step_without_events_that_can_be_undone(api: httpx2.Client, co
 
 
 def test_the_life_goes_on(api: httpx2.Client, control: httpx2.Client) -> None:
-    """Timers that lie ahead are set: the trial ends, what is past due expires, an order that waits runs out."""
-    trial, late, waiting = (add(control, name) for name in ("on_trial", "past_due_br", "waiting_for_pix"))
+    """Timers that lie ahead are set: the trial ends, what is past due expires, an order that waits
+    runs out.
+    """
+    trial, late, waiting = (
+        add(control, name) for name in ("on_trial", "past_due_br", "waiting_for_pix")
+    )
     (held,) = trial["subscriptions"]
     timers = done(control.get("/timers", params={"resource_id": held["id"]}))["timers"]
     assert [held["trial_end"]] == [timer["due"] for timer in timers]
     done(control.post("/clock/advance", json={"days": 8}))
     states = {}
     for lived in (trial, late):
-        found = done(api.get("/v2/subscriptions", params={"customerId": lived["customer"]["id"]}))["subscriptions"]
+        found = done(api.get("/v2/subscriptions", params={"customerId": lived["customer"]["id"]}))[
+            "subscriptions"
+        ]
         states[lived["persona"]] = found[0]["status"]
     assert {"on_trial": "active", "past_due_br": "expired"} == states
     assert "expired" == done(api.get(f"/v2/orders/{waiting['orders'][0]['id']}"))["status"]
@@ -104,7 +118,11 @@ def test_the_request_says_who_and_what(api: httpx2.Client, control: httpx2.Clien
     person = {"name": "Iara Menezes", "email": "Iara@example.com", "document": masked}
     lived = add(control, "loyal_member", customer=person, planId=plan["id"])
     shown = lived["customer"]
-    assert ("Iara Menezes", "iara@example.com", document) == (shown["name"], shown["email"], shown["document"])
+    assert ("Iara Menezes", "iara@example.com", document) == (
+        shown["name"],
+        shown["email"],
+        shown["document"],
+    )
     (held,) = lived["subscriptions"]
     assert (plan["id"], 11) == (held["planId"], held["cycle"])
     assert {12.5} == {order["totalAmount"] for order in lived["orders"]}
@@ -112,7 +130,9 @@ def test_the_request_says_who_and_what(api: httpx2.Client, control: httpx2.Clien
     refused(again, 409, "duplicate_document")
 
 
-def test_the_same_requests_give_the_same_people(live_pair: tuple[httpx2.Client, httpx2.Client]) -> None:
+def test_the_same_requests_give_the_same_people(
+    live_pair: tuple[httpx2.Client, httpx2.Client],
+) -> None:
     first, second = (add(control, "past_due_br") for control in live_pair)
     assert first == second
 
@@ -138,7 +158,9 @@ def test_what_is_missing_is_said(api: httpx2.Client, control: httpx2.Client) -> 
     young = make_plan(api)["id"]
     refused(asked("loyal_member", planId=young), 409, "persona_not_possible")
     other = created(control.post("/tokens", json={"merchant_id": str(uuid4())}))["token"]
-    sent = api.post("/v2/projects", json={"name": "Outra loja"}, headers={"Authorization": f"Bearer {other}"})
+    sent = api.post(
+        "/v2/projects", json={"name": "Outra loja"}, headers={"Authorization": f"Bearer {other}"}
+    )
     of_others = created(sent)["data"]["project"]["id"]
     refused(asked("loyal_member", planId=young, projectId=of_others), 409, "reference_not_found")
     yearly = make_plan(api, interval="year")["id"]

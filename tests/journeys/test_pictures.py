@@ -1,4 +1,6 @@
-"""The picture of a PIX code: at the address that the order shows, in two formats, and of this sandbox's codes alone."""
+"""The picture of a PIX code: at the address that the order shows, in two formats, and of this
+sandbox's codes alone.
+"""
 
 from collections.abc import Iterator
 
@@ -24,7 +26,8 @@ def stranger() -> Iterator[httpx2.Client]:
 
 
 @pytest.mark.parametrize(
-    ("ending", "media", "begins"), [("svg", "image/svg+xml", b"<?xml"), ("png", "image/png", b"\x89PNG\r\n\x1a\n")]
+    ("ending", "media", "begins"),
+    [("svg", "image/svg+xml", b"<?xml"), ("png", "image/png", b"\x89PNG\r\n\x1a\n")],
 )
 def test_an_order_shows_where_its_picture_is(
     make_order: Maker, stranger: httpx2.Client, ending: str, media: str, begins: bytes
@@ -39,13 +42,19 @@ def test_an_order_shows_where_its_picture_is(
 
 
 def test_two_orders_have_two_pictures(make_order: Maker, stranger: httpx2.Client) -> None:
-    pictures = {stranger.get(make_order()["last_transaction"]["qr_code_url"]).content for _ in range(2)}
+    pictures = {
+        stranger.get(make_order()["last_transaction"]["qr_code_url"]).content for _ in range(2)
+    }
     assert 2 == len(pictures)
 
 
 @pytest.mark.parametrize("ending", ["svg", "png"])
-@pytest.mark.parametrize(("code", "says"), [(FOREIGN, "not of the form"), (OTHER, "The checksum is")])
-def test_a_code_of_somebody_else_is_not_drawn(control: httpx2.Client, ending: str, code: str, says: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "says"), [(FOREIGN, "not of the form"), (OTHER, "The checksum is")]
+)
+def test_a_code_of_somebody_else_is_not_drawn(
+    control: httpx2.Client, ending: str, code: str, says: str
+) -> None:
     answer = control.get(f"/qr.{ending}", params={"code": code})
     assert (404, "not_found") == (answer.status_code, answer.json()["code"])
     assert says in answer.json()["message"]

@@ -15,10 +15,15 @@ def code_of(order: Json) -> str:
 
 
 def test_the_order_that_shows_the_code_is_paid(stage: Stage) -> None:
-    """By the payer who is named; the payment is the one that `payOrder` would have made. Blanks do not count."""
+    """By the payer who is named; the payment is the one that `payOrder` would have made.
+
+    Blanks do not count.
+    """
     other, order = stage.order(), stage.order()
     payer = {"name": "Helena Souza", "document": "52998224725", "bank": "Nubank"}
-    paid = done(stage.control.post("/pix/pay", json={"qr_code": f"  {code_of(order)}\n", "payer": payer}))
+    paid = done(
+        stage.control.post("/pix/pay", json={"qr_code": f"  {code_of(order)}\n", "payer": payer})
+    )
     assert (order["id"], "paid", "Helena Souza") == (
         paid["order"]["id"],
         paid["order"]["status"],
@@ -30,9 +35,15 @@ def test_the_order_that_shows_the_code_is_paid(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     ("state", "code"),
-    [("paid", "order_already_paid"), ("expired", "order_not_payable"), ("canceled", "order_not_payable")],
+    [
+        ("paid", "order_already_paid"),
+        ("expired", "order_not_payable"),
+        ("canceled", "order_not_payable"),
+    ],
 )
-def test_a_code_that_cannot_be_paid_any_more_is_refused_for_its_order(stage: Stage, state: str, code: str) -> None:
+def test_a_code_that_cannot_be_paid_any_more_is_refused_for_its_order(
+    stage: Stage, state: str, code: str
+) -> None:
     """An order keeps its code when it has ended."""
     order = stage.order(state)
     refused(stage.control.post("/pix/pay", json={"qr_code": code_of(order)}), 409, code)
@@ -53,7 +64,9 @@ def test_a_mistyped_code_fails_its_checksum(stage: Stage) -> None:
     assert {"qr_code": "checksum"} == refused(answer, 404, "not_found")
 
 
-@pytest.mark.parametrize(("text", "reason"), [("pix", "form"), ("çã", "form"), (" ", "form"), ("0" * 600, "form")])
+@pytest.mark.parametrize(
+    ("text", "reason"), [("pix", "form"), ("çã", "form"), (" ", "form"), ("0" * 600, "form")]
+)
 def test_what_is_no_code_is_refused(stage: Stage, text: str, reason: str) -> None:
     """With what is wrong about it."""
     answer = stage.control.post("/pix/pay", json={"qr_code": text})

@@ -1,4 +1,7 @@
-"""Plans over HTTP: defaults and the rhythm of billing. What is refused and counted is held to the model."""
+"""Plans over HTTP: defaults and the rhythm of billing.
+
+What is refused and counted is held to the model.
+"""
 
 import httpx2
 import pytest
@@ -19,10 +22,16 @@ def test_a_seeded_trial_is_days_on_top_of_what_is_paid(api: httpx2.Client) -> No
 class TestCreating:
     """createPlan."""
 
-    def test_three_members_make_a_monthly_plan_paid_by_pix(self, api: httpx2.Client, make_project: Maker) -> None:
-        """Everything but projectId, name and amount has a default; what has no value is null, {} or []."""
+    def test_three_members_make_a_monthly_plan_paid_by_pix(
+        self, api: httpx2.Client, make_project: Maker
+    ) -> None:
+        """Everything but projectId, name and amount has a default; what has no value is
+        null, {} or [].
+        """
         project = make_project()
-        response = api.post("/v2/plans", json={"projectId": project["id"], "name": "Mensal", "amount": 49.9})
+        response = api.post(
+            "/v2/plans", json={"projectId": project["id"], "name": "Mensal", "amount": 49.9}
+        )
         assert response.status_code == 201
         plan = response.json()["plan"]
         assert plan == {
@@ -70,7 +79,9 @@ class TestCreating:
         plan = make_plan(**sent)
         assert {name: plan[name] for name in sent} == sent
 
-    @pytest.mark.parametrize("sent", [{"interval": "week", "interval_count": 3}, {"interval": None}, {}])
+    @pytest.mark.parametrize(
+        "sent", [{"interval": "week", "interval_count": 3}, {"interval": None}, {}]
+    )
     def test_a_one_time_plan_has_no_interval(self, make_plan: Maker, sent: Json) -> None:
         """Whatever interval is sent with one_time is stored null."""
         plan = make_plan(billing_type="one_time", **sent)
@@ -80,14 +91,26 @@ class TestCreating:
 class TestUpdating:
     """updatePlan."""
 
-    def test_absent_members_stay_and_null_clears(self, api: httpx2.Client, make_plan: Maker) -> None:
+    def test_absent_members_stay_and_null_clears(
+        self, api: httpx2.Client, make_plan: Maker
+    ) -> None:
         """A map is replaced whole."""
-        plan = make_plan(description="Texto", max_subscribers=5, metadata={"a": "1", "b": "2"}, features=["x"])
-        changed = update_plan(api, plan, description=None, max_subscribers=None, metadata={"c": "3"}).json()["plan"]
-        assert changed == plan | {"description": None, "max_subscribers": None, "metadata": {"c": "3"}}
+        plan = make_plan(
+            description="Texto", max_subscribers=5, metadata={"a": "1", "b": "2"}, features=["x"]
+        )
+        changed = update_plan(
+            api, plan, description=None, max_subscribers=None, metadata={"c": "3"}
+        ).json()["plan"]
+        assert changed == plan | {
+            "description": None,
+            "max_subscribers": None,
+            "metadata": {"c": "3"},
+        }
         assert get_plan(api, plan) == changed
 
-    def test_billing_type_takes_the_interval_with_it(self, api: httpx2.Client, make_plan: Maker) -> None:
+    def test_billing_type_takes_the_interval_with_it(
+        self, api: httpx2.Client, make_plan: Maker
+    ) -> None:
         """To one_time the interval goes; back to recurring it is a month again."""
         plan = make_plan(interval="year", interval_count=1)
         once = update_plan(api, plan, billing_type="one_time").json()["plan"]
@@ -95,7 +118,9 @@ class TestUpdating:
         again = update_plan(api, plan, billing_type="recurring").json()["plan"]
         assert (again["interval"], again["interval_count"]) == ("month", 1)
 
-    def test_an_interval_sent_to_a_one_time_plan_is_stored_null(self, api: httpx2.Client, make_plan: Maker) -> None:
+    def test_an_interval_sent_to_a_one_time_plan_is_stored_null(
+        self, api: httpx2.Client, make_plan: Maker
+    ) -> None:
         """Accepted, as at creation."""
         plan = make_plan(billing_type="one_time")
         changed = update_plan(api, plan, interval="week", interval_count=2).json()["plan"]

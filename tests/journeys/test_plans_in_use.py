@@ -11,7 +11,9 @@ from .steps import events_of, get_plan, pay, refused, update_plan
 
 
 def test_a_price_changes_for_new_subscribers_alone(stage: Stage) -> None:
-    """Running ones keep theirs, in renewals and in what is warned of; who comes back pays the new one."""
+    """Running ones keep theirs, in renewals and in what is warned of; who comes back pays
+    the new one.
+    """
     plan, who, other = plan_of(stage), buyer(), buyer()
     held = member(stage, plan, who)
     assert 200 == update_plan(stage.api, plan, amount=60).status_code
@@ -30,13 +32,18 @@ def test_a_price_changes_for_new_subscribers_alone(stage: Stage) -> None:
         renewed.json()["order"]["totalAmount"],
         renewed.headers.get("x-sandbox-warnings"),
     )
-    assert (49.9, 60) == (renewed.json()["subscription"]["amount"], member(stage, plan, buyer())["amount"])
+    assert (49.9, 60) == (
+        renewed.json()["subscription"]["amount"],
+        member(stage, plan, buyer())["amount"],
+    )
     stage.drive("subscriptions", held["id"], "cancel")
     assert 60 == member(stage, plan, who)["amount"]
 
 
 def test_an_inactive_plan_sells_to_its_subscribers_alone(stage: Stage) -> None:
-    """Who is past due may pay with another order too; somebody new is refused, and so is who has left."""
+    """Who is past due may pay with another order too; somebody new is refused, and so is
+    who has left.
+    """
     plan, who = plan_of(stage), buyer()
     held = member(stage, plan, who)
     assert 200 == update_plan(stage.api, plan, status="inactive").status_code
@@ -44,7 +51,9 @@ def test_an_inactive_plan_sells_to_its_subscribers_alone(stage: Stage) -> None:
     stage.go_to(held["current_period_end"])
     assert "past_due" == stage.get_subscription(held["id"])["status"]
     pay_again(stage, held)
-    assert ("active", 1) == tuple(stage.get_subscription(held["id"])[name] for name in ("status", "cycle"))
+    assert ("active", 1) == tuple(
+        stage.get_subscription(held["id"])[name] for name in ("status", "cycle")
+    )
     stage.drive("subscriptions", held["id"], "cancel")
     refused(ask_order(stage, plan, who), 409, "plan_not_active")
 
@@ -67,7 +76,9 @@ class TestPlansWithSubscribers:
             ({"billing_type": "one_time"}, {"billing_type", "interval", "interval_count"}),
         ],
     )
-    def test_the_rhythm_is_fixed(self, api: httpx2.Client, plan: Json, change: Json, fields: set[str]) -> None:
+    def test_the_rhythm_is_fixed(
+        self, api: httpx2.Client, plan: Json, change: Json, fields: set[str]
+    ) -> None:
         """409 plan_in_use names what cannot change, and nothing changes."""
         found = refused(update_plan(api, plan, name="Novo nome", **change), 409, "plan_in_use")
         assert found == dict.fromkeys(fields, "plan_in_use")
@@ -90,7 +101,8 @@ class TestDeleting:
         project = make_project()
         gone, kept = make_plan(project["id"]), make_plan(project["id"])
         product = api.post(
-            "/v2/products", json={"projectId": project["id"], "name": "Curso", "planIds": [gone["id"], kept["id"]]}
+            "/v2/products",
+            json={"projectId": project["id"], "name": "Curso", "planIds": [gone["id"], kept["id"]]},
         ).json()["product"]
         assert api.delete(f"/v2/plans/{gone['id']}").status_code == 200
         assert api.get(f"/v2/products/{product['id']}").json()["product"]["planIds"] == [kept["id"]]

@@ -50,7 +50,9 @@ class TestCreating:
         assert response.headers["location"].endswith(f"/v2/products/{product['id']}")
         assert get_product(api, product) == product
 
-    def test_what_is_sent_is_stored_as_sent(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
+    def test_what_is_sent_is_stored_as_sent(
+        self, api: httpx2.Client, project_id: str, make_plan: Maker
+    ) -> None:
         """No member of the request is lost or changed."""
         sent = {
             "name": " Ebook ",
@@ -70,13 +72,17 @@ class TestCreating:
 class TestPlanIds:
     """The plans that unlock a product."""
 
-    def test_each_stands_once_and_in_lower_case(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
+    def test_each_stands_once_and_in_lower_case(
+        self, api: httpx2.Client, project_id: str, make_plan: Maker
+    ) -> None:
         """In the order sent."""
         first, second = make_plan(project_id)["id"], make_plan(project_id)["id"]
         product = make_product(api, project_id, planIds=[second.upper(), first, second])
         assert product["planIds"] == [second, first]
 
-    def test_an_unknown_plan_is_named_by_its_place(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
+    def test_an_unknown_plan_is_named_by_its_place(
+        self, api: httpx2.Client, project_id: str, make_plan: Maker
+    ) -> None:
         """Nothing is changed."""
         known = make_plan(project_id)["id"]
         body = {"projectId": project_id, "name": "Curso", "planIds": [known, UNKNOWN]}
@@ -87,11 +93,15 @@ class TestPlanIds:
         assert refused(response, 409, "reference_not_found") == missing
         assert get_product(api, product) == product
 
-    def test_an_update_replaces_them_whole(self, api: httpx2.Client, project_id: str, make_plan: Maker) -> None:
+    def test_an_update_replaces_them_whole(
+        self, api: httpx2.Client, project_id: str, make_plan: Maker
+    ) -> None:
         """An absent list stays."""
         first, second = make_plan(project_id)["id"], make_plan(project_id)["id"]
         product = make_product(api, project_id, planIds=[first])
-        assert update_product(api, product, planIds=[second]).json()["product"]["planIds"] == [second]
+        assert update_product(api, product, planIds=[second]).json()["product"]["planIds"] == [
+            second
+        ]
         assert update_product(api, product, name="Outro").json()["product"]["planIds"] == [second]
         assert update_product(api, product, planIds=[]).json()["product"]["planIds"] == []
 
@@ -104,10 +114,14 @@ class TestSkus:
     ) -> None:
         """At creation and at an update."""
         make_product(api, project_id, sku="A-1")
-        response = api.post("/v2/products", json={"projectId": project_id, "name": "Curso", "sku": "A-1"})
+        response = api.post(
+            "/v2/products", json={"projectId": project_id, "name": "Curso", "sku": "A-1"}
+        )
         assert refused(response, 409, "duplicate_sku") == {"sku": "duplicate_sku"}
         other = make_product(api, project_id, sku="A-2")
-        assert refused(update_product(api, other, sku="A-1"), 409, "duplicate_sku") == {"sku": "duplicate_sku"}
+        assert refused(update_product(api, other, sku="A-1"), 409, "duplicate_sku") == {
+            "sku": "duplicate_sku"
+        }
         assert make_product(api, make_project()["id"], sku="A-1")["sku"] == "A-1"
 
 
@@ -127,13 +141,21 @@ def test_a_key_of_another_project_does_not_open_a_product(
             client.delete(f"/v2/products/{other['id']}"),
             client.post("/v2/products", json={"projectId": project_id, "name": "Novo"}),
         ):
-            assert refused(answer, 403, "project_not_allowed") == {"allowed_projects": "project_not_allowed"}
-        assert [entry["id"] for entry in done(client.get("/v2/products"))["products"]] == [own["id"]]
+            assert refused(answer, 403, "project_not_allowed") == {
+                "allowed_projects": "project_not_allowed"
+            }
+        assert [entry["id"] for entry in done(client.get("/v2/products"))["products"]] == [
+            own["id"]
+        ]
         assert names(client, "products", planId=plan["id"]) == []
 
 
-@pytest.mark.parametrize(("method", "body"), [("GET", None), ("PUT", {"name": "Outro"}), ("DELETE", None)])
-def test_a_product_that_is_not_there_is_called_one(api: httpx2.Client, method: str, body: Json | None) -> None:
+@pytest.mark.parametrize(
+    ("method", "body"), [("GET", None), ("PUT", {"name": "Outro"}), ("DELETE", None)]
+)
+def test_a_product_that_is_not_there_is_called_one(
+    api: httpx2.Client, method: str, body: Json | None
+) -> None:
     answer = api.request(method, f"/v2/products/{UNKNOWN}", json=body)
     refused(answer, 404, "not_found")
     assert says(answer.json()["message"], "product")

@@ -1,4 +1,6 @@
-"""The states of a project and of an API key: every move by each of its triggers, every other one refused."""
+"""The states of a project and of an API key: every move by each of its triggers, every
+other one refused.
+"""
 
 import httpx2
 import pytest
@@ -26,8 +28,12 @@ def ask(stage: Stage, ident: str, by: str, to: str) -> httpx2.Response:
     return stage.api.delete(f"/v2/projects/{ident}")
 
 
-@pytest.mark.parametrize(("from_", "to", "by"), [(m.from_, m.to, by) for m in PROJECT.moves for by in m.by])
-def test_every_move_of_a_project_happens_and_is_told_once(stage: Stage, from_: str, to: str, by: str) -> None:
+@pytest.mark.parametrize(
+    ("from_", "to", "by"), [(m.from_, m.to, by) for m in PROJECT.moves for by in m.by]
+)
+def test_every_move_of_a_project_happens_and_is_told_once(
+    stage: Stage, from_: str, to: str, by: str
+) -> None:
     move = PROJECT.find(from_, to)
     assert move is not None
     if from_ == "new":
@@ -45,32 +51,44 @@ def test_every_move_of_a_project_happens_and_is_told_once(stage: Stage, from_: s
 
 ASKABLE = [("updateProjectStatus", to) for to in PROJECT.states]
 ASKABLE += [("updateProject", to) for to in PROJECT.states] + list(GOALS.items())
-OTHERS = [(f, t, by) for f in PROJECT.states for by, t in ASKABLE if f != t and PROJECT.find(f, t) is None]
+OTHERS = [
+    (f, t, by) for f in PROJECT.states for by, t in ASKABLE if f != t and PROJECT.find(f, t) is None
+]
 
 
 @pytest.mark.parametrize(("from_", "to", "by"), OTHERS)
 def test_every_other_move_of_a_project_is_409_and_says_what_is_allowed(
     stage: Stage, from_: str, to: str, by: str
 ) -> None:
-    """From, to, the exits of the state and who opens them, and the way to the goal where there is one."""
+    """From, to, the exits of the state and who opens them, and the way to the goal where
+    there is one.
+    """
     project = stage.project(from_)
     told = stage.events(project["id"])
     response = ask(stage, project["id"], by, to)
     refused(response, 409, "invalid_state_transition")
     body = response.json()
     where = "body" if by.startswith("update") else "path"  # one that asks for the status sends it
-    assert [{"field": "status", "in": where, "code": "not_allowed", "message": f"{from_} → {to}"}] == body["details"]
+    assert [
+        {"field": "status", "in": where, "code": "not_allowed", "message": f"{from_} → {to}"}
+    ] == body["details"]
     exits = [move for move in PROJECT.exits(from_) if move.to != "deleted"]
     for move in exits:
         assert all(word in body["message"] for word in (move.to, *move.by)), body["message"]
     assert ("is final" in body["message"]) is (not exits)
     if (from_, to) == ("draft", "suspended"):
         assert "draft → active → suspended" in body["message"]
-    assert (from_, told) == (stage.get_project(project["id"])["status"], stage.events(project["id"]))
+    assert (from_, told) == (
+        stage.get_project(project["id"])["status"],
+        stage.events(project["id"]),
+    )
 
 
 def test_the_event_of_a_move_has_its_reason(stage: Stage) -> None:
-    """Whatever asked for it; null where none was given, whichever the move before had. The project does not show it."""
+    """Whatever asked for it; null where none was given, whichever the move before had.
+
+    The project does not show it.
+    """
     project = stage.project("draft")
     path = f"/v2/projects/{project['id']}"
     answers = [
@@ -105,12 +123,15 @@ def shown(stage: Stage, key: Json) -> str:
     return "active" if found[0]["is_active"] else "inactive"
 
 
-# A rotation ends the credentials of its sandbox: `tests/surfaces/test_generations.py` has it delete keys.
+# A rotation ends the credentials of its sandbox: `tests/surfaces/test_generations.py` has it delete
+# keys.
 MOVES_OF_KEYS = [(m.from_, m.to, by) for m in KEY.moves for by in m.by if by != "rotateSandbox"]
 
 
 @pytest.mark.parametrize(("from_", "to", "by"), MOVES_OF_KEYS)
-def test_every_move_of_an_api_key_happens_and_is_told_once(stage: Stage, from_: str, to: str, by: str) -> None:
+def test_every_move_of_an_api_key_happens_and_is_told_once(
+    stage: Stage, from_: str, to: str, by: str
+) -> None:
     move = KEY.find(from_, to)
     assert move is not None
     key = stage.key("active" if from_ == "new" else from_)

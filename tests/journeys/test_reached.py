@@ -1,4 +1,6 @@
-"""Receivers that are hard to reach: behind a certificate of one's own, and behind connections that end in between."""
+"""Receivers that are hard to reach: behind a certificate of one's own, and behind connections that
+end in between.
+"""
 
 from pathlib import Path
 
@@ -46,5 +48,9 @@ def test_a_connection_that_ends_without_an_answer_is_a_failed_attempt(
     receiver.hangs_up = lambda number: True
     for connections in (2, 3):
         log = sent(api, made)
-        assert ("failed", "connection_failed", 1) == (log["status"], log["error"], log["attempt_count"])
+        assert ("failed", "connection_failed", 1) == (
+            log["status"],
+            log["error"],
+            log["attempt_count"],
+        )
         assert (connections, connections) == (len(receiver.requests), receiver.connections)

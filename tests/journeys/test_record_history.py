@@ -11,21 +11,30 @@ UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
 def history(control: httpx2.Client, resource: str, ident: str, **query: str) -> list[Json]:
     """The versions of a record, newest first."""
-    found: list[Json] = done(control.get(f"/records/{resource}/{ident}/history", params=query))["versions"]
+    found: list[Json] = done(control.get(f"/records/{resource}/{ident}/history", params=query))[
+        "versions"
+    ]
     return found
 
 
 def test_a_record_has_a_version_for_each_step_that_changed_it(
     api: httpx2.Client, control: httpx2.Client, make_customer: Maker
 ) -> None:
-    """Each with its cause and its body. A deleted record is found too, and a rewind makes a version."""
+    """Each with its cause and its body.
+
+    A deleted record is found too, and a rewind makes a version.
+    """
     made = make_customer(name="Ana")
     changed = api.put(f"/v2/customers/{made['id']}", json={"name": "Outra"})
     newest, first = history(control, "customers", made["id"])
     assert [(2, "updated", "Outra"), (1, "created", "Ana")] == [
         (each["step"], each["change"], each["body"]["name"]) for each in (newest, first)
     ]
-    cause = {"kind": "request", "id": changed.headers["x-request-id"], "operation": "updateCustomer"}
+    cause = {
+        "kind": "request",
+        "id": changed.headers["x-request-id"],
+        "operation": "updateCustomer",
+    }
     assert cause == newest["cause"]
     assert control.get("/clock").json()["now"] == newest["at"]
     assert history(control, "customers", made["id"].upper()) == [newest, first]
@@ -33,16 +42,27 @@ def test_a_record_has_a_version_for_each_step_that_changed_it(
     rewind(control, to_step=0)
     gone, *earlier = history(control, "customers", made["id"])
     assert [newest, first] == earlier
-    assert ("deleted", None, "rewindSandbox") == (gone["change"], gone["body"], gone["cause"]["operation"])
+    assert ("deleted", None, "rewindSandbox") == (
+        gone["change"],
+        gone["body"],
+        gone["cause"]["operation"],
+    )
     rewind(control, to_step=2)
     back = history(control, "customers", made["id"])[0]
     assert ("created", newest["body"]) == (back["change"], back["body"])
 
 
-def test_a_seeded_record_begins_with_what_was_before_the_log(control: httpx2.Client, credentials: Json) -> None:
+def test_a_seeded_record_begins_with_what_was_before_the_log(
+    control: httpx2.Client, credentials: Json
+) -> None:
     order = credentials["sample"]["orderId"]
     (seeded,) = history(control, "orders", order)
-    assert ("earlier", None, None, None) == (seeded["change"], seeded["step"], seeded["at"], seeded["cause"])
+    assert ("earlier", None, None, None) == (
+        seeded["change"],
+        seeded["step"],
+        seeded["at"],
+        seeded["cause"],
+    )
     done(control.post(f"/orders/{order}/pay"))
     paid, earlier = history(control, "orders", order)
     assert seeded == earlier
@@ -66,14 +86,23 @@ def test_what_waits_is_listed_in_the_order_of_its_time(
     )
     assert order["last_transaction"]["expires_at"] == expiry["due"]
     total = done(control.get("/clock"))["pending_timers"]
-    pages = [done(control.get("/timers", params={"limit": 100, "page": page})) for page in range(1, total // 100 + 2)]
+    pages = [
+        done(control.get("/timers", params={"limit": 100, "page": page}))
+        for page in range(1, total // 100 + 2)
+    ]
     every = [timer for page in pages for timer in page["timers"]]
     assert total >= pages[0]["pagination"]["total"] == len(every)
     assert sorted(timer["due"] for timer in every) == [timer["due"] for timer in every]
     assert expiry in every
     resources = {timer["job"].partition(".")[0]: timer["resource"] for timer in every}
-    assert {"order": "orders", "subscription": "subscriptions", "webhook": "webhook_logs"}.items() <= resources.items()
-    assert [] == done(control.get("/timers", params={"resource_id": make_customer()["id"]}))["timers"]
+    assert {
+        "order": "orders",
+        "subscription": "subscriptions",
+        "webhook": "webhook_logs",
+    }.items() <= resources.items()
+    assert (
+        [] == done(control.get("/timers", params={"resource_id": make_customer()["id"]}))["timers"]
+    )
     done(control.post(f"/orders/{order['id']}/pay"))  # which leaves nothing to expire
     assert [] == done(control.get("/timers", params={"resource_id": order["id"]}))["timers"]
     assert 422 == control.get("/timers", params={"resource_id": "x"}).status_code

@@ -33,13 +33,20 @@ class World:
         """The requests that it keeps."""
         return self.live.app.sandboxes.entry(self.name).sandbox.journal
 
-    def send(self, method: str, path: str, *, key: str | None = "private_key", **options: Any) -> httpx2.Response:
+    def send(
+        self, method: str, path: str, *, key: str | None = "private_key", **options: Any
+    ) -> httpx2.Response:
         """A request to it, by default with its private key."""
         headers = {**options.pop("headers", {})}
         if key is not None:
             headers["Authorization"] = f"Bearer {self.credentials[key]}"
         return httpx2.request(
-            method, f"{self.live.url}/s/{self.name}{path}", headers=headers, verify=NO_TLS, timeout=30, **options
+            method,
+            f"{self.live.url}/s/{self.name}{path}",
+            headers=headers,
+            verify=NO_TLS,
+            timeout=30,
+            **options,
         )
 
     def kept(self, method: str, path: str, **options: Any) -> tuple[httpx2.Response, Trace]:
@@ -73,11 +80,15 @@ def world(live: Live) -> Iterator[World]:
 
 def everything(world: World) -> str:
     """All that the journal holds, as text."""
-    return str([{name: getattr(trace, name) for name in trace.__slots__} for trace in world.journal])
+    return str(
+        [{name: getattr(trace, name) for name in trace.__slots__} for trace in world.journal]
+    )
 
 
 def until(world: World, **members: str) -> Trace:
-    """The newest request, once it is the one of these members: its client may be told before it has ended."""
+    """The newest request, once it is the one of these members: its client may be told
+    before it has ended.
+    """
     limit = monotonic() + 10
     while True:
         trace = world.journal[-1] if len(world.journal) else None
@@ -93,7 +104,9 @@ def until(world: World, **members: str) -> Trace:
 
 def test_a_request_is_kept_with_headers_and_bodies(world: World) -> None:
     body = customer_body()
-    answer, trace = world.kept("POST", "/v2/customers?note=1", json=body, headers={"X-Team": "blue"})
+    answer, trace = world.kept(
+        "POST", "/v2/customers?note=1", json=body, headers={"X-Team": "blue"}
+    )
     assert (201, "createCustomer", "POST", "/v2/customers", b"note=1") == (
         trace.status, trace.operation, trace.method, trace.path, trace.query
     )  # fmt: skip
@@ -109,9 +122,13 @@ def test_a_request_is_kept_with_headers_and_bodies(world: World) -> None:
 
 @pytest.mark.promise("other-charsets-left-out")
 @pytest.mark.parametrize("charset", ["utf-16", "UTF-16LE", "utf-32", "utf-7", "cp037"])
-def test_no_body_is_kept_in_a_charset_in_which_secrets_are_not_found(world: World, charset: str) -> None:
+def test_no_body_is_kept_in_a_charset_in_which_secrets_are_not_found(
+    world: World, charset: str
+) -> None:
     headers = {"Content-Type": f"application/json; charset={charset}"}
-    _, trace = world.kept("POST", "/v2/customers", content='{"name": "Ana"}'.encode(charset), headers=headers)
+    _, trace = world.kept(
+        "POST", "/v2/customers", content='{"name": "Ana"}'.encode(charset), headers=headers
+    )
     assert trace.body == LEFT_OUT
 
 
@@ -121,7 +138,9 @@ def test_no_body_is_kept_in_a_charset_in_which_secrets_are_not_found(world: Worl
 @pytest.mark.promise("no-secret-in-journal")
 @pytest.mark.check
 def test_no_secret_is_in_the_journal(world: World) -> None:
-    """Keys and tokens that are sent or answered: in headers, bodies, queries, paths and refusals."""
+    """Keys and tokens that are sent or answered: in headers, bodies, queries, paths
+    and refusals.
+    """
     own = world.credentials
     signing = "whsec_" + "QUJD" * 8
     receiver = {
@@ -129,14 +148,20 @@ def test_no_secret_is_in_the_journal(world: World) -> None:
         "events": ["*"],
         "headers": [{"name": "Authorization", "value": "Basic c2VjcmV0IHdvcmQ="}],
     }
-    key = created(world.send("POST", "/api-keys", key="jwt", json={"name": "a", "scopes": ["plans:read"]}))["api_key"]
+    key = created(
+        world.send("POST", "/api-keys", key="jwt", json={"name": "a", "scopes": ["plans:read"]})
+    )["api_key"]
     webhook = created(world.send("POST", "/v2/webhooks", json=receiver))["webhook"]
     rotated = world.send("POST", f"/v2/webhooks/{webhook['id']}/regenerate-key", json={}).json()
     token = created(world.send("POST", "/_sandbox/tokens", json={}))["token"]
-    fork = created(world.send("POST", f"/_sandbox/sandboxes/{world.name}/fork", json={}))["sandbox"]["credentials"]
+    fork = created(world.send("POST", f"/_sandbox/sandboxes/{world.name}/fork", json={}))[
+        "sandbox"
+    ]["credentials"]
     world.send("GET", f"/v2/webhooks/{webhook['id']}")
     world.send("GET", "/v2/webhooks")
-    bad = world.send("POST", "/_sandbox/certify", json={"url": TARGET, "signing_key": signing[:-3] + " bad"})
+    bad = world.send(
+        "POST", "/_sandbox/certify", json={"url": TARGET, "signing_key": signing[:-3] + " bad"}
+    )
     assert 422 == bad.status_code
     world.send(
         "POST",
@@ -148,7 +173,11 @@ def test_no_secret_is_in_the_journal(world: World) -> None:
     world.send("POST", "/v2/nowhere", json={"anything": own["private_key"], "signing_key": signing})
     world.send("GET", f"/v2/{own['private_key']}?x=1")
     world.send("GET", f"/v2/plans?api_key={own['private_key']}&token={token}")
-    headers = {"X-Api-Key": own["private_key"], "Cookie": f"session={token}", "X-Sandbox-Admin-Key": "hunter2hunter2"}
+    headers = {
+        "X-Api-Key": own["private_key"],
+        "Cookie": f"session={token}",
+        "X-Sandbox-Admin-Key": "hunter2hunter2",
+    }
     world.send("GET", "/v2/plans", headers=headers, key=None)
     world.send("GET", "/v2/plans", headers=headers)
     found = everything(world)
@@ -165,7 +194,9 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.mark.promise("no-misplaced-token-in-journal")
 def test_no_secret_is_kept_of_an_operation_that_has_none(world: World) -> None:
-    """Wherever somebody puts it, percent-encoded once or written as escapes, and glued to other letters."""
+    """Wherever somebody puts it, percent-encoded once or written as escapes, and glued to
+    other letters.
+    """
     own, token = world.credentials["private_key"], world.credentials["jwt"]
     for headers in (
         {"Referer": f"https://shop.example/?key={own}"},
@@ -176,7 +207,13 @@ def test_no_secret_is_kept_of_an_operation_that_has_none(world: World) -> None:
         {"X-Note": f"x{own}y"},
     ):
         world.send("GET", "/v2/plans", headers=headers)
-    for query in (f"a={own}", f"a={token}", f"{own}=1", "Token=hunter2hunter2", f"a={own.replace('_', '%5F')}"):
+    for query in (
+        f"a={own}",
+        f"a={token}",
+        f"{own}=1",
+        "Token=hunter2hunter2",
+        f"a={own.replace('_', '%5F')}",
+    ):
         world.send("GET", f"/v2/plans?{query}")
     for text in (own.replace("_", "%5F"), f"key{own}key", f"t{token}"):
         world.send("GET", f"/v2/plans/{text}")
@@ -199,13 +236,25 @@ def test_no_secret_is_kept_of_an_operation_that_has_none(world: World) -> None:
 @pytest.mark.promise("tokens-have-forms")
 @pytest.mark.check
 def test_all_tokens_of_the_server_have_forms_that_are_known(serve: Serve) -> None:
-    """Those that it gives, one by one, glued to letters, in a place of no secret; the operator's own texts too."""
+    """Those that it gives, one by one, glued to letters, in a place of no secret; the operator's
+    own texts too.
+    """
     live = serve(seed=31, admin_key="correct-horse", secret=b"battery-staple")
     world = opened(live)
-    made = created(world.send("POST", "/api-keys", key="jwt", json={"name": "a", "scopes": ["plans:read"]}))["api_key"]
-    hook = created(world.send("POST", "/v2/webhooks", json={"url": TARGET, "events": ["*"]}))["webhook"]
+    made = created(
+        world.send("POST", "/api-keys", key="jwt", json={"name": "a", "scopes": ["plans:read"]})
+    )["api_key"]
+    hook = created(world.send("POST", "/v2/webhooks", json={"url": TARGET, "events": ["*"]}))[
+        "webhook"
+    ]
     own = world.credentials
-    tokens = [own["private_key"], own["jwt"], own["control_key"], made["private_key"], hook["signing_key"]]
+    tokens = [
+        own["private_key"],
+        own["jwt"],
+        own["control_key"],
+        made["private_key"],
+        hook["signing_key"],
+    ]
     for token in (*tokens, "correct-horse", "battery-staple"):
         for body in ({"name": f"x{token}y"}, {f"x{token}y": 1}):
             _, trace = world.kept("POST", "/v2/customers", json=body)
@@ -221,7 +270,13 @@ def test_the_admin_key_is_kept_nowhere(serve: Serve) -> None:
     headers = {"X-Sandbox-Admin-Key": "correct-horse", "X-Note": "is correct-horse"}
     for path in ("/v2/correct-horse", "/v2/plans?a=correct-horse", "/v2/plans?a=correct%2Dhorse"):
         httpx2.get(live.url + path, headers=headers, verify=NO_TLS, timeout=30)
-    httpx2.post(f"{live.url}/v2/nowhere", json={"a": ["correct-horse"]}, headers=headers, verify=NO_TLS, timeout=30)
+    httpx2.post(
+        f"{live.url}/v2/nowhere",
+        json={"a": ["correct-horse"]},
+        headers=headers,
+        verify=NO_TLS,
+        timeout=30,
+    )
     for name in ("Correct-Horse", "X-Sandbox-Correct-Horse"):  # a warning repeats it
         httpx2.get(f"{live.url}/v2/plans", headers={name: "1"}, verify=NO_TLS, timeout=30)
     journal = live.app.sandboxes.default.journal
@@ -248,7 +303,9 @@ def test_the_admin_key_is_kept_nowhere_however_it_is_spelled(serve: Serve, conte
     live = serve(seed=29, admin_key=key)
     sandbox = live.app.sandboxes.default
     headers = {"Authorization": f"Bearer {sandbox.origin.credentials['private_key']}", **JSON}
-    answer = httpx2.post(f"{live.url}/v2/customers", content=content, headers=headers, verify=NO_TLS, timeout=30)
+    answer = httpx2.post(
+        f"{live.url}/v2/customers", content=content, headers=headers, verify=NO_TLS, timeout=30
+    )
     assert answer.status_code in (400, 422)
     (trace,) = [trace for trace in sandbox.journal if trace.id == answer.headers["x-request-id"]]
     assert "N1kTt" not in str([trace.body, trace.answer, trace.path, *(trace.parts or ())])
@@ -257,7 +314,9 @@ def test_the_admin_key_is_kept_nowhere_however_it_is_spelled(serve: Serve, conte
 @pytest.mark.promise("no-secret-in-log")
 @pytest.mark.check
 def test_the_log_is_told_no_secret(live: Live, world: World) -> None:
-    """Neither of a request that is kept nor of one that is not; warnings repeat names of members."""
+    """Neither of a request that is kept nor of one that is not; warnings repeat names
+    of members.
+    """
     told: list[tuple[str, list[str]]] = []
     listeners = live.app.server.listeners
     listeners.append(lambda trace, warnings: told.append((trace.path, list(warnings))))
@@ -266,9 +325,12 @@ def test_the_log_is_told_no_secret(live: Live, world: World) -> None:
         world.send("GET", f"/v2/plans/{own}")
         world.send("GET", f"/_sandbox/requests/{own}")
         world.send("GET", f"/v2/plans?{own[:20]}=1")
-        httpx2.get(f"{live.url}/_sandbox/clock", headers={f"X-Sandbox-{own[:20]}": "1"}, verify=NO_TLS)
+        httpx2.get(
+            f"{live.url}/_sandbox/clock", headers={f"X-Sandbox-{own[:20]}": "1"}, verify=NO_TLS
+        )
         limit = monotonic() + 10
-        while len(told) < 4 and monotonic() < limit:  # it is told when the client has its answer already
+        # it is told when the client has its answer already
+        while len(told) < 4 and monotonic() < limit:
             sleep(0.01)
     finally:
         del listeners[-1]

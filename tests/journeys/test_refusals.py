@@ -1,4 +1,6 @@
-"""Every refusal of the table: its status, its one shape, its example, its explanation, and that it changes nothing."""
+"""Every refusal of the table: its status, its one shape, its example, its explanation, and that it
+changes nothing.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -88,7 +90,9 @@ def test_every_operation_refuses_what_its_contract_does_not_accept(home: Estate,
 
 
 @each([row for row in TABLE if row.operations and row.status == 409])
-def test_every_operation_that_conflicts_is_explained(watched: Watched, sink: str, tmp_path: Path, row: Row) -> None:
+def test_every_operation_that_conflicts_is_explained(
+    watched: Watched, sink: str, tmp_path: Path, row: Row
+) -> None:
     assert row.provoke is not None
     for operation in row.operations:
         with own_shop(watched.live, sink) as shop, unchanged(watched):
@@ -171,12 +175,18 @@ def is_explained(shop: Estate, answer: Answer, row: Row, operation: str, folder:
 def test_the_table_has_every_code_and_says_how_each_that_is_documented_comes_about() -> None:
     assert {*CODES} == {row.code for row in TABLE}
     assert [] == [row.code for row in TABLE if row.operations and not row.provoke]
-    assert [] == [row.code for row in TABLE if not row.provoke and not row.control and row.status < 500]
+    assert [] == [
+        row.code for row in TABLE if not row.provoke and not row.control and row.status < 500
+    ]
     known = {(row.status, row.code) for row in TABLE}
     for operation in (*OPERATIONS.values(), *document("sandbox.yaml").operations.values()):
         for status, response in operation.responses.items():
-            assert {(status, code) for code in response.codes if code in CODES} <= known, operation.id
-    assert [each for each in OPERATIONS.values() if each.scopes] == rows_of("insufficient_scope")[0].operations
+            assert {(status, code) for code in response.codes if code in CODES} <= known, (
+                operation.id
+            )
+    assert [each for each in OPERATIONS.values() if each.scopes] == rows_of("insufficient_scope")[
+        0
+    ].operations
     assert REPAIRS.keys() <= {row.code for row in TABLE if row.has_nearest}
 
 
@@ -206,7 +216,9 @@ def test_a_public_key_that_does_not_work_names_no_merchant(home: Estate, why: st
 
 
 def test_a_token_of_nothing_is_accepted_where_no_scope_is_asked_for(home: Estate) -> None:
-    with client(home.live, home.sandbox, token(home.live, home.sandbox, home.merchant_id, ())) as nothing:
+    with client(
+        home.live, home.sandbox, token(home.live, home.sandbox, home.merchant_id, ())
+    ) as nothing:
         for operation in OPERATIONS.values():
             expected = 200 if not operation.scopes else 403
             assert expected == ask(nothing, operation, home.ids).status_code, operation.id

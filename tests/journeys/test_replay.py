@@ -1,4 +1,6 @@
-"""Record and replay: what was asked of a sandbox is asked again elsewhere, and every answer is the same."""
+"""Record and replay: what was asked of a sandbox is asked again elsewhere, and every
+answer is the same.
+"""
 
 import gzip
 from collections.abc import Callable, Iterator
@@ -30,9 +32,15 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("requests", [200, pytest.param(500, marks=pytest.mark.night)])
 def test_a_session_replays_byte_for_byte(
-    api: httpx2.Client, control: httpx2.Client, receiver: Receiver, live: Live, file: Path, requests: int
+    api: httpx2.Client,
+    control: httpx2.Client,
+    receiver: Receiver,
+    live: Live,
+    file: Path,
+    requests: int,
 ) -> None:
-    """Clock jumps, forks, rewinds, keys, refusals and retries under a key, among deliveries to a receiver.
+    """Clock jumps, forks, rewinds, keys, refusals and retries under a key, among deliveries to a
+    receiver.
 
     What the receiver had a part in is taken from the recording, and not compared.
     """
@@ -46,11 +54,16 @@ def test_a_session_replays_byte_for_byte(
     world = live.app.sandboxes.find(control.base_url.path.split("/")[2])
     assert world is not None
     refolded(
-        world, live.app.sandboxes.factory.make(world.name, world.origin.generation, "default", world.origin.seed, None)
+        world,
+        live.app.sandboxes.factory.make(
+            world.name, world.origin.generation, "default", world.origin.seed, None
+        ),
     )
     replayed = Replayed(recorded(control, file), afresh=True)
     assert (0, True) == (replayed.code, replayed.told["ok"]), replayed.told["diffs"]
-    assert {"credentials", "other_machines", "other_sandboxes"} == {*replayed.told["aside_by_reason"]}
+    assert {"credentials", "other_machines", "other_sandboxes"} == {
+        *replayed.told["aside_by_reason"]
+    }
     assert requests <= replayed.told["requests"] == replayed.told["same"] + replayed.told["aside"]
     assert replayed.told["aside"] < requests // 5
 
@@ -61,19 +74,37 @@ def test_a_session_replays_byte_for_byte(
         (lambda file: file[:-20], "The file is damaged: it is truncated."),
         (lambda file: gzip.compress(b'{"hello": 1}\n'), "its first line does not say so"),
         (lambda file: b"PK", "it is not packed with gzip"),
-        (lambda file: changed(file, "request", lambda line: line.pop("caller")), "The file is damaged: request"),
-        (lambda file: changed(file, "request", lambda line: line.update(body="→")), "The file is damaged: request"),
-        (lambda file: changed(file, "header", lambda line: line.update(version=9)), "in format 9"),
-        (lambda file: changed(file, "request", lambda line: line.update(wall=LATEST_START)), "request.wall: "),
         (
-            lambda file: changed(file, "recording", lambda line: line["behaviour"].update(base_url="http://[")),
+            lambda file: changed(file, "request", lambda line: line.pop("caller")),
+            "The file is damaged: request",
+        ),
+        (
+            lambda file: changed(file, "request", lambda line: line.update(body="→")),
+            "The file is damaged: request",
+        ),
+        (lambda file: changed(file, "header", lambda line: line.update(version=9)), "in format 9"),
+        (
+            lambda file: changed(file, "request", lambda line: line.update(wall=LATEST_START)),
+            "request.wall: ",
+        ),
+        (
+            lambda file: changed(
+                file, "recording", lambda line: line["behaviour"].update(base_url="http://[")
+            ),
             "recording.behaviour.base_url: ",
         ),
-        (lambda file: changed(file, "request", lambda line: line.update(at=LATEST_START + 1)), "request.at: "),
+        (
+            lambda file: changed(file, "request", lambda line: line.update(at=LATEST_START + 1)),
+            "request.at: ",
+        ),
     ],
 )
 def test_a_file_that_is_damaged_or_foreign_is_refused(
-    spoil: Callable[[bytes], bytes], reason: str, control: httpx2.Client, make_customer: Maker, file: Path
+    spoil: Callable[[bytes], bytes],
+    reason: str,
+    control: httpx2.Client,
+    make_customer: Maker,
+    file: Path,
 ) -> None:
     make_customer()
     file.write_bytes(spoil(recorded(control, file).read_bytes()))
@@ -85,13 +116,23 @@ def test_a_file_that_is_damaged_or_foreign_is_refused(
 @pytest.mark.promise("no-credential-in-recording")
 @pytest.mark.parametrize("secrets", [True, False])
 def test_no_secret_stands_in_the_requests(
-    secrets: bool, api: httpx2.Client, control: httpx2.Client, credentials: dict[str, str], file: Path
+    secrets: bool,
+    api: httpx2.Client,
+    control: httpx2.Client,
+    credentials: dict[str, str],
+    file: Path,
 ) -> None:
-    """Nor in what a receiver had a part in; without secrets none stands in the state either, and it replays."""
-    made = api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}).json()["api_key"]["private_key"]
+    """Nor in what a receiver had a part in; without secrets none stands in the state
+    either, and it replays.
+    """
+    made = api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}).json()[
+        "api_key"
+    ]["private_key"]
     for key in (made, credentials["private_key"]):
         assert 200 == api.get("/v2/orders", headers={"Authorization": f"Bearer {key}"}).status_code
-    hook = api.post("/v2/webhooks", json={"url": "https://shop.example/hook", "events": ["*"]}).json()["webhook"]
+    hook = api.post(
+        "/v2/webhooks", json={"url": "https://shop.example/hook", "events": ["*"]}
+    ).json()["webhook"]
     control.post("/tokens", json={})
     data = recorded(control, file, secrets=secrets).read_bytes()
     asked = str([body for kind, body in lines(data) if kind == "request"])
@@ -102,16 +143,28 @@ def test_no_secret_stands_in_the_requests(
     assert (0, 5) == (replayed.code, replayed.told["same"]), replayed.told
 
 
-def test_what_stands_around_a_secret_is_compared(api: httpx2.Client, control: httpx2.Client, file: Path) -> None:
+def test_what_stands_around_a_secret_is_compared(
+    api: httpx2.Client, control: httpx2.Client, file: Path
+) -> None:
     """In the same text too, however long it is; and the name of a member that is secret."""
     text = '{"key":"whsec_' + "a1B2" * 6 + '","amount":10}'
     assert 201 == api.post("/v2/projects", json={"name": text}).status_code
-    assert 201 == api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}).status_code
+    assert (
+        201 == api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}).status_code
+    )
     sound = recorded(control, file).read_bytes()
     assert 0 == Replayed(file).code
     told = lines(sound)
-    for right, wrong in ((r"\"amount\":10", r"\"amount\":99"), (r"\"key\"", r"\"kex\""), ("private_key", "privateKey")):
-        spoilt = [request for kind, request in told if kind == "request" and right in (request["answer"] or "")]
+    for right, wrong in (
+        (r"\"amount\":10", r"\"amount\":99"),
+        (r"\"key\"", r"\"kex\""),
+        ("private_key", "privateKey"),
+    ):
+        spoilt = [
+            request
+            for kind, request in told
+            if kind == "request" and right in (request["answer"] or "")
+        ]
         for request in spoilt:
             request["answer"] = request["answer"].replace(right, wrong)
         file.write_bytes(sealed(told))
@@ -122,7 +175,9 @@ def test_what_stands_around_a_secret_is_compared(api: httpx2.Client, control: ht
             request["answer"] = request["answer"].replace(wrong, right)
 
 
-@pytest.mark.parametrize(("settings", "said"), [({"history": 0}, "larger --history"), ({"journal": 0}, "--journal 0")])
+@pytest.mark.parametrize(
+    ("settings", "said"), [({"history": 0}, "larger --history"), ({"journal": 0}, "--journal 0")]
+)
 def test_what_cannot_be_recorded_is_refused_in_words(
     settings: dict[str, int], said: str, serve: Callable[..., Live]
 ) -> None:
@@ -131,10 +186,14 @@ def test_what_cannot_be_recorded_is_refused_in_words(
         refused = control.get("/export", params={"requests": "true"})
         assert (409, "step_not_kept") == (refused.status_code, refused.json()["code"])
         assert said in refused.json()["message"]
-        assert [("requests", "query")] == [(wrong["field"], wrong["in"]) for wrong in refused.json()["details"]]
+        assert [("requests", "query")] == [
+            (wrong["field"], wrong["in"]) for wrong in refused.json()["details"]
+        ]
 
 
-def test_answers_that_fault_rules_made_are_left_aside(api: httpx2.Client, control: httpx2.Client, file: Path) -> None:
+def test_answers_that_fault_rules_made_are_left_aside(
+    api: httpx2.Client, control: httpx2.Client, file: Path
+) -> None:
     assert 201 == control.post("/faults", json={"then": {"status": 503}}).status_code
     assert 503 == api.get("/v2/orders").status_code
     assert 1 == control.patch("/faults/fault_1", json={"enabled": False}).json()["fault"]["hits"]
@@ -146,13 +205,19 @@ def test_answers_that_fault_rules_made_are_left_aside(api: httpx2.Client, contro
     assert 204 == control.delete("/faults").status_code
     assert 200 == api.get("/v2/orders").status_code
     replayed = Replayed(recorded(control, file))
-    assert (0, 2, 5) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diffs"]
+    assert (0, 2, 5) == (
+        replayed.code,
+        replayed.told["same"],
+        replayed.told["aside"],
+    ), replayed.told["diffs"]
 
 
 def test_what_waits_for_receivers_is_left_aside(
     api: httpx2.Client, control: httpx2.Client, receiver: Receiver, make_customer: Maker, file: Path
 ) -> None:
-    """A rewind undoes the first attempt, and the delivery is due once more: the replay sends nothing."""
+    """A rewind undoes the first attempt, and the delivery is due once more: the replay
+    sends nothing.
+    """
     created(api.post("/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]}))
     make_customer()
     arrived(receiver, 1)
@@ -165,7 +230,11 @@ def test_what_waits_for_receivers_is_left_aside(
     arrived(receiver, 2)
     assert drain(control)["complete"]
     replayed = Replayed(recorded(control, file))
-    assert (0, 3, 3) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diffs"]
+    assert (0, 3, 3) == (
+        replayed.code,
+        replayed.told["same"],
+        replayed.told["aside"],
+    ), replayed.told["diffs"]
 
 
 def test_a_rewind_to_before_a_request_that_changed_nothing_is_replayed(
@@ -179,9 +248,18 @@ def test_a_rewind_to_before_a_request_that_changed_nothing_is_replayed(
     assert 204 == control.delete("/faults").status_code
     make_customer()
     for answer in harmless:
-        assert 200 == control.post("/rewind", json={"to_request": answer.headers["x-request-id"]}).status_code
+        assert (
+            200
+            == control.post(
+                "/rewind", json={"to_request": answer.headers["x-request-id"]}
+            ).status_code
+        )
     replayed = Replayed(recorded(control, file))
-    assert (0, 7, 3) == (replayed.code, replayed.told["same"], replayed.told["aside"]), replayed.told["diffs"]
+    assert (0, 7, 3) == (
+        replayed.code,
+        replayed.told["same"],
+        replayed.told["aside"],
+    ), replayed.told["diffs"]
 
 
 @pytest.mark.promise("recording-opens-no-file")
@@ -208,14 +286,18 @@ def test_which_scenario_file_is_read_says_whoever_replays(
         replayed = Replayed(file)
         assert 2 == replayed.code
         assert says(replayed.error, "--scenario")
-    file.write_bytes(changed(data, "recording", lambda about: about["behaviour"].update(scenario="empty")))
+    file.write_bytes(
+        changed(data, "recording", lambda about: about["behaviour"].update(scenario="empty"))
+    )
     assert says(Replayed(file, "--scenario", str(moved)).error, "empty", "--scenario")
 
 
 def test_requests_that_overlap_on_a_running_clock_replay(
     api: httpx2.Client, control: httpx2.Client, file: Path
 ) -> None:
-    """While a body arrives, the clock runs on and others change the sandbox: what counts is when it is complete."""
+    """While a body arrives, the clock runs on and others change the sandbox: what counts is when it
+    is complete.
+    """
     assert 200 == control.patch("/clock", json={"frozen": False}).status_code
 
     def slowly(sent: bytes, others: Callable[[httpx2.Client], object]) -> Iterator[bytes]:

@@ -24,12 +24,18 @@ class World:
     """A world of its own: its API, and its control surface."""
 
     def __init__(self, live: Live) -> None:
-        answer = httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"now": NOW}, verify=NO_TLS, timeout=30)
+        answer = httpx2.post(
+            f"{live.url}/_sandbox/sandboxes", json={"now": NOW}, verify=NO_TLS, timeout=30
+        )
         made = created(answer)["sandbox"]
         self.live, self.name, self.credentials = live, made["name"], made["credentials"]
         headers = {"Authorization": f"Bearer {self.credentials['private_key']}"}
-        self.api = httpx2.Client(base_url=made["base_url"], headers=headers, timeout=30, verify=NO_TLS)
-        self.control = httpx2.Client(base_url=f"{made['base_url']}/_sandbox", timeout=30, verify=NO_TLS)
+        self.api = httpx2.Client(
+            base_url=made["base_url"], headers=headers, timeout=30, verify=NO_TLS
+        )
+        self.control = httpx2.Client(
+            base_url=f"{made['base_url']}/_sandbox", timeout=30, verify=NO_TLS
+        )
 
     def close(self) -> None:
         """Let its connections go."""
@@ -46,7 +52,9 @@ class World:
 
     def kept(self, answer: httpx2.Response) -> Json:
         """The request of an answer, whole."""
-        return dict(done(self.control.get(f"/requests/{answer.headers['X-Request-Id']}"))["request"])
+        return dict(
+            done(self.control.get(f"/requests/{answer.headers['X-Request-Id']}"))["request"]
+        )
 
     def verify(self, status: int = 200, **body: Any) -> Json:
         """The report about what is expected."""
@@ -147,7 +155,9 @@ def test_each_filter_means_its_requests(world: World, query: Json, expected: lis
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["/requests", "/requests.har"])
-def test_a_query_that_cannot_be_meant_is_refused(world: World, path: str, query: Json, field: str) -> None:
+def test_a_query_that_cannot_be_meant_is_refused(
+    world: World, path: str, query: Json, field: str
+) -> None:
     if path == "/requests.har" and field == "limit":
         return
     answer = world.control.get(path, params=query)
@@ -171,8 +181,14 @@ def test_one_request_is_shown_whole(world: World) -> None:
         (stage["step"], stage["outcome"]) for stage in shown["trace"]
     ]
     assert ["unknown_query_parameter:x"] == shown["warnings"]
-    (event,) = done(world.control.get("/events", params={"type": "customer.created", "limit": 1}))["events"]
-    assert ([event["id"]], shown["step"] - 1, None) == (shown["events"], shown["step_before"], shown["explanation"])
+    (event,) = done(world.control.get("/events", params={"type": "customer.created", "limit": 1}))[
+        "events"
+    ]
+    assert ([event["id"]], shown["step"] - 1, None) == (
+        shown["events"],
+        shown["step_before"],
+        shown["explanation"],
+    )
 
 
 def test_curl_sends_the_request_again_as_pasted(world: World, tmp_path: Any) -> None:
@@ -182,7 +198,9 @@ def test_curl_sends_the_request_again_as_pasted(world: World, tmp_path: Any) -> 
     read = world.kept(world.api.get("/v2/plans?limit=2&x=%27"))
     stranger = world.kept(httpx2.get(f"{world.live.url}/s/{world.name}/v2/plans", verify=NO_TLS))
     head = world.kept(world.api.head("/v2/plans"))
-    assert [[409], [200], [200], [200]] == [pasted(each["curl"], tmp_path) for each in (made, read, stranger, head)]
+    assert [[409], [200], [200], [200]] == [
+        pasted(each["curl"], tmp_path) for each in (made, read, stranger, head)
+    ]
     again = world.listed(operationId="createCustomer")[0]
     sent = done(world.control.get(f"/requests/{again['id']}"))["request"]["request"]
     assert (body, "a'b") == (sent["body"], sent["headers"]["x-team"])
@@ -197,10 +215,15 @@ def test_har_has_the_same_requests_oldest_first(world: World) -> None:
     answer = world.control.get("/requests.har", params={"path": "/v2/*"})
     assert "application/har+json" == answer.headers["content-type"]
     found = answer.json()["log"]
-    assert ("1.2", ["GET", "POST"]) == (found["version"], [entry["request"]["method"] for entry in found["entries"]])
+    assert ("1.2", ["GET", "POST"]) == (
+        found["version"],
+        [entry["request"]["method"] for entry in found["entries"]],
+    )
     read, wrote = found["entries"]
     assert f"{world.live.url}/s/{world.name}/v2/plans?limit=1&x=a%20b" == read["request"]["url"]
-    assert [{"name": "limit", "value": "1"}, {"name": "x", "value": "a b"}] == read["request"]["queryString"]
+    assert [{"name": "limit", "value": "1"}, {"name": "x", "value": "a b"}] == read["request"][
+        "queryString"
+    ]
     assert (201, "Created") == (wrote["response"]["status"], wrote["response"]["statusText"])
     parsed = HarParser(answer.json())
     entries = [HarEntry(entry) for entry in parsed.har_data["entries"]]
@@ -209,8 +232,12 @@ def test_har_has_the_same_requests_oldest_first(world: World) -> None:
         (entry.response.status, entry.request.method, entry.response.mimeType) for entry in entries
     ]
     assert entries[0].startTime <= entries[1].startTime
-    assert orjson.loads(entries[1].request.text) == orjson.loads(wrote["request"]["postData"]["text"])
-    assert wrote["response"]["content"]["size"] == len(wrote["response"]["content"]["text"].encode())
+    assert orjson.loads(entries[1].request.text) == orjson.loads(
+        wrote["request"]["postData"]["text"]
+    )
+    assert wrote["response"]["content"]["size"] == len(
+        wrote["response"]["content"]["text"].encode()
+    )
     assert world.credentials["private_key"] not in answer.text
 
 
@@ -277,7 +304,9 @@ def test_what_is_expected_and_happened_holds(world: World) -> None:
     ],
     ids=str,
 )
-def test_what_no_request_can_have_is_warned_of(world: World, request_: Json, warnings: str | None) -> None:
+def test_what_no_request_can_have_is_warned_of(
+    world: World, request_: Json, warnings: str | None
+) -> None:
     """A slip in a path, a method or a body, with which "never" would hold for ever."""
     for times, status in (({"at_most": 0}, 200), ({"at_least": 1}, 409)):
         answer = world.control.post("/requests/verify", json={"request": request_, "times": times})
@@ -289,15 +318,25 @@ def test_what_is_expected_and_did_not_happen_is_409_with_the_nearest_misses(worl
     answers = [new_customer(world) for _ in range(4)]
     world.api.get("/v2/plans")
     report = world.verify(
-        409, request={"operationId": "createCustomer", "body": {"email": "ana@example.net", "metadata": {"a": 1}}}
+        409,
+        request={
+            "operationId": "createCustomer",
+            "body": {"email": "ana@example.net", "metadata": {"a": 1}},
+        },
     )
     assert (False, "verification_failed", 0, {"at_least": 1}, []) == tuple(
         report[name] for name in ("ok", "code", "matched", "expected", "requests")
     )
-    assert [answer.headers["X-Request-Id"] for answer in answers[:0:-1]] == [miss["id"] for miss in report["nearest"]]
+    assert [answer.headers["X-Request-Id"] for answer in answers[:0:-1]] == [
+        miss["id"] for miss in report["nearest"]
+    ]
     email, metadata = report["nearest"][0]["differences"]
     sent = orjson.loads(answers[-1].request.content)
-    assert {"where": "request.body.email", "expected": "ana@example.net", "actual": sent["email"]} == email
+    assert {
+        "where": "request.body.email",
+        "expected": "ana@example.net",
+        "actual": sent["email"],
+    } == email
     assert ("request.body.metadata", {"a": 1}) == (metadata["where"], metadata["expected"])
 
 
@@ -310,6 +349,8 @@ def test_what_is_expected_and_did_not_happen_is_409_with_the_nearest_misses(worl
         ({"a": "[x]?"}, {"a": "[x]y"}, True), ({"a": "[x]"}, {"a": "x"}, False),
     ],
 )  # fmt: skip
-def test_objects_match_as_subsets_and_texts_as_globs(world: World, expected: Json, actual: Json, holds: bool) -> None:
+def test_objects_match_as_subsets_and_texts_as_globs(
+    world: World, expected: Json, actual: Json, holds: bool
+) -> None:
     world.api.post("/v2/customers", json=actual)
     world.verify(200 if holds else 409, request={"body": expected})

@@ -46,7 +46,9 @@ def clock_of(control: httpx2.Client) -> Json:
 def test_everything_reads_as_it_did_after_the_step(
     api: httpx2.Client, control: httpx2.Client, make_customer: Maker, make_order: Maker
 ) -> None:
-    """Records of every kind, events and the clock; and a rewind is a step that can be undone like another."""
+    """Records of every kind, events and the clock; and a rewind is a step that can be
+    undone like another.
+    """
     make_customer()
     order = make_order()
     before, step, clock = everything(api, control), step_of(control), clock_of(control)
@@ -72,7 +74,9 @@ def test_everything_reads_as_it_did_after_the_step(
     assert 200 == control.get("/invariants").status_code
 
 
-def test_back_to_an_instant(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
+def test_back_to_an_instant(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker
+) -> None:
     """The clock shows the instant, and what was due after it is due again."""
     make_customer()
     begun = control.get("/clock").json()["now"]
@@ -89,7 +93,8 @@ def test_back_to_an_instant(api: httpx2.Client, control: httpx2.Client, make_cus
     jobs = []
     for _ in range(2):
         fired = done(control.post("/clock/advance", json={"hours": 25}))["fired"]
-        # A simulated receiver decides by the id of an event, and ids are never those of what was undone.
+        # A simulated receiver decides by the id of an event, and ids are never those of what was
+        # undone.
         jobs.append([(job["at"], job["job"]) for job in fired if job["job"] != "webhook.answer"])
         rewind(control, to=begun)
     assert jobs[0]
@@ -99,7 +104,8 @@ def test_back_to_an_instant(api: httpx2.Client, control: httpx2.Client, make_cus
 def test_the_past_is_not_sent_again_and_what_is_new_is(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
-    done(control.post("/reset", json={"scenario": "empty"}))  # so that the first event of all is among them
+    # so that the first event of all is among them
+    done(control.post("/reset", json={"scenario": "empty"}))
     receiver.status = 500
     made = hook(events=CREATED)
     event(api)
@@ -130,7 +136,9 @@ def test_saved_replies_return_with_the_state(api: httpx2.Client, control: httpx2
     bodies = [customer_body(), customer_body()]
 
     def ask(number: int) -> httpx2.Response:
-        return api.post("/v2/customers", json=bodies[number], headers={"Idempotency-Key": f"key-{number}"})
+        return api.post(
+            "/v2/customers", json=bodies[number], headers={"Idempotency-Key": f"key-{number}"}
+        )
 
     first = ask(0)
     step = step_of(control)
@@ -142,7 +150,9 @@ def test_saved_replies_return_with_the_state(api: httpx2.Client, control: httpx2
     assert created(second)["customer"]["id"] != created(again)["customer"]["id"]
 
 
-def test_faults_inboxes_and_the_journal_stay(api: httpx2.Client, control: httpx2.Client, make_customer: Maker) -> None:
+def test_faults_inboxes_and_the_journal_stay(
+    api: httpx2.Client, control: httpx2.Client, make_customer: Maker
+) -> None:
     created(control.post("/faults", json={"match": {"path": "/nowhere"}, "then": {"status": 503}}))
     assert 200 == control.post("/inbox/shop", json={}).status_code
     make_customer()
@@ -175,7 +185,9 @@ def test_a_state_that_cannot_be_had_is_refused_with_the_oldest_that_can(serve: S
 
 
 async def _one_by_one(lane: slices.BackgroundWorker, work: Generator[None, None, Any]) -> Any:
-    """As the lane does it, with a rest after every piece: long enough for others to come in each."""
+    """As the lane does it, with a rest after every piece: long enough for others to
+    come in each.
+    """
     while True:
         try:
             next(work)
@@ -189,10 +201,16 @@ async def _one_by_one(lane: slices.BackgroundWorker, work: Generator[None, None,
 def test_what_others_do_while_a_rewind_is_worked_out_is_undone_too(
     api: httpx2.Client, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It reaches the state on a copy, others are served meanwhile, and in the end the world is that state."""
+    """It reaches the state on a copy, others are served meanwhile, and in the end the
+    world is that state.
+    """
     for _ in range(40):
         created(api.post("/v2/customers", json=customer_body()))
-    before = {path: body for path, body in everything(api, control).items() if path.startswith("/v2/customers")}
+    before = {
+        path: body
+        for path, body in everything(api, control).items()
+        if path.startswith("/v2/customers")
+    }
     step = step_of(control)
     for _ in range(40):
         created(api.post("/v2/customers", json=customer_body()))
@@ -200,15 +218,21 @@ def test_what_others_do_while_a_rewind_is_worked_out_is_undone_too(
     monkeypatch.setattr(slices.BackgroundWorker, "in_slices", _one_by_one)
     with ThreadPoolExecutor(1) as pool:
         going = pool.submit(rewind, control, to_step=step)
-        with httpx2.Client(base_url=api.base_url, headers=dict(api.headers), timeout=30, verify=NO_TLS) as other:
+        with httpx2.Client(
+            base_url=api.base_url, headers=dict(api.headers), timeout=30, verify=NO_TLS
+        ) as other:
             while not going.done():
-                served.append(created(other.post("/v2/customers", json=customer_body()))["customer"]["id"])
+                served.append(
+                    created(other.post("/v2/customers", json=customer_body()))["customer"]["id"]
+                )
         undone = going.result()["undone"]
     assert 40 < undone
     number = step_of(control)
     late = number - (step + undone + 1)  # those that came after it
     rewind(control, to_step=number - late)
-    assert before == {p: body for p, body in everything(api, control).items() if p.startswith("/v2/customers")}
+    assert before == {
+        p: body for p, body in everything(api, control).items() if p.startswith("/v2/customers")
+    }
     rewind(control, to_step=step + undone)
     there = [api.get(f"/v2/customers/{ident}").status_code for ident in served]
     assert [200] * (undone - 40) + [404] * late == there

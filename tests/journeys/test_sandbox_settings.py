@@ -50,7 +50,12 @@ def wrong_total(api: httpx2.Client) -> tuple[int, str | None]:
 @pytest.mark.parametrize(
     ("changes", "seen", "before", "after"),
     [
-        ({"unknown_query": "reject"}, unknown_query, (200, "unknown_query_parameter:kind"), (422, None)),
+        (
+            {"unknown_query": "reject"},
+            unknown_query,
+            (200, "unknown_query_parameter:kind"),
+            (422, None),
+        ),
         ({"check_digits": False}, wrong_digits, 422, 201),
         ({"strict_amounts": True}, wrong_total, (201, None), (409, "amount_mismatch")),
     ],
@@ -73,7 +78,9 @@ def test_a_setting_is_of_one_sandbox_from_the_next_request_on(
 
 
 @pytest.mark.check
-def test_settings_are_state(api: httpx2.Client, control: httpx2.Client, live: Live, sandbox_name: str) -> None:
+def test_settings_are_state(
+    api: httpx2.Client, control: httpx2.Client, live: Live, sandbox_name: str
+) -> None:
     """A fork, a snapshot, a file and an earlier state have their own."""
     step = done(control.get("/sandboxes/" + sandbox_name))["sandbox"]["step"]
     done(control.patch("/settings", json={"autopay": 5, "strict_amounts": True}))
@@ -83,7 +90,7 @@ def test_settings_are_state(api: httpx2.Client, control: httpx2.Client, live: Li
     file, history = control.get("/export").content, control.get("/export?history=true").content
     done(control.post("/rewind", json={"to_step": step}))
     assert STARTED == settings(control)
-    (newest, *_) = done(control.get("/steps"))["steps"]
+    newest, *_ = done(control.get("/steps"))["steps"]
     done(control.post("/rewind", json={"to_step": newest["step"] - 1}))
     assert changed == settings(control)
     done(control.post("/rewind", json={"to_step": step}))
@@ -117,7 +124,13 @@ def test_a_sandbox_begins_with_settings_and_a_reset_restores_them(live: Live) ->
         assert begun | {"autopay": 7} == settings(control)
         done(control.post("/reset", json={"seed": 5}))
         assert begun | {"autopay": 7} == settings(control)
-        for wrong in ({}, {"autopay": -1}, {"colour": "red"}, {"webhook_schedule": "slow"}, {"check_digits": "off"}):
+        for wrong in (
+            {},
+            {"autopay": -1},
+            {"colour": "red"},
+            {"webhook_schedule": "slow"},
+            {"check_digits": "off"},
+        ):
             refused(control.patch("/settings", json=wrong), 422, "validation_error")
     live.forget("with-settings")
 
@@ -131,14 +144,22 @@ def test_a_reset_restores_what_the_last_reset_with_a_body_chose(control: httpx2.
     done(control.patch("/clock", json={"frozen": False, "to": "2027-05-01T00:00:00Z"}))
     assert chosen == {name: done(control.post("/reset"))[name] for name in chosen}
     assert done(control.get("/clock"))["frozen"]
-    assert chosen | {"seed": 8} == {name: done(control.post("/reset", json={"seed": 8}))[name] for name in chosen}
+    assert chosen | {"seed": 8} == {
+        name: done(control.post("/reset", json={"seed": 8}))[name] for name in chosen
+    }
 
 
 @pytest.mark.parametrize("frozen", [True, False])
-def test_a_reset_goes_back_to_the_beginning_of_a_sandbox_and_of_a_fork(live: Live, *, frozen: bool) -> None:
+def test_a_reset_goes_back_to_the_beginning_of_a_sandbox_and_of_a_fork(
+    live: Live, *, frozen: bool
+) -> None:
     first = {"name": "began", "scenario": "empty", "seed": 9, "now": "2027-01-31T15:00:00.000Z"}
     names = ("scenario", "seed", "now")
-    with control_of(live, "default") as server, control_of(live, "began") as origin, control_of(live, "left") as fork:
+    with (
+        control_of(live, "default") as server,
+        control_of(live, "began") as origin,
+        control_of(live, "left") as fork,
+    ):
         created(server.post("/sandboxes", json=first))
         done(origin.post("/clock/advance", json={"days": 3}))
         moved = done(origin.patch("/clock", json={"frozen": frozen}))
@@ -146,9 +167,15 @@ def test_a_reset_goes_back_to_the_beginning_of_a_sandbox_and_of_a_fork(live: Liv
         created(server.post("/sandboxes/began/fork", json={"name": "left"}))
         done(fork.post("/clock/advance", json={"days": 30}))
         again = done(fork.post("/reset"))
-        assert ("empty", 9, "2027-02-03T15:00") == (again["scenario"], again["seed"], again["now"][:16])
+        assert ("empty", 9, "2027-02-03T15:00") == (
+            again["scenario"],
+            again["seed"],
+            again["now"][:16],
+        )
         assert frozen is done(fork.get("/clock"))["frozen"]
-        assert {name: first[name] for name in names} == {name: done(origin.post("/reset"))[name] for name in names}
+        assert {name: first[name] for name in names} == {
+            name: done(origin.post("/reset"))[name] for name in names
+        }
         assert done(origin.get("/clock"))["frozen"]
     for name in ("began", "left"):
         live.forget(name)
@@ -170,7 +197,9 @@ def bought(api: httpx2.Client, control: httpx2.Client, buyer: Json) -> tuple[str
     answer = order(api, customer={name: buyer[name] for name in ("name", "email", "document")})
     made = created(answer)
     done(control.post("/clock/advance", json={"minutes": 1}))
-    return done(api.get(f"/v2/orders/{made['id']}"))["status"], answer.headers.get("x-sandbox-simulated")
+    return done(api.get(f"/v2/orders/{made['id']}"))["status"], answer.headers.get(
+        "x-sandbox-simulated"
+    )
 
 
 def test_behaviour_goes_before_the_magic_e_mail_and_autopay(
@@ -180,7 +209,9 @@ def test_behaviour_goes_before_the_magic_e_mail_and_autopay(
     done(control.patch("/settings", json={"autopay": 1}))
     assert ("paid", "succeed_immediately") == bought(api, control, buyer)
     for payment, status in (("fails", "failed"), ("never", "pending"), ("succeeds", "paid")):
-        assert {"payment": payment, "times": None} == done(control.patch(path, json={"payment": payment}))
+        assert {"payment": payment, "times": None} == done(
+            control.patch(path, json={"payment": payment})
+        )
         assert (status, f"behaviour:{payment}") == bought(api, control, buyer)
         shown = done(api.get(f"/v2/customers/{buyer['id']}"))
         assert buyer == shown.get("customer", shown)
@@ -191,18 +222,30 @@ def test_behaviour_goes_before_the_magic_e_mail_and_autopay(
     refused(simulated, 409, "plan_sold_out")
 
 
-def test_cards_follow_the_behaviour(api: httpx2.Client, control: httpx2.Client, buyer: Json) -> None:
+def test_cards_follow_the_behaviour(
+    api: httpx2.Client, control: httpx2.Client, buyer: Json
+) -> None:
     """First orders and renewals alike; `never` leaves the order of a card open."""
     plan = make_plan(api, payment_methods=["credit_card"])
     customer = {name: buyer[name] for name in ("name", "email", "document")}
 
     def charged(payment: str, **more: int) -> str:
-        done(control.patch(f"/customers/{buyer['id']}/behaviour", json={"payment": payment, **more}))
-        body = order_body(plan["projectId"], plan["id"], customer=customer, paymentMethod="credit_card")
+        done(
+            control.patch(f"/customers/{buyer['id']}/behaviour", json={"payment": payment, **more})
+        )
+        body = order_body(
+            plan["projectId"], plan["id"], customer=customer, paymentMethod="credit_card"
+        )
         return str(created(api.post("/v2/orders", json=body))["status"])
 
-    assert ["failed", "pending", "paid"] == [charged(payment) for payment in ("fails", "never", "succeeds")]
-    done(control.patch(f"/customers/{buyer['id']}/behaviour", json={"payment": "fails", "times": 1}))
+    assert ["failed", "pending", "paid"] == [
+        charged(payment) for payment in ("fails", "never", "succeeds")
+    ]
+    done(
+        control.patch(f"/customers/{buyer['id']}/behaviour", json={"payment": "fails", "times": 1})
+    )
     done(control.post("/clock/advance", json={"months": 1, "days": 2}))
-    (held,) = done(api.get("/v2/subscriptions", params={"customerId": buyer["id"]}))["subscriptions"]
+    (held,) = done(api.get("/v2/subscriptions", params={"customerId": buyer["id"]}))[
+        "subscriptions"
+    ]
     assert "active" == held["status"]  # declined once, then charged again

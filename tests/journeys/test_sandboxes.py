@@ -1,4 +1,6 @@
-"""Worlds by request: listed, made, forked and dropped over HTTP; forks that do not see each other."""
+"""Worlds by request: listed, made, forked and dropped over HTTP; forks that do not
+see each other.
+"""
 
 import gc
 import time
@@ -28,7 +30,9 @@ def server(serve: Serve) -> Live:
 
 @pytest.fixture
 def worlds(server: Live) -> Iterator[httpx2.Client]:
-    """The control surface of a server on which every world but the default one goes after the test."""
+    """The control surface of a server on which every world but the default one goes
+    after the test.
+    """
     with httpx2.Client(base_url=f"{server.url}/_sandbox", timeout=30, verify=NO_TLS) as client:
         yield client
     for name in [world.name for world in server.app.sandboxes.sandboxes()]:
@@ -72,18 +76,27 @@ def test_a_world_is_made_as_asked(worlds: httpx2.Client, make: Make, server: Liv
         customers = client.get("/v2/customers").json()["pagination"]["total"]
     assert 0 < customers < world["records"]
     shown = worlds.get("/sandboxes/SPRING").json()["sandbox"]
-    assert world == shown | {"last_used_at": world["last_used_at"], "credentials": world["credentials"]}
+    assert world == shown | {
+        "last_used_at": world["last_used_at"],
+        "credentials": world["credentials"],
+    }
     plain = make()
-    assert ("default", 11, None, None) == tuple(plain[n] for n in ("scenario", "seed", "parent", "expires_at"))
+    assert ("default", 11, None, None) == tuple(
+        plain[n] for n in ("scenario", "seed", "parent", "expires_at")
+    )
     assert plain["name"].startswith("sandbox-")
 
 
-def test_worlds_are_listed_newest_first_without_credentials(worlds: httpx2.Client, make: Make) -> None:
+def test_worlds_are_listed_newest_first_without_credentials(
+    worlds: httpx2.Client, make: Make
+) -> None:
     for name in ("a-one", "a-two", "b-one"):
         make(name=name)
     page = worlds.get("/sandboxes", params={"limit": 2}).json()
     assert ["b-one", "a-two"] == [world["name"] for world in page["sandboxes"]]
-    assert (4, 2, True) == tuple(page["pagination"][name] for name in ("total", "total_pages", "has_next"))
+    assert (4, 2, True) == tuple(
+        page["pagination"][name] for name in ("total", "total_pages", "has_next")
+    )
     assert all("credentials" not in world for world in page["sandboxes"])
     found = worlds.get("/sandboxes", params={"name": "*-one"}).json()
     assert ["b-one", "a-one"] == [world["name"] for world in found["sandboxes"]]
@@ -92,7 +105,8 @@ def test_worlds_are_listed_newest_first_without_credentials(worlds: httpx2.Clien
         assert ["b-one", "a-one"] == [world["name"] for world in found["sandboxes"]], pattern
     assert [] == worlds.get("/sandboxes", params={"name": "[ab]-one"}).json()["sandboxes"]
     assert ["a-one", "default"] == [
-        w["name"] for w in worlds.get("/sandboxes", params={"limit": 2, "page": 2}).json()["sandboxes"]
+        w["name"]
+        for w in worlds.get("/sandboxes", params={"limit": 2, "page": 2}).json()["sandboxes"]
     ]
 
 
@@ -103,13 +117,17 @@ def test_a_fork_has_the_past_and_a_future_of_its_own(worlds: httpx2.Client, make
         one = created(first.post("/v2/customers", json=customer_body()))["customer"]
         response = worlds.post("/sandboxes/parent/fork", json={"name": "child"})
         child = created(response)["sandbox"]
-        assert ("parent", 1, NOW, True) == tuple(child[name] for name in ("parent", "step", "now", "frozen"))
+        assert ("parent", 1, NOW, True) == tuple(
+            child[name] for name in ("parent", "step", "now", "frozen")
+        )
         assert worlds.get("/sandboxes/parent").json()["sandbox"]["records"] == child["records"]
         assert parent["credentials"]["private_key"] != child["credentials"]["private_key"]
         with api(child) as second:
             assert one == second.get(f"/v2/customers/{one['id']}").json()["customer"]
             body = customer_body()
-            here, there = (created(c.post("/v2/customers", json=body))["customer"] for c in (first, second))
+            here, there = (
+                created(c.post("/v2/customers", json=body))["customer"] for c in (first, second)
+            )
             assert here["id"] == there["id"]  # both sides did the same
             second.put(f"/v2/customers/{one['id']}", json={"name": "Outra"})
             assert one == first.get(f"/v2/customers/{one['id']}").json()["customer"]
@@ -135,14 +153,18 @@ def test_a_deleted_world_is_gone_with_its_keys(worlds: httpx2.Client, make: Make
         refused(client.get(f"{root}/v2/customers"), 401, "invalid_token")
     answer = worlds.delete("/sandboxes/default")
     assert "POST /s/default/_sandbox/reset" in refused(answer, 409, "sandbox_protected")
-    assert [("sandboxName", "path")] == [(wrong["field"], wrong["in"]) for wrong in answer.json()["details"]]
+    assert [("sandboxName", "path")] == [
+        (wrong["field"], wrong["in"]) for wrong in answer.json()["details"]
+    ]
 
 
 def test_what_cannot_be_made_says_why(worlds: httpx2.Client, make: Make) -> None:
     make(name="taken")
     for path in ("", "/taken/fork"):
         refused(worlds.post(f"/sandboxes{path}", json={"name": "TAKEN"}), 409, "duplicate_sandbox")
-        always = refused(worlds.post(f"/sandboxes{path}", json={"name": "default"}), 409, "duplicate_sandbox")
+        always = refused(
+            worlds.post(f"/sandboxes{path}", json={"name": "default"}), 409, "duplicate_sandbox"
+        )
         assert "DELETE" not in always
         wrong = worlds.post(f"/sandboxes{path}", json={"name": "-x"})
         assert {"name": "format"} == fields_of(wrong, 422, "validation_error")
@@ -152,10 +174,14 @@ def test_what_cannot_be_made_says_why(worlds: httpx2.Client, make: Make) -> None
         answer = worlds.post("/sandboxes", json={"scenario": scenario})
         body = refused(answer, 404, "scenario_not_found")
         assert says(body, "busy", "default", "empty", "extremes", "past_due")
-        assert [("scenario", "body")] == [(wrong["field"], wrong["in"]) for wrong in answer.json()["details"]]
+        assert [("scenario", "body")] == [
+            (wrong["field"], wrong["in"]) for wrong in answer.json()["details"]
+        ]
     refused(worlds.post("/sandboxes", json={"now": "9999-01-01T00:00:00Z"}), 409, "clock_too_far")
     refused(worlds.get("/sandboxes/-x"), 404, "sandbox_not_found")
-    assert ["taken", "default"] == [world["name"] for world in worlds.get("/sandboxes").json()["sandboxes"]]
+    assert ["taken", "default"] == [
+        world["name"] for world in worlds.get("/sandboxes").json()["sandboxes"]
+    ]
 
 
 def test_a_world_with_a_time_to_live_is_dropped(worlds: httpx2.Client, make: Make) -> None:
@@ -164,7 +190,9 @@ def test_a_world_with_a_time_to_live_is_dropped(worlds: httpx2.Client, make: Mak
     make(name="lasting", ttl_seconds=60)
     assert 200 == worlds.get("/sandboxes/brief").status_code
     time.sleep(1)
-    assert ["lasting", "default"] == [world["name"] for world in worlds.get("/sandboxes").json()["sandboxes"]]
+    assert ["lasting", "default"] == [
+        world["name"] for world in worlds.get("/sandboxes").json()["sandboxes"]
+    ]
     make(name="brief")
     worlds.delete("/sandboxes/brief")
     make(name="brief", ttl_seconds=1)
@@ -180,10 +208,14 @@ def test_a_persona_has_its_life_where_every_order_is_paid(make: Make) -> None:
     assert ["past_due"] == [each["status"] for each in lived["subscriptions"]]
 
 
-def test_a_deleted_sandbox_whose_clock_runs_is_freed(worlds: httpx2.Client, make: Make, server: Live) -> None:
+def test_a_deleted_sandbox_whose_clock_runs_is_freed(
+    worlds: httpx2.Client, make: Make, server: Live
+) -> None:
     """The alarm for what is due next held it for up to an hour."""
     make(name="running")
-    worlds.patch(f"{server.url}/s/running/_sandbox/clock", json={"frozen": False}).raise_for_status()
+    worlds.patch(
+        f"{server.url}/s/running/_sandbox/clock", json={"frozen": False}
+    ).raise_for_status()
     reference = weakref.ref(server.app.sandboxes.entry("running").sandbox)
     assert 204 == worlds.delete("/sandboxes/running").status_code
     for _ in range(100):

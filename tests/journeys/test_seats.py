@@ -1,4 +1,7 @@
-"""The seats of a plan whose number is changed. Who takes one, and for how long, is held to the model."""
+"""The seats of a plan whose number is changed.
+
+Who takes one, and for how long, is held to the model.
+"""
 
 from .members import ask_order, buyer, order, plan_of
 from .stage import Stage

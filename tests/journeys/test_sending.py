@@ -1,4 +1,6 @@
-"""Deliveries that are sent by themselves: after the answer, again when they fail, and no further than they may go."""
+"""Deliveries that are sent by themselves: after the answer, again when they fail, and no further
+than they may go.
+"""
 
 import threading
 import time
@@ -34,12 +36,19 @@ START = datetime.fromisoformat(NOW)
 
 def after(seconds: float) -> str:
     """The instant so long after the start."""
-    return (START + timedelta(seconds=seconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        (START + timedelta(seconds=seconds))
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
 
 
 def instants(log: Json) -> list[float]:
     """When each attempt was made, in seconds since the start."""
-    return [(datetime.fromisoformat(attempt["at"]) - START).total_seconds() for attempt in log["attempts"]]
+    return [
+        (datetime.fromisoformat(attempt["at"]) - START).total_seconds()
+        for attempt in log["attempts"]
+    ]
 
 
 def planned(name: str) -> list[float]:
@@ -48,7 +57,9 @@ def planned(name: str) -> list[float]:
     return [sum(waits[: number + 1]) / 1000 for number in range(len(waits))]
 
 
-def test_an_event_arrives_signed(api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client) -> None:
+def test_an_event_arrives_signed(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
     """The independent verifier accepts it; the log says what was sent and what came back."""
     made = hook(events=CREATED, headers=[{"name": "X-Loja", "value": "matriz"}])
     customer = event(api)
@@ -70,7 +81,9 @@ def test_an_event_arrives_signed(api: httpx2.Client, hook: Hook, receiver: Recei
 def test_an_answer_does_not_wait_for_a_receiver(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
-    """While a receiver holds back its answer, requests are answered and another receiver gets what is for it."""
+    """While a receiver holds back its answer, requests are answered and another receiver gets what
+    is for it.
+    """
     receiver.hold = threading.Event()
     silent = hook(events=CREATED)
     with receiving() as other:
@@ -78,8 +91,11 @@ def test_an_answer_does_not_wait_for_a_receiver(
         for _ in range(30):
             event(api)
         assert 30 == len(arrived(other, 30))
-        until = time.monotonic() + 10  # the outcome of the last one is recorded after it has arrived
-        while {"delivered"} != {log["status"] for log in logs(api, webhookId=quick["id"], limit="100")}:
+        # the outcome of the last one is recorded after it has arrived
+        until = time.monotonic() + 10
+        while {"delivered"} != {
+            log["status"] for log in logs(api, webhookId=quick["id"], limit="100")
+        }:
             assert time.monotonic() < until
             time.sleep(0.01)
         drained = drain(control, wait_seconds=0)
@@ -89,19 +105,27 @@ def test_an_answer_does_not_wait_for_a_receiver(
         receiver.hold.set()
         assert drain(control)["complete"]
     for webhook in (silent, quick):
-        assert {"delivered"} == {log["status"] for log in logs(api, webhookId=webhook["id"], limit="100")}
+        assert {"delivered"} == {
+            log["status"] for log in logs(api, webhookId=webhook["id"], limit="100")
+        }
 
 
 def test_a_failed_delivery_is_tried_again_on_the_sandbox_clock(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
-    """Ten times in the steps of the schedule, the same bytes under the same id; then it has failed."""
+    """Ten times in the steps of the schedule, the same bytes under the same id; then
+    it has failed.
+    """
     receiver.status = 500
     made = hook(events=CREATED)
     event(api)
     drain(control)
     log = only(api, made)
-    assert (log["status"], log["next_attempt_at"], log["max_attempts"]) == ("retrying", after(5), 10)
+    assert (log["status"], log["next_attempt_at"], log["max_attempts"]) == (
+        "retrying",
+        after(5),
+        10,
+    )
     moved = advance(control, days=4)
     assert moved["complete"]
     log = only(api, made)
@@ -124,7 +148,13 @@ def test_a_failed_delivery_is_tried_again_on_the_sandbox_clock(
     ids=["later", "sooner", "too late", "words", "negative"],
 )
 def test_a_receiver_may_ask_for_time(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client, status: int, text: str, seconds: int
+    api: httpx2.Client,
+    hook: Hook,
+    receiver: Receiver,
+    control: httpx2.Client,
+    status: int,
+    text: str,
+    seconds: int,
 ) -> None:
     """Retry-After counts up to a day, and never brings an attempt forward."""
     receiver.status, receiver.headers = status, {"retry-after": text}
@@ -143,7 +173,11 @@ def test_gone_disables_the_webhook_at_once(
     event(api)
     drain(control)
     shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
-    assert (shown["is_active"], shown["disabled_reason"], shown["disabled_at"]) == (False, "gone", NOW)
+    assert (shown["is_active"], shown["disabled_reason"], shown["disabled_at"]) == (
+        False,
+        "gone",
+        NOW,
+    )
     event(api)
     assert drain(control)["complete"]
     assert "failed" == only(api, made)["status"]
@@ -153,7 +187,9 @@ def test_gone_disables_the_webhook_at_once(
 def test_three_exhausted_events_disable_the_webhook_in_their_time(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
-    """The third event to use up its attempts disables it at that instant; what came later is called off then."""
+    """The third event to use up its attempts disables it at that instant; what came later is called
+    off then.
+    """
     receiver.status = 500
     made = hook(events=CREATED)
     for _ in range(3):
@@ -167,27 +203,38 @@ def test_three_exhausted_events_disable_the_webhook_in_their_time(
     assert after(120 + planned("standard")[-1]) == shown["disabled_at"]
     late, *others = logs(api, webhookId=made["id"])
     assert {"failed"} == {log["status"] for log in others}
-    assert (late["status"], late["attempt_count"], late["updatedAt"]) == ("canceled", 9, shown["disabled_at"])
+    assert (late["status"], late["attempt_count"], late["updatedAt"]) == (
+        "canceled",
+        9,
+        shown["disabled_at"],
+    )
     assert 39 == len(receiver.requests)
 
 
 def test_what_is_sent_follows_the_webhook_of_that_moment(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
-    """A retry goes to the address, with the headers and under the keys that the webhook has when it is due."""
+    """A retry goes to the address, with the headers and under the keys that the webhook has when it
+    is due.
+    """
     receiver.status = 500
     made = hook(events=CREATED)
     event(api)
     drain(control)
     path = f"{WEBHOOKS}/{made['id']}"
     api.put(path, json={"url": receiver.url + "/new", "headers": [{"name": "X-A", "value": "1"}]})
-    key = api.post(f"{path}/regenerate-key", json={"grace_period_seconds": 0}).json()["webhook"]["signing_key"]
+    key = api.post(f"{path}/regenerate-key", json={"grace_period_seconds": 0}).json()["webhook"][
+        "signing_key"
+    ]
     receiver.status = 200
     advance(control, seconds=5)
     request = receiver.requests[-1]
     assert ("/hook/new", "1") == (request.path, request.headers["x-a"])
     verified(request, key)
-    assert ("delivered", receiver.url + "/new") == (only(api, made)["status"], only(api, made)["url"])
+    assert ("delivered", receiver.url + "/new") == (
+        only(api, made)["status"],
+        only(api, made)["url"],
+    )
 
 
 @pytest.mark.check
@@ -202,7 +249,11 @@ def test_the_server_may_have_another_schedule(
         event(api)
         advance(control, days=1)
         log = only(api, made)
-        assert (planned(name), "failed", attempts) == (instants(log), log["status"], log["max_attempts"])
+        assert (planned(name), "failed", attempts) == (
+            instants(log),
+            log["status"],
+            log["max_attempts"],
+        )
 
 
 def test_a_delivery_reaches_nothing_of_this_server(
@@ -211,7 +262,11 @@ def test_a_delivery_reaches_nothing_of_this_server(
     """Neither its API, with a credential of the webhook's, nor the control surface of any world."""
     bearer = [{"name": "Authorization", "value": f"Bearer {credentials['jwt']}"}]
     mine = str(api.base_url).rstrip("/")
-    targets = [f"{mine}/v2/webhooks", f"{mine}/_sandbox/reset", f"{live.url}/s/somewhere-new/v2/orders"]
+    targets = [
+        f"{mine}/v2/webhooks",
+        f"{mine}/_sandbox/reset",
+        f"{live.url}/s/somewhere-new/v2/orders",
+    ]
     hooks = [hook(url=url, events=CREATED, headers=bearer) for url in targets]
     event(api)
     drain(control)
@@ -225,10 +280,16 @@ def test_a_delivery_reaches_nothing_of_this_server(
 
 @pytest.mark.promise("private-webhooks-allowed")
 @pytest.mark.check
-def test_a_server_in_a_private_network_may_send_into_it(serve: Callable[..., Live], receiver: Receiver) -> None:
-    """Events, test sends and certificates reach it; link-local addresses, and what foreign pages ask for, do not."""
+def test_a_server_in_a_private_network_may_send_into_it(
+    serve: Callable[..., Live], receiver: Receiver
+) -> None:
+    """Events, test sends and certificates reach it; link-local addresses, and what foreign pages
+    ask for, do not.
+    """
     anywhere = "0.0.0.0"  # noqa: S104 - a setting; the server of a test is bound to 127.0.0.1
-    server = serve(host=anywhere, admin_key="k", secret=b"s", scenario="empty", allow_private_webhooks=True)
+    server = serve(
+        host=anywhere, admin_key="k", secret=b"s", scenario="empty", allow_private_webhooks=True
+    )
     foreign = {"Origin": "https://stranger.example"}
     with clients(server, {"X-Sandbox-Admin-Key": "k"}) as (api, control):
         made = created(api.post(WEBHOOKS, json={"url": receiver.url, "events": CREATED}))["webhook"]
@@ -239,7 +300,9 @@ def test_a_server_in_a_private_network_may_send_into_it(serve: Callable[..., Liv
         report = control.post("/certify", json={"webhookId": made["id"]}).json()["certificate"]
         assert "passed" == report["rules"][0]["result"], report
         count = len(receiver.requests)
-        metadata = created(api.post(WEBHOOKS, json={"url": "http://169.254.169.254/", "events": CREATED}))["webhook"]
+        metadata = created(
+            api.post(WEBHOOKS, json={"url": "http://169.254.169.254/", "events": CREATED})
+        )["webhook"]
         assert "blocked" == sent(api, metadata)["error"]
         abroad = api.post(f"{WEBHOOKS}/{made['id']}/test", headers=foreign).json()["log"]
         assert "blocked" == abroad["error"]

@@ -26,7 +26,9 @@ EVENTS = 20
 
 
 @pytest.mark.promise("silent-receivers-delay-nobody")
-def test_a_receiver_is_told_while_many_others_never_answer(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_receiver_is_told_while_many_others_never_answer(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each has one attempt under way."""
     monkeypatch.setattr(courier, "TIMEOUT", 3600.0)
     with ExitStack() as stack:
@@ -41,7 +43,8 @@ def test_a_receiver_is_told_while_many_others_never_answer(receiver: Receiver, m
         ids = [request.headers["webhook-id"] for request in arrived(receiver, EVENTS)]
         assert EVENTS == len(set(ids))
         deadline = time.monotonic() + 30
-        while (waiting := drain(control, wait_seconds=0)["deliveries"])["in_flight"] > SILENT:  # an answer is recorded
+        # an answer is recorded
+        while (waiting := drain(control, wait_seconds=0)["deliveries"])["in_flight"] > SILENT:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert (SILENT * EVENTS, SILENT) == (waiting["due"], waiting["in_flight"])
@@ -72,8 +75,12 @@ def test_silent_receivers_of_a_sandbox_leave_places_to_others(
 
 
 @pytest.mark.promise("waiting-requests")
-def test_tests_of_a_silent_receiver_leave_connections_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sandbox had 540 requests wait, which was every connection; now so many wait, and others are served."""
+def test_tests_of_a_silent_receiver_leave_connections_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One sandbox had 540 requests wait, which was every connection; now so many wait, and others
+    are served.
+    """
     monkeypatch.setattr(calls_server, "OF_SANDBOX", 3)
     monkeypatch.setattr(webhooks, "PATIENCE", 2.0)
     with ExitStack() as stack:
@@ -82,7 +89,9 @@ def test_tests_of_a_silent_receiver_leave_connections_to_others(monkeypatch: pyt
         silent = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=64))
         hook = {"url": f"http://127.0.0.1:{silent.getsockname()[1]}/", "events": CREATED}
         ident = created(api.post(WEBHOOKS, json=hook))["webhook"]["id"]
-        request = f"POST {WEBHOOKS}/{ident}/test HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+        request = (
+            f"POST {WEBHOOKS}/{ident}/test HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+        )
         request += f"Authorization: {api.headers['Authorization']}\r\n\r\n"
         crowd = [stack.enter_context(connect(live.port)) for _ in range(6)]
         for connection in crowd:

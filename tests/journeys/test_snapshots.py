@@ -27,15 +27,25 @@ def restore(control: httpx2.Client, name: str = "clean") -> Json:
 
 
 def test_everything_reads_as_it_did_when_the_snapshot_was_made(
-    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, make_order: Maker, sandbox_name: str
+    api: httpx2.Client,
+    control: httpx2.Client,
+    make_customer: Maker,
+    make_order: Maker,
+    sandbox_name: str,
 ) -> None:
     """Also a second time, and what stood before can be had by rewinding."""
     order = make_order()
-    made = created(control.post("/snapshots", json={"name": "clean", "description": "One open order"}))["snapshot"]
+    made = created(
+        control.post("/snapshots", json={"name": "clean", "description": "One open order"})
+    )["snapshot"]
     sandbox = done(control.get(f"/sandboxes/{sandbox_name}"))["sandbox"]
-    assert ("clean", "One open order", step_of(control), sandbox["now"], sandbox["records"]) == tuple(
-        made[name] for name in ("name", "description", "step", "now", "records")
-    )
+    assert (
+        "clean",
+        "One open order",
+        step_of(control),
+        sandbox["now"],
+        sandbox["records"],
+    ) == tuple(made[name] for name in ("name", "description", "step", "now", "records"))
     before = everything(api, control)
     for _ in range(2):
         done(control.post(f"/orders/{order['id']}/pay"))
@@ -43,7 +53,9 @@ def test_everything_reads_as_it_did_when_the_snapshot_was_made(
         make_customer()
         after, newest = everything(api, control), step_of(control)
         restored = restore(control)
-        assert (newest + 1, made["now"], made["records"]) == tuple(restored[n] for n in ("step", "now", "records"))
+        assert (newest + 1, made["now"], made["records"]) == tuple(
+            restored[n] for n in ("step", "now", "records")
+        )
         assert before == everything(api, control)
         rewind(control, to_step=newest)
         assert after == everything(api, control)
@@ -56,7 +68,9 @@ def test_everything_reads_as_it_did_when_the_snapshot_was_made(
 def test_it_is_kept_whatever_the_history_drops(serve: Serve) -> None:
     server = serve(seed=11, history=1)
     root = f"{server.url}/_sandbox"
-    headers = {"Authorization": f"Bearer {httpx2.get(f'{root}/credentials', verify=NO_TLS).json()['jwt']}"}
+    headers = {
+        "Authorization": f"Bearer {httpx2.get(f'{root}/credentials', verify=NO_TLS).json()['jwt']}"
+    }
     with (
         httpx2.Client(base_url=server.url, headers=headers, timeout=30, verify=NO_TLS) as api,
         httpx2.Client(base_url=root, timeout=30, verify=NO_TLS) as control,
@@ -71,7 +85,9 @@ def test_it_is_kept_whatever_the_history_drops(serve: Serve) -> None:
         assert before == everything(api, control)
 
 
-def test_a_reset_drops_them_and_a_fork_begins_without(control: httpx2.Client, sandbox_name: str) -> None:
+def test_a_reset_drops_them_and_a_fork_begins_without(
+    control: httpx2.Client, sandbox_name: str
+) -> None:
     snapshot(control)
     fork = created(control.post(f"/sandboxes/{sandbox_name}/fork"))["sandbox"]
     own = f"{fork['base_url']}/_sandbox"
@@ -82,7 +98,9 @@ def test_a_reset_drops_them_and_a_fork_begins_without(control: httpx2.Client, sa
 
 
 @pytest.mark.promise("snapshots")
-def test_a_sandbox_has_so_many_and_so_large(control: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sandbox_has_so_many_and_so_large(
+    control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One that replaces another has the room of that one."""
     for number in range(entry.MOST_SNAPSHOTS):
         snapshot(control, f"s{number}")
@@ -110,7 +128,11 @@ def test_a_description_is_kept_without_a_key_that_somebody_pasted(
 ) -> None:
     """Everybody who lists them would have it, and so would a file without secrets."""
     key, token = credentials["private_key"].replace("_", hidden), credentials["jwt"]
-    created(control.post("/snapshots", json={"name": "clean", "description": f"São Paulo \x9b1m: {key}, {token}"}))
+    created(
+        control.post(
+            "/snapshots", json={"name": "clean", "description": f"São Paulo \x9b1m: {key}, {token}"}
+        )
+    )
     listed, file = control.get("/snapshots").text, lines(exported(control, secrets=False))
     told = [body["description"] for kind, body in file if kind == "snapshot"]
     assert [] == [secret for secret in (key[-30:], token[-30:]) if secret in listed + str(told)]

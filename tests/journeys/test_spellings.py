@@ -1,4 +1,6 @@
-"""What counts as the same, or as right, however it is written: names, addresses, documents, postal codes."""
+"""What counts as the same, or as right, however it is written: names, addresses,
+documents, postal codes.
+"""
 
 import re
 
@@ -31,7 +33,9 @@ def test_names_are_compared_without_blanks_and_composed(api: httpx2.Client) -> N
         ("http://hooks.example.com:0/a", 422),
     ],
 )
-def test_a_scheme_is_read_without_case_and_a_port_must_exist(api: httpx2.Client, url: str, status: int) -> None:
+def test_a_scheme_is_read_without_case_and_a_port_must_exist(
+    api: httpx2.Client, url: str, status: int
+) -> None:
     answer = api.post("/v2/webhooks", json={"url": url, "events": ["webhook.test"]})
     assert answer.status_code == status
     if status == 201:
@@ -42,12 +46,16 @@ def test_a_scheme_is_read_without_case_and_a_port_must_exist(api: httpx2.Client,
 def test_a_postal_code_may_have_blanks(api: httpx2.Client) -> None:
     for sent in (" 01310-100 ", "01310 100", "01.310-100"):
         address = customer_body()["address"] | {"zip_code": sent}
-        customer = created(api.post("/v2/customers", json=customer_body(address=address)))["customer"]
+        customer = created(api.post("/v2/customers", json=customer_body(address=address)))[
+            "customer"
+        ]
         assert customer["address"]["zip_code"] == "01310100", sent
 
 
 @pytest.mark.parametrize("check_digits", [True, False])
-def test_digits_of_other_scripts_are_named(api: httpx2.Client, control: httpx2.Client, *, check_digits: bool) -> None:
+def test_digits_of_other_scripts_are_named(
+    api: httpx2.Client, control: httpx2.Client, *, check_digits: bool
+) -> None:
     done(control.patch("/settings", json={"check_digits": check_digits}))
     arabic = "".join(chr(0x660 + int(digit)) for digit in fresh_cpf())
     answer = api.post("/v2/customers", json=customer_body(document=arabic))
@@ -78,14 +86,21 @@ def test_a_passport_is_inferred_from_five_to_nine_characters(
         assert created(answer)["customer"]["document_type"] == kind
 
 
-def test_a_pix_code_has_no_reference_and_its_address_has_the_txid(api: httpx2.Client, control: httpx2.Client) -> None:
+def test_a_pix_code_has_no_reference_and_its_address_has_the_txid(
+    api: httpx2.Client, control: httpx2.Client
+) -> None:
     payment = make_order(api)["last_transaction"]
     assert re.search(r"62070503\*\*\*6304[0-9A-F]{4}$", payment["qr_code"])
     assert payment["txid"] in payment["qr_code"]
-    assert "paid" == done(control.post("/pix/pay", json={"qr_code": payment["qr_code"]}))["order"]["status"]
+    assert (
+        "paid"
+        == done(control.post("/pix/pay", json={"qr_code": payment["qr_code"]}))["order"]["status"]
+    )
 
 
-def test_a_payer_s_cpf_is_masked_and_a_cnpj_shown(api: httpx2.Client, control: httpx2.Client) -> None:
+def test_a_payer_s_cpf_is_masked_and_a_cnpj_shown(
+    api: httpx2.Client, control: httpx2.Client
+) -> None:
     plan = make_plan(api)
     for document, shown in (("52998224725", "***982247**"), ("11222333000181", "11222333000181")):
         buyer = {"name": "Quem Paga", "email": f"p{document}@example.com", "document": document}

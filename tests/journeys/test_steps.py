@@ -9,23 +9,38 @@ from .steps import done
 def test_a_step_names_its_cause_what_it_changed_and_what_it_raised(
     api: httpx2.Client, control: httpx2.Client, make_customer: Maker
 ) -> None:
-    assert ([], 0) == (done(control.get("/steps"))["steps"], done(control.get("/steps"))["pagination"]["total"])
+    assert ([], 0) == (
+        done(control.get("/steps"))["steps"],
+        done(control.get("/steps"))["pagination"]["total"],
+    )
     made = make_customer()
     response = api.put(f"/v2/customers/{made['id']}", json={"name": "Outra"})
     updated, creation = done(control.get("/steps"))["steps"]
     assert (2, 1) == (updated["step"], creation["step"])
-    cause = {"kind": "request", "id": response.headers["x-request-id"], "operation": "updateCustomer"}
+    cause = {
+        "kind": "request",
+        "id": response.headers["x-request-id"],
+        "operation": "updateCustomer",
+    }
     assert cause == updated["cause"]
     assert control.get("/clock").json()["now"] == updated["at"]
     assert [{"resource": "customers", "id": made["id"], "change": "updated"}] == updated["changes"]
-    assert [{"resource": "customers", "id": made["id"], "change": "created"}] == creation["changes"][:1]
-    event = done(control.get("/events", params={"type": "customer.created", "limit": 1}))["events"][0]
+    assert [{"resource": "customers", "id": made["id"], "change": "created"}] == creation[
+        "changes"
+    ][:1]
+    event = done(control.get("/events", params={"type": "customer.created", "limit": 1}))["events"][
+        0
+    ]
     assert [{"id": event["id"], "type": "customer.created"}] == creation["events"]
     assert (0, 0) == (updated["omitted"], creation["omitted"])
 
 
 def test_steps_are_found_by_table_resource_cause_and_number(
-    api: httpx2.Client, control: httpx2.Client, make_customer: Maker, make_project: Maker, make_order: Maker
+    api: httpx2.Client,
+    control: httpx2.Client,
+    make_customer: Maker,
+    make_project: Maker,
+    make_order: Maker,
 ) -> None:
     customer, project = make_customer(), make_project()
     make_customer()
@@ -43,14 +58,18 @@ def test_steps_are_found_by_table_resource_cause_and_number(
     assert len(every) < 100
     numbers = [step["step"] for step in every]
     assert sorted(numbers, reverse=True) == numbers
-    assert ["updateCustomer", "createCustomer"] == [s["cause"]["operation"] for s in found(resource_id=customer["id"])]
+    assert ["updateCustomer", "createCustomer"] == [
+        s["cause"]["operation"] for s in found(resource_id=customer["id"])
+    ]
     assert found(resource_id=customer["id"]) == found(resource_id=str(customer["id"]).upper())
     by_table = [s for s in every if any(c["resource"] == "projects" for c in s["changes"])]
     assert by_table == found(table="projects")
     assert any(change["id"] == project["id"] for step in by_table for change in step["changes"])
     jobs = [step for step in every if step["cause"]["kind"] == "job"]
     assert jobs == found(cause="job")
-    event = done(control.get("/events", params={"type": "order.paid", "resource_id": order["id"]}))["events"][0]
+    event = done(control.get("/events", params={"type": "order.paid", "resource_id": order["id"]}))[
+        "events"
+    ][0]
     assert [event] == done(control.get("/events", params={"id": event["id"]}))["events"]
     assert ["payOrder"] == [step["cause"]["operation"] for step in found(event_id=event["id"])]
     assert [] == found(event_id="evt_0")

@@ -1,4 +1,6 @@
-"""What happens in a sandbox, as it happens: the stream, its readers, and that nobody waits for them."""
+"""What happens in a sandbox, as it happens: the stream, its readers, and that nobody
+waits for them.
+"""
 
 import socket
 import time
@@ -29,7 +31,9 @@ class Reader:
     def __init__(self, live: Live, name: str, last: str | None = None) -> None:
         self._socket = connect(live.port)
         head = f"GET /s/{name}/_sandbox/stream HTTP/1.1\r\nHost: localhost\r\n"
-        self._socket.sendall((head + (f"Last-Event-ID: {last}\r\n" if last else "") + "\r\n").encode())
+        self._socket.sendall(
+            (head + (f"Last-Event-ID: {last}\r\n" if last else "") + "\r\n").encode()
+        )
         self._socket.settimeout(10)
         self._file = self._socket.makefile("rb")
         self.status = int(self._file.readline().split()[1])
@@ -52,9 +56,15 @@ class Reader:
             self._text += chunk
             while b"\n\n" in self._text:
                 block, _, self._text = self._text.partition(b"\n\n")
-                fields = dict(line.split(b": ", 1) for line in block.splitlines() if not line.startswith(b":"))
+                fields = dict(
+                    line.split(b": ", 1) for line in block.splitlines() if not line.startswith(b":")
+                )
                 if fields:
-                    yield fields[b"event"].decode(), fields[b"id"].decode(), orjson.loads(fields[b"data"])
+                    yield (
+                        fields[b"event"].decode(),
+                        fields[b"id"].decode(),
+                        orjson.loads(fields[b"data"]),
+                    )
 
     def until(self, kind: str) -> list[Message]:
         """The messages up to the next one of a kind."""
@@ -84,12 +94,18 @@ class World:
     """A world of its own, and those who follow it."""
 
     def __init__(self, live: Live) -> None:
-        answer = httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"now": NOW}, verify=NO_TLS, timeout=30)
+        answer = httpx2.post(
+            f"{live.url}/_sandbox/sandboxes", json={"now": NOW}, verify=NO_TLS, timeout=30
+        )
         made = created(answer)["sandbox"]
         self.live, self.name = live, made["name"]
         headers = {"Authorization": f"Bearer {made['credentials']['private_key']}"}
-        self.api = httpx2.Client(base_url=made["base_url"], headers=headers, timeout=30, verify=NO_TLS)
-        self.control = httpx2.Client(base_url=f"{made['base_url']}/_sandbox", timeout=30, verify=NO_TLS)
+        self.api = httpx2.Client(
+            base_url=made["base_url"], headers=headers, timeout=30, verify=NO_TLS
+        )
+        self.control = httpx2.Client(
+            base_url=f"{made['base_url']}/_sandbox", timeout=30, verify=NO_TLS
+        )
         self._readers: list[Reader] = []
 
     def read(self, last: str | None = None) -> Reader:
@@ -118,7 +134,9 @@ def stalled(world: World) -> Iterator[None]:
     with socket.socket() as his:
         his.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         his.connect(("127.0.0.1", world.live.port))
-        his.sendall(f"GET /s/{world.name}/_sandbox/stream HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        his.sendall(
+            f"GET /s/{world.name}/_sandbox/stream HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        )
         until = time.monotonic() + 10
         while len(followers) == before and time.monotonic() < until:
             time.sleep(0.01)
@@ -141,23 +159,32 @@ def world(live: Live) -> Iterator[World]:
 
 
 def test_a_request_its_step_its_event_and_its_delivery_are_told(world: World) -> None:
-    created(world.api.post("/v2/webhooks", json={"url": "https://receiver.example/hooks", "events": ["customer.*"]}))
+    created(
+        world.api.post(
+            "/v2/webhooks", json={"url": "https://receiver.example/hooks", "events": ["customer.*"]}
+        )
+    )
     reader = world.read()
     customer = world.customer()
     told = reader.until("request")
     assert ["step", "delivery"] == [kind for kind, _, _ in told[:2]]
     by_kind = {kind: data for kind, _, data in told}
     log = done(world.api.get("/v2/webhooks/logs"))["logs"][0]
-    assert {"resource": "customers", "id": customer["id"], "change": "created"} in told[0][2]["changes"]
+    assert {"resource": "customers", "id": customer["id"], "change": "created"} in told[0][2][
+        "changes"
+    ]
     assert ("customer.created", customer["id"]) == (
         by_kind["event"]["type"],
         by_kind["event"]["data"]["customer"]["id"],
     )
     assert (log["id"], log["event_id"]) == (told[1][2]["id"], by_kind["event"]["id"])
-    assert ("createCustomer", 201) == (by_kind["request"]["operationId"], by_kind["request"]["status"])
-    assert done(world.control.get("/requests", params={"operationId": "createCustomer"}))["requests"] == [
-        by_kind["request"]
-    ]
+    assert ("createCustomer", 201) == (
+        by_kind["request"]["operationId"],
+        by_kind["request"]["status"],
+    )
+    assert done(world.control.get("/requests", params={"operationId": "createCustomer"}))[
+        "requests"
+    ] == [by_kind["request"]]
 
 
 def test_the_last_id_resumes_after_its_message(world: World) -> None:
@@ -171,7 +198,9 @@ def test_the_last_id_resumes_after_its_message(world: World) -> None:
     resumed = again.until("request") + again.until("request")
     rest = [data for kind, _, data in resumed if kind == "event"]
     assert [first["id"], second["id"]] == [event["data"]["customer"]["id"] for event in rest]
-    assert ["createCustomer"] * 2 == [data["operationId"] for kind, _, data in resumed if kind == "request"]
+    assert ["createCustomer"] * 2 == [
+        data["operationId"] for kind, _, data in resumed if kind == "request"
+    ]
     (step,) = [data for kind, _, data in resumed if kind == "step"]
     assert told[0][2]["step"] + 1 == step["step"]
 
@@ -186,15 +215,23 @@ def test_a_stream_ends_when_the_server_stops() -> None:
 
 @pytest.mark.promise("leaving-frees-the-place")
 def test_only_so_many_read_at_once(serve: Serve) -> None:
-    """`--max-streams` in all, and an eighth of them of one sandbox, so that no key takes the places of others."""
+    """`--max-streams` in all, and an eighth of them of one sandbox, so that no key takes the places
+    of others.
+    """
     server = serve(max_streams=16)
     for number in range(10):
-        answer = httpx2.get(f"{server.url}/s/s{number}/_sandbox/credentials", timeout=30, verify=NO_TLS)
+        answer = httpx2.get(
+            f"{server.url}/s/s{number}/_sandbox/credentials", timeout=30, verify=NO_TLS
+        )
         assert 200 == answer.status_code
     with ExitStack() as stack:
-        readers = [stack.enter_context(closing(Reader(server, f"s{number // 2}"))) for number in range(16)]
+        readers = [
+            stack.enter_context(closing(Reader(server, f"s{number // 2}"))) for number in range(16)
+        ]
         for sandbox, what in (("s0", "sandbox"), ("s9", "server")):
-            with httpx2.stream("GET", f"{server.url}/s/{sandbox}/_sandbox/stream", verify=NO_TLS) as answer:
+            with httpx2.stream(
+                "GET", f"{server.url}/s/{sandbox}/_sandbox/stream", verify=NO_TLS
+            ) as answer:
                 assert 429 == answer.status_code
                 answer.read()
                 refused(answer, 429, "rate_limited")
@@ -210,7 +247,9 @@ def test_only_so_many_read_at_once(serve: Serve) -> None:
 @pytest.mark.promise("stream-readers")
 @pytest.mark.check
 @pytest.mark.turn
-def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Megabytes are told to him; others are answered all the while."""
     monkeypatch.setattr(reply, "PATIENCE", 0.5)
     followers = world.live.app.server.followers
@@ -229,8 +268,12 @@ def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(world: World, mo
 
 
 @pytest.mark.promise("stalled-reader-costs-nothing")
-def test_a_reader_beside_a_stalled_one_misses_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One takes nothing and is cut off; the other is told each request, step and event once and in order."""
+def test_a_reader_beside_a_stalled_one_misses_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One takes nothing and is cut off; the other is told each request, step and event
+    once and in order.
+    """
     monkeypatch.setattr(reply, "PATIENCE", 0.5)
     followers = world.live.app.server.followers
     others = set(followers)
@@ -243,14 +286,23 @@ def test_a_reader_beside_a_stalled_one_misses_nothing(world: World, monkeypatch:
         asked: list[str] = []
         until = time.monotonic() + 30
         while his in followers and time.monotonic() < until:
-            answer = world.api.put(f"/v2/customers/{customer['id']}", json=body | {"name": f"x {len(asked)}"})
+            answer = world.api.put(
+                f"/v2/customers/{customer['id']}", json=body | {"name": f"x {len(asked)}"}
+            )
             assert 200 == answer.status_code
             asked.append(answer.headers["x-request-id"])
         assert his not in followers
         done(world.api.get("/v2/plans"))
         found = told.result(30)
-    by_kind = {kind: [data for name, _, data in found if name == kind] for kind in ("request", "step", "event")}
-    assert asked == [row["id"] for row in by_kind["request"] if row["operationId"] == "updateCustomer"]
+    by_kind = {
+        kind: [data for name, _, data in found if name == kind]
+        for kind in ("request", "step", "event")
+    }
+    assert asked == [
+        row["id"] for row in by_kind["request"] if row["operationId"] == "updateCustomer"
+    ]
     numbers = [step["step"] for step in by_kind["step"]]
     assert list(range(1, len(numbers) + 1)) == numbers
-    assert ["customer.created"] + ["customer.updated"] * len(asked) == [event["type"] for event in by_kind["event"]]
+    assert ["customer.created"] + ["customer.updated"] * len(asked) == [
+        event["type"] for event in by_kind["event"]
+    ]

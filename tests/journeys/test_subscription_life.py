@@ -22,7 +22,9 @@ def prompt(serve: Serve, sink: str) -> Iterator[Stage]:
 
 @pytest.fixture
 def tardy(serve: Serve, sink: str) -> Iterator[Stage]:
-    """A merchant whose payers pay 27 hours after ordering: too late for a daily plan, and within its grace."""
+    """A merchant whose payers pay 27 hours after ordering: too late for a daily plan, and within
+    its grace.
+    """
     with staged(serve(autopay=LATE), "stage", sink) as made:
         yield made
 
@@ -56,13 +58,19 @@ def test_every_move_of_a_subscription_happens_and_is_told_once(
 VERBS = {"cancel": "canceled", "renew": "active", "expire": "expired"}
 LEGAL = {(m.from_, m.to) for m in LIFE.moves}
 OTHERS = [
-    (s, v) for s in LIFE.states for v, to in VERBS.items() if (s, to) not in LEGAL or (s, v) == ("trialing", "renew")
+    (s, v)
+    for s in LIFE.states
+    for v, to in VERBS.items()
+    if (s, to) not in LEGAL or (s, v) == ("trialing", "renew")
 ]
 
 
 @pytest.mark.parametrize(("state", "verb"), [pair for pair in OTHERS if pair[0] != VERBS[pair[1]]])
 def test_every_other_move_of_a_subscription_is_409(stage: Stage, state: str, verb: str) -> None:
-    """From, to and the exits of the state; nothing changes and nothing is told. A trial has nothing to renew yet."""
+    """From, to and the exits of the state; nothing changes and nothing is told.
+
+    A trial has nothing to renew yet.
+    """
     held = stage.subscription(state)
     told = stage.events(held["id"])
     response = stage.control.post(f"/subscriptions/{held['id']}/{verb}")

@@ -27,7 +27,9 @@ def made(stage: Stage, what: str) -> Json:
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_an_update_moves_updated_at_and_nothing_else_that_was_not_asked_for(stage: Stage, what: str) -> None:
+def test_an_update_moves_updated_at_and_nothing_else_that_was_not_asked_for(
+    stage: Stage, what: str
+) -> None:
     """The answer shows it, and so does the next read."""
     new = made(stage, what)
     path, member = f"/v2/{what}/{new['id']}", what.removesuffix("s")
@@ -41,10 +43,20 @@ def test_an_update_moves_updated_at_and_nothing_else_that_was_not_asked_for(stag
 
 
 @pytest.mark.parametrize("what", [*CHANGES, "projects", "api-keys"])
-def test_an_update_that_changes_nothing_raises_no_event_and_leaves_updated_at(stage: Stage, what: str) -> None:
-    """Sent again a minute later, the same values are the same record; others are an update once more."""
+def test_an_update_that_changes_nothing_raises_no_event_and_leaves_updated_at(
+    stage: Stage, what: str
+) -> None:
+    """Sent again a minute later, the same values are the same record; others are an
+    update once more.
+    """
     change = CHANGES.get(what, {"description": "Turma nova"})
-    new = stage.project() if what == "projects" else stage.key() if what == "api-keys" else made(stage, what)
+    new = (
+        stage.project()
+        if what == "projects"
+        else stage.key()
+        if what == "api-keys"
+        else made(stage, what)
+    )
     path = f"/{'' if what == 'api-keys' else 'v2/'}{what}/{new['id']}"
     first = done(stage.api.put(path, json=change))
     told = stage.events(new["id"])
@@ -56,7 +68,10 @@ def test_an_update_that_changes_nothing_raises_no_event_and_leaves_updated_at(st
 
 PHONE = {"country_code": "55", "area_code": "11", "number": "987654321"}
 MAPS = [
-    *((what, "metadata", {"origem": "feira"}, {"turma": "B"}) for what in (*CHANGES, "projects", "api-keys")),
+    *(
+        (what, "metadata", {"origem": "feira"}, {"turma": "B"})
+        for what in (*CHANGES, "projects", "api-keys")
+    ),
     ("customers", "phones", {"mobile_phone": PHONE}, {"home_phone": PHONE}),
     ("customers", "address", {"city": "Recife"}, {"state": "PE"}),
 ]
@@ -67,9 +82,19 @@ def test_a_map_that_is_sent_replaces_the_one_there_was(
     stage: Stage, what: str, member: str, first: Json, second: Json
 ) -> None:
     """Nothing of the old one stays in it, and a map that is not sent stays whole."""
-    new = stage.project() if what == "projects" else stage.key() if what == "api-keys" else made(stage, what)
+    new = (
+        stage.project()
+        if what == "projects"
+        else stage.key()
+        if what == "api-keys"
+        else made(stage, what)
+    )
     path = f"/{'' if what == 'api-keys' else 'v2/'}{what}/{new['id']}"
-    for change, expected in (({member: first}, first), ({member: second}, second), ({"name": "Outra"}, second)):
+    for change, expected in (
+        ({member: first}, first),
+        ({member: second}, second),
+        ({"name": "Outra"}, second),
+    ):
         body = done(stage.api.put(path, json=change))
         (shown,) = [each for each in body.get("data", body).values() if isinstance(each, dict)]
         kept = {name: value for name, value in shown[member].items() if value is not None}
@@ -77,10 +102,17 @@ def test_a_map_that_is_sent_replaces_the_one_there_was(
 
 
 def test_contacts_that_do_not_fit_are_warned_of_when_they_are_sent(stage: Stage) -> None:
-    """A telephone of Rio at an address in São Paulo; an update of something else says nothing of them."""
+    """A telephone of Rio at an address in São Paulo; an update of something else says
+    nothing of them.
+    """
     path = f"/v2/customers/{make_customer(stage.api)['id']}"
     elsewhere = {"mobile_phone": {"country_code": "55", "area_code": "21", "number": "987654321"}}
-    changes: list[Json] = [{"phones": elsewhere}, {"name": "Marina"}, {"address": {"state": "SP"}}, {"address": {}}]
+    changes: list[Json] = [
+        {"phones": elsewhere},
+        {"name": "Marina"},
+        {"address": {"state": "SP"}},
+        {"address": {}},
+    ]
     answers = [stage.api.put(path, json=change) for change in changes]
     assert [200] * 4 == [answer.status_code for answer in answers]
     warned = [answer.headers.get("x-sandbox-warnings") for answer in answers]

@@ -103,19 +103,25 @@ def opened(stage: Stage, webhook: Json) -> Json:
 def deliveries(stage: Stage, webhook: Json, most: int) -> list[Json]:
     """The newest deliveries of new customers to a webhook."""
     query: dict[str, str | int] = {"event_type": "customer.created", "limit": most}
-    found: list[Json] = done(stage.api.get(f"/v2/webhooks/{webhook['id']}/logs", params=query))["logs"]
+    found: list[Json] = done(stage.api.get(f"/v2/webhooks/{webhook['id']}/logs", params=query))[
+        "logs"
+    ]
     return found
 
 
 def automatic(before: int | None, after: int) -> Callable[[Stage, Receiver], Json]:
-    """A delivery that is answered so, first and then on the clock; None holds the first attempt back."""
+    """A delivery that is answered so, first and then on the clock; None holds the first
+    attempt back.
+    """
 
     def send(stage: Stage, target: Receiver) -> Json:
         target.status = after if before is None else before
         log = opened(stage, stage.webhook(url=target.url, events=["customer.created"]))
         stage.drain()
         if before is not None:
-            assert done(stage.api.get(f"/v2/webhooks/logs/{log['id']}"))["log"]["status"] == "retrying"
+            assert (
+                done(stage.api.get(f"/v2/webhooks/logs/{log['id']}"))["log"]["status"] == "retrying"
+            )
             target.status = after
             stage.advance(5)
         return log
@@ -124,7 +130,9 @@ def automatic(before: int | None, after: int) -> Callable[[Stage, Receiver], Jso
 
 
 def by_hand(status: int, *, first: bool) -> Callable[[Stage, Receiver], Json]:
-    """A delivery that is retried by hand while its first attempt waits for an answer, or when that has failed."""
+    """A delivery that is retried by hand while its first attempt waits for an answer, or when that
+    has failed.
+    """
 
     def send(stage: Stage, target: Receiver) -> Json:
         release = threading.Event()
@@ -151,7 +159,9 @@ def by_hand(status: int, *, first: bool) -> Callable[[Stage, Receiver], Json]:
 
 
 def delivered_after_all(stage: Stage, target: Receiver) -> Json:
-    """An attempt by hand finds the receiver gone while the first one waits for its answer, which is a success."""
+    """An attempt by hand finds the receiver gone while the first one waits for its answer, which is
+    a success.
+    """
     release = threading.Event()
 
     def decide(request: Received, number: int) -> int:
@@ -171,14 +181,17 @@ def delivered_after_all(stage: Stage, target: Receiver) -> Json:
 
 
 def called_off(before: str, by: str) -> Callable[[Stage, Receiver], Json]:
-    """A delivery that waits while its webhook is switched off or deleted, or found gone by a retry or by another."""
+    """A delivery that waits while its webhook is switched off or deleted, or found gone by a retry
+    or by another.
+    """
 
     def end(stage: Stage, target: Receiver) -> Json:
         release = threading.Event()
         gone = False
 
         def decide(request: Received, number: int) -> int:
-            if before == "pending" and number == 2:  # the attempt that waits was begun before anything was gone
+            # the attempt that waits was begun before anything was gone
+            if before == "pending" and number == 2:
                 release.wait(10)
                 return 500
             if gone:
@@ -267,7 +280,9 @@ def test_every_trigger_of_every_move_has_a_road() -> None:
 
 
 @pytest.mark.parametrize(("from_", "to", "by"), ROADS)
-def test_every_move_of_a_delivery_happens(stage: Stage, target: Receiver, from_: str, to: str, by: str) -> None:
+def test_every_move_of_a_delivery_happens(
+    stage: Stage, target: Receiver, from_: str, to: str, by: str
+) -> None:
     log = ROADS[from_, to, by](stage, target)
     assert to == done(stage.api.get(f"/v2/webhooks/logs/{log['id']}"))["log"]["status"]
 
@@ -277,7 +292,9 @@ def test_every_move_of_a_delivery_happens(stage: Stage, target: Receiver, from_:
 DRIVES: dict[str, Callable[[Estate], httpx2.Response]] = {
     "deletePlan": lambda shop: delete(shop, "plans", make_plan(shop.api)["id"]),
     "deleteProject": lambda shop: delete(shop, "projects", make_project(shop.api)["id"]),
-    "activateProject": lambda shop: act(shop, make_project(shop.api, status="draft")["id"], "activate"),
+    "activateProject": lambda shop: act(
+        shop, make_project(shop.api, status="draft")["id"], "activate"
+    ),
     "updateProjectStatus": lambda shop: shop.api.patch(
         f"/v2/projects/{make_project(shop.api)['id']}/status", json={"status": "suspended"}
     ),
@@ -291,8 +308,12 @@ DRIVES: dict[str, Callable[[Estate], httpx2.Response]] = {
     "refundOrder": lambda shop: drive(shop, "orders", shop.ids["orderId"], "refund"),
     "disputeOrder": lambda shop: drive(shop, "orders", shop.ids["orderId"], "dispute"),
     "resolveDispute": lambda shop: resolved(shop, shop.ids["orderId"]),
-    "cancelSubscription": lambda shop: drive(shop, "subscriptions", shop.ids["subscriptionId"], "cancel"),
-    "renewSubscription": lambda shop: drive(shop, "subscriptions", shop.ids["subscriptionId"], "renew"),
+    "cancelSubscription": lambda shop: drive(
+        shop, "subscriptions", shop.ids["subscriptionId"], "cancel"
+    ),
+    "renewSubscription": lambda shop: drive(
+        shop, "subscriptions", shop.ids["subscriptionId"], "renew"
+    ),
 }
 BY_TIME = ("expireSubscription", "clock", "simulation")
 OPENERS = [by for move in LOG.moves if move.from_ == "new" for by in move.by]
@@ -321,8 +342,11 @@ def told(api: httpx2.Client, webhook_id: str) -> set[str]:
     return {log["event_type"] for log in logs}
 
 
-# A rotation is about the keys of the sandbox's own merchant, and ends the credential that this shop reads with.
-@pytest.mark.parametrize("by", [by for by in OPENERS if by not in (*BY_TIME, "rotateSandbox", "triggerEvent")])
+# A rotation is about the keys of the sandbox's own merchant, and ends the credential that this shop
+# reads with.
+@pytest.mark.parametrize(
+    "by", [by for by in OPENERS if by not in (*BY_TIME, "rotateSandbox", "triggerEvent")]
+)
 def test_whatever_emits_opens_a_delivery_of_each_event_it_emits(shop: Estate, by: str) -> None:
     """For a webhook that listens to everything; the ledger sees that nothing else is emitted."""
     emits = {*(OPERATIONS.get(by) or document("sandbox.yaml").operations[by]).emits}

@@ -1,4 +1,6 @@
-"""Webhooks: what they listen to, which deliveries events open for them, which keys sign, and who may touch them."""
+"""Webhooks: what they listen to, which deliveries events open for them, which keys sign, and who
+may touch them.
+"""
 
 import threading
 
@@ -16,7 +18,9 @@ from .steps import refused
 
 
 def test_a_webhook_shows_its_key_once(api: httpx2.Client, hook: Hook, receiver: Receiver) -> None:
-    """Created with defaults, read back without its key, which no list, update or log shows either."""
+    """Created with defaults, read back without its key, which no list, update or log
+    shows either.
+    """
     made = hook()
     key = made.pop("signing_key")
     assert key.startswith("whsec_")
@@ -42,11 +46,18 @@ def test_a_webhook_shows_its_key_once(api: httpx2.Client, hook: Hook, receiver: 
     }
     log = sent(api, made)
     path = f"{WEBHOOKS}/{made['id']}"
-    answers = [api.get(path), api.put(path, json={"name": "n"}), api.get(WEBHOOKS), api.get(f"{LOGS}/{log['id']}")]
+    answers = [
+        api.get(path),
+        api.put(path, json={"name": "n"}),
+        api.get(WEBHOOKS),
+        api.get(f"{LOGS}/{log['id']}"),
+    ]
     assert all(answer.status_code == 200 and key not in answer.text for answer in answers)
 
 
-def test_an_address_serves_once_per_project(api: httpx2.Client, hook: Hook, make_project: Maker) -> None:
+def test_an_address_serves_once_per_project(
+    api: httpx2.Client, hook: Hook, make_project: Maker
+) -> None:
     """The same address again is refused for the same project, and taken for another."""
     first, project = hook(), make_project()
     refused(api.post(WEBHOOKS, json={"url": first["url"], "events": ["*"]}), 409, "duplicate_url")
@@ -81,7 +92,9 @@ def test_the_catalogue_names_every_event(api: httpx2.Client, live: Live) -> None
 def test_an_event_opens_one_delivery_per_listener(
     api: httpx2.Client, hook: Hook, control: httpx2.Client, receiver: Receiver
 ) -> None:
-    """Active listeners of the type get a pending delivery, due now, with the event's exact bytes; nobody else."""
+    """Active listeners of the type get a pending delivery, due now, with the event's exact bytes;
+    nobody else.
+    """
     receiver.hold = threading.Event()
     every = hook()
     base = every["url"]
@@ -89,14 +102,22 @@ def test_an_event_opens_one_delivery_per_listener(
     deaf = hook(url=base + "/b", events=["order.paid"])
     off = hook(url=base + "/c", is_active=False)
     assert api.post("/v2/customers", json=customer_body()).status_code == 201
-    opened = {webhook["id"]: logs(api, webhookId=webhook["id"]) for webhook in (every, family, deaf, off)}
+    opened = {
+        webhook["id"]: logs(api, webhookId=webhook["id"]) for webhook in (every, family, deaf, off)
+    }
     assert [len(opened[w["id"]]) for w in (every, family, deaf, off)] == [1, 1, 0, 0]
     log = opened[every["id"]][0]
-    assert (log["status"], log["is_test"], log["event_type"]) == ("pending", False, "customer.created")
+    assert (log["status"], log["is_test"], log["event_type"]) == (
+        "pending",
+        False,
+        "customer.created",
+    )
     assert (log["next_attempt_at"], log["attempt_count"], log["max_attempts"]) == (NOW, 0, 10)
     assert log["event_id"] == opened[family["id"]][0]["event_id"]
     whole = log_of(api, log["id"])
-    event = control.get("/events", params={"type": "customer.created", "limit": 1}).json()["events"][0]
+    event = control.get("/events", params={"type": "customer.created", "limit": 1}).json()[
+        "events"
+    ][0]
     assert httpx2.Response(200, text=whole["request_body"]).json() == event
     assert event["id"] == log["event_id"]
 
@@ -121,9 +142,13 @@ def test_a_project_webhook_hears_its_project_alone(
 def test_both_keys_sign_until_the_grace_ends(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
-    """Old and new verify during the grace, measured on the sandbox clock; the new one alone afterwards."""
+    """Old and new verify during the grace, measured on the sandbox clock; the new one
+    alone afterwards.
+    """
     made = hook()
-    response = api.post(f"{WEBHOOKS}/{made['id']}/regenerate-key", json={"grace_period_seconds": 60})
+    response = api.post(
+        f"{WEBHOOKS}/{made['id']}/regenerate-key", json={"grace_period_seconds": 60}
+    )
     assert response.status_code == 200, response.text
     fresh = response.json()["webhook"]["signing_key"]
     assert "2026-11-20T14:33:05.123Z" in response.json()["warning"]
@@ -144,7 +169,9 @@ def test_both_keys_sign_until_the_grace_ends(
 def test_a_restricted_key_reaches_its_projects_webhooks_alone(
     api: httpx2.Client, hook: Hook, make_project: Maker, restricted: Restricted
 ) -> None:
-    """Others' webhooks, and those of all projects, are refused by name and left out of lists; so are deliveries."""
+    """Others' webhooks, and those of all projects, are refused by name and left out of lists; so
+    are deliveries.
+    """
     mine, other = make_project()["id"], make_project()["id"]
     everywhere, foreign, own = hook(), hook(projectId=other), hook(projectId=mine)
     deliveries = {webhook["id"]: sent(api, webhook)["id"] for webhook in (everywhere, foreign, own)}
@@ -169,7 +196,9 @@ def test_a_restricted_key_reaches_its_projects_webhooks_alone(
                 refused(response, 403, "project_not_allowed")
         url = own["url"]
         refused(key.post(WEBHOOKS, json={"url": url, "events": ["*"]}), 403, "project_not_allowed")
-        refused(key.put(f"{WEBHOOKS}/{own['id']}", json={"projectId": None}), 403, "project_not_allowed")
+        refused(
+            key.put(f"{WEBHOOKS}/{own['id']}", json={"projectId": None}), 403, "project_not_allowed"
+        )
         made = key.post(WEBHOOKS, json={"url": url + "/2", "events": ["*"], "projectId": mine})
         assert made.status_code == 201
         moved = api.put(f"{WEBHOOKS}/{own['id']}", json={"projectId": make_project()["id"]})

@@ -1,8 +1,10 @@
-"""`make judges`: what tools that are not ours say of the contract and of the server that follows it.
+"""`make judges`: what tools that are not ours say of the contract and of the server that follows
+it.
 
-Redocly and Spectral lint the contract, as it is served and as its files lie. Redocly looks for drift in traffic, Prism
-stands between client and server and validates both, and Specmatic sends every example. A judge whose runtime is missing
-is skipped, and that is said. Exit code 1 for a finding.
+Redocly and Spectral lint the contract, as it is served and as its files lie. Redocly looks for
+drift in traffic, Prism stands between client and server and validates both, and Specmatic sends
+every example. A judge whose runtime is missing is skipped, and that is said. Exit code 1 for a
+finding.
 """
 
 import json
@@ -24,23 +26,37 @@ from ..support.contract import OPENAPI
 from .prism import proxied
 from .tools import HERE, Missing, installed, java
 
-# Redocly's drift reads schemas as those of OpenAPI 3.1, where this member is a number; in 3.0 it is true or false.
+# Redocly's drift reads schemas as those of OpenAPI 3.1, where this member is a number; in 3.0 it is
+# true or false.
 _NEWER = re.compile(r"exclusiveMinimum must be number$")
 _MANY = 1_000  # problems that redocly tells
 Finding = Iterator[str]
 
 
 def lint(bin_: Path, folder: Path, url: str) -> Finding:
-    """Redocly: every rule that it recommends, of both contracts, but for what is listed with its reason."""
+    """Redocly: every rule that it recommends, of both contracts, but for what is listed
+    with its reason.
+    """
     listed: list[dict[str, str]] = yaml.safe_load((HERE / "listed.yaml").read_text())
     seen = set()
     for kind, name in _contracts(folder, url):
-        command = [str(bin_ / "redocly"), "lint", str(name), f"--config={HERE / 'redocly.yaml'}", "--format=json"]
+        command = [
+            str(bin_ / "redocly"),
+            "lint",
+            str(name),
+            f"--config={HERE / 'redocly.yaml'}",
+            "--format=json",
+        ]
         command.append(f"--max-problems={_MANY}")
         ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         for problem in json.loads(ran.stdout)["problems"]:
-            rule, place = problem["ruleId"], problem["location"][0].get("pointer", "").removeprefix("#")
-            of_kind = [entry for entry in listed if entry["rule"] == rule and entry.get("of", kind) == kind]
+            rule, place = (
+                problem["ruleId"],
+                problem["location"][0].get("pointer", "").removeprefix("#"),
+            )
+            of_kind = [
+                entry for entry in listed if entry["rule"] == rule and entry.get("of", kind) == kind
+            ]
             known = [entry for entry in of_kind if re.search(entry["at"], place)]
             seen |= {entry["why"] for entry in known}
             if not known:
@@ -55,15 +71,28 @@ def lint(bin_: Path, folder: Path, url: str) -> Finding:
 def spectral(bin_: Path, folder: Path, url: str) -> Finding:
     """Spectral: every rule that it has for OpenAPI, of both contracts, and nothing is let pass."""
     for _, name in _contracts(folder, url):
-        command = [str(bin_ / "spectral"), "lint", str(name), f"--ruleset={HERE / 'spectral.yaml'}", "--format=json"]
-        ran = subprocess.run([*command, "--quiet"], cwd=folder, capture_output=True, text=True, check=False)
+        command = [
+            str(bin_ / "spectral"),
+            "lint",
+            str(name),
+            f"--ruleset={HERE / 'spectral.yaml'}",
+            "--format=json",
+        ]
+        ran = subprocess.run(
+            [*command, "--quiet"], cwd=folder, capture_output=True, text=True, check=False
+        )
         for problem in json.loads(ran.stdout):
-            yield f"{problem['code']}: {problem['message']} at {'/'.join(map(str, problem['path']))} of {name}"
+            yield (
+                f"{problem['code']}: {problem['message']} at {'/'.join(map(str, problem['path']))}"
+                f" of {name}"
+            )
 
 
 def _contracts(folder: Path, url: str) -> list[tuple[str, Path]]:
     """Both contracts as they are served and as their files lie."""
-    (folder / "control.json").write_bytes(httpx2.get(f"{url}/_sandbox/openapi.json", timeout=30).content)
+    (folder / "control.json").write_bytes(
+        httpx2.get(f"{url}/_sandbox/openapi.json", timeout=30).content
+    )
     served = [("served", folder / name) for name in ("contract.json", "control.json")]
     return served + [("files", OPENAPI / name) for name in ("openapi.yaml", "sandbox.yaml")]
 
@@ -71,11 +100,24 @@ def _contracts(folder: Path, url: str) -> list[tuple[str, Path]]:
 def drift(bin_: Path, folder: Path, url: str) -> Finding:
     """Redocly: traffic that schemathesis made of the contract's examples."""
     har = folder / "traffic.har"
-    command = [sys.executable, "-m", "schemathesis.cli", f"--config-file={PACK / 'schemathesis.toml'}", "run"]
+    command = [
+        sys.executable,
+        "-m",
+        "schemathesis.cli",
+        f"--config-file={PACK / 'schemathesis.toml'}",
+        "run",
+    ]
     command += [f"{url}/openapi.json", "--phases=examples", "--output-sanitize=false"]
     command += ["--report=har", f"--report-har-path={har}"]
     more = {"SANDBOX_URL": url, "PYTHONPATH": str(PACK)}
-    made = subprocess.run(command, cwd=folder, env=dict(os.environ) | more, capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        command,
+        cwd=folder,
+        env=dict(os.environ) | more,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if made.returncode:
         yield made.stdout[-3000:]
         return
@@ -103,10 +145,15 @@ def proxy(bin_: Path, folder: Path, url: str) -> Finding:
         for operation in item.values():
             for status, answer in operation.get("responses", {}).items():
                 if status in ("200", "201") and "content" in answer:
-                    answer["content"]["application/json"]["schema"] = {"type": "object", "required": ["no_such_member"]}
+                    answer["content"]["application/json"]["schema"] = {
+                        "type": "object",
+                        "required": ["no_such_member"],
+                    }
             count += 1
     (folder / "impossible.json").write_text(json.dumps(impossible))
-    refused = len({finding.partition(":")[0] for finding in proxied(bin_, folder / "impossible.json", url)})
+    refused = len(
+        {finding.partition(":")[0] for finding in proxied(bin_, folder / "impossible.json", url)}
+    )
     if refused != count:
         yield f"Prism looked at the answers of {refused} operations, not of {count}."
 
@@ -152,7 +199,9 @@ def main() -> int:
     for name, judge in JUDGES.items():
         with server() as url, tempfile.TemporaryDirectory() as made:
             folder = Path(made)
-            (folder / "contract.json").write_bytes(httpx2.get(f"{url}/openapi.json", timeout=30).content)
+            (folder / "contract.json").write_bytes(
+                httpx2.get(f"{url}/openapi.json", timeout=30).content
+            )
             try:
                 found = list(judge(installed(), folder, url))
             except Missing as missing:
@@ -160,7 +209,9 @@ def main() -> int:
                 continue
         bad = bad or bool(found)
         print(f"{name}: {len(found) or 'no'} findings.", *found, sep="\n  ", flush=True)
-    clients = subprocess.run([sys.executable, "-m", "pytest", "-q", "--night", "tests/clients"], check=False)
+    clients = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--night", "tests/clients"], check=False
+    )
     return int(bad or clients.returncode != 0)
 
 

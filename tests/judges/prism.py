@@ -16,7 +16,9 @@ _PATIENCE = 60.0
 
 
 def proxied(bin_: Path, contract: Path, url: str) -> Iterator[str]:
-    """What the proxy refuses of the contract's examples, sent to a fresh world one after the other."""
+    """What the proxy refuses of the contract's examples, sent to a fresh world one
+    after the other.
+    """
     httpx2.post(f"{url}/_sandbox/reset", timeout=60).raise_for_status()
     token = httpx2.get(f"{url}/_sandbox/credentials", timeout=60).json()["jwt"]
     shown = httpx2.get(f"{url}/openapi.json", timeout=60).json()
@@ -28,7 +30,9 @@ def proxied(bin_: Path, contract: Path, url: str) -> Iterator[str]:
         try:
             _wait(port, process)
             headers = {"Authorization": f"Bearer {token}"}
-            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
+            with httpx2.Client(
+                base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60
+            ) as client:
                 for operation in OPERATIONS.values():
                     for path, body in requests(shown, operation):
                         media = {"Content-Type": "application/json"} if body else {}

@@ -25,7 +25,9 @@ def installed() -> Path:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(HERE / name, _INSTALLED / name)
         command = ["npm", "ci", "--no-audit", "--no-fund"]
-        ran = subprocess.run(command, cwd=_INSTALLED, capture_output=True, text=True, timeout=600, check=False)
+        ran = subprocess.run(
+            command, cwd=_INSTALLED, capture_output=True, text=True, timeout=600, check=False
+        )
         if ran.returncode and (found := _AWAY.search(ran.stderr)):
             raise Missing(f"npm cannot reach its registry ({found[0]})")
         if ran.returncode:

@@ -1,4 +1,6 @@
-"""The wheel and the sdist, as a user gets them: in an environment that has nothing else, away from the checkout."""
+"""The wheel and the sdist, as a user gets them: in an environment that has nothing else, away from
+the checkout.
+"""
 
 import sys
 import tarfile
@@ -23,7 +25,20 @@ def test_checkout(sandbox):
 
 def built(source: Path, target: str, folder: Path) -> Path:
     """What hatchling makes of a source tree: `wheel` or `sdist`."""
-    run([sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(folder)], source, ENV)
+    run(
+        [
+            sys.executable,
+            "-m",
+            "hatchling",
+            "build",
+            "--target",
+            target,
+            "--directory",
+            str(folder),
+        ],
+        source,
+        ENV,
+    )
     (found,) = folder.iterdir()
     return found
 
@@ -33,12 +48,25 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
 
 
-@pytest.fixture(scope="module", params=["linked", pytest.param("installed", marks=pytest.mark.night)])
-def bin_folder(wheel: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """The commands of an environment with the wheel, pytest and pytest-xdist, and nothing but what these need."""
+@pytest.fixture(
+    scope="module", params=["linked", pytest.param("installed", marks=pytest.mark.night)]
+)
+def bin_folder(
+    wheel: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Path:
+    """The commands of an environment with the wheel, pytest and pytest-xdist, and nothing but what
+    these need.
+    """
     folder = tmp_path_factory.mktemp("installed")
     run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder, ENV)
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "--disable-pip-version-check"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(folder / "bin" / "python"),
+        "--disable-pip-version-check",
+    ]
     # Without byte code of what is never imported.
     pip += ["install", "--quiet", "--no-compile", "--constraint", str(ROOT / "constraints.txt")]
     if request.param == "linked":
@@ -59,7 +87,9 @@ def requirements(wheel: Path) -> list[str]:
 
 
 def link(site: Path, names: set[str]) -> None:
-    """Distributions of this environment in another one, in a tenth of the time that their installation takes."""
+    """Distributions of this environment in another one, in a tenth of the time that their
+    installation takes.
+    """
     for name in names:
         of_this = distribution(name)
         for first in {file.parts[0] for file in of_this.files or ()} - {"..", "__pycache__"}:
@@ -77,7 +107,11 @@ def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
 
 
 def test_the_contract_comes_with_the_wheel(bin_folder: Path, tmp_path: Path) -> None:
-    where = run([str(bin_folder / "python"), "-c", "import stub_server; print(stub_server.__file__)"], tmp_path, ENV)
+    where = run(
+        [str(bin_folder / "python"), "-c", "import stub_server; print(stub_server.__file__)"],
+        tmp_path,
+        ENV,
+    )
     assert Path(where).is_relative_to(bin_folder.parent)
     assert "valid" in run([str(bin_folder / "stub-server"), "check"], tmp_path, ENV)
 
@@ -91,14 +125,25 @@ def test_three_lines_are_a_test(bin_folder: Path, tmp_path: Path) -> None:
 def test_the_kit_works_beside_other_versions_of_what_the_server_needs(
     wheel: Path, bin_folder: Path, tmp_path: Path
 ) -> None:
-    """As docs/pytest.md says: the kit without dependencies, and a command that runs the server elsewhere."""
+    """As docs/pytest.md says: the kit without dependencies, and a command that runs the
+    server elsewhere.
+    """
     folder = tmp_path / "application"
     run([sys.executable, "-m", "venv", "--without-pip", str(folder)], tmp_path, ENV)
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "--disable-pip-version-check"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(folder / "bin" / "python"),
+        "--disable-pip-version-check",
+    ]
     pip += ["install", "--quiet", "--no-compile"]
     run([*pip, "fastapi==0.115.*", "uvicorn==0.34.*", "flask==2.3.*", "pytest"], tmp_path, ENV)
     run([*pip, "--no-deps", str(wheel)], tmp_path, ENV)
     run([*pip, "httpx2"], tmp_path, ENV)
     (tmp_path / "test_it.py").write_text("import fastapi, flask, uvicorn\n" + THREE_LINES)
-    (tmp_path / "pytest.ini").write_text(f"[pytest]\nsandbox_command = {bin_folder / 'stub-server'}\n")
+    (tmp_path / "pytest.ini").write_text(
+        f"[pytest]\nsandbox_command = {bin_folder / 'stub-server'}\n"
+    )
     assert "1 passed" in run([str(folder / "bin" / "pytest"), "-W", "error"], tmp_path, ENV)

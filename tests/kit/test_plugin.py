@@ -1,4 +1,6 @@
-"""The plugin in a run of its own, as a user has it: nothing to import, nothing to write but a test."""
+"""The plugin in a run of its own, as a user has it: nothing to import, nothing to
+write but a test.
+"""
 
 import os
 import subprocess
@@ -153,7 +155,11 @@ def test_what_fails_says_what_was_refused_and_leaves_a_recording(tmp_path: Path)
     """A test, and a fixture of one."""
     ended = run(tmp_path, REFUSED + REFUSED_IN_A_FIXTURE, "--sandbox-record", "seen")
     assert 1 == ended.returncode, ended.stdout
-    for part in ("requests that were refused", "POST /v2/orders/pix answered 422 validation_error", "body.projectId"):
+    for part in (
+        "requests that were refused",
+        "POST /v2/orders/pix answered 422 validation_error",
+        "body.projectId",
+    ):
         assert part in ended.stdout
     in_a_fixture, recording = sorted((tmp_path / "seen").iterdir())
     for each in (in_a_fixture, recording):
@@ -164,7 +170,9 @@ def test_what_fails_says_what_was_refused_and_leaves_a_recording(tmp_path: Path)
 
 def test_equal_refusals_are_explained_once(tmp_path: Path) -> None:
     ended = run(tmp_path, REFUSED_OFTEN)
-    assert 1 == ended.stdout.count("POST /v2/orders/pix answered 422 validation_error (3 times)"), ended.stdout
+    assert 1 == ended.stdout.count("POST /v2/orders/pix answered 422 validation_error (3 times)"), (
+        ended.stdout
+    )
     assert 1 == ended.stdout.count("body.projectId")
     assert 1 == ended.stdout.count("GET /v2/plans/x answered 404 not_found\n")
 
@@ -172,7 +180,11 @@ def test_equal_refusals_are_explained_once(tmp_path: Path) -> None:
 def test_a_failed_test_of_unittest_says_what_was_refused(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(UNITTEST)
     ended = subprocess.run(
-        [sys.executable, "-m", "unittest", "-q", "test_it"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "unittest", "-q", "test_it"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     for part in (
         "POST /v2/orders/pix answered 422 validation_error",
@@ -185,7 +197,10 @@ def test_a_failed_test_of_unittest_says_what_was_refused(tmp_path: Path) -> None
 def test_a_run_with_a_server_that_is_there_says_what_it_ignores(live: Live, tmp_path: Path) -> None:
     ini = "sandbox_args = --seed 7\nsandbox_command = nowhere\n"
     ended = run(tmp_path, SEEDED, "-v", "--sandbox-url", live.url, ini=ini)
-    assert f"sandbox: {live.url} (of the ini file sandbox_args and sandbox_command are ignored)" in ended.stdout
+    assert (
+        f"sandbox: {live.url} (of the ini file sandbox_args and sandbox_command are ignored)"
+        in ended.stdout
+    )
     assert 0 == ended.returncode, ended.stdout
 
 
@@ -200,9 +215,13 @@ CODECS = ("brotli", "backports.zstd")
 
 def test_the_kit_imports_nothing_but_pytest_and_httpx2() -> None:
     """So it can be installed without what the server needs, beside any version of it."""
-    program = "import sys; before = {*sys.modules}; import pkgutil, importlib, stub_server.testing as kit\n"
+    program = (
+        "import sys; before = {*sys.modules}; import pkgutil, importlib, stub_server.testing as"
+        " kit\n"
+    )
     program += (
-        "for each in pkgutil.iter_modules(kit.__path__): importlib.import_module('stub_server.testing.' + each.name)\n"
+        "for each in pkgutil.iter_modules(kit.__path__):"
+        " importlib.import_module('stub_server.testing.' + each.name)\n"
     )
     program += "print(*{name.partition('.')[0] for name in {*sys.modules} - before})"
     imported = subprocess.run(
@@ -210,7 +229,11 @@ def test_the_kit_imports_nothing_but_pytest_and_httpx2() -> None:
     ).stdout.split()
     owners = packages_distributions()
     known = needed("pytest", "httpx2", *CODECS)
-    foreign = {name for name in imported if name in owners and known.isdisjoint(map(str.lower, owners[name]))}
+    foreign = {
+        name
+        for name in imported
+        if name in owners and known.isdisjoint(map(str.lower, owners[name]))
+    }
     assert {"stub_server"} == foreign
 
 
@@ -236,7 +259,13 @@ def test_the_server_starts_whatever_directory_and_variables_tests_have(tmp_path:
     }
     command = [sys.executable, "-P", "-m", "pytest", *PLAIN, "--import-mode", "importlib"]
     ended = subprocess.run(
-        command, cwd=tmp_path, env=os.environ | hostile, capture_output=True, text=True, timeout=120, check=False
+        command,
+        cwd=tmp_path,
+        env=os.environ | hostile,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert 0 == ended.returncode, ended.stdout + ended.stderr
 
@@ -289,7 +318,9 @@ def test_workers_of_xdist_have_a_server_each(tmp_path: Path) -> None:
     assert "12 passed" in ended.stdout
 
 
-def test_a_running_server_is_used_and_left_as_it_was(live: Live, credentials: Json, tmp_path: Path) -> None:
+def test_a_running_server_is_used_and_left_as_it_was(
+    live: Live, credentials: Json, tmp_path: Path
+) -> None:
     ended = run(tmp_path, MANY, "-n", "2", "--sandbox-url", live.url)
     assert 0 == ended.returncode, ended.stdout
     names = [sandbox["name"] for sandbox in _sandboxes(live)]
@@ -299,5 +330,7 @@ def test_a_running_server_is_used_and_left_as_it_was(live: Live, credentials: Js
 def _sandboxes(live: Live) -> list[Json]:
     import httpx2
 
-    found: list[Json] = httpx2.get(f"{live.url}/_sandbox/sandboxes?limit=100", verify=NO_TLS).json()["sandboxes"]
+    found: list[Json] = httpx2.get(
+        f"{live.url}/_sandbox/sandboxes?limit=100", verify=NO_TLS
+    ).json()["sandboxes"]
     return found

@@ -59,10 +59,18 @@ def test_time_is_moved_and_asked_back(sandbox: Sandbox) -> None:
 
 def test_a_token_has_the_scopes_that_were_asked_for(sandbox: Sandbox) -> None:
     some = sandbox.credentials(["orders:read"])
-    assert 200 == httpx2.get(f"{sandbox.url}/v2/orders", headers=some.headers, verify=NO_TLS).status_code
-    assert 403 == httpx2.get(f"{sandbox.url}/v2/plans", headers=some.headers, verify=NO_TLS).status_code
+    assert (
+        200
+        == httpx2.get(f"{sandbox.url}/v2/orders", headers=some.headers, verify=NO_TLS).status_code
+    )
+    assert (
+        403
+        == httpx2.get(f"{sandbox.url}/v2/plans", headers=some.headers, verify=NO_TLS).status_code
+    )
     monkeyed = httpx2.get(
-        f"{sandbox.env['STUB_URL']}/v2/plans", headers={"Authorization": f"Bearer {sandbox.token}"}, verify=NO_TLS
+        f"{sandbox.env['STUB_URL']}/v2/plans",
+        headers={"Authorization": f"Bearer {sandbox.token}"},
+        verify=NO_TLS,
     )
     assert 200 == monkeyed.status_code
 
@@ -86,7 +94,9 @@ def test_webhooks_arrive_in_an_inbox(sandbox: Sandbox) -> None:
     assert all(message["verified"] for message in inbox.messages())
     assert inbox.signing_key
     assert {"order.paid"} == {message["event_type"] for message in inbox.messages("order.paid")}
-    with pytest.raises(AssertionError, match=r"No further order\.paid arrived in 0\.1 s, but: .*order\.created"):
+    with pytest.raises(
+        AssertionError, match=r"No further order\.paid arrived in 0\.1 s, but: .*order\.created"
+    ):
         inbox.wait_for("order.paid", timeout=0.1)
 
 
@@ -102,23 +112,31 @@ def test_what_was_sent_is_asserted(sandbox: Sandbox) -> None:
         sandbox.verify("createPixOrder", times=0)
     with pytest.raises(Refused, match="operation"):
         sandbox.requests(operation="createPixOrder")
-    assert ["createPixOrder"] == [each["operationId"] for each in sandbox.requests(operationId="createPixOrder")]
+    assert ["createPixOrder"] == [
+        each["operationId"] for each in sandbox.requests(operationId="createPixOrder")
+    ]
 
 
 @pytest.mark.parametrize("number", range(2))
 def test_nothing_of_one_test_is_seen_by_another(sandbox: Sandbox, number: int) -> None:
-    assert not sandbox.api.get("/v2/customers", params={"email": "cliente1@example.com"}).json()["customers"]
+    assert not sandbox.api.get("/v2/customers", params={"email": "cliente1@example.com"}).json()[
+        "customers"
+    ]
     assert 1 == len(sandbox.requests())
     sandbox.customer()
 
 
 def test_a_server_with_a_key_is_opened_by_it() -> None:
     with running("--scenario", "empty", admin_key="secret") as server:
-        with connected(server.url, "secret") as again, again.sandbox(now=date(2027, 1, 1)) as sandbox:
+        with (
+            connected(server.url, "secret") as again,
+            again.sandbox(now=date(2027, 1, 1)) as sandbox,
+        ):
             assert "2027-01-01T00:00:00.000Z" == sandbox.control.get("/clock").json()["now"]
         with pytest.raises(Refused, match="--sandbox-admin-key"), connected(server.url):
             pass
-        with pytest.raises(httpx2.ConnectError, match="refused"):  # of the application, not of the sandbox
+        # of the application, not of the sandbox
+        with pytest.raises(httpx2.ConnectError, match="refused"):
             httpx2.get("http://127.0.0.1:9", verify=NO_TLS)
 
 

@@ -9,7 +9,12 @@ from fractions import Fraction
 from .filters import Json
 
 ORDERS = ("pending", "paid", "failed", "expired", "canceled", "refunded", "disputed")
-PER_MONTH = {"day": Fraction(30), "week": Fraction(30, 7), "month": Fraction(1), "year": Fraction(1, 12)}
+PER_MONTH = {
+    "day": Fraction(30),
+    "week": Fraction(30, 7),
+    "month": Fraction(1),
+    "year": Fraction(1, 12),
+}
 TOP = 5
 
 
@@ -49,9 +54,14 @@ def payments(orders: Iterable[Json], period: Period) -> list[Decimal]:
 
 
 def refunded(orders: Iterable[Json], period: Period) -> Decimal:
-    """What was given back in a period, in whole or in part; no order of this world was refunded twice."""
+    """What was given back in a period, in whole or in part; no order of this world was
+    refunded twice.
+    """
     given = (order["last_transaction"] for order in orders)
-    return sum((Decimal(o["refunded_amount"]) for o in given if covers(period, o.get("refunded_at"))), Decimal(0))
+    return sum(
+        (Decimal(o["refunded_amount"]) for o in given if covers(period, o.get("refunded_at"))),
+        Decimal(0),
+    )
 
 
 def order_figures(orders: list[Json], period: Period) -> Json:
@@ -74,7 +84,9 @@ def order_figures(orders: list[Json], period: Period) -> Json:
 
 def conversion(orders: list[Json], renewals: set[str]) -> float | None:
     """First orders that were paid, over those that are decided: a renewal is no checkout."""
-    decided = [order for order in orders if order["status"] != "pending" and order["id"] not in renewals]
+    decided = [
+        order for order in orders if order["status"] != "pending" and order["id"] not in renewals
+    ]
     if not decided:
         return None
     rate = Decimal(sum(map(is_paid, decided))) / len(decided)
@@ -85,7 +97,10 @@ def monthly(subscriptions: list[Json]) -> Fraction:
     """What active subscriptions bring in a month of thirty days, not rounded yet."""
     active = [held for held in subscriptions if held["status"] == "active"]
     return sum(
-        (Fraction(str(held["amount"])) * PER_MONTH[held["interval"]] / held["interval_count"] for held in active),
+        (
+            Fraction(str(held["amount"])) * PER_MONTH[held["interval"]] / held["interval_count"]
+            for held in active
+        ),
         Fraction(0),
     )
 
@@ -94,7 +109,10 @@ def plan_figures(orders: list[Json], names: dict[str, str], period: Period) -> l
     """Every plan that was ordered, paid or refunded in a period, with the highest revenue first."""
     by_plan: dict[str, list[Json]] = {}
     for order in orders:
-        moments = (order["createdAt"], *(order["last_transaction"].get(name) for name in ("paid_at", "refunded_at")))
+        moments = (
+            order["createdAt"],
+            *(order["last_transaction"].get(name) for name in ("paid_at", "refunded_at")),
+        )
         if any(covers(period, at) for at in moments):
             by_plan.setdefault(order["planId"], []).append(order)
     figures = [
@@ -102,7 +120,9 @@ def plan_figures(orders: list[Json], names: dict[str, str], period: Period) -> l
             "planId": plan,
             "name": names[plan],
             "orders_count": len(within(of_plan, period)),
-            "revenue": money(sum(payments(of_plan, period), Decimal(0)) - refunded(of_plan, period)),
+            "revenue": money(
+                sum(payments(of_plan, period), Decimal(0)) - refunded(of_plan, period)
+            ),
         }
         for plan, of_plan in by_plan.items()
     ]

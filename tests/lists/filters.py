@@ -1,4 +1,6 @@
-"""What each filter of a list keeps, by the words of the contract: nothing here knows how the server finds it."""
+"""What each filter of a list keeps, by the words of the contract: nothing here knows how the server
+finds it.
+"""
 
 import unicodedata
 from collections.abc import Callable
@@ -14,7 +16,9 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which records it keeps, spellings of what finds a record, and something that finds none of them."""
+    """Which records it keeps, spellings of what finds a record, and something that finds
+    none of them.
+    """
 
     keeps: Callable[[Json, str], bool]
     finding: Callable[[Json], list[str]]
@@ -71,10 +75,16 @@ def text(*members: str) -> Filter:
         return [record[member] for member in members if record[member]]
 
     def parts(record: Json) -> list[str]:
-        return [part for whole in held(record) for part in (whole[:100], folded(whole)[1:7].upper(), whole[-5:], "")]
+        return [
+            part
+            for whole in held(record)
+            for part in (whole[:100], folded(whole)[1:7].upper(), whole[-5:], "")
+        ]
 
     return Filter(
-        lambda record, asked: any(folded(asked) in folded(whole) for whole in held(record)), parts, "zzqxzzqx"
+        lambda record, asked: any(folded(asked) in folded(whole) for whole in held(record)),
+        parts,
+        "zzqxzzqx",
     )
 
 
@@ -88,7 +98,9 @@ def code() -> Filter:
 
 
 def buyer() -> Filter:
-    """One part of an order's code or of what it says of its buyer, numbers with their punctuation or without."""
+    """One part of an order's code or of what it says of its buyer, numbers with their punctuation
+    or without.
+    """
 
     def plain(number: str) -> str:
         return "".join(sign for sign in folded(number) if sign not in " ()+-./")
@@ -101,10 +113,14 @@ def buyer() -> Filter:
 
     def keeps(record: Json, asked: str) -> bool:
         found = any(folded(asked) in folded(word) for word in words(record))
-        return found or (plain(asked) != "" and any(plain(asked) in plain(number) for number in numbers(record)))
+        return found or (
+            plain(asked) != "" and any(plain(asked) in plain(number) for number in numbers(record))
+        )
 
     def parts(record: Json) -> list[str]:
-        spelled = [part for word in words(record) for part in (word, folded(word)[1:7].upper(), word[-5:])]
+        spelled = [
+            part for word in words(record) for part in (word, folded(word)[1:7].upper(), word[-5:])
+        ]
         for number in map(plain, numbers(record)):
             spelled += [
                 number,
@@ -122,7 +138,8 @@ def contacts() -> Filter:
 
     def as_order(record: Json) -> Json:
         phones = {
-            name: f"+{p['country_code']}{p.get('area_code', '')}{p['number']}" for name, p in record["phones"].items()
+            name: f"+{p['country_code']}{p.get('area_code', '')}{p['number']}"
+            for name, p in record["phones"].items()
         }
         return {"code": "", "customer": record | {"phones": phones}}
 
@@ -161,7 +178,11 @@ def document(of: Callable[[Json], str]) -> Filter:
 
     def spellings(record: Json) -> list[str]:
         plain = unmasked(of(record))
-        return [plain, f"{plain[:3]}.{plain[3:]}", f"{plain[:2]}.{plain[2:5]}/{plain[5:-2]}-{plain[-2:]}"[:20]]
+        return [
+            plain,
+            f"{plain[:3]}.{plain[3:]}",
+            f"{plain[:2]}.{plain[2:5]}/{plain[5:-2]}-{plain[-2:]}"[:20],
+        ]
 
     def keeps(record: Json, asked: str) -> bool:
         return unmasked(of(record)) == unmasked(asked)
@@ -170,7 +191,9 @@ def document(of: Callable[[Json], str]) -> Filter:
 
 
 def pattern(member: str) -> Filter:
-    """A type of event, named by one of the record's patterns: itself, all of its resource, or all."""
+    """A type of event, named by one of the record's patterns: itself, all of its
+    resource, or all.
+    """
 
     def keeps(record: Json, asked: str) -> bool:
         return bool({asked, f"{asked.split('.')[0]}.*", "*"} & set(record[member]))
@@ -211,7 +234,9 @@ OWN: dict[str, dict[str, Filter]] = {
     "listWebhookLogs": {"event_id": EVENT_ID},
     "listLogsForWebhook": {"event_id": EVENT_ID},
 }
-"""By operation and query parameter: filters that are more than a member with the name of the parameter."""
+"""By operation and query parameter: filters that are more than a member with the name of
+the parameter.
+"""
 
 
 @cache

@@ -35,7 +35,8 @@ def is_empty(query: Query) -> bool:
     names = [name.removesuffix("since") for name in query if name.endswith("_since")]
     ends = [(query[f"{name}since"], query.get(f"{name}until")) for name in names]
     return any(
-        until is not None and datetime.fromisoformat(since) >= datetime.fromisoformat(until) for since, until in ends
+        until is not None and datetime.fromisoformat(since) >= datetime.fromisoformat(until)
+        for since, until in ends
     )
 
 
@@ -63,7 +64,11 @@ def keeps(operation: str, record: Json, name: str, asked: str) -> bool:
 def matching(operation: str, records: list[Json], query: Query) -> list[Json]:
     """The records that all filters and ranges let through, in the asked order."""
     asked = [(name, value) for name, value in query.items() if name not in SHAPING]
-    found = [record for record in records if all(keeps(operation, record, name, value) for name, value in asked)]
+    found = [
+        record
+        for record in records
+        if all(keeps(operation, record, name, value) for name, value in asked)
+    ]
     made = created(operation)
     sort = query.get("sort", f"-{made}")
     member = sort.removeprefix("-")
@@ -74,9 +79,13 @@ def matching(operation: str, records: list[Json], query: Query) -> list[Json]:
         return datetime.fromisoformat(record[made]), record["id"]
 
     with_it = [record for record in found if record[member] is not None]
-    with_it.sort(key=lambda record: (SORTS[member](record[member]), *age(record)), reverse=downwards)
+    with_it.sort(
+        key=lambda record: (SORTS[member](record[member]), *age(record)), reverse=downwards
+    )
     # Records without the member are last in both directions.
-    return with_it + sorted((record for record in found if record[member] is None), key=age, reverse=downwards)
+    return with_it + sorted(
+        (record for record in found if record[member] is None), key=age, reverse=downwards
+    )
 
 
 def answer(operation: str, records: list[Json], query: Query) -> Json:

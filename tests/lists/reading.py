@@ -1,4 +1,6 @@
-"""The lists of a live world: what their contract lets one ask, all of their records, and the answers to queries."""
+"""The lists of a live world: what their contract lets one ask, all of their records, and the
+answers to queries.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +41,10 @@ class Listing:
 
 
 class Reader:
-    """Reads lists over HTTP. Records are read once; where a list does not show what it filters by, it is added."""
+    """Reads lists over HTTP.
+
+    Records are read once; where a list does not show what it filters by, it is added.
+    """
 
     def __init__(self, api: httpx2.Client, control: httpx2.Client) -> None:
         self.api, self.control = api, control
@@ -56,7 +61,11 @@ class Reader:
             if "get" not in item:
                 continue
             parameters = [self._resolved(entry) for entry in item["get"].get("parameters", ())]
-            asked = {entry["name"]: self._resolved(entry["schema"]) for entry in parameters if entry["in"] == "query"}
+            asked = {
+                entry["name"]: self._resolved(entry["schema"])
+                for entry in parameters
+                if entry["in"] == "query"
+            }
             if {"page", "limit"} <= asked.keys():
                 operation = item["get"]["operationId"]
                 found[operation] = Listing(operation, path, asked)
@@ -80,25 +89,36 @@ class Reader:
 
     def _whole(self, operation: str) -> list[Json]:
         if operation == "listLogsForWebhook":
-            return [log for log in self.records("listWebhookLogs") if log["webhookId"] == self.busiest]
+            return [
+                log for log in self.records("listWebhookLogs") if log["webhookId"] == self.busiest
+            ]
         found = self.pages(operation, {})
         if operation == "listOrders":
             paid = "paid_at"
-            return [each | self._hidden(each["id"]) | {paid: each["last_transaction"].get(paid)} for each in found]
+            return [
+                each | self._hidden(each["id"]) | {paid: each["last_transaction"].get(paid)}
+                for each in found
+            ]
         if operation == "listSubscriptions":
             people = {each["id"]: each for each in self.records("listCustomers")}
             return [
-                held | {"orderIds": self._orders_of(held), "searched": people[held["customerId"]]} for held in found
+                held | {"orderIds": self._orders_of(held), "searched": people[held["customerId"]]}
+                for held in found
             ]
         return found
 
     def _hidden(self, order: str) -> Json:
         facts = done(self.control.get(f"/orders/{order}"))
-        return {name: facts[name] for name in ("projectId", "planId", "customerId", "subscriptionId", "metadata")}
+        return {
+            name: facts[name]
+            for name in ("projectId", "planId", "customerId", "subscriptionId", "metadata")
+        }
 
     def _orders_of(self, subscription: Json) -> list[str]:
         orders = self.records("listOrders")
-        renewals = [order["id"] for order in orders if order["subscriptionId"] == subscription["id"]]
+        renewals = [
+            order["id"] for order in orders if order["subscriptionId"] == subscription["id"]
+        ]
         return sorted({subscription["orderId"], subscription["lastOrderId"], *renewals})
 
     @cached_property
@@ -127,7 +147,9 @@ class Reader:
         """The records of all pages."""
         found, number = [], 1
         while True:
-            rows, pagination = self.get(operation, {"limit": str(MOST), **query, "page": str(number)})
+            rows, pagination = self.get(
+                operation, {"limit": str(MOST), **query, "page": str(number)}
+            )
             found += rows
             if not pagination["has_next"]:
                 return found

@@ -1,4 +1,6 @@
-"""Every filter, range, sort order and page of every list answers what a reading of all its records gives."""
+"""Every filter, range, sort order and page of every list answers what a reading of all
+its records gives.
+"""
 
 import itertools
 from collections import Counter
@@ -32,12 +34,19 @@ every_list = pytest.mark.parametrize("operation", LISTS)
 
 
 def occurring(listing: Listing, records: list[Json], name: str) -> list[str]:
-    """Values that a filter is asked for: common ones, rare ones, some others, and each that the contract names."""
+    """Values that a filter is asked for: common ones, rare ones, some others, and each that the
+    contract names.
+    """
     schema = listing.parameters[name]
     if "enum" in schema:
         return [str(value) for value in schema["enum"]]
     finding = filter_of(listing.operation, name).finding
-    ranked = [value for value, _ in Counter(value for record in records for value in finding(record)).most_common()]
+    ranked = [
+        value
+        for value, _ in Counter(
+            value for record in records for value in finding(record)
+        ).most_common()
+    ]
     others = ranked[COMMON : len(ranked) - RARE]
     others = Random(name).sample(others, min(OTHER, len(others)))
     return list(dict.fromkeys([*ranked[:COMMON], *others, *ranked[-RARE:]]))
@@ -50,7 +59,9 @@ def values(listing: Listing, records: list[Json], name: str) -> list[str]:
 
 
 def instants(operation: str, records: list[Json], name: str, chosen: Random) -> list[str]:
-    """Ends of a range: instants of records, a millisecond beside them, in another offset, the first and the last."""
+    """Ends of a range: instants of records, a millisecond beside them, in another offset, the first
+    and the last.
+    """
     held = sorted({record[ranged(operation, name)] for record in records} - {None})
     picked = [held[0], held[-1], *chosen.sample(held, min(3, len(held)))]
     at = [datetime.fromisoformat(text) for text in picked]
@@ -58,11 +69,19 @@ def instants(operation: str, records: list[Json], name: str, chosen: Random) -> 
     near = [moment + gap for moment in at[:3] for gap in (-step, step)]
     spelled = [moment.isoformat(timespec="milliseconds").replace("+00:00", "Z") for moment in near]
     elsewhere = [moment.astimezone(SAO_PAULO).isoformat() for moment in at[-2:]]
-    return [*dict.fromkeys(picked), *spelled, *elsewhere, "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"]
+    return [
+        *dict.fromkeys(picked),
+        *spelled,
+        *elsewhere,
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+    ]
 
 
 def combinations(listing: Listing, records: list[Json]) -> Iterator[Json]:
-    """Queries of many kinds: some filters, some ends of ranges, a sort order, a limit and a page."""
+    """Queries of many kinds: some filters, some ends of ranges, a sort order, a limit
+    and a page.
+    """
     chosen = Random(listing.operation)
     for _ in range(RANDOM_QUERIES):
         # Filters that one record satisfies leave something to sort and to page through.
@@ -95,11 +114,15 @@ def test_the_served_contract_has_these_lists(reader: Reader) -> None:
 
 @every_list
 def test_every_list_parameter_has_an_expectation(reader: Reader, operation: str) -> None:
-    """A range or sort order that is new in the contract needs a row in the tables of these tests."""
+    """A range or sort order that is new in the contract needs a row in the tables of
+    these tests.
+    """
     listing = reader.listings[operation]
     unknown = [f"range {name}" for name in listing.ranges if name.rpartition("_")[0] not in RANGES]
     unknown += [f"sort {name}" for name in listing.sorts if name.removeprefix("-") not in SORTS]
-    assert [] == unknown, f"{operation}: say in tests/lists/oracle.py what {unknown} keep or order by"
+    assert [] == unknown, (
+        f"{operation}: say in tests/lists/oracle.py what {unknown} keep or order by"
+    )
     upwards = {name for name in listing.sorts if not name.startswith("-")}
     assert {f"-{name}" for name in upwards} == set(listing.sorts) - upwards
 
@@ -109,22 +132,35 @@ def test_the_world_tells_right_answers_from_wrong_ones(reader: Reader, operation
     """Every filter keeps some records and leaves others out, and every sort order has ties."""
     listing, records = reader.listings[operation], reader.records(operation)
     for name in listing.filters:
-        kept = {len(matching(operation, records, {name: value})) for value in values(listing, records, name)}
-        assert any(0 < number < len(records) for number in kept), f"{name} keeps {kept} of {len(records)}"
+        kept = {
+            len(matching(operation, records, {name: value}))
+            for value in values(listing, records, name)
+        }
+        assert any(0 < number < len(records) for number in kept), (
+            f"{name} keeps {kept} of {len(records)}"
+        )
     for member in {name.removeprefix("-") for name in listing.sorts}:
-        assert max(Counter(SORTS[member](record[member]) for record in records).values()) > 1, f"{member} has no ties"
+        assert max(Counter(SORTS[member](record[member]) for record in records).values()) > 1, (
+            f"{member} has no ties"
+        )
 
 
 # -- the lists
 
 
 @every_list
-def test_a_list_without_a_query_is_the_first_twenty_newest_first(reader: Reader, operation: str) -> None:
+def test_a_list_without_a_query_is_the_first_twenty_newest_first(
+    reader: Reader, operation: str
+) -> None:
     """Nothing is left out, nothing comes twice, and ties are broken by id."""
     records = reader.records(operation)
-    newest = sorted(records, key=lambda record: (record[created(operation)], record["id"]), reverse=True)
+    newest = sorted(
+        records, key=lambda record: (record[created(operation)], record["id"]), reverse=True
+    )
     assert len({record["id"] for record in records}) == len(records)
-    assert [record["id"] for record in newest] == [record["id"] for record in reader.pages(operation, {})]
+    assert [record["id"] for record in newest] == [
+        record["id"] for record in reader.pages(operation, {})
+    ]
     assert len(records) == reader.hold(operation, {})
 
 
@@ -147,15 +183,25 @@ def test_of_two_filters_both_hold(reader: Reader, operation: str) -> None:
         both = [record for record in records if one(record) and other(record)]
         for _ in range(4 if both else 0):
             record, another = chosen.choice(both), chosen.choice(both)
-            same = {first: chosen.choice(one(record)), second: chosen.choice(other(record)), "limit": "100"}
+            same = {
+                first: chosen.choice(one(record)),
+                second: chosen.choice(other(record)),
+                "limit": "100",
+            }
             assert reader.hold(operation, same) > 0
             reader.hold(operation, same | {second: chosen.choice(other(another))})
 
 
 @every_list
 def test_a_range_has_its_start_and_not_its_end(reader: Reader, operation: str) -> None:
-    """From its start, included, to its end, excluded; with one end, with both, and with none between them."""
-    listing, records, chosen = reader.listings[operation], reader.records(operation), Random(operation)
+    """From its start, included, to its end, excluded; with one end, with both, and with none
+    between them.
+    """
+    listing, records, chosen = (
+        reader.listings[operation],
+        reader.records(operation),
+        Random(operation),
+    )
     for stem in dict.fromkeys(name.rpartition("_")[0] for name in listing.ranges):
         since, until = f"{stem}_since", f"{stem}_until"
         ends = instants(operation, records, since, chosen)
@@ -164,7 +210,9 @@ def test_a_range_has_its_start_and_not_its_end(reader: Reader, operation: str) -
             reader.hold(operation, {until: end, "limit": "100"})
             assert reader.hold(operation, {since: end, until: end}) == 0
         for _ in range(10):
-            reader.hold(operation, {since: chosen.choice(ends), until: chosen.choice(ends), "limit": "100"})
+            reader.hold(
+                operation, {since: chosen.choice(ends), until: chosen.choice(ends), "limit": "100"}
+            )
 
 
 @every_list
@@ -173,12 +221,19 @@ def test_a_sort_order_holds_across_all_pages(reader: Reader, operation: str) -> 
     listing, records = reader.listings[operation], reader.records(operation)
     name = listing.filters[0]
     part = {
-        name: max(occurring(listing, records, name), key=lambda value: len(matching(operation, records, {name: value})))
+        name: max(
+            occurring(listing, records, name),
+            key=lambda value: len(matching(operation, records, {name: value})),
+        )
     }
     for query in ({}, part, {listing.ranges[0]: records[len(records) // 2][created(operation)]}):
         for sort in listing.sorts:
-            expected = [record["id"] for record in matching(operation, records, query | {"sort": sort})]
-            assert expected == [record["id"] for record in reader.pages(operation, query | {"sort": sort})], sort
+            expected = [
+                record["id"] for record in matching(operation, records, query | {"sort": sort})
+            ]
+            assert expected == [
+                record["id"] for record in reader.pages(operation, query | {"sort": sort})
+            ], sort
 
 
 @every_list
@@ -199,7 +254,8 @@ def test_each_page_is_its_part_of_the_list(reader: Reader, operation: str, limit
 def test_any_query_answers_what_reading_everything_gives(reader: Reader, operation: str) -> None:
     """Filters, ranges, a sort order and a page together."""
     totals = [
-        reader.hold(operation, query) for query in combinations(reader.listings[operation], reader.records(operation))
+        reader.hold(operation, query)
+        for query in combinations(reader.listings[operation], reader.records(operation))
     ]
     assert sum(total > 0 for total in totals) > RANDOM_QUERIES // 3
 

@@ -1,4 +1,6 @@
-"""The statistics of every project are what its orders and subscriptions add up to, for all time and for a period."""
+"""The statistics of every project are what its orders and subscriptions add up to, for all time and
+for a period.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
@@ -31,8 +33,12 @@ def of(reader: Reader, operation: str, project: str) -> list[Json]:
 
 def stats(reader: Reader, project: str, period: Period = ALWAYS) -> Json:
     """The statistics as the server has them."""
-    params = {name: end for name, end in zip(("from", "to"), period, strict=True) if end is not None}
-    found: Json = done(reader.api.get(f"/v2/projects/{project}/stats", params=params))["data"]["stats"]
+    params = {
+        name: end for name, end in zip(("from", "to"), period, strict=True) if end is not None
+    }
+    found: Json = done(reader.api.get(f"/v2/projects/{project}/stats", params=params))["data"][
+        "stats"
+    ]
     return found
 
 
@@ -40,16 +46,26 @@ def renewals(reader: Reader, project: str) -> set[str]:
     """The orders that a subscription brought about, not a checkout."""
     first = {held["id"]: held["orderId"] for held in of(reader, "listSubscriptions", project)}
     orders = of(reader, "listOrders", project)
-    return {order["id"] for order in orders if first.get(order["subscriptionId"], order["id"]) != order["id"]}
+    return {
+        order["id"]
+        for order in orders
+        if first.get(order["subscriptionId"], order["id"]) != order["id"]
+    }
 
 
 def periods(reader: Reader, project: str) -> Iterator[Period]:
-    """All time; from and to the instants of orders; between two of them, one, or none; before and after everything."""
+    """All time; from and to the instants of orders; between two of them, one, or none; before and
+    after everything.
+    """
     yield None, None
     yield "9999-12-31T23:59:59Z", None
     yield None, "0001-01-01T00:00:00Z"
     orders = of(reader, "listOrders", project)
-    moved = (order["last_transaction"].get(name) for order in orders for name in ("paid_at", "refunded_at"))
+    moved = (
+        order["last_transaction"].get(name)
+        for order in orders
+        for name in ("paid_at", "refunded_at")
+    )
     held = sorted({*(order["createdAt"] for order in orders), *moved} - {None})
     chosen = Random(project)
     for at in chosen.sample(held, min(4, len(held))):
@@ -79,7 +95,9 @@ def projects(reader: Reader) -> list[str]:
 
 @pytest.mark.check
 def test_orders_and_revenue_are_those_of_the_period(reader: Reader, projects: list[str]) -> None:
-    """The orders that were created in it, in the state in which they are now; the money that moved in it."""
+    """The orders that were created in it, in the state in which they are now; the money that moved
+    in it.
+    """
     parts = set()
     for project in projects:
         orders = of(reader, "listOrders", project)
@@ -101,7 +119,9 @@ def test_the_best_plans_are_those_of_the_period(reader: Reader, projects: list[s
         for period in periods(reader, project):
             every = plan_figures(orders, names, period)
             told = stats(reader, project, period)["top_plans"]
-            assert [plan["revenue"] for plan in every[:TOP]] == [plan["revenue"] for plan in told], period
+            assert [plan["revenue"] for plan in every[:TOP]] == [
+                plan["revenue"] for plan in told
+            ], period
             assert all(plan in every for plan in told), period
             assert len({plan["planId"] for plan in told}) == len(told)
             sizes.add(len(told))
@@ -129,7 +149,9 @@ def earning(reader: Reader, project: str) -> list[Json]:
     return [] if found["status"] == "archived" else of(reader, "listSubscriptions", project)
 
 
-def test_every_interval_comes_down_to_a_month_of_thirty_days(reader: Reader, projects: list[str]) -> None:
+def test_every_interval_comes_down_to_a_month_of_thirty_days(
+    reader: Reader, projects: list[str]
+) -> None:
     """Days, weeks, months and years come down to a month of thirty days."""
     compared = set()
     for project in projects:

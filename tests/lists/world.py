@@ -1,4 +1,6 @@
-"""A busy world of the tests' own: the default scenario, and beside it what a seed seldom has, ties above all."""
+"""A busy world of the tests' own: the default scenario, and beside it what a seed seldom has, ties
+above all.
+"""
 
 import itertools
 from typing import Any
@@ -10,13 +12,21 @@ from ..support.make import Json, created, customer_body, fresh_cpf, make_order, 
 NOWHERE = "http://127.0.0.1:9/hook"
 ROUNDS = 3
 _TYPES = ("course", "ebook", "community", "event", "mentorship", "other")
-_STATES = (("draft", "private"), ("active", "public"), ("suspended", "unlisted"), ("archived", "public"))
+_STATES = (
+    ("draft", "private"),
+    ("active", "public"),
+    ("suspended", "unlisted"),
+    ("archived", "public"),
+)
 _OUTCOMES = ("pay", "fail", "expire", "cancel", "refund", "dispute", "fail", None)
 _METHODS = ("pix", "credit_card", "boleto")
 
 
 class Builder:
-    """Fills a world over HTTP. What one round makes has one instant; rounds are a minute and a half apart."""
+    """Fills a world over HTTP.
+
+    What one round makes has one instant; rounds are a minute and a half apart.
+    """
 
     def __init__(self, api: httpx2.Client, control: httpx2.Client, sink: str) -> None:
         self._api, self._control, self._sink = api, control, sink
@@ -38,7 +48,9 @@ class Builder:
 
     def _round(self, number: int) -> None:
         projects = [self._project(number, *state) for state in _STATES]
-        shop = self._post("/v2/projects", name=f"Loja de ação {number}", status="active")["data"]["project"]["id"]
+        shop = self._post("/v2/projects", name=f"Loja de ação {number}", status="active")["data"][
+            "project"
+        ]["id"]
         _, busy, *_, closing = self._webhooks(number, shop)
         plans = self._plans(shop)
         self._products(shop, plans)
@@ -51,11 +63,17 @@ class Builder:
         self._done(self._api.put(f"/v2/webhooks/{closing}", json={"is_active": False}))
 
     def _project(self, number: int, status: str, visibility: str) -> Json:
-        # Names that differ in accents alone are different names, and the same to a search and a sort.
+        # Names that differ in accents alone are different names, and the same to a search and a
+        # sort.
         names = ("Clube da Árvore", "Clube da Arvore", "CLUBE DA ÃRVORE")
         name = f"{names[number]} {status}"
         first = "draft" if status == "draft" else "active"
-        body = {"name": name, "status": first, "visibility": visibility, "description": f"É {visibility}, São João"}
+        body = {
+            "name": name,
+            "status": first,
+            "visibility": visibility,
+            "description": f"É {visibility}, São João",
+        }
         project: Json = self._post("/v2/projects", **body)["data"]["project"]
         return {"id": project["id"], "to": status}
 
@@ -73,8 +91,20 @@ class Builder:
             {"name": "Semanal", "amount": 7, "interval": "week", **methods},
             {"name": "Teste grátis", "amount": 30, "trial_period_days": 3, **methods},
             {"name": "Avulso", "amount": 30, "billing_type": "one_time", **methods},
-            {"name": "Ação", "amount": 120, "interval": "year", "description": "À moda antiga", **methods},
-            {"name": "Acao", "amount": 120, "interval": "month", "interval_count": 12, "status": "inactive"},
+            {
+                "name": "Ação",
+                "amount": 120,
+                "interval": "year",
+                "description": "À moda antiga",
+                **methods,
+            },
+            {
+                "name": "Acao",
+                "amount": 120,
+                "interval": "month",
+                "interval_count": 12,
+                "status": "inactive",
+            },
         ]
         return [make_plan(self._api, project, **term) for term in terms]
 
@@ -84,18 +114,29 @@ class Builder:
             name = ("Violão", "violao", "Bônus")[number % 3]
             status = ("active", "draft", "archived")[number % 3]
             described = None if number % 2 else f"Aula nº {number} de VIOLÃO"
-            body = {"name": name, "type": kind, "status": status, "planIds": unlocking, "description": described}
+            body = {
+                "name": name,
+                "type": kind,
+                "status": status,
+                "planIds": unlocking,
+                "description": described,
+            }
             self._post("/v2/products", projectId=project, **body)
 
     def _customers(self) -> None:
         for name in ("Zélia Ávila", "zelia avila", "ZÉLIA ÁVILA", "Íris D'Ávila"):
             self._post("/v2/customers", **customer_body(name=name))
         passport = f"ZZ{next(self._serial):06d}"
-        self._post("/v2/customers", **customer_body(name="Zoë Müller", document=passport, email="Family@Example.com"))
+        self._post(
+            "/v2/customers",
+            **customer_body(name="Zoë Müller", document=passport, email="Family@Example.com"),
+        )
 
     def _keys(self, number: int) -> None:
         for name in ("Integração", "integracao", f"Relatório {number}"):
-            key = self._post("/api-keys", name=name, scopes=["orders:read"], description=f"Nº {number}")["api_key"]
+            key = self._post(
+                "/api-keys", name=name, scopes=["orders:read"], description=f"Nº {number}"
+            )["api_key"]
             if number == 1:
                 self._done(self._api.put(f"/api-keys/{key['id']}", json={"is_active": False}))
 
@@ -109,7 +150,9 @@ class Builder:
         self._done(self._api.put(path, json={"url": url}))
 
     def _webhooks(self, number: int, project: str) -> list[str]:
-        """One attempt each: delivered at the sink, failed where nobody listens, which is the last of them."""
+        """One attempt each: delivered at the sink, failed where nobody listens, which is the last
+        of them.
+        """
         made: list[str] = []
         asked: list[tuple[str, list[str], Json]] = [
             (self._sink, ["*"], {"projectId": project}),
@@ -128,9 +171,14 @@ class Builder:
         for plan, outcome in itertools.product(on_sale, _OUTCOMES):
             number = next(self._serial)
             document = fresh_cpf()
-            method = _METHODS[number % (2 if outcome == "dispute" else 3)]  # nobody disputes a boleto
+            # nobody disputes a boleto
+            method = _METHODS[number % (2 if outcome == "dispute" else 3)]
             local = "fill_never" if method == "credit_card" else "caio"  # else a card pays at once
-            buyer = {"name": "Caio Prado", "email": f"{local}.{document}@example.com", "document": document}
+            buyer = {
+                "name": "Caio Prado",
+                "email": f"{local}.{document}@example.com",
+                "document": document,
+            }
             total = plan["amount"]
             items = [{"description": plan["name"], "quantity": 1, "amount": total}]
             body = {"totalAmount": total, "items": items, "customer": buyer}
@@ -139,7 +187,13 @@ class Builder:
             else:
                 body |= {"projectId": plan["projectId"], "planId": plan["id"]}
                 order = self._post("/v2/orders", paymentMethod=method, **body)
-            for verb in ("pay", outcome) if outcome in ("refund", "dispute") else (outcome,) if outcome else ():
+            for verb in (
+                ("pay", outcome)
+                if outcome in ("refund", "dispute")
+                else (outcome,)
+                if outcome
+                else ()
+            ):
                 # Every other refund gives back a part alone.
                 part = {"amount": 0.5} if verb == "refund" and number % 2 else None
                 self._done(self._control.post(f"/orders/{order['id']}/{verb}", json=part))

@@ -1,7 +1,9 @@
-"""What projects, plans, orders and subscriptions of one merchant are, as the design of the domain says.
+"""What projects, plans, orders and subscriptions of one merchant are, as the design of the domain
+says.
 
-It knows what a life of `player.py` makes. Where the design leaves open which of several reasons refuses a request, each
-may. `Open` is raised where it does not say what follows: the life ends there.
+It knows what a life of `player.py` makes. Where the design leaves open which of several reasons
+refuses a request, each may. `Open` is raised where it does not say what follows: the life ends
+there.
 """
 
 from calendar import monthrange
@@ -54,14 +56,19 @@ class Plan:
     id: str = ""
 
     def after(self, anchor: datetime, periods: int) -> datetime:
-        """The instant so many periods after an anchor, on the calendar of Brasília; months end on their last day."""
+        """The instant so many periods after an anchor, on the calendar of Brasília; months end on
+        their last day.
+        """
         number = periods * self.count
         if self.interval in ("day", "week"):
             return anchor + number * (DAY if self.interval == "day" else 7 * DAY)
         local = anchor + BRASILIA
         months = local.year * 12 + local.month - 1 + number * (12 if self.interval == "year" else 1)
         year, month = months // 12, months % 12 + 1
-        return local.replace(year=year, month=month, day=min(local.day, monthrange(year, month)[1])) - BRASILIA
+        return (
+            local.replace(year=year, month=month, day=min(local.day, monthrange(year, month)[1]))
+            - BRASILIA
+        )
 
 
 @dataclass(eq=False)
@@ -110,7 +117,9 @@ class Subscription:
 
     @property
     def next_length(self) -> timedelta:
-        return self.plan.after(self.anchor, self.periods + 1) - self.plan.after(self.anchor, self.periods)
+        return self.plan.after(self.anchor, self.periods + 1) - self.plan.after(
+            self.anchor, self.periods
+        )
 
     @property
     def grace(self) -> datetime:
@@ -118,7 +127,9 @@ class Subscription:
 
     @property
     def bill(self) -> Order | None:
-        return next((each for each in self.orders if each.bills is self and each.status == "pending"), None)
+        return next(
+            (each for each in self.orders if each.bills is self and each.status == "pending"), None
+        )
 
 
 class Model:
@@ -146,7 +157,11 @@ class Model:
             project.suspended_at = self.now
         project.status = status
         if status == "archived":
-            for order in [each for each in self.orders if each.plan.project is project and each.status == "pending"]:
+            for order in [
+                each
+                for each in self.orders
+                if each.plan.project is project and each.status == "pending"
+            ]:
                 order.status = "canceled"
             for subscription in self._running(lambda each: each.plan.project is project):
                 self.cancel(subscription, at_period_end=True)
@@ -167,10 +182,16 @@ class Model:
         self.plans.append(plan)
         return plan
 
-    def update_plan(self, plan: Plan, amount: int | None, status: str | None, count: int | None) -> None:
+    def update_plan(
+        self, plan: Plan, amount: int | None, status: str | None, count: int | None
+    ) -> None:
         if plan.project.status == "archived":
             raise Refused("project_archived")
-        if count is not None and count != plan.count and any(self._running(lambda each: each.plan is plan)):
+        if (
+            count is not None
+            and count != plan.count
+            and any(self._running(lambda each: each.plan is plan))
+        ):
             raise Refused("plan_in_use")
         plan.amount = plan.amount if amount is None else amount
         plan.status = plan.status if status is None else status
@@ -188,9 +209,15 @@ class Model:
         self.plans.remove(plan)
 
     def _is_in_use(self, plan: Plan) -> bool:
-        open_orders = [each for each in self.orders if each.plan is plan and each.status == "pending"]
-        late_boletos = [each for each in self.orders if each.plan is plan and self._may_be_late(each)]
-        return bool(open_orders or late_boletos) or any(self._running(lambda each: each.plan is plan))
+        open_orders = [
+            each for each in self.orders if each.plan is plan and each.status == "pending"
+        ]
+        late_boletos = [
+            each for each in self.orders if each.plan is plan and self._may_be_late(each)
+        ]
+        return bool(open_orders or late_boletos) or any(
+            self._running(lambda each: each.plan is plan)
+        )
 
     def _may_be_late(self, order: Order) -> bool:
         if order.method != "boleto" or order.status != "expired" or order.expires_at is None:
@@ -199,8 +226,16 @@ class Model:
 
     def delete_project(self, project: Project) -> None:
         plans = [each for each in self.plans if each.project is project]
-        sold = [each for each in self.orders if each.plan.project is project and each.status in ("paid", "pending")]
-        if sold or any(map(self._is_in_use, plans)) or any(self._running(lambda each: each.plan.project is project)):
+        sold = [
+            each
+            for each in self.orders
+            if each.plan.project is project and each.status in ("paid", "pending")
+        ]
+        if (
+            sold
+            or any(map(self._is_in_use, plans))
+            or any(self._running(lambda each: each.plan.project is project))
+        ):
             raise Refused("project_has_activity")
         if any(each.plan.project is project for each in self.orders):
             raise Open
@@ -225,7 +260,8 @@ class Model:
             codes.append("plan_sold_out")
         if codes:
             raise Refused(*codes)
-        expires_at = self.now + DAY if method == "pix" else None  # a boleto's is a banking day, which its answer tells
+        # a boleto's is a banking day, which its answer tells
+        expires_at = self.now + DAY if method == "pix" else None
         order = Order(plan, customer, method, amount, self.now, expires_at)
         self.orders.append(order)
         if method == "credit_card":
@@ -236,11 +272,17 @@ class Model:
         if plan.most is None:
             return False
         if plan.interval is None:
-            taken = {each.customer for each in self.orders if each.plan is plan and each.status in ("paid", "disputed")}
+            taken = {
+                each.customer
+                for each in self.orders
+                if each.plan is plan and each.status in ("paid", "disputed")
+            }
         else:
             taken = {each.customer for each in self._running(lambda each: each.plan is plan)}
         taken |= {
-            each.customer for each in self.orders if each.plan is plan and each.status == "pending" and not each.bills
+            each.customer
+            for each in self.orders
+            if each.plan is plan and each.status == "pending" and not each.bills
         }
         return customer not in taken and len(taken) >= plan.most
 
@@ -262,11 +304,22 @@ class Model:
             return
         if order.plan.project.status == "archived":
             raise Open
-        before = [each for each in self.subscriptions if (each.plan, each.customer) == (order.plan, order.customer)]
+        before = [
+            each
+            for each in self.subscriptions
+            if (each.plan, each.customer) == (order.plan, order.customer)
+        ]
         trial = timedelta(days=0 if before else order.plan.trial)
         status = "trialing" if trial else "active"
         opened = Subscription(
-            order.plan, order.customer, order, order.plan.amount, order.method, self.now, self.now + trial, status
+            order.plan,
+            order.customer,
+            order,
+            order.plan.amount,
+            order.method,
+            self.now,
+            self.now + trial,
+            status,
         )
         order.subscription, order.period = opened, 1
         opened.orders.append(order)
@@ -281,7 +334,11 @@ class Model:
             subscription.bill.status = "canceled"
         subscription.periods += 1
         order.subscription, order.period = subscription, subscription.periods
-        subscription.method, subscription.is_billed, subscription.cancels = order.method, False, False
+        subscription.method, subscription.is_billed, subscription.cancels = (
+            order.method,
+            False,
+            False,
+        )
         if subscription.status == "past_due":
             subscription.status = "active"
 
@@ -319,12 +376,18 @@ class Model:
             if project.status != "suspended"
             else max(project.suspended_at or self.now, subscription.started_at)
         )
-        while running > 1 and subscription.plan.after(subscription.anchor, running - 1) + subscription.shift > now:
+        while (
+            running > 1
+            and subscription.plan.after(subscription.anchor, running - 1) + subscription.shift > now
+        ):
             running -= 1
         if order.period > running:
-            raise Open  # a period that lies ahead is taken off: whether it is billed at once is another question
+            # a period that lies ahead is taken off: whether it is billed at once is another
+            # question
+            raise Open
         if order.period == running and subscription.status == "past_due":
-            raise Open  # its period has run out: whether it is the running one until the grace ends is not said
+            # its period has run out: whether it is the running one until the grace ends is not said
+            raise Open
         if order.period == running:
             self.cancel(subscription, at_period_end=False)
 
@@ -369,10 +432,14 @@ class Model:
         subscription.cancels, subscription.is_billed = False, False
 
     def _running(self, wanted: Callable[[Subscription], bool]) -> Iterator[Subscription]:
-        return iter([each for each in self.subscriptions if each.status in RUNNING and wanted(each)])
+        return iter(
+            [each for each in self.subscriptions if each.status in RUNNING and wanted(each)]
+        )
 
     def _subscription_of(self, plan: Plan, customer: str) -> Subscription | None:
-        return next(self._running(lambda each: each.plan is plan and each.customer == customer), None)
+        return next(
+            self._running(lambda each: each.plan is plan and each.customer == customer), None
+        )
 
     # -- the clock
 
@@ -380,7 +447,9 @@ class Model:
         self._until(self.now + by)
 
     def settle(self) -> None:
-        """What is due at once after a change is done with it: a renewal whose lead has begun is billed."""
+        """What is due at once after a change is done with it: a renewal whose lead has
+        begun is billed.
+        """
         self._until(self.now)
 
     def _until(self, until: datetime) -> None:
@@ -424,7 +493,9 @@ class Model:
         """Make the renewal order; the sandbox's cards pay at once."""
         if each.plan.project.status == "archived":
             raise Open
-        order = Order(each.plan, each.customer, each.method, each.amount, self.now, each.grace, bills=each)
+        order = Order(
+            each.plan, each.customer, each.method, each.amount, self.now, each.grace, bills=each
+        )
         self.orders.append(order)
         each.orders.append(order)
         each.is_billed = True
@@ -447,5 +518,7 @@ class Model:
             "orders_count": len(orders),
             "total_revenue": sum(each.amount - each.refunded for each in paid),
             "total_subscribers": len({each.customer for each in subscriptions}),
-            "active_subscribers": len({each.customer for each in subscriptions if each.status in RUNNING}),
+            "active_subscribers": len(
+                {each.customer for each in subscriptions if each.status in RUNNING}
+            ),
         }

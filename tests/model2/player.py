@@ -1,4 +1,6 @@
-"""Random lives, played with the second model and a server: what the one refuses, and how the other answers."""
+"""Random lives, played with the second model and a server: what the one refuses, and how
+the other answers.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +15,16 @@ import httpx2
 from .model import DAY, Model, Open, Order, Plan, Refused
 
 CUSTOMERS = ("52998224725", "11144477735", "91357000170", "21844730654")
-SPANS = (timedelta(hours=1), timedelta(hours=25), 3 * DAY, 7 * DAY, 8 * DAY, 28 * DAY, 31 * DAY, 95 * DAY)
+SPANS = (
+    timedelta(hours=1),
+    timedelta(hours=25),
+    3 * DAY,
+    7 * DAY,
+    8 * DAY,
+    28 * DAY,
+    31 * DAY,
+    95 * DAY,
+)
 ACTS = 60  # of a life
 WEIGHTS = {
     "project": 2, "move": 3, "delete_project": 1, "plan": 4, "change_plan": 3, "delete_plan": 1, "order": 14, "pay": 16,
@@ -37,7 +48,9 @@ class Tally:
 class Life:
     """One life in a sandbox whose clock is frozen."""
 
-    def __init__(self, api: httpx2.Client, control: httpx2.Client, random: Random, tally: Tally) -> None:
+    def __init__(
+        self, api: httpx2.Client, control: httpx2.Client, random: Random, tally: Tally
+    ) -> None:
         self.api, self.control, self.random, self.tally = api, control, random, tally
         shown = control.get("/clock").json()["now"]
         self.model = Model(datetime.fromisoformat(shown).replace(tzinfo=None))
@@ -58,8 +71,12 @@ class Life:
         except Mismatch as error:
             self.tally.mismatches.append("\n  ".join([str(error), *self.told[-12:]]))
 
-    def act(self, told: str, change: Callable[[], Any], send: Callable[[], httpx2.Response]) -> tuple[Any, Any]:
-        """Change the model and ask the server: what the model made, and the body of the answer; None where refused."""
+    def act(
+        self, told: str, change: Callable[[], Any], send: Callable[[], httpx2.Response]
+    ) -> tuple[Any, Any]:
+        """Change the model and ask the server: what the model made, and the body of the answer;
+        None where refused.
+        """
         self.told.append(f"{self.model.now.isoformat()} {told}")
         expected: Refused | None = None
         made = None
@@ -74,9 +91,14 @@ class Life:
         self.told[-1] += f" -> {answer.status_code} {code or ''}"
         if expected is None and answer.is_success:
             return made, body
-        if expected is None or answer.status_code != 409 or (expected.codes != ("*",) and code not in expected.codes):
+        if (
+            expected is None
+            or answer.status_code != 409
+            or (expected.codes != ("*",) and code not in expected.codes)
+        ):
             raise Mismatch(
-                f"{told}: expected {expected or 'success'}, but {answer.status_code} {code} {body.get('message')}"
+                f"{told}: expected {expected or 'success'}, but {answer.status_code} {code}"
+                f" {body.get('message')}"
             )
         self.tally.refusals[str(code)] += 1
         return None, None
@@ -98,7 +120,9 @@ class Life:
         project = self.random.choice(self.model.projects) if self.model.projects else None
         if project is None:
             return
-        status = self.random.choice(["active", "active", "active", "suspended", "archived", "draft"])
+        status = self.random.choice(
+            ["active", "active", "active", "suspended", "archived", "draft"]
+        )
         if status == "archived" and self.random.random() < 0.7:
             return
         self.act(
@@ -123,7 +147,11 @@ class Life:
         choose = self.random.choice
         project = choose(self.model.projects)
         interval = choose(["month", "month", "month", "week", "day", "year", None])
-        methods = ("pix", "credit_card", "boleto") if interval is None else choose([("pix",), ("pix", "credit_card")])
+        methods = (
+            ("pix", "credit_card", "boleto")
+            if interval is None
+            else choose([("pix",), ("pix", "credit_card")])
+        )
         plan = Plan(
             project=project,
             name=f"Plano {choose(range(40))}",
@@ -142,7 +170,9 @@ class Life:
         if interval is not None:
             body |= {"interval": interval, "interval_count": plan.count}
         _, answer = self.act(
-            f"plan {body}", lambda: self.model.create_plan(plan), lambda: self.api.post("/v2/plans", json=body)
+            f"plan {body}",
+            lambda: self.model.create_plan(plan),
+            lambda: self.api.post("/v2/plans", json=body),
         )
         if answer is not None:
             plan.id = answer["plan"]["id"]
@@ -153,8 +183,16 @@ class Life:
             return
         amount = self.random.choice([None, self.random.randrange(500, 20_000)])
         status = self.random.choice(["active", "inactive"])
-        count = None if plan.interval is None else self.random.choice([None, plan.count, plan.count + 1])
-        wanted = {"amount": None if amount is None else amount / 100, "status": status, "interval_count": count}
+        count = (
+            None
+            if plan.interval is None
+            else self.random.choice([None, plan.count, plan.count + 1])
+        )
+        wanted = {
+            "amount": None if amount is None else amount / 100,
+            "status": status,
+            "interval_count": count,
+        }
         body = {name: value for name, value in wanted.items() if value is not None}
         self.act(
             f"change plan {body}",
@@ -166,14 +204,19 @@ class Life:
         plan = self._plan()
         if plan is not None:
             self.act(
-                "delete plan", lambda: self.model.delete_plan(plan), lambda: self.api.delete(f"/v2/plans/{plan.id}")
+                "delete plan",
+                lambda: self.model.delete_plan(plan),
+                lambda: self.api.delete(f"/v2/plans/{plan.id}"),
             )
 
     def order(self) -> None:
         plan = self._plan()
         if plan is None:
             return
-        document, method = self.random.choice(CUSTOMERS), self.random.choice([*plan.methods, *plan.methods, "boleto"])
+        document, method = (
+            self.random.choice(CUSTOMERS),
+            self.random.choice([*plan.methods, *plan.methods, "boleto"]),
+        )
         if method == "boleto" and plan.interval is not None and "boleto" in plan.methods:
             return
         body = {
@@ -191,7 +234,9 @@ class Life:
             return
         made.id = answer["id"]
         if method == "boleto":
-            made.expires_at = datetime.fromisoformat(answer["last_transaction"]["expires_at"]).replace(tzinfo=None)
+            made.expires_at = datetime.fromisoformat(
+                answer["last_transaction"]["expires_at"]
+            ).replace(tzinfo=None)
             local = made.expires_at - timedelta(hours=3)
             if local.weekday() > 4 or (local.hour, local.minute, local.second) != (23, 59, 59):
                 raise Mismatch(f"A boleto is due at {local}")
@@ -205,7 +250,9 @@ class Life:
         self.act(
             f"pay {order.status} {order.method} {order.id}",
             lambda: self.model.pay(order, late=late),
-            lambda: self.control.post(f"/orders/{order.id}/pay", json={"late": True} if late else {}),
+            lambda: self.control.post(
+                f"/orders/{order.id}/pay", json={"late": True} if late else {}
+            ),
         )
 
     def end_order(self) -> None:
@@ -223,12 +270,15 @@ class Life:
         order = self._order("paid")
         if order is None:
             return
-        amount = self.random.choice([None, None, order.amount // 3 or 1, order.amount, order.amount + 1])
+        amount = self.random.choice(
+            [None, None, order.amount // 3 or 1, order.amount, order.amount + 1]
+        )
         self.act(
             f"refund {amount} of {order.status} {order.method} {order.id}",
             lambda: self.model.refund(order, amount),
             lambda: self.control.post(
-                f"/orders/{order.id}/refund", json={} if amount is None else {"amount": amount / 100}
+                f"/orders/{order.id}/refund",
+                json={} if amount is None else {"amount": amount / 100},
             ),
         )
 
@@ -246,7 +296,9 @@ class Life:
             self.act(
                 f"resolve {outcome} {order.id}",
                 lambda: self.model.resolve(order, outcome),
-                lambda: self.control.post(f"/orders/{order.id}/dispute/resolve", json={"outcome": outcome}),
+                lambda: self.control.post(
+                    f"/orders/{order.id}/dispute/resolve", json={"outcome": outcome}
+                ),
             )
 
     def cancel(self) -> None:
@@ -294,7 +346,9 @@ class Life:
                 ends = datetime.fromisoformat(shown["current_period_end"]).replace(tzinfo=None)
                 self.equal(f"end of the period of {shown['id']}", each.end, ends)
             if each.status != "canceled" and each.status != "expired":
-                self.equal(f"cancellation of {shown['id']}", each.cancels, shown["cancel_at_period_end"])
+                self.equal(
+                    f"cancellation of {shown['id']}", each.cancels, shown["cancel_at_period_end"]
+                )
         for project in self.model.projects:
             shown = self.api.get(f"/v2/projects/{project.id}").json()["data"]["project"]
             self.equal("state of the project", project.status, shown["status"])
@@ -305,7 +359,12 @@ class Life:
     def _compare_orders(self, plan: Plan) -> None:
         listed: list[Any] = []
         for page in count(1):
-            query: dict[str, str | int] = {"planId": plan.id, "limit": 100, "page": page, "sort": "createdAt"}
+            query: dict[str, str | int] = {
+                "planId": plan.id,
+                "limit": 100,
+                "page": page,
+                "sort": "createdAt",
+            }
             answer = self.api.get("/v2/orders", params=query).json()
             listed += answer["orders"]
             if not answer["pagination"]["has_next"]:
@@ -315,25 +374,36 @@ class Life:
         for shown in [each for each in listed if each["id"] not in by_id]:
             created = datetime.fromisoformat(shown["createdAt"]).replace(tzinfo=None)
             fits = [
-                e for e in known if not e.id and (e.customer, e.created_at) == (shown["customer"]["document"], created)
+                e
+                for e in known
+                if not e.id
+                and (e.customer, e.created_at) == (shown["customer"]["document"], created)
             ]
             if not fits:
                 raise Mismatch(
-                    f"The server made an order at {created} for {shown['customer']['document']}: {shown['status']}"
+                    f"The server made an order at {created} for {shown['customer']['document']}:"
+                    f" {shown['status']}"
                 )
             fits[0].id = shown["id"]
             by_id[shown["id"]] = fits[0]
         for missing in [each for each in known if not each.id]:
             raise Mismatch(
-                f"The server made no order at {missing.created_at} for {missing.customer} ({missing.status})"
+                f"The server made no order at {missing.created_at} for {missing.customer}"
+                f" ({missing.status})"
             )
         for shown in listed:
             expected = by_id[shown["id"]]
             self.equal(f"state of the order {shown['id']}", expected.status, shown["status"])
-            self.equal(f"amount of the order {shown['id']}", expected.amount, round(shown["totalAmount"] * 100))
+            self.equal(
+                f"amount of the order {shown['id']}",
+                expected.amount,
+                round(shown["totalAmount"] * 100),
+            )
 
     def _shown(self, subscription: Any) -> Any:
-        found = self.api.get("/v2/subscriptions", params={"orderId": subscription.first.id}).json()["subscriptions"]
+        found = self.api.get("/v2/subscriptions", params={"orderId": subscription.first.id}).json()[
+            "subscriptions"
+        ]
         if not found:
             raise Mismatch(f"The order {subscription.first.id} opened no subscription")
         return found[0]

@@ -18,15 +18,21 @@ def test_lives_in_a_scenario_are_as_the_second_model_has_them(scenario: str) -> 
     tally = played(scenario, OPERATIONS)
     assert [] == tally.mismatches, "\n\n".join(tally.mismatches[:5])
     assert OPERATIONS <= tally.acts.total()
-    assert {f"Order {status}" for status in ("pending", "paid", "failed", "expired", "canceled", "refunded")} <= {
-        *tally.states
-    }
-    assert {f"Subscription {status}" for status in ("trialing", "active", "past_due", "canceled", "expired")} <= {
-        *tally.states
-    }
-    assert {"plan_sold_out", "plan_in_use", "project_not_active", "order_already_paid", "refund_window_closed"} <= {
-        *tally.refusals
-    }
+    assert {
+        f"Order {status}"
+        for status in ("pending", "paid", "failed", "expired", "canceled", "refunded")
+    } <= {*tally.states}
+    assert {
+        f"Subscription {status}"
+        for status in ("trialing", "active", "past_due", "canceled", "expired")
+    } <= {*tally.states}
+    assert {
+        "plan_sold_out",
+        "plan_in_use",
+        "project_not_active",
+        "order_already_paid",
+        "refund_window_closed",
+    } <= {*tally.refusals}
 
 
 def played(scenario: str, operations: int, seed: int = 47) -> Tally:

@@ -1,7 +1,8 @@
-"""`make mutants`: plant the defects of the list, one at a time, and run the tests that execute the line of each.
+"""`make mutants`: plant the defects of the list, one at a time, and run the tests that execute the
+line of each.
 
-A defect that no test notices is shown at the end, and the exit code is 1: it wants a test, or a reason in the list.
-The code is changed in a copy, never in the checkout.
+A defect that no test notices is shown at the end, and the exit code is 1: it wants a test, or a
+reason in the list. The code is changed in a copy, never in the checkout.
 """
 
 import os
@@ -24,8 +25,12 @@ _LEFT = shutil.ignore_patterns(
 _BOUND = 300.0  # seconds: a defect is tried with the tests that took less than this together
 
 
-def noticed(copy: Path, defect: Planted, recorded: Recorded, *, is_planted: bool = True) -> str | None:
-    """The first test that fails with the defect, None where none does; or without it, where all should pass."""
+def noticed(
+    copy: Path, defect: Planted, recorded: Recorded, *, is_planted: bool = True
+) -> str | None:
+    """The first test that fails with the defect, None where none does; or without it, where all
+    should pass.
+    """
     file = copy / "stub_server" / defect.mutant.module
     source = file.read_text(encoding="utf-8")
     tests, seconds = recorded.tests_of(defect.mutant, source, _BOUND)
@@ -35,7 +40,17 @@ def noticed(copy: Path, defect: Planted, recorded: Recorded, *, is_planted: bool
     names.write_text("\n".join(tests), encoding="utf-8")
     # No plugins: to import those that are installed takes longer than most tests.
     quick = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", f"@{names}"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "--no-header",
+        "-p",
+        "no:cacheprovider",
+        f"@{names}",
+    ]
     if is_planted:
         file.write_text(defect.mutant.applied(source), encoding="utf-8")
     try:
@@ -51,7 +66,9 @@ def noticed(copy: Path, defect: Planted, recorded: Recorded, *, is_planted: bool
         return "it never ends"
     finally:
         file.write_text(source, encoding="utf-8")
-    failed = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))]
+    failed = [
+        line for line in ran.stdout.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))
+    ]
     if failed:
         return failed[0].partition(" ")[2].partition(" - ")[0]
     return f"pytest answered {ran.returncode}" if ran.returncode else None
@@ -59,7 +76,9 @@ def noticed(copy: Path, defect: Planted, recorded: Recorded, *, is_planted: bool
 
 @click.command()
 @click.option("--short", is_flag=True, help="Try the tests of `make test` alone.")
-@click.option("--only", type=int, multiple=True, help="Plant only the one with this number; may be repeated.")
+@click.option(
+    "--only", type=int, multiple=True, help="Plant only the one with this number; may be repeated."
+)
 def main(short: bool, only: tuple[int, ...]) -> None:
     """Plant the listed defects, one at a time, and see whether the tests notice."""
     survivors, excused, tried = [], 0, 0
@@ -71,7 +90,9 @@ def main(short: bool, only: tuple[int, ...]) -> None:
             click.echo(f"no longer in the code: {entry}")
         recorded = record(copy, short)
         if failed := noticed(copy, found[0], recorded, is_planted=False):
-            raise click.ClickException(f"Nothing is planted, and it is noticed: {failed}. Mend that first.")
+            raise click.ClickException(
+                f"Nothing is planted, and it is noticed: {failed}. Mend that first."
+            )
         for defect in found:
             if only and defect.number not in only:
                 continue
@@ -80,11 +101,17 @@ def main(short: bool, only: tuple[int, ...]) -> None:
             killer = noticed(copy, defect, recorded) if defect.reason is None else None
             verdict = f"noticed by {killer}" if killer else "SURVIVED"
             verdict = verdict if defect.reason is None else f"not tried: {defect.reason}"
-            click.echo(f"{defect.number:>4} {time.monotonic() - at:>5.0f} s  {defect.mutant}\n            {verdict}")
+            click.echo(
+                f"{defect.number:>4} {time.monotonic() - at:>5.0f} s  {defect.mutant}\n           "
+                f" {verdict}"
+            )
             excused += defect.reason is not None
             if killer is None and defect.reason is None:
                 survivors.append(f"{defect.number:>4}  {defect.mutant}")
-    counts = f"{tried - excused - len(survivors)} noticed, {excused} with a reason, {len(survivors)} not noticed"
+    counts = (
+        f"{tried - excused - len(survivors)} noticed, {excused} with a reason, {len(survivors)} not"
+        " noticed"
+    )
     click.echo(f"\n{tried}: {counts}, {len(lost)} no longer in the code")
     for survivor in survivors:
         click.echo(survivor)

@@ -16,7 +16,10 @@ _COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mutant:
-    """One change: the text between two places of a module, and what stands there instead. Columns count bytes."""
+    """One change: the text between two places of a module, and what stands there instead.
+
+    Columns count bytes.
+    """
 
     module: str
     line: int
@@ -28,7 +31,9 @@ class Mutant:
     code: str
     """The line on which it begins, without its indentation."""
     nth: int
-    """How many changes of the module are the same, word for word and on the same line, before this one."""
+    """How many changes of the module are the same, word for word and on the same line,
+    before this one.
+    """
 
     @property
     def change(self) -> str:
@@ -42,7 +47,10 @@ class Mutant:
     def applied(self, source: str) -> str:
         """The module with the change."""
         lines = source.encode().splitlines(keepends=True)
-        head, tail = lines[self.line - 1][: self.column], lines[self.end_line - 1][self.end_column :]
+        head, tail = (
+            lines[self.line - 1][: self.column],
+            lines[self.end_line - 1][self.end_column :],
+        )
         lines[self.line - 1 : self.end_line] = [head + self.after.encode() + tail]
         return b"".join(lines).decode()
 
@@ -57,7 +65,9 @@ def mutants(source: str, module: str) -> Iterator[Mutant]:
     lines = source.encode().splitlines(keepends=True)
     tree = ast.parse(source)
     seen: Counter[tuple[str, str, str]] = Counter()
-    for node, changed in sorted(_changes(tree), key=lambda pair: (pair[0].lineno, pair[0].col_offset, pair[1])):
+    for node, changed in sorted(
+        _changes(tree), key=lambda pair: (pair[0].lineno, pair[0].col_offset, pair[1])
+    ):
         end_line, end_column = node.end_lineno or 0, node.end_col_offset or 0
         text = lines[node.lineno - 1 : end_line]
         text[-1] = text[-1][:end_column]  # before the first is cut: both may be one line
@@ -65,11 +75,15 @@ def mutants(source: str, module: str) -> Iterator[Mutant]:
         before, code = b"".join(text).decode(), lines[node.lineno - 1].decode().strip()
         nth = seen[code, before, changed]
         seen[code, before, changed] += 1
-        yield Mutant(module, node.lineno, node.col_offset, end_line, end_column, before, changed, code, nth)
+        yield Mutant(
+            module, node.lineno, node.col_offset, end_line, end_column, before, changed, code, nth
+        )
 
 
 def _changes(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """Nodes that run, with what may stand in their place: no annotation, decorator, docstring or wording."""
+    """Nodes that run, with what may stand in their place: no annotation, decorator,
+    docstring or wording.
+    """
     pending: list[ast.AST] = [tree]
     while pending:
         node = pending.pop()
@@ -78,7 +92,11 @@ def _changes(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
                 continue
             if name == "slice" and ast.unparse(node).startswith("Literal["):
                 continue  # a type with a name
-            pending += [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, ast.AST)]
+            pending += [
+                each
+                for each in (value if isinstance(value, list) else [value])
+                if isinstance(each, ast.AST)
+            ]
         if isinstance(node, ast.Expr):
             if isinstance(node.value, ast.Constant):
                 pending.remove(node.value)
@@ -105,7 +123,9 @@ def _others(node: ast.expr) -> Iterator[ast.expr]:
             yield operand
         case ast.BinOp(left, ast.BitOr(), _):
             yield left
-        case ast.BinOp(left, op, right) if type(op) in _COMPUTED and not isinstance(left, ast.Constant | ast.JoinedStr):
+        case ast.BinOp(left, op, right) if type(op) in _COMPUTED and not isinstance(
+            left, ast.Constant | ast.JoinedStr
+        ):
             yield ast.BinOp(left, _COMPUTED[type(op)](), right)
         case ast.IfExp(test, body, orelse):
             yield ast.IfExp(test, orelse, body)
@@ -113,5 +133,6 @@ def _others(node: ast.expr) -> Iterator[ast.expr]:
             yield ast.Constant(not value)
         case ast.Constant(value=int(value)):
             yield ast.Constant(value + 1)
-        case ast.Constant(value=str(value)) if value.isidentifier():  # a name is looked up; a sentence is only read
+        case ast.Constant(value=str(value)) if value.isidentifier():
+            # a name is looked up; a sentence is only read
             yield ast.Constant(value + "_")

@@ -1,4 +1,6 @@
-"""The list of planted defects: a sample that was drawn once, and is carried along by the commits that move its code."""
+"""The list of planted defects: a sample that was drawn once, and is carried along by the commits
+that move its code.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,9 @@ class Planted:
 
 
 def find(package: Path) -> tuple[list[Planted], list[str]]:
-    """Each entry's change in the code, in the order of the list; and the entries whose code is not there."""
+    """Each entry's change in the code, in the order of the list; and the entries whose
+    code is not there.
+    """
     found, lost = [], []
     changes: dict[str, dict[tuple[str, str, int], Mutant]] = {}
     for number, row in enumerate(yaml.safe_load(PLANTED.read_text(encoding="utf-8")), 1):

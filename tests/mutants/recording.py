@@ -1,4 +1,5 @@
-"""Which tests execute which lines of the rooms: one run of all tests, or of the short run, with coverage listening.
+"""Which tests execute which lines of the rooms: one run of all tests, or of the short run, with
+coverage listening.
 
 This module is the plugin of that run (`-p tests.mutants.recording`) and reads what it has written.
 """
@@ -30,9 +31,18 @@ class Recorder:
         include = [f"{root}/stub_server/{room}/*" for room in ROOMS]
         files = [file for room in ROOMS for file in (root / "stub_server" / room).rglob("*.py")]
         # Imported now, or the first test would execute what an import does.
-        modules = [import_module(".".join(file.relative_to(root).with_suffix("").parts)) for file in files]
-        self._cached = [part for module in modules for part in vars(module).values() if hasattr(part, "cache_clear")]
-        self._coverage = Coverage(str(root / ".coverage"), data_suffix=True, include=include, config_file=False)
+        modules = [
+            import_module(".".join(file.relative_to(root).with_suffix("").parts)) for file in files
+        ]
+        self._cached = [
+            part
+            for module in modules
+            for part in vars(module).values()
+            if hasattr(part, "cache_clear")
+        ]
+        self._coverage = Coverage(
+            str(root / ".coverage"), data_suffix=True, include=include, config_file=False
+        )
         self._coverage.start()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -65,7 +75,9 @@ class Durations:
 
     def pytest_unconfigure(self) -> None:
         """Write the data. What fails without a defect notices none."""
-        passed = {test: seconds for test, seconds in self._seconds.items() if test not in self._failed}
+        passed = {
+            test: seconds for test, seconds in self._seconds.items() if test not in self._failed
+        }
         self._file.write_text(json.dumps(passed), encoding="utf-8")
 
 
@@ -89,12 +101,15 @@ class Recorded:
     def tests_of(self, mutant: Mutant, source: str, bound: float) -> tuple[list[str], float]:
         """The tests that execute what is changed, file by file, and the seconds they took.
 
-        Quick files come first, and files that execute lines of the module which few tests execute: almost every test
-        makes a sandbox, which executes many. What no test executes, or import alone, is tried with all of the module.
+        Quick files come first, and files that execute lines of the module which few tests execute:
+        almost every test makes a sandbox, which executes many. What no test executes, or import
+        alone, is tried with all of the module.
         """
         lines = self.lines.get(mutant.module, {})
         first = _statement(ast.parse(source), mutant)
-        executed = {test for line in range(first, mutant.end_line + 1) for test in lines.get(line, ())}
+        executed = {
+            test for line in range(first, mutant.end_line + 1) for test in lines.get(line, ())
+        }
         executed = executed or {test for tests in lines.values() for test in tests}
         special: dict[str, float] = defaultdict(float)
         for tests in lines.values():
@@ -122,18 +137,37 @@ def _file(test: str) -> str:
 
 
 def _statement(tree: ast.AST, mutant: Mutant) -> int:
-    """The line on which the smallest statement around a change begins: coverage may know no other line of it."""
+    """The line on which the smallest statement around a change begins: coverage may know no other
+    line of it.
+    """
     return max(
         node.lineno
         for node in ast.walk(tree)
-        if isinstance(node, ast.stmt) and node.lineno <= mutant.line and mutant.end_line <= (node.end_lineno or 0)
+        if isinstance(node, ast.stmt)
+        and node.lineno <= mutant.line
+        and mutant.end_line <= (node.end_lineno or 0)
     )
 
 
 def record(copy: Path, short: bool) -> Recorded:
     """Run the tests of a copy, on every core."""
-    command = [sys.executable, "-m", "pytest", "-p", "tests.mutants.recording", "-p", "no:cacheprovider"]
-    command += ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *(["--short"] if short else [])]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.mutants.recording",
+        "-p",
+        "no:cacheprovider",
+    ]
+    command += [
+        "-n",
+        "auto",
+        "--dist",
+        "loadfile",
+        "--no-loadscope-reorder",
+        *(["--short"] if short else []),
+    ]
     subprocess.run(command, cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, check=False)
     data = CoverageData(str(copy / ".coverage"))
     for file in sorted(copy.glob(".coverage.*")):

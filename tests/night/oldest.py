@@ -1,6 +1,8 @@
-"""The short run with the oldest versions of libraries that the project allows: `python -m tests.night.oldest`.
+"""The short run with the oldest versions of libraries that the project allows: `python -m
+tests.night.oldest`.
 
-An environment of its own is made first. Schemathesis needs newer libraries, so what imports it is left out.
+An environment of its own is made first. Schemathesis needs newer libraries, so what imports it is
+left out.
 """
 
 import re
@@ -15,7 +17,11 @@ FOLDER = ROOT / "build" / "oldest"
 TRIED = ("starlette", "uvicorn[standard]", "jsonschema-rs", "flask")
 BESIDE = ("fastapi==0.115.*", "uvicorn==0.34.*")
 """What an application may have that has the test kit in its environment."""
-WITH_SCHEMATHESIS = ("tests/reference_run", "tests/contract", "tests/surfaces/test_docs_schemathesis.py")
+WITH_SCHEMATHESIS = (
+    "tests/reference_run",
+    "tests/contract",
+    "tests/surfaces/test_docs_schemathesis.py",
+)
 _RANGE = re.compile(r"([\w.\[\]-]+)>=([\d.]+)").match
 
 

@@ -1,6 +1,8 @@
-"""The machine of an operator, below a folder: its files, its nginx and Prometheus, and systemctl in place of systemd's.
+"""The machine of an operator, below a folder: its files, its nginx and Prometheus, and systemctl in
+place of systemd's.
 
-Commands of docs/teams.md run in it as they stand, but that its paths are below the folder, and its ports free ones.
+Commands of docs/teams.md run in it as they stand, but that its paths are below the folder, and its
+ports free ones.
 """
 
 import os
@@ -94,11 +96,20 @@ class Machine:
         return PATHS.sub(f"{self.folder}/", text)
 
     def _copy_the_checkout(self) -> None:
-        for name in ("pyproject.toml", "constraints.txt", "README.md", "SECURITY.md", "CHANGELOG.md", "LICENSE"):
+        for name in (
+            "pyproject.toml",
+            "constraints.txt",
+            "README.md",
+            "SECURITY.md",
+            "CHANGELOG.md",
+            "LICENSE",
+        ):
             (self.checkout / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, self.checkout)
         for name in ("docs", "openapi", "fixtures", "stub_server"):
-            shutil.copytree(ROOT / name, self.checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / name, self.checkout / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
         deploy = self.checkout / "docs" / "deploy"
         for file in deploy.iterdir():
             text = self.inside(file.read_text(encoding="utf-8"))
@@ -110,26 +121,36 @@ class Machine:
             file.write_text(text, encoding="utf-8")
 
     def _put_programs(self) -> None:
-        """systemctl, nginx with Debian's file, Prometheus at a free port, and the name in place of DNS."""
+        """systemctl, nginx with Debian's file, Prometheus at a free port, and the name in
+        place of DNS.
+        """
         folder, units = self.folder, self.folder / "etc" / "systemd" / "system"
         self._script("systemctl", SYSTEMCTL.format(python=sys.executable, root=str(folder)))
         nginx = shutil.which("nginx", path=PATH)
         (folder / "temporary").mkdir()
-        own = "".join(f"    {kind}_temp_path {folder / 'temporary'};\n" for kind in ("client_body", "proxy"))
+        own = "".join(
+            f"    {kind}_temp_path {folder / 'temporary'};\n" for kind in ("client_body", "proxy")
+        )
         (folder / "etc" / "nginx" / "nginx.conf").write_text(
-            f"user root;\ndaemon off;\npid {folder / 'nginx.pid'};\nerror_log {folder / 'error.log'};\nevents {{}}\n"
-            f"http {{\n{own}    access_log off;\n    include {folder / 'etc/nginx/conf.d'}/*.conf;\n}}\n",
+            f"user root;\ndaemon off;\npid {folder / 'nginx.pid'};\nerror_log"
+            f" {folder / 'error.log'};\nevents {{}}\nhttp {{\n{own}    access_log off;\n    include"
+            f" {folder / 'etc/nginx/conf.d'}/*.conf;\n}}\n",
             encoding="utf-8",
         )
-        self._script("nginx", f'#!/bin/sh\nexec {nginx} -c {folder / "etc/nginx/nginx.conf"} "$@"\n')
+        self._script(
+            "nginx", f'#!/bin/sh\nexec {nginx} -c {folder / "etc/nginx/nginx.conf"} "$@"\n'
+        )
         (units / "nginx.service").write_text(UNIT.format(folder / "bin" / "nginx"))
-        files = f"--config.file={folder / 'etc/prometheus/prometheus.yml'} --storage.tsdb.path={folder / 'data'}"
+        files = (
+            f"--config.file={folder / 'etc/prometheus/prometheus.yml'}"
+            f" --storage.tsdb.path={folder / 'data'}"
+        )
         command = f"prometheus {files} --web.listen-address=127.0.0.1:{self.prometheus}"
         (units / "prometheus.service").write_text(UNIT.format(command))
         self._script("chgrp", "#!/bin/sh\n")
         (folder / ".curlrc").write_text(
-            f'silent\nfail-with-body\ncacert = "{self.authority}"\nconnect-to = "{NAME}:443:127.0.0.1:{self.tls}"\n'
-            "retry = 20\nretry-connrefused\nretry-delay = 1\n"
+            f'silent\nfail-with-body\ncacert = "{self.authority}"\nconnect-to ='
+            f' "{NAME}:443:127.0.0.1:{self.tls}"\nretry = 20\nretry-connrefused\nretry-delay = 1\n'
         )
 
     def _script(self, name: str, text: str) -> None:
@@ -140,7 +161,11 @@ class Machine:
     def run(self, block: str) -> str:
         """What a block prints; variables that it exports stay, as in one shell."""
         path = os.pathsep.join([str(self.folder / "bin"), PATH.partition(os.pathsep)[2]])
-        env = plain_env() | {"PATH": path, "HOME": str(self.folder), "STUB_SERVER": f"http://127.0.0.1:{self.port}"}
+        env = plain_env() | {
+            "PATH": path,
+            "HOME": str(self.folder),
+            "STUB_SERVER": f"http://127.0.0.1:{self.port}",
+        }
         env["STUB_PORT"] = str(self.port)
         env |= self.variables
         script = self.inside(block)
@@ -150,7 +175,9 @@ class Machine:
             cwd=self.checkout, env=env, capture_output=True, text=True, timeout=400,
         )  # fmt: skip
         assert 0 == done.returncode, f"{block}\n{done.stdout}\n{done.stderr}"
-        self.variables = dict(pair.split("=", 1) for pair in file.read_text().split("\0") if "=" in pair)
+        self.variables = dict(
+            pair.split("=", 1) for pair in file.read_text().split("\0") if "=" in pair
+        )
         return done.stdout
 
     def stop(self) -> None:

@@ -1,4 +1,6 @@
-"""nginx and Caddy with the files of docs/deploy, which differ from those by ports, certificate and addresses alone."""
+"""nginx and Caddy with the files of docs/deploy, which differ from those by ports, certificate and
+addresses alone.
+"""
 
 import os
 import re
@@ -89,10 +91,13 @@ def write_nginx(folder: Path, port: int, servers: Sequence[int]) -> list[str]:
     text = re.sub(r"/etc/letsencrypt/\S+\.pem", str(folder / "server.pem"), text)
     (folder / "sandbox.conf").write_text(text, encoding="utf-8")
     (folder / "temporary").mkdir()
-    own = "".join(f"    {kind}_temp_path {folder / 'temporary'};\n" for kind in ("client_body", "proxy"))
+    own = "".join(
+        f"    {kind}_temp_path {folder / 'temporary'};\n" for kind in ("client_body", "proxy")
+    )
     (folder / "nginx.conf").write_text(
-        f"daemon off;\npid {folder / 'pid'};\nerror_log {folder / 'error.log'};\nevents {{}}\n"
-        f"http {{\n{own}    access_log {folder / 'access.log'};\n    include {folder / 'sandbox.conf'};\n}}\n",
+        f"daemon off;\npid {folder / 'pid'};\nerror_log {folder / 'error.log'};\nevents {{}}\nhttp"
+        f" {{\n{own}    access_log {folder / 'access.log'};\n    include"
+        f" {folder / 'sandbox.conf'};\n}}\n",
         encoding="utf-8",
     )
     if os.getuid() == 0:
@@ -108,9 +113,12 @@ def write_caddy(folder: Path, port: int, servers: Sequence[int]) -> list[str]:
     """The command of Caddy with the file and a certificate of ours: it gets none for this name."""
     text = (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
     text = text.replace(
-        "{$SANDBOX_HOST:sandbox.example.com} {", f"https://{NAME}:{port} {{\n\ttls server.pem server.pem"
+        "{$SANDBOX_HOST:sandbox.example.com} {",
+        f"https://{NAME}:{port} {{\n\ttls server.pem server.pem",
     )
-    text = text.replace("{$SANDBOX_SERVERS:127.0.0.1:4600}", " ".join(f"127.0.0.1:{server}" for server in servers))
+    text = text.replace(
+        "{$SANDBOX_SERVERS:127.0.0.1:4600}", " ".join(f"127.0.0.1:{server}" for server in servers)
+    )
     options = "{\n\tadmin off\n\tauto_https disable_redirects\n\tpersist_config off\n}\n"
     (folder / "Caddyfile").write_text(options + text, encoding="utf-8")
     assert CADDY is not None

@@ -34,7 +34,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed: apt install prometheus")
+@pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="promtool is not installed: apt install prometheus"
+)
 def test_promtool_finds_no_fault_and_every_alert_rings_in_its_case(folder: Path) -> None:
     assert "6 rules found" in run("promtool", "check", "rules", folder / "alerts.yml")
     run("promtool", "check", "config", "--syntax-only", folder / "prometheus.yml")
@@ -46,7 +48,12 @@ def test_the_cases_have_every_alert() -> None:
     cases = yaml.safe_load(RULES.read_text(encoding="utf-8"))["tests"]
     alerts = {rule["alert"] for rule in group["rules"]}
     quiet, *_ = ({case["alertname"] for case in test["alert_rule_test"]} for test in cases)
-    ringing = {case["alertname"] for test in cases for case in test["alert_rule_test"] if case.get("exp_alerts")}
+    ringing = {
+        case["alertname"]
+        for test in cases
+        for case in test["alert_rule_test"]
+        if case.get("exp_alerts")
+    }
     assert alerts == quiet == ringing
 
 
@@ -60,7 +67,9 @@ def prometheus(folder: Path) -> Iterator[httpx2.Client]:
     ]  # fmt: skip
     with subprocess.Popen(command, cwd=folder) as process:
         try:
-            with httpx2.Client(base_url=f"http://127.0.0.1:{port}/api/v1", verify=NO_TLS, timeout=30) as client:
+            with httpx2.Client(
+                base_url=f"http://127.0.0.1:{port}/api/v1", verify=NO_TLS, timeout=30
+            ) as client:
                 yield client
         finally:
             process.terminate()
@@ -72,7 +81,11 @@ def firing(client: httpx2.Client) -> set[str]:
         answer = client.get("/alerts")
     except httpx2.TransportError:
         return set()
-    return {alert["labels"]["alertname"] for alert in answer.json()["data"]["alerts"] if alert["state"] == "firing"}
+    return {
+        alert["labels"]["alertname"]
+        for alert in answer.json()["data"]["alerts"]
+        if alert["state"] == "firing"
+    }
 
 
 @pytest.mark.night

@@ -1,4 +1,6 @@
-"""`stub-server backup`: a copy of a store that is being written, and what it is worth when it is restored."""
+"""`stub-server backup`: a copy of a store that is being written, and what it is worth
+when it is restored.
+"""
 
 import shutil
 import sqlite3
@@ -34,7 +36,9 @@ def writing(server: Process, made: list[str]) -> Iterator[None]:
     def post() -> None:
         with server.api("team") as api:
             while not done.is_set():
-                made.append(created(api.post("/v2/customers", json=customer_body()))["customer"]["id"])
+                made.append(
+                    created(api.post("/v2/customers", json=customer_body()))["customer"]["id"]
+                )
 
     thread = threading.Thread(target=post)
     thread.start()
@@ -66,7 +70,10 @@ def test_a_backup_under_writes_has_all_that_was_answered_before_it(tmp_path: Pat
     restored = tmp_path / "restored"
     restored.mkdir(mode=0o700)
     shutil.copy(tmp_path / "2.backup", restored / DATABASE)
-    with Process("--store", str(restored), "--scenario", "empty") as server, server.api("team") as api:
+    with (
+        Process("--store", str(restored), "--scenario", "empty") as server,
+        server.api("team") as api,
+    ):
         api.headers["Authorization"] = f"Bearer {token}"
         for ident in answered:
             assert 200 == api.get(f"/v2/customers/{ident}").status_code

@@ -1,4 +1,6 @@
-"""Creating a large sandbox: with `Prefer: respond-async` it is asked for until it is ready, and others are served."""
+"""Creating a large sandbox: with `Prefer: respond-async` it is asked for until it is ready, and
+others are served.
+"""
 
 import subprocess
 import sys
@@ -48,7 +50,9 @@ def test_a_sandbox_is_asked_for_until_it_is_ready(client: httpx2.Client) -> None
     while answer.status_code == 202:
         assert int(answer.headers["Retry-After"]) >= 1
         seen.append(answer.json()["creation"]["progress"])
-        refused(client.post("/_sandbox/sandboxes", json=body, headers=ASYNC), 409, "duplicate_sandbox")
+        refused(
+            client.post("/_sandbox/sandboxes", json=body, headers=ASYNC), 409, "duplicate_sandbox"
+        )
         assert 200 == client.get("/_sandbox/clock").status_code
         created(client.post("/_sandbox/snapshots", json={"name": "meanwhile"}))
         answer = client.get("/_sandbox/sandboxes/LARGE")
@@ -76,7 +80,9 @@ def test_what_keeps_it_from_being_created_is_said_to_who_asks_once(client: httpx
     while answer.status_code == 202:
         time.sleep(0.05)
         answer = client.get("/_sandbox/sandboxes/taken")
-    assert "There is a sandbox taken already." in refused(answer, 404, "sandbox_not_found")["message"]
+    assert (
+        "There is a sandbox taken already." in refused(answer, 404, "sandbox_not_found")["message"]
+    )
     assert 200 == client.get("/_sandbox/sandboxes/taken").status_code
 
 
@@ -90,5 +96,7 @@ def test_the_verb_waits_for_it(client: httpx2.Client, server: Live) -> None:
 def test_no_turn_of_the_loop_is_long_meanwhile() -> None:
     """Nor for the first answers of a server, which need what a start does not import."""
     command = [sys.executable, "-m", "tests.operators.turns"]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300)
+    said = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300
+    )
     assert float(said.stdout) < LONGEST_TURN * slowness(), said.stdout

@@ -30,7 +30,9 @@ KNOWN = {f"STUB_{option.name}".upper() for option in serve.params}
 
 def run(*command: str | Path, folder: Path = ROOT) -> str:
     """What a command prints, which must succeed."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=plain_env())
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=300, env=plain_env()
+    )
     assert 0 == done.returncode, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -54,7 +56,9 @@ def test_systemd_finds_no_fault_in_the_unit_and_calls_it_safe(tmp_path: Path) ->
 
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 SERVICES: dict[str, Any] = COMPOSE["services"]
-SERVERS = {name: service for name, service in SERVICES.items() if service["image"] == "membership-sandbox"}
+SERVERS = {
+    name: service for name, service in SERVICES.items() if service["image"] == "membership-sandbox"
+}
 
 
 def test_the_compose_file_keeps_its_schema() -> None:
@@ -103,7 +107,11 @@ os.execv(command[0], command)
 def steps() -> list[str]:
     """The commands of the Dockerfile's build stage."""
     text = re.sub(r"\\\n", " ", DOCKERFILE)
-    return [command.strip() for line in re.findall(r"^RUN (.*)$", text, re.MULTILINE) for command in line.split("&&")]
+    return [
+        command.strip()
+        for line in re.findall(r"^RUN (.*)$", text, re.MULTILINE)
+        for command in line.split("&&")
+    ]
 
 
 @pytest.mark.night
@@ -145,11 +153,14 @@ def test_the_image_is_small_and_serves_as_a_user_who_can_write_nowhere(tmp_path:
         "-m",
         "stub_server",
     ]
-    server_command += ["--host", "0.0.0.0", "--port", port, "--admin-key", "a-long-admin-key"]  # noqa: S104 - as the image
+    everywhere = "0.0.0.0"  # noqa: S104 - as the image
+    server_command += ["--host", everywhere, "--port", port, "--admin-key", "a-long-admin-key"]
     with subprocess.Popen(server_command, env=plain_env(), stdout=subprocess.DEVNULL) as server:
         try:
             until_it_answers(f"http://127.0.0.1:{port}/_sandbox/health", server)
-            page = httpx2.get(f"http://127.0.0.1:{port}/docs", verify=NO_TLS, timeout=60, follow_redirects=True)
+            page = httpx2.get(
+                f"http://127.0.0.1:{port}/docs", verify=NO_TLS, timeout=60, follow_redirects=True
+            )
             assert 200 == page.status_code
         finally:
             server.terminate()

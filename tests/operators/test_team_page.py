@@ -1,4 +1,6 @@
-"""docs/teams.md: every block of it is run, in its order, on a machine where nothing was installed."""
+"""docs/teams.md: every block of it is run, in its order, on a machine where nothing
+was installed.
+"""
 
 import re
 import shutil
@@ -67,7 +69,9 @@ def test_the_page_is_followed_from_the_installation_to_the_leaver(
     assert 0o600 == (machine.folder / "etc" / "membership-sandbox.env").stat().st_mode & 0o777
     machine.run("stub-server wait")
     old = httpx2.get(
-        f"http://127.0.0.1:{machine.port}/_sandbox/clock", headers={"X-Sandbox-Admin-Key": str(before)}, verify=NO_TLS
+        f"http://127.0.0.1:{machine.port}/_sandbox/clock",
+        headers={"X-Sandbox-Admin-Key": str(before)},
+        verify=NO_TLS,
     )
     assert 403 == old.status_code
 

@@ -1,7 +1,8 @@
-"""Serves in a process of its own, has a sandbox created twice, and prints how long one turn of the event loop was.
+"""Serves in a process of its own, has a sandbox created twice, and prints how long one turn of the
+event loop was.
 
-`python -m tests.operators.turns` prints milliseconds of CPU time of the loop's thread: what other programs of the
-machine take does not count, nor what the thread for long work takes.
+`python -m tests.operators.turns` prints milliseconds of CPU time of the loop's thread: what other
+programs of the machine take does not count, nor what the thread for long work takes.
 """
 
 import asyncio
@@ -23,7 +24,10 @@ EVERY = 0.001  # seconds between two beats
 
 
 class Beats:
-    """Beats on the event loop: between two of them nobody else is served. `longest` is the thread's CPU time, in s."""
+    """Beats on the event loop: between two of them nobody else is served.
+
+    `longest` is the thread's CPU time, in s.
+    """
 
     def __init__(self) -> None:
         self.longest, self._last = 0.0, time.thread_time()
@@ -36,7 +40,9 @@ class Beats:
 
 
 def _create(url: str) -> None:
-    """Create a sandbox that takes long to fill, and another one that is asked for until it is ready."""
+    """Create a sandbox that takes long to fill, and another one that is asked for until
+    it is ready.
+    """
     with httpx2.Client(base_url=url, timeout=60, verify=NO_TLS) as client:
         body: dict[str, object] = {"name": "at-once", "scenario": "default"}
         client.post("/_sandbox/sandboxes", json=body).raise_for_status()
@@ -51,7 +57,9 @@ def _create(url: str) -> None:
 async def main() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         settings = with_port(replace(FROZEN, scenario="empty"), listening)
-        server = uvicorn.Server(uvicorn_config(create_app(settings), ConnectionMonitor(Limits()), None))
+        server = uvicorn.Server(
+            uvicorn_config(create_app(settings), ConnectionMonitor(Limits()), None)
+        )
         serving = asyncio.create_task(server.serve([listening]))
         while not server.started:
             await asyncio.sleep(0.01)

@@ -1,6 +1,7 @@
 """`make model`: plays random lives against the model.
 
-Exit code 1 when the server and the model are of two minds, and when the sequences do not come far enough.
+Exit code 1 when the server and the model are of two minds, and when the sequences do not come far
+enough.
 """
 
 import sys
@@ -12,7 +13,12 @@ from .reached import missing
 
 
 @click.command()
-@click.option("--sequences", default=300, show_default=True, help="How many random lives of thirty steps are played.")
+@click.option(
+    "--sequences",
+    default=300,
+    show_default=True,
+    help="How many random lives of thirty steps are played.",
+)
 @click.option("--seed", type=int, help="Other lives than those that are always played.")
 def main(sequences: int, seed: int | None) -> None:
     """Random lives against the model."""

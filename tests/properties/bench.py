@@ -37,7 +37,8 @@ class Tally:
     def line(self) -> str:
         """One line for the reader of the test run."""
         reached = ", ".join(
-            f"{name} {count}" for name, count in sorted(self.reached.items(), key=lambda item: -item[1])
+            f"{name} {count}"
+            for name, count in sorted(self.reached.items(), key=lambda item: -item[1])
         )
         refusals = ", ".join(f"{name} {count}" for name, count in self.refusals.most_common())
         head = f"model: {self.sequences} sequences ({self.full} of full length), {self.steps} steps"
@@ -63,7 +64,15 @@ class Bench:
         self.world = World(parse(reset.body["now"]))
         self.strangers = {
             plural: {record["id"] for record in self.listed(plural)}
-            for plural in ("customers", "projects", "plans", "products", "orders", "subscriptions", "api_keys")
+            for plural in (
+                "customers",
+                "projects",
+                "plans",
+                "products",
+                "orders",
+                "subscriptions",
+                "api_keys",
+            )
         }
         self.past_events = self.client.get("/_sandbox/events", limit=1).body["pagination"]["total"]
 
@@ -108,7 +117,9 @@ class Bench:
     def listed(self, plural: str, limit: int = 100, **query: object) -> list[Json]:
         """Every record of a kind."""
         path = "/api-keys" if plural == "api_keys" else f"/v2/{plural}"
-        return self.client.pages(path, plural, "data" if plural == "projects" else "", limit, **query)
+        return self.client.pages(
+            path, plural, "data" if plural == "projects" else "", limit, **query
+        )
 
     def inspect(self, order_id: str) -> Json:
         """An order with what the API hides."""
@@ -123,7 +134,10 @@ class Bench:
         known = {order.id for order in self.world.orders} | self.strangers["orders"]
         fresh = [shown for shown in self.listed("orders") if shown["id"] not in known]
         agree("new orders", len(nameless), len(fresh))
-        hidden = [(self.inspect(shown["id"])["subscriptionId"], shown["createdAt"], shown["id"]) for shown in fresh]
+        hidden = [
+            (self.inspect(shown["id"])["subscriptionId"], shown["createdAt"], shown["id"])
+            for shown in fresh
+        ]
         for order in nameless:
             place = (order.renews and order.renews.id, iso(order.created))
             mine = [entry for entry in hidden if entry[:2] == place]
@@ -142,28 +156,45 @@ class Bench:
         """An order as the API shows it."""
         agree(f"order {order.id}", order.view(), shown)
         agree(f"payment of order {order.id}", order.payment_view(), shown["last_transaction"])
-        if order.status == "failed" and shown["last_transaction"]["failure_code"] not in FAILURES[order.method]:
+        if (
+            order.status == "failed"
+            and shown["last_transaction"]["failure_code"] not in FAILURES[order.method]
+        ):
             raise Disagreement(f"failure of a {order.method} order: {shown}")
         if (order.method == "pix") != ("qr_code" in shown["last_transaction"]):
             raise Disagreement(f"QR code of a {order.method} order: {shown}")
-        if (order.paid is not None and order.method == "pix") != ("end_to_end_id" in shown["last_transaction"]):
+        if (order.paid is not None and order.method == "pix") != (
+            "end_to_end_id" in shown["last_transaction"]
+        ):
             raise Disagreement(f"end_to_end_id of a {order.status} order: {shown}")
 
     def compare_project(self, project: Project) -> None:
         """A project with its counters, and its statistics."""
-        shown = self.client.get(f"/v2/projects/{project.id}").hold(granted()).body["data"]["project"]
+        shown = (
+            self.client.get(f"/v2/projects/{project.id}").hold(granted()).body["data"]["project"]
+        )
         agree(f"project {project.id}", project_view(self.world, project), shown)
-        stats = self.client.get(f"/v2/projects/{project.id}/stats").hold(granted()).body["data"]["stats"]
+        stats = (
+            self.client.get(f"/v2/projects/{project.id}/stats")
+            .hold(granted())
+            .body["data"]["stats"]
+        )
         agree(f"stats of {project.id}", stats_view(self.world, project), stats)
         agree(f"net of {project.id}", shown["total_revenue"], stats["revenue"]["net"])
         rate = conversion(self.world, project)
-        agree(f"conversion of {project.id}", None if rate is None else round(float(rate), 4), stats["conversion_rate"])
+        agree(
+            f"conversion of {project.id}",
+            None if rate is None else round(float(rate), 4),
+            stats["conversion_rate"],
+        )
         for name, expected, actual in (
             ("mrr", monthly(self.world, project), stats["mrr"]),
             ("average_ticket", ticket(self.world, project), stats["revenue"]["average_ticket"]),
         ):
             if abs(expected - Fraction(str(actual))) > HALF_A_CENT:
-                raise Disagreement(f"{name} of {project.id}: model {float(expected)}, server {actual}")
+                raise Disagreement(
+                    f"{name} of {project.id}: model {float(expected)}, server {actual}"
+                )
         best = [entry["revenue"] for entry in stats["top_plans"]]
         agree(f"top plans of {project.id} go down", sorted(best, reverse=True), best)
 

@@ -1,4 +1,6 @@
-"""One kept-alive connection to a sandbox: tens of thousands of requests a test, each as cheap as can be."""
+"""One kept-alive connection to a sandbox: tens of thousands of requests a test, each as cheap as
+can be.
+"""
 
 import json
 from dataclasses import dataclass
@@ -27,7 +29,9 @@ class Reply:
         code = self.body.get("code")
         if self.status != verdict.status or (verdict.codes and code not in verdict.codes):
             expected = f"{verdict.status} {sorted(verdict.codes) or ''}"
-            raise Disagreement(f"{self.asked}\nmodel:  {expected}\nserver: {self.status} {self.body}")
+            raise Disagreement(
+                f"{self.asked}\nmodel:  {expected}\nserver: {self.status} {self.body}"
+            )
         return self
 
 
@@ -40,7 +44,9 @@ def agree(what: str, expected: Any, actual: Any) -> None:
             if not _same(value, actual.get(name, "absent"))
         }
         if wrong:
-            lines = "\n".join(f"  {name}: model {value!r}, server {got!r}" for name, (value, got) in wrong.items())
+            lines = "\n".join(
+                f"  {name}: model {value!r}, server {got!r}" for name, (value, got) in wrong.items()
+            )
             raise Disagreement(f"{what}\n{lines}\nserver: {actual}")
     elif not _same(expected, actual):
         raise Disagreement(f"{what}: model {expected!r}, server {actual!r}")
@@ -48,7 +54,9 @@ def agree(what: str, expected: Any, actual: Any) -> None:
 
 def _same(expected: Any, actual: Any) -> bool:
     if isinstance(expected, dict) and isinstance(actual, dict):
-        return all(name in actual and _same(value, actual[name]) for name, value in expected.items())
+        return all(
+            name in actual and _same(value, actual[name]) for name, value in expected.items()
+        )
     return bool(expected == actual)
 
 
@@ -66,7 +74,9 @@ class Client:
         """Let the connection go."""
         self._connection.close()
 
-    def ask(self, method: str, path: str, body: Json | None = None, *, token: str = "", idem: str = "") -> Reply:
+    def ask(
+        self, method: str, path: str, body: Json | None = None, *, token: str = "", idem: str = ""
+    ) -> Reply:
         """One request and its answer, which is JSON always."""
         headers = {"Authorization": f"Bearer {token or self.token}"}
         payload = None
@@ -88,7 +98,9 @@ class Client:
         """A read."""
         return self.ask("GET", f"{path}?{urlencode(query)}" if query else path)
 
-    def pages(self, path: str, plural: str, inside: str = "", limit: int = 100, **query: object) -> list[Json]:
+    def pages(
+        self, path: str, plural: str, inside: str = "", limit: int = 100, **query: object
+    ) -> list[Json]:
         """Every record of a list, page by page; the pages must add up."""
         found: list[Json] = []
         page = 1
@@ -107,7 +119,11 @@ class Client:
             if not pagination["has_next"]:
                 break
             page += 1
-        agree(f"pagination of {path}", {"total": len(found), "total_pages": -(-len(found) // limit)}, pagination)
+        agree(
+            f"pagination of {path}",
+            {"total": len(found), "total_pages": -(-len(found) // limit)},
+            pagination,
+        )
         if len({record["id"] for record in found}) != len(found):
             raise Disagreement(f"{path} lists a record twice")
         return found

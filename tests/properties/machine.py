@@ -1,10 +1,17 @@
-"""One sequence of the property tests: a fresh sandbox, a fresh model, thirty steps that are looked at one by one."""
+"""One sequence of the property tests: a fresh sandbox, a fresh model, thirty steps that are looked
+at one by one.
+"""
 
 import sys
 
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    run_state_machine_as_test,
+)
 
 from stub_server.server.sandboxes.sandboxes import Sandboxes
 
@@ -46,7 +53,8 @@ STORIES: dict[str, Json | None] = {  # and the plan that each needs
 }
 STARTS = (
     *(NOW, "2026-12-31T14:32:05.123Z"),
-    *("2027-02-01T01:30:00.000Z", "2027-03-01T01:30:00.000Z"),  # in São Paulo, the last evening of the month before
+    # in São Paulo, the last evening of the month before
+    *("2027-02-01T01:30:00.000Z", "2027-03-01T01:30:00.000Z"),
 )
 OPENINGS: tuple[Json, ...] = (
     {},
@@ -69,7 +77,9 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
     """One sequence: a fresh sandbox, a fresh model, thirty steps and a last look."""
 
     def __init__(self, client: Client, tally: Tally, listener: str, sandboxes: Sandboxes) -> None:
-        """Both start empty; `listener` is the address of a receiver of webhooks, `sandboxes` are the server's."""
+        """Both start empty; `listener` is the address of a receiver of webhooks, `sandboxes` are
+        the server's.
+        """
         super().__init__()
         self.sandboxes = sandboxes
         self.taken = 0
@@ -80,11 +90,14 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
         shape=st.sampled_from(OPENINGS),
         start=st.sampled_from(STARTS),
         paid=st.sampled_from((True, True, True, True, False)),
-        # Drawn from a wide range: of twelve values alone, a run that is derandomized may leave some out.
+        # Drawn from a wide range: of twelve values alone, a run that is derandomized may leave some
+        # out.
         story=st.integers(0, 14_999).map(lambda number: tuple(STORIES)[number % len(STORIES)]),
     )
     def open_shop(self, shape: Json, start: str, paid: bool, story: str) -> None:
-        """A shop that sells one plan and nearly always has a first member: sequences must get deep."""
+        """A shop that sells one plan and nearly always has a first member: sequences
+        must get deep.
+        """
         self.taken = -1
         shape = STORIES[story] or shape
         self.bench.advance(parse(start))
@@ -103,7 +116,9 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
             self._tell(story)
 
     def _tell(self, story: str) -> None:
-        """What the first member meets first: each of the situations that random steps seldom come by."""
+        """What the first member meets first: each of the situations that random steps
+        seldom come by.
+        """
         if story == "lives on":
             live_a_period(self.bench, self.bench.world.subscriptions, 0, late=False)
         elif story.startswith("pays again"):
@@ -114,9 +129,13 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
         elif story.startswith("stands still"):
             self.stand_still(number=0, before=-HOUR, over=8 * DAY, meanwhile=None, then="pay")
         elif story == "another pays late":
-            self.pay_late(number=0, document=DOCUMENTS[1], method="boleto", wait=HOUR, then="archive")
+            self.pay_late(
+                number=0, document=DOCUMENTS[1], method="boleto", wait=HOUR, then="archive"
+            )
         elif story == "is disputed in its grace":
-            self.dispute_over_an_end(number=0, before=HOUR, over=2 * DAY, meanwhile=None, won=True, part=False)
+            self.dispute_over_an_end(
+                number=0, before=HOUR, over=2 * DAY, meanwhile=None, won=True, part=False
+            )
         elif story == "takes money back":
             self.change_address(number=0, address="refund_after_payment", rename=False, lives=True)
         elif story.startswith("card"):
@@ -161,17 +180,24 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
         self.bench.client.ask("POST", "/_sandbox/webhooks/drain").hold(granted())
         world = self.sandboxes.find(SANDBOX)
         assert world is not None
-        refolded(world, self.sandboxes.factory.make(SANDBOX, world.origin.generation, "empty", world.origin.seed, None))
+        refolded(
+            world,
+            self.sandboxes.factory.make(
+                SANDBOX, world.origin.generation, "empty", world.origin.seed, None
+            ),
+        )
 
 
 def play(sequences: int, number: int | None = None, *, shrinks: bool = True) -> Tally:
-    """Play so many sequences on a server of their own, so that what is random in it is the same in every run.
+    """Play so many sequences on a server of their own, so that what is random in it is the same in
+    every run.
 
-    They are the same every time; others by the seed `number`. `shrinks` looks for the smallest that fails. Raises the
-    disagreement that is found.
+    They are the same every time; others by the seed `number`. `shrinks` looks for the smallest that
+    fails. Raises the disagreement that is found.
     """
     tally = Tally()
-    with running(FROZEN) as shop, receiving() as listener:  # what webhooks bring is taken: none is ever disabled
+    # what webhooks bring is taken: none is ever disabled
+    with running(FROZEN) as shop, receiving() as listener:
         client = Client(shop.port, SANDBOX)
 
         class Bound(Machine):
@@ -191,7 +217,8 @@ def play(sequences: int, number: int | None = None, *, shrinks: bool = True) -> 
                     database=None,
                     phases=tuple(Phase) if shrinks else (Phase.generate,),
                     report_multiple_bugs=shrinks,
-                    suppress_health_check=list(HealthCheck),  # thirty round trips: slow and large by intent
+                    # thirty round trips: slow and large by intent
+                    suppress_health_check=list(HealthCheck),
                 ),
             )
         finally:

@@ -1,4 +1,6 @@
-"""What the sandbox ought to remember: a small model of its records, written from the rules and from nothing else."""
+"""What the sandbox ought to remember: a small model of its records, written from the rules and from
+nothing else.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,7 +15,10 @@ RUNNING = ("trialing", "active", "past_due")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a request must be answered. Where several conflicts hold at once, any of their codes will do."""
+    """What a request must be answered.
+
+    Where several conflicts hold at once, any of their codes will do.
+    """
 
     status: int
     codes: frozenset[str] = frozenset()
@@ -41,7 +46,9 @@ def unless(conflicts: Iterable[str], status: int = 200) -> Verdict:
 
 
 def members(record: Any) -> list[Any]:
-    """What a record says, to see whether an update changed it: one that changes nothing raises no event."""
+    """What a record says, to see whether an update changed it: one that changes nothing
+    raises no event.
+    """
     return [getattr(record, each.name) for each in fields(record)]
 
 
@@ -105,7 +112,13 @@ class Product:
 
     def view(self) -> Json:
         """What the API must show of it."""
-        return {"id": self.id, "projectId": self.project.id, "name": self.name, "sku": self.sku, "status": self.status}
+        return {
+            "id": self.id,
+            "projectId": self.project.id,
+            "name": self.name,
+            "sku": self.sku,
+            "status": self.status,
+        }
 
 
 @dataclass(slots=True, eq=False)
@@ -140,7 +153,8 @@ class Key:
 class Subscription:
     """A membership that a paid order opened.
 
-    Its periods form a grid of `count` units from `anchor` on; `paid` holds the order that paid each, oldest first.
+    Its periods form a grid of `count` units from `anchor` on; `paid` holds the order that paid
+    each, oldest first.
     """
 
     plan: Plan
@@ -166,9 +180,13 @@ class Subscription:
     tried: set[int] = field(default_factory=set)
     """After how many days its declined card was charged again, or would have been."""
     planned: int = 0
-    """When what is due next was set; of what is due at one instant, what was set first is done first."""
+    """When what is due next was set; of what is due at one instant, what was set first is
+    done first.
+    """
     moved: list[int] = field(default_factory=list)
-    """The boundaries of its periods as a suspension or a dispute has left them; the grid goes on from the last."""
+    """The boundaries of its periods as a suspension or a dispute has left them; the grid goes on
+    from the last.
+    """
     disputed: list["Order"] = field(default_factory=list)
     held: int | None = None
     """Since when an order of it is disputed."""
@@ -207,7 +225,10 @@ class Buyer:
 
 @dataclass(slots=True, eq=False)
 class Order:
-    """A purchase; money in cents, times in ms. An id is None until the order has been found in the API."""
+    """A purchase; money in cents, times in ms.
+
+    An id is None until the order has been found in the API.
+    """
 
     id: str | None
     project: Project
@@ -228,7 +249,9 @@ class Order:
     disputed: int | None = None
     """How much was disputed last."""
     spared: bool = False
-    """Whether it was disputed when a magic address would have taken the money back, which it does once."""
+    """Whether it was disputed when a magic address would have taken the money back, which
+    it does once.
+    """
     renews: Subscription | None = None
     """The subscription whose bill this is; a buyer's own order has none, whatever it pays."""
     subscription: Subscription | None = None
@@ -283,7 +306,9 @@ class World:
     keys: list[Key] = field(default_factory=list)
     events: Counter[str] = field(default_factory=Counter)
     newcomers: Counter[str] = field(default_factory=Counter)
-    """How many customers each project's orders have made; a customer made alone belongs to no project."""
+    """How many customers each project's orders have made; a customer made alone belongs
+    to no project.
+    """
     reached: set[str] = field(default_factory=set)
     """The situations that this world has been in; for the reader of the test run."""
 
@@ -297,7 +322,9 @@ class World:
 
     def subscription_of(self, plan: Plan, customer: Customer) -> Subscription | None:
         """The running one of a customer for a plan: there are never two."""
-        return next((found for found in self.subscriptions_of(plan) if found.customer is customer), None)
+        return next(
+            (found for found in self.subscriptions_of(plan) if found.customer is customer), None
+        )
 
     def orders_of(self, project: Project) -> list[Order]:
         """Every order of a project."""

@@ -18,7 +18,9 @@ def order_paid(world: World, order: Order) -> None:
     if running is not None:
         _extend(world, running, order)
         return
-    known = any(found.plan is plan and found.customer is order.customer for found in world.subscriptions)
+    known = any(
+        found.plan is plan and found.customer is order.customer for found in world.subscriptions
+    )
     trial = plan.trial_days * DAY if not known else 0
     opened = Subscription(
         plan,
@@ -45,8 +47,12 @@ def order_paid(world: World, order: Order) -> None:
 
 
 def _extend(world: World, found: Subscription, order: Order) -> None:
-    """One period more, whichever order of the customer paid it; a bill that is still open is not needed any more."""
-    world.reached.add(f"{'renewal paid' if order.renews else 'paid again (S2)'} while {found.status}")
+    """One period more, whichever order of the customer paid it; a bill that is still open is not
+    needed any more.
+    """
+    world.reached.add(
+        f"{'renewal paid' if order.renews else 'paid again (S2)'} while {found.status}"
+    )
     if found.moved:
         world.reached.add("renewed after a suspension (T1)")
     if found.status == "active" and periods.paid_until(found) > world.now:
@@ -76,7 +82,9 @@ def drop_bill(world: World, found: Subscription) -> None:
 
 
 def order_refunded(world: World, order: Order) -> None:
-    """All of its money is back: the running period ends the subscription, a future one is taken off again."""
+    """All of its money is back: the running period ends the subscription, a future one is
+    taken off again.
+    """
     found = order.subscription
     if found is None or not found.running:
         return
@@ -167,7 +175,9 @@ def may_renew(found: Subscription) -> Verdict:
 
 
 def make_bill(world: World, found: Subscription) -> Order:
-    """The order for the next period, addressed to the customer as it is now and open until the grace ends."""
+    """The order for the next period, addressed to the customer as it is now and open until the
+    grace ends.
+    """
     customer = found.customer
     bill = orders.add(
         world,
@@ -211,7 +221,9 @@ def charge(world: World, bill: Order) -> None:
 
 
 def charge_again(world: World, found: Subscription, days: int) -> None:
-    """A card that was declined is charged once more, by an order of its own, unless one can still be paid."""
+    """A card that was declined is charged once more, by an order of its own, unless one can still
+    be paid.
+    """
     found.tried.add(days)
     if found.renewal is not None and found.renewal.status != "pending":
         world.reached.add("card charged again (T7)")
@@ -256,8 +268,12 @@ def trial_over(world: World, found: Subscription) -> None:
 
 
 def go_on(world: World, project: Project, suspended: int) -> None:
-    """A project is not suspended any more: what lay ahead of its subscriptions comes later by the time in between."""
-    for found in [found for found in world.subscriptions if found.plan.project is project and found.running]:
+    """A project is not suspended any more: what lay ahead of its subscriptions comes later by the
+    time in between.
+    """
+    for found in [
+        found for found in world.subscriptions if found.plan.project is project and found.running
+    ]:
         since = max(suspended, found.created)
         wait = world.now - since
         found.planned = world.now

@@ -1,10 +1,24 @@
-"""The model's projects, plans, products, customers and keys: what may be made, changed and deleted."""
+"""The model's projects, plans, products, customers and keys: what may be made,
+changed and deleted.
+"""
 
 from typing import Any
 
 from . import model_billing as billing
 from . import model_orders as orders
-from .model import Customer, Key, Plan, Product, Project, Verdict, World, granted, members, refused, unless
+from .model import (
+    Customer,
+    Key,
+    Plan,
+    Product,
+    Project,
+    Verdict,
+    World,
+    granted,
+    members,
+    refused,
+    unless,
+)
 
 MOVES = {
     "draft": ("active", "archived"),
@@ -12,12 +26,18 @@ MOVES = {
     "suspended": ("active", "archived"),
     "archived": (),
 }
-EVENT = {"active": "project.activated", "suspended": "project.suspended", "archived": "project.archived"}
+EVENT = {
+    "active": "project.activated",
+    "suspended": "project.suspended",
+    "archived": "project.archived",
+}
 
 
 def project_name_taken(world: World, name: str, beside: Project | None = None) -> bool:
     """Whether another live project has the name, ignoring case."""
-    return any(found is not beside and found.name.casefold() == name.casefold() for found in world.projects)
+    return any(
+        found is not beside and found.name.casefold() == name.casefold() for found in world.projects
+    )
 
 
 def may_create_project(world: World, name: str) -> Verdict:
@@ -33,7 +53,10 @@ def may_move(project: Project, to: str) -> Verdict:
 
 
 def move(world: World, project: Project, to: str) -> None:
-    """Change the state. What was suspended goes on; an archive cancels what waits and lets what is paid run out."""
+    """Change the state.
+
+    What was suspended goes on; an archive cancels what waits and lets what is paid run out.
+    """
     if to == project.status:
         return
     suspended, project.status = project.suspended, to
@@ -149,7 +172,11 @@ def may_delete_plan(world: World, plan: Plan) -> Verdict:
 
 
 def may_write_product(
-    world: World, project: Project | None, sku: str | None, plans: list[Plan | None], beside: Product | None = None
+    world: World,
+    project: Project | None,
+    sku: str | None,
+    plans: list[Plan | None],
+    beside: Product | None = None,
 ) -> Verdict:
     """A SKU is free in its project, and the plans are the project's own."""
     if project is None or any(plan is None or plan.project is not project for plan in plans):
@@ -185,7 +212,10 @@ def update_key(world: World, key: Key, body: dict[str, Any]) -> None:
 
 
 def may_use(world: World, key: Key, scope: str, project: Project | None = None) -> Verdict:
-    """What a key is answered: expired before inactive, scope before project. What authenticates is counted."""
+    """What a key is answered: expired before inactive, scope before project.
+
+    What authenticates is counted.
+    """
     if key not in world.keys:
         return refused(401, "invalid_token")
     if key.over(world.now):

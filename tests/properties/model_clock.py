@@ -1,6 +1,7 @@
 """The model's clock: what time alone will do, and when."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from . import model_billing as billing
 from . import model_orders as orders
@@ -27,7 +28,7 @@ def _subscription_jobs(world: World, found: Subscription) -> Iterator[Job]:
         if found.method == periods.CARD:
             for days, at in periods.attempts(found).items():
                 if days not in found.tried:
-                    yield at, found.planned, lambda days=days: billing.charge_again(world, found, days)  # type: ignore[misc]
+                    yield at, found.planned, partial(billing.charge_again, world, found, days)
         yield periods.grace_end(found), found.planned, lambda: billing.expire(world, found)
 
 
@@ -36,8 +37,16 @@ def _order_jobs(world: World, order: Order) -> Iterator[Job]:
         if (at := orders.paid_at(order)) is not None:
             yield at, order.created, lambda: orders.pay(world, order)
         if order.renews is None or not order.renews.waits:
-            yield order.expires, order.created, lambda: orders.end(world, order, "expired", "order.expired")
-    elif order.status in ("paid", "disputed") and (at := orders.refunded_at(order)) is not None and not order.spared:
+            yield (
+                order.expires,
+                order.created,
+                lambda: orders.end(world, order, "expired", "order.expired"),
+            )
+    elif (
+        order.status in ("paid", "disputed")
+        and (at := orders.refunded_at(order)) is not None
+        and not order.spared
+    ):
         yield at, order.updated, lambda: _take_back(world, order)
 
 
@@ -54,14 +63,17 @@ def _lapse(world: World, key: Key) -> None:
 
 
 def jobs(world: World) -> Iterator[Job]:
-    """Everything that time alone will do, in no order; of what was set and is due at one instant, orders come first."""
+    """Everything that time alone will do, in no order; of what was set and is due at one instant,
+    orders come first.
+    """
     for order in world.orders:
         yield from _order_jobs(world, order)
     for found in world.subscriptions:
         yield from _subscription_jobs(world, found)
     for key in world.keys:
         if key.active and key.expires is not None:
-            yield key.expires, world.now, lambda key=key: _lapse(world, key)  # type: ignore[misc]  # a lambda has no annotation
+            # a lambda has no annotation
+            yield key.expires, world.now, lambda key=key: _lapse(world, key)  # type: ignore[misc]
 
 
 def advance(world: World, to: int) -> None:

@@ -1,25 +1,54 @@
-"""The model's orders: when one may be placed, paid, failed, canceled and returned, and what follows from that."""
+"""The model's orders: when one may be placed, paid, failed, canceled and returned, and what follows
+from that.
+"""
 
 from datetime import UTC, datetime
 
 from ..support.banking import boleto_due
 from . import model_billing as billing
-from .model import Buyer, Customer, Order, Plan, Project, Subscription, Verdict, World, granted, refused, unless
+from .model import (
+    Buyer,
+    Customer,
+    Order,
+    Plan,
+    Project,
+    Subscription,
+    Verdict,
+    World,
+    granted,
+    refused,
+    unless,
+)
 from .moments import DAY, SECOND
 
 LATE = 30 * DAY
 REFUND_WINDOW = 90 * DAY
 DISPUTE_WINDOW = {"pix": 80 * DAY, "credit_card": 120 * DAY}
-PAY_AFTER = {"succeed_immediately": SECOND, "succeed_with_delay": 180 * SECOND, "refund_after_payment": SECOND}
+PAY_AFTER = {
+    "succeed_immediately": SECOND,
+    "succeed_with_delay": 180 * SECOND,
+    "refund_after_payment": SECOND,
+}
 REFUND_AFTER = {"refund_after_payment": 60 * SECOND}
 SHORT_LIFE = {"expire_immediately": 0, "expire_with_delay": 180 * SECOND}
 PROMPT = (None, "succeed_immediately", "refund_after_payment")
 """The magic values, and none, under which a buyer's card is charged as the order is made."""
 MAGIC = ("fail_immediately", "fill_never", *PAY_AFTER, *SHORT_LIFE)
-ONLY_PIX = ("insufficient_funds", "payer_limit_exceeded", "payer_account_blocked", "payer_bank_unavailable")
+ONLY_PIX = (
+    "insufficient_funds",
+    "payer_limit_exceeded",
+    "payer_account_blocked",
+    "payer_bank_unavailable",
+)
 FAILURES = {
     "pix": (*ONLY_PIX, "rejected_by_payer", "suspected_fraud", "provider_unavailable"),
-    "credit_card": ("card_declined", "card_limit_exceeded", "card_expired", "suspected_fraud", "provider_unavailable"),
+    "credit_card": (
+        "card_declined",
+        "card_limit_exceeded",
+        "card_expired",
+        "suspected_fraud",
+        "provider_unavailable",
+    ),
     "boleto": ("boleto_not_registered", "provider_unavailable"),
 }
 
@@ -30,9 +59,13 @@ def magic_of(email: str) -> str | None:
 
 
 def seats(world: World, plan: Plan) -> set[Customer]:
-    """Who holds a seat: members (of a plan that is sold once, those who have paid), and whose order can be paid."""
+    """Who holds a seat: members (of a plan that is sold once, those who have paid), and whose order
+    can be paid.
+    """
     mine = [order for order in world.orders if order.plan is plan]
-    waiting = {order.customer for order in mine if order.status == "pending" and order.renews is None}
+    waiting = {
+        order.customer for order in mine if order.status == "pending" and order.renews is None
+    }
     return waiting | members(world, plan)
 
 
@@ -40,10 +73,16 @@ def members(world: World, plan: Plan) -> set[Customer]:
     """Who counts as a subscriber."""
     if plan.recurring:
         return {found.customer for found in world.subscriptions_of(plan)}
-    return {order.customer for order in world.orders if order.plan is plan and order.status in ("paid", "disputed")}
+    return {
+        order.customer
+        for order in world.orders
+        if order.plan is plan and order.status in ("paid", "disputed")
+    }
 
 
-def may_place(world: World, project: Project | None, plan: Plan | None, method: str, document: str) -> Verdict:
+def may_place(
+    world: World, project: Project | None, plan: Plan | None, method: str, document: str
+) -> Verdict:
     """createOrder and createPixOrder."""
     if project is None or plan is None or plan.project is not project:
         return refused(409, "reference_not_found")
@@ -69,7 +108,10 @@ def may_place(world: World, project: Project | None, plan: Plan | None, method: 
 
 
 def warnings(world: World, plan: Plan, document: str, total: int, items: int) -> set[str]:
-    """What an order is accepted with, but warned of; all in cents. A subscriber has the price of the subscription."""
+    """What an order is accepted with, but warned of; all in cents.
+
+    A subscriber has the price of the subscription.
+    """
     customer = world.customer_with(document)
     held = None if customer is None else world.subscription_of(plan, customer)
     price = plan.amount if held is None else held.amount
@@ -82,7 +124,11 @@ def warnings(world: World, plan: Plan, document: str, total: int, items: int) ->
 def differs(world: World, buyer: Buyer) -> set[str]:
     """What is warned of a buyer who is known by the document with another name or address."""
     known = world.customer_with(buyer.document)
-    return {"customer_differs"} if known and (known.name, known.email) != (buyer.name, buyer.email) else set()
+    return (
+        {"customer_differs"}
+        if known and (known.name, known.email) != (buyer.name, buyer.email)
+        else set()
+    )
 
 
 def end_of(method: str, now: int) -> int:
@@ -93,7 +139,9 @@ def end_of(method: str, now: int) -> int:
 
 
 def place(world: World, plan: Plan, buyer: Buyer, method: str, total: int) -> Order:
-    """Place an order; a buyer who is not known becomes a customer, and the project's webhooks hear of it."""
+    """Place an order; a buyer who is not known becomes a customer, and the project's webhooks hear
+    of it.
+    """
     customer = world.customer_with(buyer.document)
     if customer is None:
         customer = Customer(None, buyer.name, buyer.email, buyer.document)
@@ -117,7 +165,9 @@ def add(
     expires: int,
     renews: Subscription | None = None,
 ) -> Order:
-    """A new order, whoever made it; a magic address decides over renewals too, and takes money back once in a row."""
+    """A new order, whoever made it; a magic address decides over renewals too, and takes money back
+    once in a row.
+    """
     magic = magic_of(buyer.email)
     if magic in REFUND_AFTER and renews is not None and renews.last.status == "refunded":
         world.reached.add("money taken back once")
@@ -214,7 +264,9 @@ def may_dispute(world: World, order: Order, amount: int | None) -> Verdict:
 
 def payable_late(world: World, order: Order) -> bool:
     """Whether a boleto that has expired can still be paid."""
-    return order.status == "expired" and order.method == "boleto" and world.now <= order.expires + LATE
+    return (
+        order.status == "expired" and order.method == "boleto" and world.now <= order.expires + LATE
+    )
 
 
 def dispute(world: World, order: Order, amount: int | None) -> None:

@@ -1,4 +1,6 @@
-"""The model's calendar of a subscription: its periods, which of them runs, and until when the next can be paid."""
+"""The model's calendar of a subscription: its periods, which of them runs, and until when the next
+can be paid.
+"""
 
 from ..support.banking import banking_day_from
 from .model import Order, Subscription
@@ -31,7 +33,10 @@ def length(subscription: Subscription) -> int:
 
 
 def running_period(subscription: Subscription, now: int) -> int:
-    """The number of the period that has begun last. The first counts as running while the trial before it does."""
+    """The number of the period that has begun last.
+
+    The first counts as running while the trial before it does.
+    """
     stands = subscription.plan.project.suspended
     now = now if stands is None else stands
     number = len(subscription.paid) - 1
@@ -41,7 +46,10 @@ def running_period(subscription: Subscription, now: int) -> int:
 
 
 def place_of(subscription: Subscription, order: Order, now: int) -> str:
-    """Where the period that an order paid lies: older, running or future. What is past due has no period that runs."""
+    """Where the period that an order paid lies: older, running or future.
+
+    What is past due has no period that runs.
+    """
     if order not in subscription.paid or subscription.status == "past_due":
         return "older"
     number, running = subscription.paid.index(order), running_period(subscription, now)
@@ -59,7 +67,9 @@ def billed_at(subscription: Subscription) -> int:
 
 
 def grace_end(subscription: Subscription) -> int:
-    """Until when the next period can be paid: seven days from its due date, or one period; by boleto a banking day."""
+    """Until when the next period can be paid: seven days from its due date, or one period; by
+    boleto a banking day.
+    """
     end = paid_until(subscription) + min(7 * DAY, length(subscription))
     if subscription.method == "boleto":
         return round(banking_day_from(moment(end)).timestamp() * 1000)
@@ -67,7 +77,9 @@ def grace_end(subscription: Subscription) -> int:
 
 
 def attempts(subscription: Subscription) -> dict[int, int]:
-    """After how many days from the period's end a declined card is charged again, and when: only within the grace."""
+    """After how many days from the period's end a declined card is charged again, and when: only
+    within the grace.
+    """
     instants = {days: paid_until(subscription) + days * DAY for days in (1, 3, 5)}
     return {days: at for days, at in instants.items() if at < grace_end(subscription)}
 
@@ -76,7 +88,9 @@ def move(subscription: Subscription, since: int, wait: int) -> None:
     """All that lay ahead, and the end of what is paid, comes so much later."""
     last = len(subscription.paid)
     known = [boundary(subscription, number) for number in range(last + 1)]
-    subscription.moved = [at + wait if at > since or number == last else at for number, at in enumerate(known)]
+    subscription.moved = [
+        at + wait if at > since or number == last else at for number, at in enumerate(known)
+    ]
     if subscription.trial is not None and subscription.status == "trialing":
         subscription.trial = (subscription.trial[0], subscription.trial[1] + wait)
 

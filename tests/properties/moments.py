@@ -1,4 +1,6 @@
-"""Times in ms and the arithmetic of billing periods, made again for the model so that it can disagree."""
+"""Times in ms and the arithmetic of billing periods, made again for the model so that it
+can disagree.
+"""
 
 from calendar import monthrange
 from datetime import UTC, datetime, timedelta
@@ -27,18 +29,24 @@ def parse(text: str) -> int:
 
 
 def later(anchor: int, unit: str, count: int, zone: int = BRASILIA) -> int:
-    """`count` units after an anchor; months keep the day that the anchor has in Brazil, or end at their last."""
+    """`count` units after an anchor; months keep the day that the anchor has in Brazil, or end at
+    their last.
+    """
     if unit in ("day", "week"):
         return anchor + count * DAY * (7 if unit == "week" else 1)
     start = moment(anchor + zone)
     months = start.year * 12 + start.month - 1 + count * (12 if unit == "year" else 1)
     year, month = divmod(months, 12)
     day = min(start.day, monthrange(year, month + 1)[1])
-    return anchor + round((start.replace(year=year, month=month + 1, day=day) - start) / timedelta(milliseconds=1))
+    return anchor + round(
+        (start.replace(year=year, month=month + 1, day=day) - start) / timedelta(milliseconds=1)
+    )
 
 
 def last_evening(now: int) -> int:
-    """The next half past ten in the evening, in São Paulo, of a month's last day: in UTC the month is over."""
+    """The next half past ten in the evening, in São Paulo, of a month's last day: in UTC the month
+    is over.
+    """
     first = moment(now + BRASILIA).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     for months in (1, 2):
         year, month = divmod(first.year * 12 + first.month - 1 + months, 12)

@@ -30,7 +30,9 @@ SHAPES: tuple[Json, ...] = (
 def new_plan(bench: Bench, project: Project, name: str, cents: int, shape: Json) -> None:
     """createPlan, granted or refused."""
     body = {"projectId": project.id, "name": name, "amount": cents / 100} | shape
-    verdict = catalogue.may_create_plan(bench.world, project if project in bench.world.projects else None, name)
+    verdict = catalogue.may_create_plan(
+        bench.world, project if project in bench.world.projects else None, name
+    )
     reply = bench.hold(bench.client.ask("POST", "/v2/plans", body), verdict)
     if not verdict.granted:
         return
@@ -51,7 +53,9 @@ def new_plan(bench: Bench, project: Project, name: str, cents: int, shape: Json)
 def new_project(bench: Bench, name: str, status: str) -> None:
     """createProject, granted or refused."""
     verdict = catalogue.may_create_project(bench.world, name)
-    reply = bench.hold(bench.client.ask("POST", "/v2/projects", {"name": name, "status": status}), verdict)
+    reply = bench.hold(
+        bench.client.ask("POST", "/v2/projects", {"name": name, "status": status}), verdict
+    )
     if verdict.granted:
         project = Project(reply.body["data"]["project"]["id"], name, status)
         bench.world.projects.append(project)
@@ -64,19 +68,27 @@ class CatalogueRules:
 
     bench: Bench
 
-    @rule(name=st.sampled_from(NAMES), fresh=st.booleans(), status=st.sampled_from(("active", "active", "draft")))
+    @rule(
+        name=st.sampled_from(NAMES),
+        fresh=st.booleans(),
+        status=st.sampled_from(("active", "active", "draft")),
+    )
     def create_project(self, name: str, fresh: bool, status: str) -> None:
         """A name that may be taken."""
         new_project(self.bench, self.bench.name(name) if fresh else name, status)
 
     @rule(
         number=NUMBER,
-        verb=st.sampled_from(("suspend", "activate", "suspend", "activate", "patch", "put", "put", "archive")),
+        verb=st.sampled_from(
+            ("suspend", "activate", "suspend", "activate", "patch", "put", "put", "archive")
+        ),
         to=st.sampled_from(("active", "suspended", "draft", "archived")),
         rename=st.sampled_from((None, None, *NAMES)),
     )
     def move_project(self, number: int, verb: str, to: str, rename: str | None) -> None:
-        """Each of the ways to a state, also where there is none; a PUT may change fields beside it."""
+        """Each of the ways to a state, also where there is none; a PUT may change
+        fields beside it.
+        """
         bench, project = self.bench, pick(self.bench.world.projects, number)
         if project is None:
             return
@@ -91,7 +103,9 @@ class CatalogueRules:
             verdict = catalogue.may_move(project, to)
             patch = verb == "patch"
             reply = bench.client.ask(
-                "PATCH" if patch else "POST", f"{path}/{'status' if patch else verb}", body if patch else None
+                "PATCH" if patch else "POST",
+                f"{path}/{'status' if patch else verb}",
+                body if patch else None,
             )
         bench.hold(reply, verdict)
         bench.touched = project
@@ -115,13 +129,20 @@ class CatalogueRules:
         verdict = catalogue.may_delete_project(self.bench.world, project)
         self.bench.hold(self.bench.client.ask("DELETE", f"/v2/projects/{project.id}"), verdict)
         if verdict.granted:
-            plans = [f"/v2/plans/{plan.id}" for plan in self.bench.world.plans if plan.project is project]
+            plans = [
+                f"/v2/plans/{plan.id}" for plan in self.bench.world.plans if plan.project is project
+            ]
             self.bench.gone += [f"/v2/projects/{project.id}", *plans]
             catalogue.delete_project(self.bench.world, project)
             self.bench.touched = None
             self.bench.mark("project deleted")
 
-    @rule(number=NUMBER, fresh=st.booleans(), cents=st.integers(1, 99_999_999), shape=st.sampled_from(SHAPES))
+    @rule(
+        number=NUMBER,
+        fresh=st.booleans(),
+        cents=st.integers(1, 99_999_999),
+        shape=st.sampled_from(SHAPES),
+    )
     def create_plan(self, number: int, fresh: bool, cents: int, shape: Json) -> None:
         """Every rhythm."""
         project = pick(self.bench.world.projects, number) or Project(UNKNOWN, "", "active")
@@ -150,7 +171,9 @@ class CatalogueRules:
         if plan is None:
             return
         verdict = catalogue.may_update_plan(self.bench.world, plan, change)
-        reply = self.bench.hold(self.bench.client.ask("PUT", f"/v2/plans/{plan.id}", change), verdict)
+        reply = self.bench.hold(
+            self.bench.client.ask("PUT", f"/v2/plans/{plan.id}", change), verdict
+        )
         if verdict.granted:
             catalogue.update_plan(self.bench.world, plan, change)
             if "trial_period_days" in change:
@@ -175,8 +198,12 @@ class CatalogueRules:
         plan=st.none() | NUMBER,
         change=st.sampled_from((None, None, "archived", "active", "A-1", "A-2", "delete")),
     )
-    def write_product(self, number: int, sku: str | None, plan: int | None, change: str | None) -> None:
-        """A new one, or a change to one; a SKU that may be taken, a plan that may be of another project."""
+    def write_product(
+        self, number: int, sku: str | None, plan: int | None, change: str | None
+    ) -> None:
+        """A new one, or a change to one; a SKU that may be taken, a plan that may be of
+        another project.
+        """
         if change is None or not self.bench.world.products:
             self._create_product(number, sku, plan)
         else:
@@ -245,15 +272,22 @@ class CatalogueRules:
         customer = pick(self.bench.world.customers, number)
         if customer is None:
             self.bench.hold(
-                self.bench.client.ask("PUT", f"/v2/customers/{UNKNOWN}", {"name": "Ana"}), refused(404, "not_found")
+                self.bench.client.ask("PUT", f"/v2/customers/{UNKNOWN}", {"name": "Ana"}),
+                refused(404, "not_found"),
             )
             return
-        body: Json = {"name": self.bench.name("Cliente")} | ({"document": document} if document else {})
-        verdict = catalogue.may_take_document(self.bench.world, document or customer.document, customer)
+        body: Json = {"name": self.bench.name("Cliente")} | (
+            {"document": document} if document else {}
+        )
+        verdict = catalogue.may_take_document(
+            self.bench.world, document or customer.document, customer
+        )
         if wrong:
             body["document_type"] = "cnpj"
             verdict = refused(409, "document_type_conflict", *verdict.codes)
-        reply = self.bench.hold(self.bench.client.ask("PUT", f"/v2/customers/{customer.id}", body), verdict)
+        reply = self.bench.hold(
+            self.bench.client.ask("PUT", f"/v2/customers/{customer.id}", body), verdict
+        )
         if verdict.granted:
             customer.name, customer.document = body["name"], document or customer.document
             self.bench.world.emit("customer.updated")

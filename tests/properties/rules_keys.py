@@ -19,15 +19,23 @@ class KeyRules:
 
     @rule(
         scopes=st.sampled_from(
-            (("projects:read", "projects:write"), ("customers:read", "projects:read"), ("orders:read",))
+            (
+                ("projects:read", "projects:write"),
+                ("customers:read", "projects:read"),
+                ("orders:read",),
+            )
         ),
         life=st.sampled_from((None, None, HOUR, DAY, 40 * DAY, 0, -HOUR)),
         limit=st.booleans(),
         number=NUMBER,
         use=st.sampled_from((None, "read", "create", "create")),
     )
-    def create_key(self, scopes: tuple[str, ...], life: int | None, limit: bool, number: int, use: str | None) -> None:
-        """With a life, which may be over, with few projects, or without limits; and nearly always it is used."""
+    def create_key(
+        self, scopes: tuple[str, ...], life: int | None, limit: bool, number: int, use: str | None
+    ) -> None:
+        """With a life, which may be over, with few projects, or without limits; and nearly always
+        it is used.
+        """
         world = self.bench.world
         project = pick(world.projects, number) if limit else None
         expires = None if life is None else world.now + life
@@ -90,7 +98,11 @@ class KeyRules:
         self.bench.hold(self.bench.client.ask("GET", "/v2/projects", token=key.secret), verdict)
 
     @precondition(lambda self: self.bench.world.keys)
-    @rule(number=NUMBER, other=NUMBER, what=st.sampled_from(("list", "read", "create", "keys", "customers")))
+    @rule(
+        number=NUMBER,
+        other=NUMBER,
+        what=st.sampled_from(("list", "read", "create", "keys", "customers")),
+    )
     def use_key(self, number: int, other: int, what: str) -> None:
         """Each reason for which a key is turned away."""
         key = pick(self.bench.world.keys, number)
@@ -99,7 +111,10 @@ class KeyRules:
 
     def _use(self, key: Key, other: int, what: str) -> None:
         world = self.bench.world
-        project = pick([found for found in world.projects if found not in key.projects] or world.projects, other)
+        project = pick(
+            [found for found in world.projects if found not in key.projects] or world.projects,
+            other,
+        )
         if what == "read" and project is not None:
             verdict = catalogue.may_use(world, key, "projects:read", project)
             path, body = f"/v2/projects/{project.id}", None
@@ -115,11 +130,17 @@ class KeyRules:
             verdict = catalogue.may_use(world, key, "projects:read")
             path, body = "/v2/projects", None
         method = "GET" if body is None else "POST"
-        reply = self.bench.hold(self.bench.client.ask(method, path, body, token=key.secret), verdict)
+        reply = self.bench.hold(
+            self.bench.client.ask(method, path, body, token=key.secret), verdict
+        )
         if verdict.granted and path == "/v2/projects":
             seen = [found for found in world.projects if not key.projects or found in key.projects]
             strangers = 0 if key.projects else len(self.bench.strangers["projects"])
-            agree("projects a key sees", len(seen) + strangers, reply.body["data"]["pagination"]["total"])
+            agree(
+                "projects a key sees",
+                len(seen) + strangers,
+                reply.body["data"]["pagination"]["total"],
+            )
         if verdict.granted and path == "/v2/customers":
             buyers = {id(order.customer) for order in world.orders if order.project in key.projects}
             strangers = len(self.bench.strangers["customers"])

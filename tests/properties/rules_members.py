@@ -1,4 +1,6 @@
-"""What a sequence may do to members: they pay again, stand still with a project, move, and get money back."""
+"""What a sequence may do to members: they pay again, stand still with a project, move, and get
+money back.
+"""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
@@ -23,7 +25,13 @@ ADDRESSES = (
 def pay_again(bench: Bench, found: Subscription, method: int) -> None:
     """The member buys the plan once more, with an address of no meaning."""
     plan = found.plan
-    order = place(bench, plan, buyer(found.customer.document), plan.methods[method % len(plan.methods)], plan.amount)
+    order = place(
+        bench,
+        plan,
+        buyer(found.customer.document),
+        plan.methods[method % len(plan.methods)],
+        plan.amount,
+    )
     if order is not None:
         pay(bench, order)
 
@@ -44,7 +52,10 @@ def change_customer(bench: Bench, customer: Customer, body: Json) -> None:
     reply = bench.client.ask("PUT", f"/v2/customers/{customer.id}", body)
     bench.hold(reply, catalogue.may_take_document(bench.world, customer.document, customer))
     before = members(customer)
-    customer.name, customer.email = body.get("name", customer.name), body.get("email", customer.email).lower()
+    customer.name, customer.email = (
+        body.get("name", customer.name),
+        body.get("email", customer.email).lower(),
+    )
     if members(customer) != before:
         bench.world.emit("customer.updated")
     agree("customer", customer.view(), reply.body["customer"])
@@ -61,7 +72,12 @@ class MemberRules:
         return pick([found for found in running if found.status in states] or running, number)
 
     @precondition(lambda self: any(found.running for found in self.bench.world.subscriptions))
-    @rule(number=NUMBER, state=st.sampled_from((*RUNNING, "past_due")), method=NUMBER, times=st.integers(1, 2))
+    @rule(
+        number=NUMBER,
+        state=st.sampled_from((*RUNNING, "past_due")),
+        method=NUMBER,
+        times=st.integers(1, 2),
+    )
     def pay_once_more(self, number: int, state: str, method: int, times: int) -> None:
         """Buying a plan again renews the membership, whatever its state."""
         found = self._member(number, state)
@@ -80,13 +96,21 @@ class MemberRules:
         meanwhile=st.sampled_from((None, None, "pay", "cancel")),
         then=st.sampled_from((None, "pay", "pay", "again", "wait")),
     )
-    def stand_still(self, number: int, before: int, over: int, meanwhile: str | None, then: str | None) -> None:
-        """A project is suspended over an end, before it or in the grace after it, and activated again."""
+    def stand_still(
+        self, number: int, before: int, over: int, meanwhile: str | None, then: str | None
+    ) -> None:
+        """A project is suspended over an end, before it or in the grace after it, and
+        activated again.
+        """
         bench, found = self.bench, self._member(number, "active", "trialing")
         if found is None or found.plan.project.status != "active":
             return
         project = found.plan.project
-        end = found.trial[1] if found.status == "trialing" and found.trial else periods.paid_until(found)
+        end = (
+            found.trial[1]
+            if found.status == "trialing" and found.trial
+            else periods.paid_until(found)
+        )
         bench.advance(max(bench.world.now, end + before))
         move(bench, project, "suspend")
         bench.advance(max(bench.world.now, end + over))
@@ -119,7 +143,9 @@ class MemberRules:
     def dispute_over_an_end(
         self, number: int, before: int, over: int, meanwhile: str | None, won: bool, part: bool
     ) -> None:
-        """The order of a period is disputed over the period's end, before it or in the grace after it."""
+        """The order of a period is disputed over the period's end, before it or in the
+        grace after it.
+        """
         bench, found = self.bench, self._member(number, "active", "trialing")
         if found is None:
             return
@@ -140,7 +166,9 @@ class MemberRules:
         if found.plan.project.status == "suspended":
             move(bench, found.plan.project, "activate")
 
-    @precondition(lambda self: any(found.status == "active" for found in self.bench.world.subscriptions))
+    @precondition(
+        lambda self: any(found.status == "active" for found in self.bench.world.subscriptions)
+    )
     @rule(number=NUMBER, times=st.integers(1, 3), beside=st.sampled_from((-1, 0, HOUR)))
     def renew_early(self, number: int, times: int, beside: int) -> None:
         """Periods are paid ahead, and the old end passes."""
@@ -156,35 +184,57 @@ class MemberRules:
                 return
             billing.renew(bench.world, found)
             bench.settle()
-            agree(f"renew {found.id}", periods.view(found, bench.world.now), reply.body["subscription"])
+            agree(
+                f"renew {found.id}",
+                periods.view(found, bench.world.now),
+                reply.body["subscription"],
+            )
         bench.advance(max(bench.world.now, end + beside))
 
     @precondition(lambda self: any(found.running for found in self.bench.world.subscriptions))
-    @rule(number=NUMBER, which=st.sampled_from(("running", "future", "future", "older")), parts=st.booleans())
+    @rule(
+        number=NUMBER,
+        which=st.sampled_from(("running", "future", "future", "older")),
+        parts=st.booleans(),
+    )
     def return_a_period(self, number: int, which: str, parts: bool) -> None:
-        """All the money of the period that runs, of one to come or of one long over, at once or in two parts."""
+        """All the money of the period that runs, of one to come or of one long over, at once or in
+        two parts.
+        """
         bench, now = self.bench, self.bench.world.now
         paid: list[Order] = []
         for found in bench.world.subscriptions:
             if found.running:
-                mine = [order for order in bench.world.orders if order.subscription is found and order.paid is not None]
+                mine = [
+                    order
+                    for order in bench.world.orders
+                    if order.subscription is found and order.paid is not None
+                ]
                 paid += [order for order in mine if periods.place_of(found, order, now) == which]
-        order = pick([order for order in paid if orders.may_refund(bench.world, order, None).granted], number)
+        order = pick(
+            [order for order in paid if orders.may_refund(bench.world, order, None).granted], number
+        )
         if order is None:
             return
         halves = (order.earned // 2, order.earned - order.earned // 2)
         for amount in halves if parts and halves[0] else (None,):
             body = None if amount is None else {"amount": amount / 100}
-            reply = bench.hold(control(bench, order, "refund", body), orders.may_refund(bench.world, order, amount))
+            reply = bench.hold(
+                control(bench, order, "refund", body), orders.may_refund(bench.world, order, amount)
+            )
             orders.refund(bench.world, order, amount)
             bench.compare_order(order, reply.body["order"])
         bench.settle()
         bench.touched = order.project
 
     @precondition(lambda self: self.bench.world.subscriptions)
-    @rule(number=NUMBER, address=st.sampled_from(ADDRESSES), rename=st.booleans(), lives=st.booleans())
+    @rule(
+        number=NUMBER, address=st.sampled_from(ADDRESSES), rename=st.booleans(), lives=st.booleans()
+    )
     def change_address(self, number: int, address: str, rename: bool, lives: bool) -> None:
-        """A member gets another name or an address that decides over the next bill, which then comes."""
+        """A member gets another name or an address that decides over the next bill, which
+        then comes.
+        """
         bench, found = self.bench, self._member(number, "active")
         if found is None:
             return
@@ -203,10 +253,16 @@ class MemberRules:
         wait=st.sampled_from((0, DAY, 31 * DAY)),
         then=st.sampled_from((None, "suspend", "archive")),
     )
-    def pay_late(self, number: int, document: str, method: str, wait: int, then: str | None) -> None:
-        """Pay what has expired: a boleto for thirty days, whatever became of its project; by PIX never."""
+    def pay_late(
+        self, number: int, document: str, method: str, wait: int, then: str | None
+    ) -> None:
+        """Pay what has expired: a boleto for thirty days, whatever became of its project;
+        by PIX never.
+        """
         bench = self.bench
-        selling = [plan for plan in bench.world.plans if plan.project.status == plan.status == "active"]
+        selling = [
+            plan for plan in bench.world.plans if plan.project.status == plan.status == "active"
+        ]
         plan = pick(selling, number)
         if plan is None:
             return
@@ -222,7 +278,11 @@ class MemberRules:
         pay(bench, order, late=True)
 
     @precondition(lambda self: any(plan.limit is not None for plan in self.bench.world.plans))
-    @rule(number=NUMBER, documents=st.lists(st.sampled_from(DOCUMENTS), min_size=2, max_size=4), pays=st.booleans())
+    @rule(
+        number=NUMBER,
+        documents=st.lists(st.sampled_from(DOCUMENTS), min_size=2, max_size=4),
+        pays=st.booleans(),
+    )
     def fill_seats(self, number: int, documents: list[str], pays: bool) -> None:
         """Orders that nobody has paid yet hold the seats of a small plan."""
         bench = self.bench

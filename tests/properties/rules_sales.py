@@ -20,13 +20,22 @@ def buyer(document: str, email: str = "rosa@example.com", zip_code: str | None =
     return Buyer("Rosa Lima", email, document, zip_code)
 
 
-def order_body(project_id: str, plan_id: str, who: Buyer, method: str, cents: int, *, odd: bool = False) -> Json:
-    """What createOrder takes; `odd` writes mask and capitals, and items that miss the total by a cent."""
+def order_body(
+    project_id: str, plan_id: str, who: Buyer, method: str, cents: int, *, odd: bool = False
+) -> Json:
+    """What createOrder takes; `odd` writes mask and capitals, and items that miss the
+    total by a cent.
+    """
     customer: Json = {"name": who.name, "email": who.email, "document": who.document}
     if odd:
-        customer |= {"email": who.email.replace("rosa", "Rosa").replace("@e", "@E"), "document": masked(who.document)}
+        customer |= {
+            "email": who.email.replace("rosa", "Rosa").replace("@e", "@E"),
+            "document": masked(who.document),
+        }
     if who.zip_code is not None:
-        customer["address"] = {"zip_code": f"{who.zip_code[:5]}-{who.zip_code[5:]}" if odd else who.zip_code}
+        customer["address"] = {
+            "zip_code": f"{who.zip_code[:5]}-{who.zip_code[5:]}" if odd else who.zip_code
+        }
     return {
         "projectId": project_id,
         "planId": plan_id,
@@ -42,7 +51,9 @@ def masked(document: str) -> str:
     return f"{document[:3]}.{document[3:6]}.{document[6:9]}-{document[9:]}"
 
 
-def place(bench: Bench, plan: Plan, who: Buyer, method: str, cents: int, *, odd: bool = False) -> Order | None:
+def place(
+    bench: Bench, plan: Plan, who: Buyer, method: str, cents: int, *, odd: bool = False
+) -> Order | None:
     """createOrder or createPixOrder, granted or refused; answers the model's order."""
     world = bench.world
     here = plan if plan in world.plans else None
@@ -90,7 +101,10 @@ def pay(bench: Bench, order: Order, *, late: bool = False) -> None:
 def dispute(bench: Bench, order: Order, amount: int | None = None) -> None:
     """Dispute, granted or refused."""
     verdict = orders.may_dispute(bench.world, order, amount)
-    reply = bench.hold(control(bench, order, "dispute", None if amount is None else {"amount": amount / 100}), verdict)
+    reply = bench.hold(
+        control(bench, order, "dispute", None if amount is None else {"amount": amount / 100}),
+        verdict,
+    )
     if verdict.granted:
         orders.dispute(bench.world, order, amount)
         bench.compare_order(order, reply.body["order"])
@@ -131,7 +145,14 @@ class OrderRules:
         odd=st.booleans(),
     )
     def place_order(
-        self, number: int, document: str, magic: str | None, method: str, cents: int, zip_code: str | None, odd: bool
+        self,
+        number: int,
+        document: str,
+        magic: str | None,
+        method: str,
+        cents: int,
+        zip_code: str | None,
+        odd: bool,
     ) -> None:
         """Any method, total and magic address, written as people write."""
         plan = pick(self.bench.world.plans, number)
@@ -140,11 +161,17 @@ class OrderRules:
             place(self.bench, plan, who, method, cents, odd=odd)
 
     @rule(
-        number=NUMBER, document=st.sampled_from(DOCUMENTS), magic=st.sampled_from((None, None, "succeed_immediately"))
+        number=NUMBER,
+        document=st.sampled_from(DOCUMENTS),
+        magic=st.sampled_from((None, None, "succeed_immediately")),
     )
     def buy(self, number: int, document: str, magic: str | None) -> None:
         """Place an order and let it be paid."""
-        selling = [plan for plan in self.bench.world.plans if plan.project.status == plan.status == "active"]
+        selling = [
+            plan
+            for plan in self.bench.world.plans
+            if plan.project.status == plan.status == "active"
+        ]
         plan = pick(selling, number)
         if plan is None:
             return
@@ -158,13 +185,20 @@ class OrderRules:
         """What does not exist, or a plan that is not of this project."""
         world = self.bench.world
         if path is not None:
-            self.bench.hold(self.bench.client.get(f"/v2/{path}/{UNKNOWN}"), refused(404, "not_found"))
+            self.bench.hold(
+                self.bench.client.get(f"/v2/{path}/{UNKNOWN}"), refused(404, "not_found")
+            )
             return
         plan, project = pick(world.plans, number), pick(world.projects, other)
         if plan is None or plan.project is project:
             plan = Plan(UNKNOWN, project or Project(UNKNOWN, "", "active"), "", 1, None, None)
-        body = order_body(project.id if project else UNKNOWN, plan.id, buyer(DOCUMENTS[0]), "pix", 100)
-        self.bench.hold(self.bench.client.ask("POST", "/v2/orders/pix", body), refused(409, "reference_not_found"))
+        body = order_body(
+            project.id if project else UNKNOWN, plan.id, buyer(DOCUMENTS[0]), "pix", 100
+        )
+        self.bench.hold(
+            self.bench.client.ask("POST", "/v2/orders/pix", body),
+            refused(409, "reference_not_found"),
+        )
 
     @precondition(lambda self: self.bench.world.orders)
     @rule(number=NUMBER)
@@ -181,7 +215,9 @@ class OrderRules:
         code=st.sampled_from((None, *CODES)),
     )
     def end_order(self, number: int, verb: str, code: str | None) -> None:
-        """End what waits, at times what does not; a failure has a reason, at times that of another method."""
+        """End what waits, at times what does not; a failure has a reason, at times that
+        of another method.
+        """
         order = preferred(self.bench.world.orders, "pending", number)
         assert order is not None
         status, event = {
@@ -191,7 +227,8 @@ class OrderRules:
         }[verb]
         body: Json | None = None
         verdict = orders.may_end(order, status)
-        if verb == "fail" and code is not None and order.status != "failed":  # what has failed keeps its reason
+        # what has failed keeps its reason
+        if verb == "fail" and code is not None and order.status != "failed":
             body, verdict = {"code": code}, orders.may_fail(order, code)
         reply = self.bench.hold(control(self.bench, order, verb, body), verdict)
         if verdict.granted:
@@ -221,7 +258,9 @@ class OrderRules:
     @rule(number=NUMBER, share=st.sampled_from((None, None, 0.5, 1.0, 1.5)), again=st.booleans())
     def dispute_order(self, number: int, share: float | None, again: bool) -> None:
         """All, a part, or more than there is; at times of what is disputed already."""
-        order = preferred(self.bench.world.orders, "disputed" if again and number > 3 else "paid", number)
+        order = preferred(
+            self.bench.world.orders, "disputed" if again and number > 3 else "paid", number
+        )
         assert order is not None
         amount = None if share is None else min(max(1, round(order.earned * share)), 99_999_999)
         dispute(self.bench, order, amount)
@@ -240,7 +279,10 @@ class OrderRules:
         bench = self.bench
         plan = pick(bench.world.plans, number)
         who = buyer(DOCUMENTS[0])
-        if plan is None or not orders.may_place(bench.world, plan.project, plan, "pix", who.document).granted:
+        if (
+            plan is None
+            or not orders.may_place(bench.world, plan.project, plan, "pix", who.document).granted
+        ):
             return
         idem = bench.name("repeat").replace(" ", "-")
         body = order_body(plan.project.id, plan.id, who, "pix", 1990)

@@ -16,8 +16,12 @@ NUMBER = st.integers(0, 5)
 LEAPS = (SECOND, 5 * MINUTE, HOUR, 13 * HOUR, DAY, 3 * DAY, 8 * DAY, 30 * DAY, 95 * DAY, 400 * DAY)
 
 
-def live_a_period(bench: Bench, memberships: list[Subscription], number: int, *, late: bool) -> None:
-    """Wait for the bill of one that runs and pay it, at once or only when it is past due; a card pays by itself."""
+def live_a_period(
+    bench: Bench, memberships: list[Subscription], number: int, *, late: bool
+) -> None:
+    """Wait for the bill of one that runs and pay it, at once or only when it is past due; a card
+    pays by itself.
+    """
     found = pick([item for item in memberships if item.running], number)
     if found is None:
         return
@@ -51,9 +55,13 @@ class TimeRules:
 
     @rule(buys=st.booleans(), number=NUMBER)
     def wait_for_a_last_evening(self, buys: bool, number: int) -> None:
-        """To half past ten in São Paulo on a month's last day; whoever buys then has a day that UTC does not know."""
+        """To half past ten in São Paulo on a month's last day; whoever buys then has a day that UTC
+        does not know.
+        """
         self.bench.advance(last_evening(self.bench.world.now))
-        plan = pick([plan for plan in self.bench.world.plans if plan.unit in ("month", "year")], number)
+        plan = pick(
+            [plan for plan in self.bench.world.plans if plan.unit in ("month", "year")], number
+        )
         if buys and plan is not None:
             order = place(self.bench, plan, buyer(DOCUMENTS[number]), plan.methods[0], plan.amount)
             if order is not None:
@@ -73,14 +81,19 @@ class TimeRules:
         live_a_period(self.bench, self.bench.world.subscriptions, 0, late=not late)
 
     @precondition(lambda self: self.bench.world.subscriptions)
-    @rule(number=NUMBER, verb=st.sampled_from(("cancel", "later", "renew", "renew", "expire", "resume")))
+    @rule(
+        number=NUMBER,
+        verb=st.sampled_from(("cancel", "later", "renew", "renew", "expire", "resume")),
+    )
     def steer_subscription(self, number: int, verb: str) -> None:
         """Cancel, renew, expire or resume, also where that is refused."""
         found = pick(self.bench.world.subscriptions, number)
         assert found is not None
         self._steered(found, verb)
 
-    @precondition(lambda self: any(found.status == "active" for found in self.bench.world.subscriptions))
+    @precondition(
+        lambda self: any(found.status == "active" for found in self.bench.world.subscriptions)
+    )
     @rule(
         number=NUMBER,
         verb=st.sampled_from(("later", "later", "cancel")),
@@ -90,11 +103,17 @@ class TimeRules:
     def leave(self, number: int, verb: str, late: bool, stays: str | None) -> None:
         """A member who has an open bill, or is past due, goes, and may think better of it."""
         bench = self.bench
-        found = pick([found for found in bench.world.subscriptions if found.status == "active"], number)
+        found = pick(
+            [found for found in bench.world.subscriptions if found.status == "active"], number
+        )
         if found is None:
             return
         if not found.stopped:
-            bench.advance(max(bench.world.now, periods.paid_until(found) if late else periods.billed_at(found)))
+            bench.advance(
+                max(
+                    bench.world.now, periods.paid_until(found) if late else periods.billed_at(found)
+                )
+            )
         if found.renewal is not None and found.renewal.status == "pending":
             bench.mark(f"canceled with an open bill, {verb} (S1)")
         self._steered(found, verb)
@@ -104,7 +123,11 @@ class TimeRules:
     def _steered(self, found: Subscription, verb: str) -> None:
         bench = self.bench
         path = f"/_sandbox/subscriptions/{found.id}/{'cancel' if verb == 'later' else verb}"
-        may = {"renew": billing.may_renew, "expire": billing.may_expire, "resume": billing.may_resume}
+        may = {
+            "renew": billing.may_renew,
+            "expire": billing.may_expire,
+            "resume": billing.may_resume,
+        }
         verdict = may.get(verb, billing.may_cancel)(found)
         body = {"at_period_end": True} if verb == "later" else None
         reply = bench.hold(bench.client.ask("POST", path, body), verdict)
@@ -112,9 +135,11 @@ class TimeRules:
         if verdict.granted:
             self._steer(found, verb)
             shown, paid = reply.body["subscription"], reply.body["order"]
-            if verb == "renew" and found.last.id is None:  # the clock may make another one at the same instant
+            # the clock may make another one at the same instant
+            if verb == "renew" and found.last.id is None:
                 found.last.id = paid["id"]
-            # The answer is of this moment: what has fallen due by it, such as the next bill, the clock does afterwards.
+            # The answer is of this moment: what has fallen due by it, such as the next bill, the
+            # clock does afterwards.
             agree(f"{verb} {found.id}", periods.view(found, bench.world.now), shown)
             bench.settle()
 

@@ -42,8 +42,12 @@ def _orders(sandbox: Sandbox) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def test_every_plan_unlocks_something(sandbox: Sandbox) -> None:
-    """Nobody pays for nothing: also the plans that a scenario adds to a project of the catalogue."""
-    unlocking = {plan for row in sandbox.store.products.all_rows() for plan in row.public["planIds"]}
+    """Nobody pays for nothing: also the plans that a scenario adds to a project of
+    the catalogue.
+    """
+    unlocking = {
+        plan for row in sandbox.store.products.all_rows() for plan in row.public["planIds"]
+    }
     assert set(sandbox.store.plans.keys) == unlocking
 
 
@@ -74,7 +78,9 @@ def test_people_buy_by_day(several: list[Sandbox]) -> None:
 def test_members_renew_mostly_by_card(several: list[Sandbox]) -> None:
     """First orders are mostly by PIX, but what is paid again every month is left to a card."""
     for sandbox in several:
-        methods = Counter((hidden["renewal"], public["paymentMethod"]) for public, hidden in _orders(sandbox))
+        methods = Counter(
+            (hidden["renewal"], public["paymentMethod"]) for public, hidden in _orders(sandbox)
+        )
         assert methods[True, "credit_card"] > methods[True, "pix"], sandbox.origin.seed
         assert methods[False, "pix"] > methods[False, "credit_card"], sandbox.origin.seed
 
@@ -82,14 +88,18 @@ def test_members_renew_mostly_by_card(several: list[Sandbox]) -> None:
 def test_nobody_abroad_pays_by_pix() -> None:
     """It takes an account in Brazil."""
     orders = [public for public, _ in _orders(world("default"))]
-    abroad = [order for order in orders if order["customer"]["address"].get("country", "BR") != "BR"]
+    abroad = [
+        order for order in orders if order["customer"]["address"].get("country", "BR") != "BR"
+    ]
     assert [order["paymentMethod"] for order in abroad] == ["credit_card"]
 
 
 def test_a_customer_who_was_updated_has_changed(sandbox: Sandbox) -> None:
     """The telephone is another than the first order has."""
     moved = [
-        row.public for row in sandbox.store.customers.all_rows() if row.public["updatedAt"] > row.public["createdAt"]
+        row.public
+        for row in sandbox.store.customers.all_rows()
+        if row.public["updatedAt"] > row.public["createdAt"]
     ]
     assert moved
     since = {customer["id"]: customer["updatedAt"] for customer in moved}

@@ -24,7 +24,9 @@ def at_once(api: httpx2.Client, work: Callable[[httpx2.Client, int], list[int]])
     """Have as many clients do the same work at once; answers how often each status came."""
     with ExitStack() as stack, ThreadPoolExecutor(THREADS) as pool:
         clients = [stack.enter_context(twin(api)) for _ in range(THREADS)]
-        return Counter(status for statuses in pool.map(work, clients, range(THREADS)) for status in statuses)
+        return Counter(
+            status for statuses in pool.map(work, clients, range(THREADS)) for status in statuses
+        )
 
 
 def total(api: httpx2.Client, path: str) -> int:
@@ -34,7 +36,9 @@ def total(api: httpx2.Client, path: str) -> int:
 
 
 def test_no_update_is_lost(shop: Estate) -> None:
-    """Each client changes a member again and again: each change is told, and the last one of a client is what stays."""
+    """Each client changes a member again and again: each change is told, and the last one of a
+    client is what stays.
+    """
     project = make_project(shop.api)["id"]
     members = ("description", "metadata", "name")
 
@@ -43,18 +47,25 @@ def test_no_update_is_lost(shop: Estate) -> None:
         return {members[n % 3]: {"passo": text} if n % 3 == 1 else text}
 
     def work(api: httpx2.Client, n: int) -> list[int]:
-        return [api.put(f"/v2/projects/{project}", json=value(n, step)).status_code for step in range(EACH)]
+        return [
+            api.put(f"/v2/projects/{project}", json=value(n, step)).status_code
+            for step in range(EACH)
+        ]
 
     assert {200: THREADS * EACH} == at_once(shop.api, work)
     shown = shop.api.get(f"/v2/projects/{project}").json()["data"]["project"]
     last = [value(n, EACH - 1) for n in range(THREADS)]
     assert all({member: shown[member]} in last for member in members)
-    events = shop.control.get("/events", params={"resource_id": project}).json()["pagination"]["total"]
+    events = shop.control.get("/events", params={"resource_id": project}).json()["pagination"][
+        "total"
+    ]
     assert 1 + THREADS * EACH == events
 
 
 def test_the_last_places_of_a_plan_are_sold_once(shop: Estate) -> None:
-    """An open order holds its place: whoever orders when all are taken is refused, however many order at once."""
+    """An open order holds its place: whoever orders when all are taken is refused, however many
+    order at once.
+    """
     plan = make_plan(shop.api, max_subscribers=3)
 
     def work(api: httpx2.Client, n: int) -> list[int]:
@@ -71,4 +82,7 @@ def test_the_last_places_of_a_plan_are_sold_once(shop: Estate) -> None:
     sold = shop.api.get(f"/v2/plans/{plan['id']}").json()["plan"]["subscribers_count"]
     assert 3 == sold == done[201]
     assert THREADS - 3 == done[409]
-    assert shop.api.post("/v2/orders/pix", json=order_body(plan["projectId"], plan["id"])).status_code == 409
+    assert (
+        shop.api.post("/v2/orders/pix", json=order_body(plan["projectId"], plan["id"])).status_code
+        == 409
+    )

@@ -41,8 +41,16 @@ def states(sandbox: Sandbox) -> dict[str, Counter[str]]:
 
 def seats(sandbox: Sandbox) -> dict[str, bool]:
     """Of the plans on sale with limited places, whether each is sold out."""
-    plans = [row.public for row in sandbox.store.plans.all_rows() if row.public["max_subscribers"] is not None]
-    return {plan["id"]: sandbox.store.is_sold_out(plan, None) for plan in plans if plan["status"] == "active"}
+    plans = [
+        row.public
+        for row in sandbox.store.plans.all_rows()
+        if row.public["max_subscribers"] is not None
+    ]
+    return {
+        plan["id"]: sandbox.store.is_sold_out(plan, None)
+        for plan in plans
+        if plan["status"] == "active"
+    }
 
 
 SEEDED = [*SEEDS, *(pytest.param(seed, marks=pytest.mark.night) for seed in NIGHT)]
@@ -52,7 +60,12 @@ SEEDED = [*SEEDS, *(pytest.param(seed, marks=pytest.mark.night) for seed in NIGH
 @pytest.mark.parametrize("scenario", ["default", "busy"])
 def test_every_state_is_there(scenario: str, seed: int, small_busy: str) -> None:
     sandbox = world(small_busy if scenario == "busy" else scenario, seed=seed)
-    missing = [f"{schema} {name}" for schema, of in states(sandbox).items() for name, n in of.items() if not n]
+    missing = [
+        f"{schema} {name}"
+        for schema, of in states(sandbox).items()
+        for name, n in of.items()
+        if not n
+    ]
     assert missing == []
     store = sandbox.store
     assert PRODUCT_STATES <= {row.public["status"] for row in store.products.all_rows()}
@@ -62,7 +75,9 @@ def test_every_state_is_there(scenario: str, seed: int, small_busy: str) -> None
     assert {True, False} == set(seats(sandbox).values())
 
 
-@pytest.mark.parametrize("persona", ["in_dispute", "dispute_won", "dispute_lost", "waiting_for_boleto"])
+@pytest.mark.parametrize(
+    "persona", ["in_dispute", "dispute_won", "dispute_lost", "waiting_for_boleto"]
+)
 def test_a_dispute_and_a_boleto_can_be_asked_for_by_name(persona: str) -> None:
     sandbox = world("default")
     (order,) = sandbox.store.orders.rows_of("customerId", sandbox.origin.personas[persona])
@@ -78,8 +93,14 @@ def test_a_dispute_and_a_boleto_can_be_asked_for_by_name(persona: str) -> None:
 def test_the_api_lists_them(live: Live, api: httpx2.Client) -> None:
     """A screen that filters by a state finds something to show."""
     for status in ("pending", "paid", "failed", "expired", "canceled", "refunded", "disputed"):
-        assert api.get("/v2/orders", params={"status": status}).json()["pagination"]["total"], status
+        assert api.get("/v2/orders", params={"status": status}).json()["pagination"]["total"], (
+            status
+        )
     for status in ("pending", "retrying", "delivered", "failed", "canceled"):
-        assert api.get("/v2/webhooks/logs", params={"status": status}).json()["pagination"]["total"], status
+        assert api.get("/v2/webhooks/logs", params={"status": status}).json()["pagination"][
+            "total"
+        ], status
     for status in PRODUCT_STATES:
-        assert api.get("/v2/products", params={"status": status}).json()["pagination"]["total"], status
+        assert api.get("/v2/products", params={"status": status}).json()["pagination"]["total"], (
+            status
+        )

@@ -41,7 +41,9 @@ Seen = Callable[[str, str], Sandbox]
 
 @pytest.fixture(scope="module")
 def seen() -> Seen:
-    """`seen(scenario, now)`: a world to look at, which nobody changes, so that each is made once."""
+    """`seen(scenario, now)`: a world to look at, which nobody changes, so that each
+    is made once.
+    """
     return cache(lambda scenario, now: world(scenario, now=now))
 
 
@@ -75,8 +77,15 @@ def test_without_the_provider_no_scenario_can_be_made() -> None:
         "    except AttributeError as error:\n"
         "        print(name, error)\n"
     )
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert [line.split()[0] for line in found.stdout.splitlines()] == ["default", "busy", "past_due", "extremes"]
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert [line.split()[0] for line in found.stdout.splitlines()] == [
+        "default",
+        "busy",
+        "past_due",
+        "extremes",
+    ]
 
 
 def test_every_law_holds(made: Sandbox) -> None:
@@ -94,16 +103,25 @@ def test_every_law_holds(made: Sandbox) -> None:
 )
 @pytest.mark.turn
 def test_every_law_holds_at_other_times(scenario: str, now: str) -> None:
-    broken = {c["id"]: c["violations"] for c in at_once(checking(world(scenario, seed=7, now=now))) if not c["ok"]}
+    broken = {
+        c["id"]: c["violations"]
+        for c in at_once(checking(world(scenario, seed=7, now=now)))
+        if not c["ok"]
+    }
     assert broken == {}
 
 
 @pytest.fixture(scope="module")
 def elsewhere(small_busy: str, request: pytest.FixtureRequest) -> list[dict[str, str]]:
-    """What a fresh process with its own hash seed and time zone makes of every scenario, and at night another."""
+    """What a fresh process with its own hash seed and time zone makes of every scenario, and at
+    night another.
+    """
     places = (("4294967295", "Asia/Tokyo"), ("1", "America/Sao_Paulo"))
     names = [small_busy if name == "busy" else name for name in SCENARIOS]
-    code = f"from tests.support.worlds import digest, world; print({{n: digest(world(n)) for n in {names!r}}})"
+    code = (
+        "from tests.support.worlds import digest, world; print({n: digest(world(n)) for n in"
+        f" {names!r}}})"
+    )
     return [
         ast.literal_eval(
             subprocess.run(
@@ -116,7 +134,9 @@ def elsewhere(small_busy: str, request: pytest.FixtureRequest) -> list[dict[str,
     ]  # fmt: skip
 
 
-def test_other_processes_make_the_same_world(made: Sandbox, scenario: str, elsewhere: list[dict[str, str]]) -> None:
+def test_other_processes_make_the_same_world(
+    made: Sandbox, scenario: str, elsewhere: list[dict[str, str]]
+) -> None:
     assert {digest(made)} == {each[scenario] for each in elsewhere}
 
 
@@ -138,7 +158,9 @@ def test_default_has_the_sizes_that_it_promises(default: Sandbox) -> None:
     assert (counts["api_keys"], counts["webhooks"]) == (5, 4)
 
 
-@pytest.fixture(scope="module", params=[NOW, "2027-03-01T00:30:00.000Z", "2028-02-29T12:00:00.000Z"])
+@pytest.fixture(
+    scope="module", params=[NOW, "2027-03-01T00:30:00.000Z", "2028-02-29T12:00:00.000Z"]
+)
 def some_day(request: pytest.FixtureRequest, seen: Seen) -> Sandbox:
     return seen("default", request.param)
 
@@ -152,18 +174,26 @@ def some_day(request: pytest.FixtureRequest, seen: Seen) -> Sandbox:
 )  # fmt: skip
 @pytest.mark.matrix
 def test_personas_are_what_their_names_say(persona: str, status: str, some_day: Sandbox) -> None:
-    held = list(some_day.store.subscriptions.rows_of("customerId", some_day.origin.personas[persona]))
+    held = list(
+        some_day.store.subscriptions.rows_of("customerId", some_day.origin.personas[persona])
+    )
     assert [row.public["status"] for row in held] == [status]
     assert held[0].public["cancel_at_period_end"] == (persona in ("leaving_soon", "left_early"))
 
 
 @pytest.mark.turn
 def test_a_seeded_world_keeps_every_invariant_for_a_year(scenario: str) -> None:
-    """What has been lived goes on like what is lived from here: nothing in the past was only said to have been."""
-    with running(Settings(scenario=scenario, now=parse_iso(NOW))) as live, clients(live) as (_, control):
+    """What has been lived goes on like what is lived from here: nothing in the past was only said
+    to have been.
+    """
+    with (
+        running(Settings(scenario=scenario, now=parse_iso(NOW))) as live,
+        clients(live) as (_, control),
+    ):
         year = iso(parse_iso(NOW) + 365 * DAY)
         jobs: Counter[str] = Counter()
-        while (told := advance_by_http(control, to=year))["now"] < year:  # one call does a bounded number of jobs
+        # one call does a bounded number of jobs
+        while (told := advance_by_http(control, to=year))["now"] < year:
             jobs.update(fired["job"] for fired in told["fired"])
         jobs.update(fired["job"] for fired in told["fired"])
         found = control.get("/invariants").json()
@@ -176,7 +206,9 @@ def test_every_event_has_one_delivery_for_a_webhook(default: Sandbox) -> None:
     assert len({(log["event_id"], log["webhookId"]) for log in logs}) == len(logs) > 0
 
 
-def change_order(sandbox: Sandbox, row: Row, public: dict[str, Any], hidden: dict[str, Any] | None = None) -> None:
+def change_order(
+    sandbox: Sandbox, row: Row, public: dict[str, Any], hidden: dict[str, Any] | None = None
+) -> None:
     """Write an order as no rule would."""
     draft = drafted(sandbox)
     draft.update(sandbox.store.orders, row, public, hidden)

@@ -1,1 +1,3 @@
-"""Small shops that receive webhooks, each as a program of its own: one that is right, and the same with a bug."""
+"""Small shops that receive webhooks, each as a program of its own: one that is right, and the same
+with a bug.
+"""

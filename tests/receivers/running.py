@@ -14,7 +14,9 @@ NODE = ("node", str(Path(__file__).with_name("shop.mjs")))
 
 
 @contextmanager
-def shop(api: httpx2.Client, *args: str, program: tuple[str, ...] = PYTHON, key: str = KEY) -> Iterator[str]:
+def shop(
+    api: httpx2.Client, *args: str, program: tuple[str, ...] = PYTHON, key: str = KEY
+) -> Iterator[str]:
     """A shop that sells through this API; the address of its webhooks."""
     token = api.headers["authorization"].partition(" ")[2]
     address = str(api.base_url).rstrip("/")

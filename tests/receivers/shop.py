@@ -1,7 +1,8 @@
-"""A shop that notes each paid order on its customer. `--bug` plants one of the mistakes that receivers make.
+"""A shop that notes each paid order on its customer. `--bug` plants one of the mistakes that
+receivers make.
 
-`--work later` answers before the work is done, `none` does none: both are right. `counted` works in its own books, and
-GET answers how much it has done; `named` the same as a text.
+`--work later` answers before the work is done, `none` does none: both are right. `counted` works in
+its own books, and GET answers how much it has done; `named` the same as a text.
 
 It knows nothing of the sandbox but the address of the API, a token and the signing key.
 """
@@ -42,8 +43,15 @@ BUGS = (
 class Shop:
     """What the shop remembers, and how it handles a delivery."""
 
-    def __init__(self, key: str, api: str, token: str, bug: str | None, work: str = "first") -> None:
-        self.key, self.api, self.token, self.bug = base64.b64decode(key.removeprefix("whsec_")), api, token, bug
+    def __init__(
+        self, key: str, api: str, token: str, bug: str | None, work: str = "first"
+    ) -> None:
+        self.key, self.api, self.token, self.bug = (
+            base64.b64decode(key.removeprefix("whsec_")),
+            api,
+            token,
+            bug,
+        )
         self.work = work
         self.seen: set[str] = set()
         self.newest: dict[str, str] = {}
@@ -81,7 +89,10 @@ class Shop:
 
     def is_genuine(self, headers: dict[str, str], body: bytes) -> bool:
         """Whether the signature is good and of these minutes."""
-        stamp, signatures = headers.get("webhook-timestamp", ""), headers.get("webhook-signature", "").split(" ")
+        stamp, signatures = (
+            headers.get("webhook-timestamp", ""),
+            headers.get("webhook-signature", "").split(" "),
+        )
         if self.bug != "timestamp" and abs(time.time() - int(stamp or 0)) > 300:
             return False
         if self.bug == "signature":
@@ -104,7 +115,10 @@ class Shop:
 
     def receive(self, ident: str, payload: dict[str, Any]) -> int:
         """Do what an event asks for, once."""
-        if self.bug == "late" and (datetime.now(UTC) - datetime.fromisoformat(payload["timestamp"])).days > 0:
+        if (
+            self.bug == "late"
+            and (datetime.now(UTC) - datetime.fromisoformat(payload["timestamp"])).days > 0
+        ):
             return 400
         if self.bug == "unknown_type" and payload["type"] not in KNOWN:
             return 400
@@ -160,7 +174,9 @@ def main() -> None:
     for name in ("--key", "--api", "--token"):
         parser.add_argument(name, required=True)
     parser.add_argument("--bug", choices=BUGS)
-    parser.add_argument("--work", choices=("first", "later", "none", "counted", "named"), default="first")
+    parser.add_argument(
+        "--work", choices=("first", "later", "none", "counted", "named"), default="first"
+    )
     asked = parser.parse_args()
     shop = Shop(asked.key, asked.api, asked.token, asked.bug, asked.work)
 

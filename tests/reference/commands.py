@@ -1,4 +1,6 @@
-"""The commands with their options, and the settings of the server, as `stub-server --help` has them."""
+"""The commands with their options, and the settings of the server, as `stub-server
+--help` has them.
+"""
 
 from collections.abc import Iterator
 
@@ -75,7 +77,9 @@ def _alone(command: click.Command) -> bool:
 def _verb(command: click.Command, *path: str) -> Iterator[str]:
     name = " ".join(("stub-server", *path))
     context = click.Context(command, info_name=name)
-    own = [option for option in _options(command) if _alone(command) or option.opts[0] not in _COMMON]
+    own = [
+        option for option in _options(command) if _alone(command) or option.opts[0] not in _COMMON
+    ]
     yield f"## {name}"
     if command is serve:
         yield f"{line(command.help or '')} Its options are the [settings](settings.md)."
@@ -115,7 +119,9 @@ def _default(option: click.Option) -> str:
     if isinstance(option.show_default, str):
         return code(option.show_default)
     default = option.to_info_dict()["default"]
-    return "" if option.is_flag or default in (None, [], ()) or option.multiple else code(str(default))
+    return (
+        "" if option.is_flag or default in (None, [], ()) or option.multiple else code(str(default))
+    )
 
 
 def settings() -> str:
@@ -125,11 +131,12 @@ def settings() -> str:
         """Pass flags to `stub-server serve`, or in a checkout to make: `make run ARGS='--seed 7'`. Every flag has an
         environment variable. A flag without a value is set by `1`: `STUB_SALVAGE=1`. Repeatable ones take several
         values with spaces between them or, for files, colons.""",
-        "The other commands read `STUB_SERVER`, `STUB_SANDBOX`, `STUB_ADMIN_KEY` and `STUB_CONTROL_KEY`.",
+        "The other commands read `STUB_SERVER`, `STUB_SANDBOX`, `STUB_ADMIN_KEY` and"
+        " `STUB_CONTROL_KEY`.",
         *(_setting(option) for option in _options(serve)),
         "## Settings of one sandbox",
-        "Set them when you [create or reset a sandbox](../time.md), or by `PATCH /_sandbox/settings`. A sandbox begins "
-        "with those of the server.",
+        "Set them when you [create or reset a sandbox](../time.md), or by `PATCH"
+        " /_sandbox/settings`. A sandbox begins with those of the server.",
         table(
             ("Member", "Type", "What"),
             (

@@ -19,7 +19,10 @@ def events() -> str:
         `order.*`. A delivery is a POST of a payload whose `data` contains the record under the name of its kind. Each
         event has a page in a running server, such as `/docs/order.paid`, with its payload. `POST /_sandbox/events`
         sends any of them without a cause.""",
-        table(("Event", "When", "Raised by"), ((code(name), line(_when(name)), _by(name)) for name in API.events)),
+        table(
+            ("Event", "When", "Raised by"),
+            ((code(name), line(_when(name)), _by(name)) for name in API.events),
+        ),
     )
 
 

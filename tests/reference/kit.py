@@ -12,10 +12,15 @@ from .writing import code, line, page, table
 
 def fixtures() -> str:
     """The page of the test kit."""
-    found = ((name, each) for name, each in vars(plugin).items() if type(each).__name__ == "FixtureFunctionDefinition")
+    found = (
+        (name, each)
+        for name, each in vars(plugin).items()
+        if type(each).__name__ == "FixtureFunctionDefinition"
+    )
     return page(
         "The test kit",
-        "What [the fixtures for pytest](../pytest.md) are called and do. There is nothing to import.",
+        "What [the fixtures for pytest](../pytest.md) are called and do. There is nothing to"
+        " import.",
         "## Fixtures",
         table(("Fixture", "What"), ((code(name), _text(each)) for name, each in found)),
         "## Marker",
@@ -41,8 +46,12 @@ def _members(kind: type) -> Iterator[tuple[str, str]]:
 
 def _signature(name: str, function: Any) -> str:
     """`pay(order)`: the parameters without types."""
-    known = [each for each in inspect.signature(function).parameters.values() if each.name != "self"]
-    plain = str(inspect.Signature([each.replace(annotation=inspect.Parameter.empty) for each in known]))
+    known = [
+        each for each in inspect.signature(function).parameters.values() if each.name != "self"
+    ]
+    plain = str(
+        inspect.Signature([each.replace(annotation=inspect.Parameter.empty) for each in known])
+    )
     return code(name + re.sub(r"\('.*?'\)", "…", plain))  # a long default is in the text
 
 

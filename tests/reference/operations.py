@@ -19,7 +19,15 @@ def api() -> str:
             f"## {tag}\n\n"
             + table(
                 ("Operation", "Request", "What", "Scope"),
-                ((code(o.id), code(f"{o.method} {o.path}"), o.raw["summary"], codes(sorted(o.scopes))) for o in found),
+                (
+                    (
+                        code(o.id),
+                        code(f"{o.method} {o.path}"),
+                        o.raw["summary"],
+                        codes(sorted(o.scopes)),
+                    )
+                    for o in found
+                ),
             )
             for tag, found in _by_tag(API)
         ),
@@ -38,7 +46,10 @@ def controls() -> str:
             f"## {tag}\n\n"
             + table(
                 ("Control", "Request", "What"),
-                ((code(o.id), code(f"{o.method} {BELOW}{o.path}".rstrip("/")), o.raw["summary"]) for o in found),
+                (
+                    (code(o.id), code(f"{o.method} {BELOW}{o.path}".rstrip("/")), o.raw["summary"])
+                    for o in found
+                ),
             )
             for tag, found in _by_tag(CONTROL)
         ),

@@ -8,7 +8,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; empty without rows."""
     lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
     return (
-        "\n".join(f"| {each} |" for each in (" | ".join(head), " | ".join("---" for _ in head), *lines))
+        "\n".join(
+            f"| {each} |" for each in (" | ".join(head), " | ".join("---" for _ in head), *lines)
+        )
         if lines
         else ""
     )
@@ -32,5 +34,7 @@ def line(text: str) -> str:
 def page(title: str, text: str, *parts: str) -> str:
     """A page: its title, what it is about, and its parts."""
     return re.sub(
-        r"\n{3,}", "\n\n", "\n\n".join((f"# {title}", line(text), *(part.strip("\n") for part in parts if part)))
+        r"\n{3,}",
+        "\n\n",
+        "\n\n".join((f"# {title}", line(text), *(part.strip("\n") for part in parts if part))),
     )

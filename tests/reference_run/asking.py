@@ -1,5 +1,5 @@
-"""Requests that the contract gives rise to, the same in every run: valid and invalid paths, methods, queries, headers,
-credentials and bodies of every operation.
+"""Requests that the contract gives rise to, the same in every run: valid and invalid paths,
+methods, queries, headers, credentials and bodies of every operation.
 """
 
 import copy
@@ -27,27 +27,102 @@ UUID = "3f1c9a52-7b64-4d0e-8a21-5c6de0b7f913"
 JSON = "application/json"
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "get", "LINK")
 MEDIA = (
-    *("text/plain", "application/xml", "application/jsonx", "x", "", JSON, "Application/JSON", "application/JSON"),
-    *("application/json; charset=utf-8", "application/json;charset=UTF-8", "application/json; charset=latin-1"),
-    *("application/json ; charset=utf-8", "application/json;charset=foo", "application/*", "*/*", f"{JSON}, {JSON}"),
+    *(
+        "text/plain",
+        "application/xml",
+        "application/jsonx",
+        "x",
+        "",
+        JSON,
+        "Application/JSON",
+        "application/JSON",
+    ),
+    *(
+        "application/json; charset=utf-8",
+        "application/json;charset=UTF-8",
+        "application/json; charset=latin-1",
+    ),
+    *(
+        "application/json ; charset=utf-8",
+        "application/json;charset=foo",
+        "application/*",
+        "*/*",
+        f"{JSON}, {JSON}",
+    ),
 )
-ANYTHING: tuple[Any, ...] = (None, True, 0, -1, 1.5, 2**53, "", "x", "1", "null", [], [None], {}, {"x": 1})
+ANYTHING: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    2**53,
+    "",
+    "x",
+    "1",
+    "null",
+    [],
+    [None],
+    {},
+    {"x": 1},
+)
 STRINGS: Mapping[str, tuple[str, ...]] = {
     "uuid": (UUID, UUID.upper(), UUID[:-1], f"{{{UUID}}}", UUID.replace("-", ""), f"{UUID}\n"),
     "date-time": (
-        *("2026-01-31T10:00:00Z", "2026-01-31T10:00:00.123-03:00", "2026-01-31T10:00:00", "2026-02-30T10:00:00Z"),
-        *("2026-01-31", "2026-01-31 10:00:00Z", "9999-12-31T23:59:59Z", "2026-12-31T23:59:60Z", "2026-01-31T24:00:00Z"),
+        *(
+            "2026-01-31T10:00:00Z",
+            "2026-01-31T10:00:00.123-03:00",
+            "2026-01-31T10:00:00",
+            "2026-02-30T10:00:00Z",
+        ),
+        *(
+            "2026-01-31",
+            "2026-01-31 10:00:00Z",
+            "9999-12-31T23:59:59Z",
+            "2026-12-31T23:59:60Z",
+            "2026-01-31T24:00:00Z",
+        ),
     ),
     "email": ("a@example.com", "a@", "@", "a b@example.com", "a@example.com\n", "é@example.com"),
-    "uri": ("https://example.com/a?b=c", "http://127.0.0.1:99999/", "example.com", "//example.com", "https://", "a b"),
-    "document": ("39053344705", "390.533.447-05", "39053344704", "12.ABC.345/01DE-35", "AB123456", "1"),
+    "uri": (
+        "https://example.com/a?b=c",
+        "http://127.0.0.1:99999/",
+        "example.com",
+        "//example.com",
+        "https://",
+        "a b",
+    ),
+    "document": (
+        "39053344705",
+        "390.533.447-05",
+        "39053344704",
+        "12.ABC.345/01DE-35",
+        "AB123456",
+        "1",
+    ),
     "ip-network": ("10.0.0.0/8", "10.0.0.1", "::1/128", "10.0.0.0/33", "10.0.0.0/08", "a"),
 }
-TEXTS = ("%20", "a%20b", "a%2Fb", "%00", "%0A", "%C3%A9", "..%2F", "x" * 300, "0", "-", "%7Bid%7D", "a+b", ".")
+TEXTS = (
+    "%20",
+    "a%20b",
+    "a%2Fb",
+    "%00",
+    "%0A",
+    "%C3%A9",
+    "..%2F",
+    "x" * 300,
+    "0",
+    "-",
+    "%7Bid%7D",
+    "a+b",
+    ".",
+)
 
 
 def all_requests(contract: dict[str, Any], credentials: Mapping[str, str]) -> list[Request]:
-    """Every request of a run; `credentials` are Authorization headers by what they are, `full` with every right."""
+    """Every request of a run; `credentials` are Authorization headers by what they are, `full` with
+    every right.
+    """
     document = Document(contract)
     made: list[Request] = []
     for operation in document.operations.values():
@@ -61,12 +136,18 @@ def all_requests(contract: dict[str, Any], credentials: Mapping[str, str]) -> li
 
 
 class OfOperation:
-    """The requests about one operation: each changes one thing of a request that the contract takes."""
+    """The requests about one operation: each changes one thing of a request that the
+    contract takes.
+    """
 
     def __init__(self, document: Document, operation: Operation, full: str) -> None:
         self._document, self._operation, self._full = document, operation, full
         self._random = random.Random(f"{SEED}/{operation.id}")
-        self._ids = {p.name: self._id(document.resolve(p.schema)) for p in operation.parameters if p.place == "path"}
+        self._ids = {
+            p.name: self._id(document.resolve(p.schema))
+            for p in operation.parameters
+            if p.place == "path"
+        }
         self._body: Any = None if operation.body is None else self._example()
 
     def _example(self) -> Any:
@@ -90,7 +171,9 @@ class OfOperation:
             headers["content-type"] = JSON
             whole["body"] = json.dumps(self._body).encode()
         headers |= changes.pop("headers", {})
-        whole["headers"] = tuple((name, value) for name, value in headers.items() if value is not None)
+        whole["headers"] = tuple(
+            (name, value) for name, value in headers.items() if value is not None
+        )
         return Request(**(whole | changes))
 
     def paths_and_methods(self) -> Iterator[Request]:
@@ -99,7 +182,15 @@ class OfOperation:
         for method in METHODS:
             yield self._request(f"method {method}", method=method)
         path = self._operation.path.format_map(self._ids)
-        for other in (f"{path}/", f"{path}//", f"{path}/x", f"/{path}", path.upper(), f"/v3{path}", path[:-1]):
+        for other in (
+            f"{path}/",
+            f"{path}//",
+            f"{path}/x",
+            f"/{path}",
+            path.upper(),
+            f"/v3{path}",
+            path[:-1],
+        ):
             yield self._request("path", path=other)
         for name in self._ids:
             for text in (*TEXTS, *(quote(value) for value in STRINGS["uuid"])):
@@ -108,10 +199,23 @@ class OfOperation:
     def by_credentials(self, credentials: Mapping[str, str]) -> Iterator[Request]:
         for name, value in credentials.items():
             yield self._request(f"credential {name}", headers={"authorization": value})
-        wrong = (None, "", "Bearer", "Bearer ", "Basic YTpi", "x", self._full.lower(), f"{self._full}x")
+        wrong = (
+            None,
+            "",
+            "Bearer",
+            "Bearer ",
+            "Basic YTpi",
+            "x",
+            self._full.lower(),
+            f"{self._full}x",
+        )
         for header in wrong:
-            yield self._request(f"authorization {str(header)[:12]}", headers={"authorization": header})
-        yield self._request("scheme in capitals", headers={"authorization": self._full.replace("Bearer", "BEARER")})
+            yield self._request(
+                f"authorization {str(header)[:12]}", headers={"authorization": header}
+            )
+        yield self._request(
+            "scheme in capitals", headers={"authorization": self._full.replace("Bearer", "BEARER")}
+        )
 
     def queries(self) -> Iterator[Request]:
         """Each parameter with values of every kind; and what the contract does not have."""
@@ -120,7 +224,9 @@ class OfOperation:
                 continue
             for value in values_of(self._document, parameter.schema):
                 text = value if isinstance(value, str) else json.dumps(value)
-                yield self._request(f"query {parameter.name}", query=urlencode({parameter.name: text}))
+                yield self._request(
+                    f"query {parameter.name}", query=urlencode({parameter.name: text})
+                )
             for pair in ("page=1", f"{parameter.name}="):
                 yield self._request(f"query {parameter.name} twice", query=f"{pair}&{pair}")
         for query in ("unknown=1", "a", "&&", "=1", "page=1&unknown=2"):
@@ -132,12 +238,18 @@ class OfOperation:
                 continue
             for value in (*ANYTHING, "k" * 255, "k" * 256, "a b", "\xe9", "a,b"):
                 text = value if isinstance(value, str) else json.dumps(value)
-                yield self._request(f"header {parameter.name}", headers={parameter.name.lower(): text})
+                yield self._request(
+                    f"header {parameter.name}", headers={parameter.name.lower(): text}
+                )
 
     def bodies(self) -> Iterator[Request]:
-        """Each member with values of every kind, left out, or beside one that does not exist; and what is no JSON."""
+        """Each member with values of every kind, left out, or beside one that does not exist; and
+        what is no JSON.
+        """
         if self._operation.body is None:
-            yield self._request("body that is not asked for", body=b'{"x": 1}', headers={"content-type": JSON})
+            yield self._request(
+                "body that is not asked for", body=b'{"x": 1}', headers={"content-type": JSON}
+            )
             return
         changed = [*changes_of(self._document, self._operation.body, self._body)]
         for about, body in self._random.sample(changed, min(MOST, len(changed))):
@@ -220,7 +332,21 @@ def values_of(document: Document, schema: Any) -> list[Any]:
     for choice in schema.get("enum", ()):
         values += [choice, f"{choice}x", str(choice).upper()]
     if schema.get("type") in ("integer", "number"):
-        values += ["1_0", "+1", "01", "\u0661", "1e1", "1.0", "0x1", "nan", "inf", "-0", 1e1, 19.99, 0.001]
+        values += [
+            "1_0",
+            "+1",
+            "01",
+            "\u0661",
+            "1e1",
+            "1.0",
+            "0x1",
+            "nan",
+            "inf",
+            "-0",
+            1e1,
+            19.99,
+            0.001,
+        ]
     if schema.get("type") == "boolean":
         values += ["true", "True", "TRUE", "1", "yes", "on", "false", "False"]
     for bound in (schema.get("minLength"), schema.get("maxLength")):
@@ -228,10 +354,21 @@ def values_of(document: Document, schema: Any) -> list[Any]:
             values += ["a" * max(0, bound - 1), "a" * bound, "a" * (bound + 1)]
     for bound in (schema.get("minimum"), schema.get("maximum")):
         if bound is not None:
-            values += [bound - 1, bound, bound + 1, bound + 0.5, str(bound), f" {bound}", f"{bound}.0"]
+            values += [
+                bound - 1,
+                bound,
+                bound + 1,
+                bound + 0.5,
+                str(bound),
+                f" {bound}",
+                f"{bound}.0",
+            ]
     if schema.get("type") == "array":
         item = example_of(document, schema["items"])
-        values += [[item] * count for count in (1, 2, schema.get("maxItems", 3), schema.get("maxItems", 3) + 1)]
+        values += [
+            [item] * count
+            for count in (1, 2, schema.get("maxItems", 3), schema.get("maxItems", 3) + 1)
+        ]
     return values
 
 
@@ -243,7 +380,9 @@ def changes_of(
         yield place or "whole", copy.deepcopy(other)
     schema = merged(document, schema)
     if isinstance(value, list) and value and depth < DEEPEST:
-        for where, other in changes_of(document, schema["items"], value[0], f"{place}[0]", depth + 1):
+        for where, other in changes_of(
+            document, schema["items"], value[0], f"{place}[0]", depth + 1
+        ):
             yield where, [other, *value[1:]]
     if not isinstance(value, dict) or depth >= DEEPEST:
         return
@@ -254,7 +393,10 @@ def changes_of(
         for where, other in changes_of(document, below, member, f"{place}.{name}", depth + 1):
             yield where, value | {name: other}
     yield f"{place}.unknown", value | {"unknown": 1}
-    yield f"{place} alone", {name: value[name] for name in schema.get("required", ()) if name in value}
+    yield (
+        f"{place} alone",
+        {name: value[name] for name in schema.get("required", ()) if name in value},
+    )
 
 
 # -- drawn
@@ -292,11 +434,18 @@ def _cases(strategy: Any) -> list[Any]:
 
 def _request(case: Any, full: str, about: str) -> Request:
     sent = case.as_transport_kwargs(base_url="http://127.0.0.1:4600")
-    known = {name: sent[name] for name in ("method", "url", "headers", "params", "data", "json") if name in sent}
+    known = {
+        name: sent[name]
+        for name in ("method", "url", "headers", "params", "data", "json")
+        if name in sent
+    }
     prepared = requests.Request(**known).prepare()
     path, _, query = prepared.path_url.partition("?")
-    headers = {name.lower(): str(value) for name, value in prepared.headers.items()} | {"authorization": full}
-    for name in ("content-length", "x-schemathesis-testcaseid"):  # the first is added later, the second is random
+    headers = {name.lower(): str(value) for name, value in prepared.headers.items()} | {
+        "authorization": full
+    }
+    # the first is added later, the second is random
+    for name in ("content-length", "x-schemathesis-testcaseid"):
         headers.pop(name, None)
     body = prepared.body or b""
     body = body if isinstance(body, bytes) else str(body).encode()

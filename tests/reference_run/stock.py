@@ -1,4 +1,6 @@
-"""Connexion as it comes: its own routing, security, binding and validation of the contract that the sandbox serves."""
+"""Connexion as it comes: its own routing, security, binding and validation of the contract that the
+sandbox serves.
+"""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -36,7 +38,9 @@ jwt, bearer, publicBearer = map(_info, ("jwt", "bearer", "publicBearer"))
 
 
 def with_native_scopes(contract: dict[str, Any]) -> dict[str, Any]:
-    """The contract with its scopes where Connexion enforces them: in oauth2 schemes, in place of `x-scopes`."""
+    """The contract with its scopes where Connexion enforces them: in oauth2 schemes, in
+    place of `x-scopes`.
+    """
     changed = copy.deepcopy(contract)
     schemes = changed["components"]["securitySchemes"]
     operations = [operation for item in changed["paths"].values() for operation in item.values()]
@@ -70,11 +74,15 @@ FORMATS: dict[str, Callable[[str], bool]] = {
 
 @contextmanager
 def formats_known() -> Iterator[None]:
-    """Have Connexion's validators check the contract's formats: its dialect of JSON Schema knows few of them itself."""
+    """Have Connexion's validators check the contract's formats: its dialect of JSON Schema knows
+    few of them itself.
+    """
     checker = Draft4Validator.FORMAT_CHECKER
     before = dict(checker.checkers)
     for name, accepts in FORMATS.items():
-        checker.checks(name)(lambda value, accepts=accepts: not isinstance(value, str) or accepts(value))
+        checker.checks(name)(
+            lambda value, accepts=accepts: not isinstance(value, str) or accepts(value)
+        )
     try:
         yield
     finally:
@@ -94,7 +102,9 @@ class _Noting:
 
 
 class Stock:
-    """AsyncApp with a handler for every operation that answers nothing: what reaches it was accepted."""
+    """AsyncApp with a handler for every operation that answers nothing: what reaches it
+    was accepted.
+    """
 
     def __init__(self, contract: dict[str, Any]) -> None:
         self._reached: list[str] = []
@@ -119,20 +129,30 @@ class Stock:
 
 
 class Responses:
-    """Connexion's routing and validation of responses, with an application behind them that answers what it is told."""
+    """Connexion's routing and validation of responses, with an application behind them that answers
+    what it is told.
+    """
 
     def __init__(self, contract: dict[str, Any]) -> None:
         self._answer = (0, [("", "")], b"")
-        self._app = ConnexionMiddleware(self._tell, middlewares=[RoutingMiddleware, ResponseValidationMiddleware])
-        self._app.add_api(contract, resolver=Resolver(lambda _operation: self._tell), validate_responses=True)
+        self._app = ConnexionMiddleware(
+            self._tell, middlewares=[RoutingMiddleware, ResponseValidationMiddleware]
+        )
+        self._app.add_api(
+            contract, resolver=Resolver(lambda _operation: self._tell), validate_responses=True
+        )
 
     async def _tell(self, scope: Any, receive: Any, send: Any) -> None:
         status, headers, body = self._answer
-        told = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        told = [
+            (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers
+        ]
         await send({"type": "http.response.start", "status": status, "headers": told})
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
-    async def fault(self, method: str, path: str, answer: tuple[int, list[tuple[str, str]], bytes]) -> str | None:
+    async def fault(
+        self, method: str, path: str, answer: tuple[int, list[tuple[str, str]], bytes]
+    ) -> str | None:
         """What is wrong with an answer to a request; None for one that the contract has."""
         self._answer = answer
         try:

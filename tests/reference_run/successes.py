@@ -24,7 +24,9 @@ def _responses() -> Responses:
 
 @contextmanager
 def noted_successes(module: str) -> Iterator[list[Answer]]:
-    """The answers of the API that clients get in the block, and which its contract calls successes."""
+    """The answers of the API that clients get in the block, and which its contract
+    calls successes.
+    """
     found: dict[Any, Answer] = {}
     sending = httpx2.Client.send
 

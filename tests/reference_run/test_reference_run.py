@@ -1,4 +1,6 @@
-"""Stock Connexion and the sandbox route and accept alike, but for differences that are listed with their reasons."""
+"""Stock Connexion and the sandbox route and accept alike, but for differences that are listed with
+their reasons.
+"""
 
 import asyncio
 import logging
@@ -33,22 +35,38 @@ class Compared(NamedTuple):
     @property
     def is_alike(self) -> bool:
         """The same operation, the same yes or no."""
-        return (self.stock.operation, self.stock.is_accepted) == (self.ours.operation, self.ours.is_accepted)
+        return (self.stock.operation, self.stock.is_accepted) == (
+            self.ours.operation,
+            self.ours.is_accepted,
+        )
 
 
 async def _prepared(ours: Ours) -> tuple[dict[str, Any], dict[str, str]]:
-    """The contract as it is served, and Authorization headers of every kind, which Connexion is told of too."""
+    """The contract as it is served, and Authorization headers of every kind, which Connexion is
+    told of too.
+    """
     transport = httpx2.ASGITransport(ours.app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:4600") as client:
         contract: dict[str, Any] = (await client.get("/openapi.json")).json()
         made = (await client.get("/_sandbox/credentials")).json()
-        few = (await client.post("/_sandbox/tokens", json={"scopes": ["orders:read"]})).json()["token"]
+        few = (await client.post("/_sandbox/tokens", json={"scopes": ["orders:read"]})).json()[
+            "token"
+        ]
     operations = [operation for item in contract["paths"].values() for operation in item.values()]
-    every = " ".join(sorted({scope for operation in operations for scope in operation.get("x-scopes", ())}))
+    every = " ".join(
+        sorted({scope for operation in operations for scope in operation.get("x-scopes", ())})
+    )
     tokens, private = {made["jwt"]: every, few: "orders:read"}, {made["private_key"]: every}
     public = {made["public_key"]: ""}
-    stock.SCOPES_OF.update(jwt=tokens, bearer=tokens | private, publicBearer=tokens | private | public)
-    known = {"full": made["jwt"], "few": few, "private": made["private_key"], "public": made["public_key"]}
+    stock.SCOPES_OF.update(
+        jwt=tokens, bearer=tokens | private, publicBearer=tokens | private | public
+    )
+    known = {
+        "full": made["jwt"],
+        "few": few,
+        "private": made["private_key"],
+        "public": made["public_key"],
+    }
     known["unknown"] = f"sk_sandbox_{'0' * 24}"
     return contract, {name: f"Bearer {token}" for name, token in known.items()}
 
@@ -59,7 +77,10 @@ async def _run(most: int) -> list[Compared]:
     connexion = stock.Stock(contract)
     requests = all_requests(contract, credentials)
     asked = random.Random(commit()).sample(requests, min(most, len(requests)))
-    return [Compared(request, await connexion.decide(request), await ours.decide(request)) for request in asked]
+    return [
+        Compared(request, await connexion.decide(request), await ours.decide(request))
+        for request in asked
+    ]
 
 
 @pytest.fixture(scope="module", params=[5_500, EVERY])

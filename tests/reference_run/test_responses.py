@@ -1,4 +1,6 @@
-"""Connexion's validation of responses, to which journeys hold every success, rejects what the contract lacks."""
+"""Connexion's validation of responses, to which journeys hold every success, rejects what the
+contract lacks.
+"""
 
 import asyncio
 
@@ -12,11 +14,16 @@ from .successes import noted_successes
 pytestmark = pytest.mark.check
 
 
-def test_successes_are_noted_and_wrong_ones_found(api: httpx2.Client, control: httpx2.Client) -> None:
-    """A body without a member, one with another type, an answer without a header, another media type."""
+def test_successes_are_noted_and_wrong_ones_found(
+    api: httpx2.Client, control: httpx2.Client
+) -> None:
+    """A body without a member, one with another type, an answer without a header, another
+    media type.
+    """
     with noted_successes(__file__) as answers:
         api.get("/v2/customers?limit=1").raise_for_status()
-        control.get("/clock").raise_for_status()  # of the control surface, which is another contract
+        # of the control surface, which is another contract
+        control.get("/clock").raise_for_status()
         assert 404 == api.get("/v2/customers/x").status_code
     ((method, path, (status, headers, body)),) = answers
     assert ("GET", "/v2/customers", 200) == (method, path, status)
@@ -25,7 +32,13 @@ def test_successes_are_noted_and_wrong_ones_found(api: httpx2.Client, control: h
         (headers, body.replace(b'"pagination"', b'"pages"')),
         (headers, body.replace(b'"total":', b'"total":"many","of":')),
         ([pair for pair in headers if pair[0] != "x-request-id"], body),
-        ([*(pair for pair in headers if pair[0] != "content-type"), ("content-type", "text/plain")], body),
+        (
+            [
+                *(pair for pair in headers if pair[0] != "content-type"),
+                ("content-type", "text/plain"),
+            ],
+            body,
+        ),
     )
 
     async def judged() -> list[str | None]:

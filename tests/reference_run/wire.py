@@ -19,7 +19,9 @@ class Request:
 
 @dataclass(slots=True)
 class Decision:
-    """The operation that a request was routed to, if any, and whether its handler would have been called."""
+    """The operation that a request was routed to, if any, and whether its handler would
+    have been called.
+    """
 
     operation: str | None = None
     is_accepted: bool = False
@@ -41,7 +43,9 @@ async def send(app: Any, request: Request, **extra: Any) -> int:
         "raw_path": request.path.encode(),
         "query_string": request.query.encode(),
         "root_path": "",
-        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers],
+        "headers": [
+            (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers
+        ],
         "client": ("127.0.0.1", 50000),
         "server": ("127.0.0.1", 4600),
         "state": {},

@@ -37,7 +37,15 @@ def pair(postgres: Postgres) -> Iterator[Pair]:
     """Two servers, the second of which has no sandbox."""
     with ExitStack() as stack:
         url = stack.enter_context(postgres.database())
-        flags = ("--store", url, *FLAGS, "--rate-limit", "100000/60s", "--forwarded-allow-ips", "127.0.0.9,127.0.0.1")
+        flags = (
+            "--store",
+            url,
+            *FLAGS,
+            "--rate-limit",
+            "100000/60s",
+            "--forwarded-allow-ips",
+            "127.0.0.9,127.0.0.1",
+        )
         holder, other = (stack.enter_context(Process(*flags)) for _ in range(2))
         with holder.control("team") as control:
             token = control.get("/credentials").json()["jwt"]

@@ -1,4 +1,6 @@
-"""A large sandbox is being created on one of two servers: both say how far it is, and serve all else meanwhile."""
+"""A large sandbox is being created on one of two servers: both say how far it is, and serve all
+else meanwhile.
+"""
 
 import httpx2
 import psycopg
@@ -19,12 +21,15 @@ def test_it_is_asked_for_at_any_server_which_serve_others_meanwhile(pair: Pair) 
         httpx2.Client(base_url=pair.other.url, timeout=60, verify=NO_TLS) as here,
         httpx2.Client(base_url=pair.holder.url, timeout=60, verify=NO_TLS) as there,
     ):
-        answer = here.post("/_sandbox/sandboxes", json={"name": "large", "scenario": "busy"}, headers=ASYNC)
+        answer = here.post(
+            "/_sandbox/sandboxes", json={"name": "large", "scenario": "busy"}, headers=ASYNC
+        )
         assert 202 == answer.status_code, answer.text
         where = answer.headers["Location"]
         assert "large" == there.get(where).json()["creation"]["name"]
         token = {"Authorization": f"Bearer {pair.token}"}
-        assert 200 == here.get("/s/team/v2/customers", headers=token).status_code  # which the first server has
+        # which the first server has
+        assert 200 == here.get("/s/team/v2/customers", headers=token).status_code
         assert 201 == here.post("/_sandbox/sandboxes", json={"name": "small"}).status_code
         for client in (here, there):
             assert 202 == client.get(where).status_code, "all waited until it was ready"
@@ -37,7 +42,12 @@ def test_what_was_announced_is_taken_back_when_it_is_done(pair: Pair) -> None:
             answer = here.get("/_sandbox/sandboxes/small-too")
         assert answer.status_code in (200, 201), answer.text
         with psycopg.connect(pair.database) as connection:
-            assert [] == connection.execute("select holder from creations where name = %s", [EMPTY["name"]]).fetchall()
+            assert (
+                []
+                == connection.execute(
+                    "select holder from creations where name = %s", [EMPTY["name"]]
+                ).fetchall()
+            )
 
 
 def test_one_that_cannot_be_announced_is_not_created(pair: Pair) -> None:

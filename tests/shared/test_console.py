@@ -1,4 +1,6 @@
-"""The console of several servers: pages are those of the one that has the sandbox, and a session holds at all."""
+"""The console of several servers: pages are those of the one that has the sandbox, and a session
+holds at all.
+"""
 
 from contextlib import ExitStack, closing
 
@@ -43,11 +45,18 @@ def test_a_session_holds_at_all_servers_of_a_store(postgres: Postgres) -> None:
         for server, name in zip(servers, names, strict=True):
             headers = {"X-Sandbox-Admin-Key": "opensesame"}
             address = f"{server.url}/_sandbox/sandboxes"
-            assert 201 == httpx2.post(address, json={"name": name}, headers=headers, verify=NO_TLS).status_code
+            assert (
+                201
+                == httpx2.post(
+                    address, json={"name": name}, headers=headers, verify=NO_TLS
+                ).status_code
+            )
         console = stack.enter_context(closing(Console(servers[0].url)))
         console.origin = "http://sandbox.example.com"
         console.http.headers["Host"] = "sandbox.example.com"
-        opened = console.send(console.open("/console/requests"), "Open the console", key="opensesame")
+        opened = console.send(
+            console.open("/console/requests"), "Open the console", key="opensesame"
+        )
         assert 200 == opened.status
         for _ in range(2):
             for server in servers:

@@ -1,4 +1,6 @@
-"""Rows of a database that are damaged or not there: what they are of is not served, said once, and left as it is."""
+"""Rows of a database that are damaged or not there: what they are of is not served, said once, and
+left as it is.
+"""
 
 from contextlib import closing
 
@@ -16,7 +18,8 @@ pytestmark = [pytest.mark.check, pytest.mark.turn]
 _PARTS = {
     "its": SQL("(select id from sandboxes where name = %(name)s)"),
     "its_state": SQL(
-        "(select id from states where name = '' and sandbox = (select id from sandboxes where name = %(name)s))"
+        "(select id from states where name = '' and sandbox = (select id from sandboxes where name"
+        " = %(name)s))"
     ),
     "its_chunk": SQL(  # that no other sandbox has
         "(select digest from state_chunks join states on states.id = state "
@@ -30,16 +33,26 @@ _PARTS = {
 DAMAGES = {
     "a step": SQL("update steps set line = {flipped_line} where place >> 32 = {its}"),
     "the sum of a step": SQL("update steps set sum = sum # 1 where place >> 32 = {its}"),
-    "no newest step": SQL("delete from steps where place = (select max(place) from steps where place >> 32 = {its})"),
-    "no oldest step": SQL("delete from steps where place = (select min(place) from steps where place >> 32 = {its})"),
+    "no newest step": SQL(
+        "delete from steps where place = (select max(place) from steps where place >> 32 = {its})"
+    ),
+    "no oldest step": SQL(
+        "delete from steps where place = (select min(place) from steps where place >> 32 = {its})"
+    ),
     "a chunk": SQL("update chunks set body = {flipped_body} where digest = {its_chunk}"),
-    "a chunk cut off": SQL("update chunks set body = substr(body, 1, length(body) / 2) where digest = {its_chunk}"),
+    "a chunk cut off": SQL(
+        "update chunks set body = substr(body, 1, length(body) / 2) where digest = {its_chunk}"
+    ),
     "no chunk": SQL("delete from chunks where digest = {its_chunk}"),
     "no list of chunks": SQL("delete from state_chunks where state = {its_state}"),
     "no state": SQL("delete from states where id = {its_state}"),
     "the row": SQL("update sandboxes set created_at = 5 where name = %(name)s"),
-    "the number of the newest step": SQL("update sandboxes set newest = newest - 1 where name = %(name)s"),
-    "the snapshot": SQL("update states set about = about || ' ' where name = 'before' and sandbox = {its}"),
+    "the number of the newest step": SQL(
+        "update sandboxes set newest = newest - 1 where name = %(name)s"
+    ),
+    "the snapshot": SQL(
+        "update states set about = about || ' ' where name = 'before' and sandbox = {its}"
+    ),
 }
 
 
@@ -57,16 +70,23 @@ def test_what_is_damaged_is_not_served_and_everything_else_is(database: str) -> 
                     created(api.post("/v2/customers", json=customer_body()))
         server.stop()
     with closing(psycopg.connect(database, autocommit=True)) as connection:
-        connection.execute("set session_replication_role = replica")  # as if no key held rows together
+        # as if no key held rows together
+        connection.execute("set session_replication_role = replica")
         for name, damage in names.items():
             done = connection.execute(DAMAGES[damage].format(**_PARTS), {"name": name})
             assert done.rowcount, damage
         before = connection.execute("select count(*), sum(sum) from steps").fetchall()
-    with Process("--store", database, *FLAGS) as server, httpx2.Client(base_url=server.url, verify=NO_TLS) as client:
+    with (
+        Process("--store", database, *FLAGS) as server,
+        httpx2.Client(base_url=server.url, verify=NO_TLS) as client,
+    ):
         for name, damage in names.items():
             for path in ("/_sandbox/clock", "/_sandbox/credentials"):
                 answer = client.get(f"/s/{name}{path}")
-                assert (503, "store_unavailable") == (answer.status_code, answer.json()["code"]), damage
+                assert (503, "store_unavailable") == (
+                    answer.status_code,
+                    answer.json()["code"],
+                ), damage
         with server.api("whole") as api:
             assert 4 == api.get("/v2/customers").json()["pagination"]["total"]
         said = server.stop()

@@ -1,4 +1,6 @@
-"""The database is restarted, away or silent: nothing answered is lost, and all goes on by itself."""
+"""The database is restarted, away or silent: nothing answered is lost, and all goes
+on by itself.
+"""
 
 import threading
 import time
@@ -25,7 +27,9 @@ SOON = 20.0  # seconds in which everything is as it was
 
 @dataclass(slots=True)
 class Away:
-    """A server and its database; clients that post to its sandbox `busy`, each customer until it is answered 201."""
+    """A server and its database; clients that post to its sandbox `busy`, each customer until it is
+    answered 201.
+    """
 
     server: Process
     database: Postgres
@@ -41,7 +45,9 @@ class Away:
 
     def health(self) -> None:
         """The server itself is well, whatever its store is."""
-        assert 200 == self.status("GET", "/_sandbox/health") == self.status("GET", "/_sandbox/metrics")
+        assert (
+            200 == self.status("GET", "/_sandbox/health") == self.status("GET", "/_sandbox/metrics")
+        )
 
     @contextmanager
     def clients(self) -> Iterator[None]:
@@ -64,7 +70,10 @@ class Away:
 
         with ExitStack() as stack:
             apis = [stack.enter_context(self.server.api("busy")) for _ in range(3)]
-            threads = [threading.Thread(target=post, args=(api, f"{time.time()}-{n}")) for n, api in enumerate(apis)]
+            threads = [
+                threading.Thread(target=post, args=(api, f"{time.time()}-{n}"))
+                for n, api in enumerate(apis)
+            ]
             for thread in threads:
                 thread.start()
             try:
@@ -78,7 +87,8 @@ class Away:
         """Everything that was answered is there, once."""
         with (server or self.server).api("busy") as api:
             pages = [
-                api.get("/v2/customers", params={"limit": 100, "page": page + 1}) for page in range(200)[: self.pages]
+                api.get("/v2/customers", params={"limit": 100, "page": page + 1})
+                for page in range(200)[: self.pages]
             ]
         found = [customer["id"] for page in pages for customer in page.json()["customers"]]
         assert Counter(self.made) == Counter(found)
@@ -123,7 +133,9 @@ def test_a_restart_is_a_matter_of_a_moment(away: Away) -> None:
     away.check()
 
 
-def test_a_database_that_is_away_refuses_changes_and_leaves_reads_for_as_long_as_the_lease(away: Away) -> None:
+def test_a_database_that_is_away_refuses_changes_and_leaves_reads_for_as_long_as_the_lease(
+    away: Away,
+) -> None:
     with away.clients(), away.server.api("quiet") as quiet:
         mine = created(quiet.post("/v2/customers", json=customer_body()))["customer"]["id"]
         away.database.stop()
@@ -141,7 +153,8 @@ def test_a_database_that_is_away_refuses_changes_and_leaves_reads_for_as_long_as
             assert 200 == answer.status_code or answer.headers["retry-after"]
             away.health()
             time.sleep(0.2)
-        assert 503 == quiet.get(f"/v2/customers/{mine}").status_code  # others may have the sandbox by now
+        # others may have the sandbox by now
+        assert 503 == quiet.get(f"/v2/customers/{mine}").status_code
         away.database.start()
         eventually(lambda: 200 == away.status("GET", "/_sandbox/ready"))
         assert [mine] == [each["id"] for each in quiet.get("/v2/customers").json()["customers"]]
@@ -157,7 +170,9 @@ def test_a_database_that_does_not_answer_holds_nobody_up_for_long(away: Away) ->
         with away.database.frozen():
             began = time.monotonic()
             refused: list[httpx2.Response] = []
-            changes = threading.Thread(target=lambda: refused.append(quiet.post("/v2/customers", json=customer_body())))
+            changes = threading.Thread(
+                target=lambda: refused.append(quiet.post("/v2/customers", json=customer_body()))
+            )
             changes.start()
             with httpx2.Client(base_url=away.server.url, verify=NO_TLS, timeout=1) as reader:
                 while time.monotonic() - began < LEASE - 3:
@@ -171,5 +186,7 @@ def test_a_database_that_does_not_answer_holds_nobody_up_for_long(away: Away) ->
         created(quiet.post("/v2/customers", json=customer_body()))
         assert total + 1 == quiet.get("/v2/customers").json()["pagination"]["total"]
     with psycopg.connect(away.url) as connection:
-        rows = connection.execute("select place >> 32, count(*), max(place) - min(place) + 1 from steps group by 1")
+        rows = connection.execute(
+            "select place >> 32, count(*), max(place) - min(place) + 1 from steps group by 1"
+        )
         assert all(count == span for _, count, span in rows.fetchall())

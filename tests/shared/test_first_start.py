@@ -27,7 +27,11 @@ def _all_serve(postgres: Postgres) -> None:
             list(at_once.map(Process.start, servers))
         for server in servers:
             key = server.fact("API key")
-            answer = httpx2.get(f"{server.url}/v2/customers", headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS)
+            answer = httpx2.get(
+                f"{server.url}/v2/customers",
+                headers={"Authorization": f"Bearer {key}"},
+                verify=NO_TLS,
+            )
             assert 200 == answer.status_code, (answer.text, server.banner)
         with psycopg.connect(url, autocommit=True) as connection:
             deadline = monotonic() + 10

@@ -22,15 +22,21 @@ MARK = re.compile(rb"req_[0-9a-f]+|date: [^\r]*|t=\d+|r=\d+")
 
 
 def raw(door: Door, head: str, body: bytes = b"") -> bytes:
-    """All bytes that come back for a request that ends its connection, without what is of the moment."""
+    """All bytes that come back for a request that ends its connection, without what is of
+    the moment.
+    """
     with connect(door.port) as connection:
-        connection.sendall(head.format(prefix=door.prefix, token=door.token).encode("latin-1") + body)
+        connection.sendall(
+            head.format(prefix=door.prefix, token=door.token).encode("latin-1") + body
+        )
         return MARK.sub(b"*", rest_of(connection))
 
 
 def head(line: str, *headers: str) -> str:
     """The head of a request."""
-    return "\r\n".join((f"{line} HTTP/1.1", "Host: localhost", "Connection: close", *headers, "", ""))
+    return "\r\n".join(
+        (f"{line} HTTP/1.1", "Host: localhost", "Connection: close", *headers, "", "")
+    )
 
 
 AUTH = "Authorization: Bearer {token}"
@@ -45,12 +51,18 @@ SAME = {
     "no credential": head("GET {prefix}/v2/plans"),
     "not allowed": head("DELETE {prefix}/v2/plans", AUTH),
     "options": head("OPTIONS {prefix}/v2/plans", AUTH),
-    "preflight": head("OPTIONS {prefix}/v2/plans", "Origin: http://localhost:3", "Access-Control-Request-Method: GET"),
+    "preflight": head(
+        "OPTIONS {prefix}/v2/plans",
+        "Origin: http://localhost:3",
+        "Access-Control-Request-Method: GET",
+    ),
     "page": head("GET {prefix}/v2/plans", AUTH, "Origin: http://localhost:3"),
     "foreign page": head("GET {prefix}/_sandbox/clock", "Origin: https://evil.example"),
     "foreign host": head("GET {prefix}/v2/plans", AUTH).replace("localhost", "evil.example"),
     "two of one": head("GET {prefix}/v2/plans", AUTH, AUTH),
-    "many of one": head("GET {prefix}/v2/plans", AUTH, "X-Note: \xe7", "X-Note: b", "Accept: a", "Accept: b"),
+    "many of one": head(
+        "GET {prefix}/v2/plans", AUTH, "X-Note: \xe7", "X-Note: b", "Accept: a", "Accept: b"
+    ),
     "by header": head("GET /v2/plans", AUTH, "X-Sandbox: team"),
     "by token": head("GET /v2/plans", AUTH),
     "absolute": head("GET http://localhost{prefix}/v2/plans", AUTH),
@@ -70,8 +82,11 @@ def test_the_same_bytes_come_back(pair: Pair, name: str) -> None:
     at_once, over_a_hop = (raw(door, SAME[name]) for door in pair.doors)
     assert at_once.startswith(b"HTTP/1.1 "), at_once
     ours = b"%d" % pair.holder.port, b"%d" % pair.other.port
-    # The pages and the contract that a server without the sandbox has in memory need not be the holder's.
-    assert at_once.replace(ours[0], b"*") == over_a_hop.replace(ours[0], b"*").replace(ours[1], b"*")
+    # The pages and the contract that a server without the sandbox has in memory need not be the
+    # holder's.
+    assert at_once.replace(ours[0], b"*") == over_a_hop.replace(ours[0], b"*").replace(
+        ours[1], b"*"
+    )
 
 
 def test_an_agent_works_at_the_server_that_has_its_sandbox(pair: Pair) -> None:
@@ -111,7 +126,16 @@ def newest(process: Process) -> list[Json]:
         shown = control.get("/requests", params={"limit": 2}).json()["requests"]
         found = [control.get(f"/requests/{row['id']}").json()["request"] for row in shown]
     for entry in found:
-        for name in ("id", "at", "received_at", "duration_us", "trace", "curl", "caller", "explanation"):
+        for name in (
+            "id",
+            "at",
+            "received_at",
+            "duration_us",
+            "trace",
+            "curl",
+            "caller",
+            "explanation",
+        ):
             entry.pop(name)
         entry["request"]["headers"].pop("connection", None)  # each hop has its own
         for name in ("x-request-id", "ratelimit"):
@@ -124,7 +148,11 @@ def test_the_journal_of_the_holder_has_the_request_of_the_client(pair: Pair) -> 
     body = b'{"name":3}'
     for door in pair.doors:
         answer = door.ask(
-            "POST", "/v2/customers?a=%20", body, headers=[("X-Note", "a"), ("X-Note", "b")], host="localhost"
+            "POST",
+            "/v2/customers?a=%20",
+            body,
+            headers=[("X-Note", "a"), ("X-Note", "b")],
+            host="localhost",
         )
         assert 422 == answer.status
     one, two = newest(pair.holder)
@@ -135,7 +163,9 @@ def test_the_journal_of_the_holder_has_the_request_of_the_client(pair: Pair) -> 
 
 def test_a_change_is_made_once_and_seen_through_both(pair: Pair) -> None:
     with pair.other.api("team") as api:
-        made = created(api.post("/v2/customers", json=customer_body(), headers={"Idempotency-Key": "one"}))["customer"]
+        made = created(
+            api.post("/v2/customers", json=customer_body(), headers={"Idempotency-Key": "one"})
+        )["customer"]
     with pair.holder.api("team") as api:
         assert made == api.get(f"/v2/customers/{made['id']}").json()["customer"]
 
@@ -147,7 +177,9 @@ def test_an_upload_that_is_cut_is_cut_at_the_holder(pair: Pair) -> None:
     for door in pair.doors:
         with connect(door.port) as connection:
             lines = head("POST {prefix}/v2/customers", AUTH, JSON, "Content-Length: 40")
-            connection.sendall(lines.format(prefix=door.prefix, token=door.token).encode() + b'{"name": "one')
+            connection.sendall(
+                lines.format(prefix=door.prefix, token=door.token).encode() + b'{"name": "one'
+            )
             time.sleep(0.3)
     time.sleep(1)
     one, two = newest(pair.holder)
@@ -165,7 +197,9 @@ def test_a_file_goes_there_and_back(pair: Pair) -> None:
             for start in range(0, len(file), 1000):
                 yield file[start : start + 1000]
 
-        answer = control.post("/import", content=pieces(), headers={"Content-Type": media}, timeout=60)
+        answer = control.post(
+            "/import", content=pieces(), headers={"Content-Type": media}, timeout=60
+        )
         assert 200 == answer.status_code, answer.text
 
 
@@ -176,7 +210,9 @@ def test_a_file_goes_there_and_back(pair: Pair) -> None:
 def following(process: Process) -> Iterator[Iterator[str]]:
     """The lines of the stream of the sandbox."""
     with (
-        httpx2.Client(base_url=f"{process.url}/s/team/_sandbox", timeout=10, verify=NO_TLS) as client,
+        httpx2.Client(
+            base_url=f"{process.url}/s/team/_sandbox", timeout=10, verify=NO_TLS
+        ) as client,
         client.stream("GET", "/stream") as answer,
     ):
         assert 200 == answer.status_code
@@ -220,7 +256,9 @@ def test_the_holder_sees_the_address_of_the_client(pair: Pair) -> None:
         key = created(api.post("/api-keys", json=body))["api_key"]["private_key"]
     statuses = []
     for source in ("127.0.0.3", "127.0.0.1"):
-        with socket.create_connection(("127.0.0.1", pair.other.port), source_address=(source, 0)) as connection:
+        with socket.create_connection(
+            ("127.0.0.1", pair.other.port), source_address=(source, 0)
+        ) as connection:
             lines = head("GET {prefix}/v2/plans", AUTH)
             connection.sendall(lines.format(prefix="/s/team", token=key).encode())
             statuses.append(answer_on(connection).status)
@@ -234,7 +272,9 @@ def test_health_is_the_server_s_own(pair: Pair) -> None:
 
 
 def test_a_sandbox_is_found_by_a_request_that_names_another_one(pair: Pair) -> None:
-    """Credential, header or prefix are of a sandbox of one server, the path is about one of the other."""
+    """Credential, header or prefix are of a sandbox of one server, the path is about one
+    of the other.
+    """
     path = "/_sandbox/sandboxes/team"
     with pair.other.api("mine") as api, pair.other.control() as control:
         home = str(api.base_url).partition("/s/")[0]

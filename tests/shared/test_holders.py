@@ -1,4 +1,6 @@
-"""The server that has a sandbox is slow, silent, odd or gone: its clients are answered all the same, and soon."""
+"""The server that has a sandbox is slow, silent, odd or gone: its clients are answered all the
+same, and soon.
+"""
 
 import json
 import select
@@ -40,7 +42,10 @@ class Holder:
 @contextmanager
 def holding(database: str, name: str) -> Iterator[Holder]:
     """A holder of a sandbox, until the block ends."""
-    with socket.create_server(("127.0.0.1", 0)) as listener, psycopg.connect(database, autocommit=True) as connection:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        psycopg.connect(database, autocommit=True) as connection,
+    ):
         holder = Holder(listener.getsockname()[1])
         ((number,),) = connection.execute(
             "insert into processes (address, settings, until) "
@@ -59,7 +64,9 @@ def holding(database: str, name: str) -> Iterator[Holder]:
         def accept() -> None:
             with suppress(OSError):
                 while True:
-                    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+                    threading.Thread(
+                        target=serve, args=(listener.accept()[0],), daemon=True
+                    ).start()
 
         threading.Thread(target=accept, daemon=True).start()
         yield holder
@@ -105,7 +112,11 @@ def test_a_change_that_may_have_been_made_is_not_sent_again(server: tuple[Proces
     process, holder = server
     holder.act, before = closes, len(holder.heads)
     answer = ask(process, "POST", "Content-Length: 2", body=b"{}")
-    assert (503, "store_unavailable", "1") == (answer.status, answer.json()["code"], answer.header("retry-after"))
+    assert (503, "store_unavailable", "1") == (
+        answer.status,
+        answer.json()["code"],
+        answer.header("retry-after"),
+    )
     assert 1 == len(holder.heads) - before
 
 
@@ -122,7 +133,11 @@ def sends(*pieces: bytes) -> Act:
 
 @pytest.mark.parametrize(
     "answer",
-    [b"no HTTP\r\n\r\n", b"HTTP/1.1 200 OK\r\n\x00: a\r\n\r\n", b"HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n"],
+    [
+        b"no HTTP\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\x00: a\r\n\r\n",
+        b"HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n",
+    ],
 )
 def test_what_is_no_answer_is_none(server: tuple[Process, Holder], answer: bytes) -> None:
     process, holder = server
@@ -149,7 +164,9 @@ def test_a_large_download_is_never_in_memory(server: tuple[Process, Holder]) -> 
 
     holder.act, before, received = act, memory_of(process), 0
     with connect(process.port) as connection:
-        connection.sendall(b"GET /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        connection.sendall(
+            b"GET /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        )
         time.sleep(0.5)  # a reader who is slower than the holder
         while data := connection.recv(1 << 20):
             received += len(data)
@@ -172,7 +189,9 @@ def test_a_large_upload_is_never_in_memory(server: tuple[Process, Holder]) -> No
 
     holder.act, before = act, memory_of(process)
     with connect(process.port) as connection:
-        connection.sendall(b"POST /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % SIZE)
+        connection.sendall(
+            b"POST /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % SIZE
+        )
         for _ in range(SIZE // len(PIECE)):
             connection.sendall(PIECE)
         assert 200 == answer_on(connection).status
@@ -202,7 +221,10 @@ def test_those_who_wait_leave_room_for_others(postgres: Postgres) -> None:
     with postgres.database() as url:
         with Process("--store", url, *FLAGS) as first, first.control("odd") as control:
             control.get("/credentials").raise_for_status()
-        with Process("--store", url, *FLAGS, "--max-connections", "16") as process, holding(url, "odd") as holder:
+        with (
+            Process("--store", url, *FLAGS, "--max-connections", "16") as process,
+            holding(url, "odd") as holder,
+        ):
 
             def act(client: socket.socket, head: bytes) -> None:
                 silent.wait(30)
@@ -265,7 +287,9 @@ def test_a_server_that_is_about_to_stop_is_asked_once(postgres: Postgres) -> Non
 
 
 def test_none_is_refused_when_a_server_stops(postgres: Postgres) -> None:
-    """Clients ask whichever server is ready, as behind a proxy; half of what they ask is held by the other one."""
+    """Clients ask whichever server is ready, as behind a proxy; half of what they ask is held by
+    the other one.
+    """
     with two(postgres) as (holder, other), other.control("here") as control:
         control.get("/credentials").raise_for_status()
         ready, ended = {holder.url: True, other.url: True}, threading.Event()
@@ -293,7 +317,9 @@ def test_none_is_refused_when_a_server_stops(postgres: Postgres) -> None:
                     if len(statuses) % 3:
                         statuses.append(client.get(url, headers=sent).status_code)
                     else:
-                        statuses.append(client.post(url, headers=sent, json=customer_body()).status_code)
+                        statuses.append(
+                            client.post(url, headers=sent, json=customer_body()).status_code
+                        )
             return statuses
 
         with ThreadPoolExecutor(5) as pool:
@@ -311,5 +337,7 @@ def test_none_is_refused_when_a_server_stops(postgres: Postgres) -> None:
         assert {200, 201} == set(statuses)
         assert len(statuses) > 200
         with other.api("team") as api, other.api("here") as mine:
-            totals = [client.get("/v2/customers").json()["pagination"]["total"] for client in (api, mine)]
+            totals = [
+                client.get("/v2/customers").json()["pagination"]["total"] for client in (api, mine)
+            ]
         assert statuses.count(201) == sum(totals)

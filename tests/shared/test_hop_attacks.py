@@ -24,7 +24,14 @@ def secret(pair: Pair) -> Iterator[bytes]:
     store.close()
 
 
-def signed(secret: bytes, *, method: str = "GET", path: str = PATH, host: str = "localhost", query: str = "") -> str:
+def signed(
+    secret: bytes,
+    *,
+    method: str = "GET",
+    path: str = PATH,
+    host: str = "localhost",
+    query: str = "",
+) -> str:
     """What a server of the store would send with a request of somebody far away."""
     scope = {
         "method": method, "raw_path": path.encode(), "query_string": query.encode(), "client": AWAY,
@@ -33,11 +40,17 @@ def signed(secret: bytes, *, method: str = "GET", path: str = PATH, host: str = 
     return Hops(secret).header(scope)[1].decode()
 
 
-def ask(port: int, token: str, hops: Sequence[str], *, after: Sequence[str] = (), path: str = PATH) -> Answer:
+def ask(
+    port: int, token: str, hops: Sequence[str], *, after: Sequence[str] = (), path: str = PATH
+) -> Answer:
     """Send a request with such headers."""
     lines = [f"GET {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {token}"]
     with connect(port) as connection:
-        connection.sendall("\r\n".join([*lines, *(f"X-Sandbox-Hop: {told}" for told in hops), *after, "", ""]).encode())
+        connection.sendall(
+            "\r\n".join(
+                [*lines, *(f"X-Sandbox-Hop: {told}" for told in hops), *after, "", ""]
+            ).encode()
+        )
         return answer_on(connection)
 
 
@@ -49,8 +62,12 @@ def count_of(answer: Answer) -> str:
 def test_a_request_of_another_server_is_believed(pair: Pair, secret: bytes) -> None:
     told = signed(secret)
     with connect(pair.holder.port) as connection:
-        connection.sendall(f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\nX-Sandbox-Hop: {told}\r\n\r\n".encode())
-        assert '"default";r=99999' == count_of(answer_on(connection)), "it is the first one from that address"
+        connection.sendall(
+            f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\nX-Sandbox-Hop: {told}\r\n\r\n".encode()
+        )
+        assert '"default";r=99999' == count_of(answer_on(connection)), (
+            "it is the first one from that address"
+        )
 
 
 FORGED = {
@@ -93,7 +110,11 @@ def test_a_header_for_something_else_is_refused(pair: Pair, secret: bytes, throu
 @pytest.mark.promise("hop-keeps-headers")
 def test_a_client_names_no_headers_that_are_left_out(pair: Pair) -> None:
     """Connection lists headers that a proxy takes off: the header of the hop, or a credential."""
-    hidden = ["Connection: x-sandbox-hop, authorization, keep-alive", "Keep-Alive: x", "TE: trailers"]
+    hidden = [
+        "Connection: x-sandbox-hop, authorization, keep-alive",
+        "Keep-Alive: x",
+        "TE: trailers",
+    ]
     assert 200 == ask(pair.other.port, pair.token, [], after=hidden).status
 
 

@@ -1,4 +1,6 @@
-"""A change of a sandbox that this server does not hold any more is not made at all, and made when it is sent again."""
+"""A change of a sandbox that this server does not hold any more is not made at all, and made when
+it is sent again.
+"""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +16,16 @@ from .conftest import Pair
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
-def test_what_nobody_knows_to_be_done_shows_with_the_next_read(pair: Pair, postgres: Postgres) -> None:
+def test_what_nobody_knows_to_be_done_shows_with_the_next_read(
+    pair: Pair, postgres: Postgres
+) -> None:
     """The connection breaks within the commit, which is done."""
     doubted = "/_sandbox/sandboxes/doubted"
-    with pair.holder.api("doubted") as here, pair.other.api("doubted") as there, ThreadPoolExecutor(1) as pool:
+    with (
+        pair.holder.api("doubted") as here,
+        pair.other.api("doubted") as there,
+        ThreadPoolExecutor(1) as pool,
+    ):
         created(here.post("/v2/customers", json=customer_body()))
         for method, url in (
             ("POST", f"{pair.holder.url}/s/doubted/_sandbox/reset"),
@@ -25,22 +33,32 @@ def test_what_nobody_knows_to_be_done_shows_with_the_next_read(pair: Pair, postg
         ):
             with postgres.unanswered("stub-server commits"):
                 answer = pool.submit(here.request, method, url)
-            assert (503, "store_unavailable") == (answer.result().status_code, answer.result().json()["code"])
+            assert (503, "store_unavailable") == (
+                answer.result().status_code,
+                answer.result().json()["code"],
+            )
             for api in (here, there):
                 if method == "POST":
                     assert 0 == api.get("/v2/customers").json()["pagination"]["total"]
                 else:
                     assert (
                         404
-                        == httpx2.get(f"{str(api.base_url).partition('/s/')[0]}{doubted}", verify=NO_TLS).status_code
+                        == httpx2.get(
+                            f"{str(api.base_url).partition('/s/')[0]}{doubted}", verify=NO_TLS
+                        ).status_code
                     )
 
 
 def test_the_keys_of_a_sandbox_are_those_of_the_one_in_its_place(pair: Pair) -> None:
     """A new one of the name has keys that the one before had: each server finds it by them."""
-    with pair.holder.control() as control, httpx2.Client(base_url=pair.other.url, verify=NO_TLS) as elsewhere:
+    with (
+        pair.holder.control() as control,
+        httpx2.Client(base_url=pair.other.url, verify=NO_TLS) as elsewhere,
+    ):
         for _ in range(3):
-            made = created(control.post("/sandboxes", json={"name": "keyed", "scenario": "empty"}))["sandbox"]
+            made = created(control.post("/sandboxes", json={"name": "keyed", "scenario": "empty"}))[
+                "sandbox"
+            ]
             for _ in range(2):
                 headers = {"Authorization": f"Bearer {made['credentials']['private_key']}"}
                 answer = elsewhere.get("/v2/customers", headers=headers)

@@ -1,4 +1,6 @@
-"""The password of the database is printed nowhere: not at a start, in a refusal, in the log, or in an answer."""
+"""The password of the database is printed nowhere: not at a start, in a refusal, in the log, or in
+an answer.
+"""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -41,7 +43,9 @@ def _addresses(directory: Path) -> dict[str, str]:
     closed = f"127.0.0.1:{free_port()}"
     return {
         "a wrong password": f"postgresql://{USER}:{ENCODED}no@/postgres?host={directory}",
-        "a wrong password in the query": f"postgresql:///postgres?host={directory}&user={USER}&password={ENCODED}no",
+        "a wrong password in the query": (
+            f"postgresql:///postgres?host={directory}&user={USER}&password={ENCODED}no"
+        ),
         "nobody listens": f"postgresql://{USER}:{ENCODED}@{closed}/postgres",
         "no such socket": f"postgresql://{USER}:{ENCODED}@/postgres?host={directory}/nowhere",
         "no such database": f"postgresql://{USER}:{ENCODED}@/nowhere?host={directory}",
@@ -49,7 +53,9 @@ def _addresses(directory: Path) -> dict[str, str]:
         "a slash after digits": f"postgresql://{USER}:12/opensesame@{closed}/postgres",
         "an at sign": f"postgresql://{USER}:1@opensesame@{closed}/postgres",
         "a percent sign": f"postgresql://{USER}:opensesame%zz@{closed}/postgres",
-        "an unknown parameter": f"postgresql://{closed}/postgres?passwort={ENCODED}&password={ENCODED}",
+        "an unknown parameter": (
+            f"postgresql://{closed}/postgres?passwort={ENCODED}&password={ENCODED}"
+        ),
         "another scheme": f"mysql://{USER}:{ENCODED}@{closed}/db",
         "one slash": f"postgresql:/{USER}:{ENCODED}@{closed}/db",
         "names and values": f"host=127.0.0.1 user={USER} password={ENCODED}",
@@ -74,7 +80,10 @@ def test_a_server_that_runs_prints_no_password(guarded: Postgres, where: str) ->
             address = url.replace("postgres@", f"{USER}:{ENCODED}@")
         assert not _has_secret(repr(Settings(store=address)))
         said = []
-        with Process("--store", address, *FLAGS, "--log", "json") as server, closing(Console(server.url)) as console:
+        with (
+            Process("--store", address, *FLAGS, "--log", "json") as server,
+            closing(Console(server.url)) as console,
+        ):
             said.append(server.banner)
             for path in ("/console/requests", "/console/sandboxes", "/"):
                 said.append(console.open(path).response.text)

@@ -30,7 +30,11 @@ def test_a_rotation_on_one_server_holds_on_all(postgres: Postgres) -> None:
         flags = ("--store", url, *FLAGS, "--admin-key", ADMIN["X-Sandbox-Admin-Key"])
         holder, other = (stack.enter_context(Process(*flags)) for _ in range(2))
         control = f"{holder.url}/_sandbox/sandboxes"
-        made = created(httpx2.post(control, json={"name": "team"}, headers=ADMIN, verify=NO_TLS, timeout=PATIENCE))
+        made = created(
+            httpx2.post(
+                control, json={"name": "team"}, headers=ADMIN, verify=NO_TLS, timeout=PATIENCE
+            )
+        )
         before = made["sandbox"]["credentials"]
         given = [before["jwt"], before["private_key"]]
         assert [200] * 4 == [status(server, each) for server in (holder, other) for each in given]
@@ -41,8 +45,17 @@ def test_a_rotation_on_one_server_holds_on_all(postgres: Postgres) -> None:
         after = rotated.json()["sandbox"]["credentials"]
         taken = [after["jwt"], after["private_key"]]
         for server in (holder, other):
-            assert [401] * 4 == [status(server, each, prefix) for each in given for prefix in ("", "/s/team")]
-            assert [200] * 4 == [status(server, each, prefix) for each in taken for prefix in ("", "/s/team")]
-            assert 403 == httpx2.post(server.url + path, headers=key, verify=NO_TLS, timeout=PATIENCE).status_code
+            assert [401] * 4 == [
+                status(server, each, prefix) for each in given for prefix in ("", "/s/team")
+            ]
+            assert [200] * 4 == [
+                status(server, each, prefix) for each in taken for prefix in ("", "/s/team")
+            ]
+            assert (
+                403
+                == httpx2.post(
+                    server.url + path, headers=key, verify=NO_TLS, timeout=PATIENCE
+                ).status_code
+            )
         holder.stop()
         assert [401, 401, 200, 200] == [status(other, each) for each in (*given, *taken)]

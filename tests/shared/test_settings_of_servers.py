@@ -15,27 +15,47 @@ NOW = ("--now", "2026-11-20T14:32:05.123Z")
 
 
 def _check_key(server: Process) -> None:
-    """The key of the banner opens the sandbox, and so does the token of the command that it names."""
+    """The key of the banner opens the sandbox, and so does the token of the command
+    that it names.
+    """
     key = server.fact("API key")
-    answer = httpx2.get(f"{server.url}/v2/customers", headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS)
+    answer = httpx2.get(
+        f"{server.url}/v2/customers", headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS
+    )
     assert 200 == answer.status_code, (answer.text, server.banner)
     with server.api() as api:
         assert 200 == api.get("/v2/customers").status_code
 
 
 def _warnings(server: Process) -> list[str]:
-    return [line.split("warning     ", 1)[1] for line in server.banner.splitlines() if "warning     " in line]
+    return [
+        line.split("warning     ", 1)[1]
+        for line in server.banner.splitlines()
+        if "warning     " in line
+    ]
 
 
 def test_a_server_with_other_settings_says_what_holds_and_what_differs(postgres: Postgres) -> None:
     with ExitStack() as stack:
         url = stack.enter_context(postgres.database())
         first = stack.enter_context(
-            Process("--store", url, *NOW, "--seed", "11", "--scenario", "past_due", "--auth", "lenient")
+            Process(
+                "--store", url, *NOW, "--seed", "11", "--scenario", "past_due", "--auth", "lenient"
+            )
         )
         assert [] == _warnings(first)
         other = stack.enter_context(
-            Process("--store", url, *NOW, "--seed", "7", "--rate-limit", "100000/60s", "--check-digits", "off")
+            Process(
+                "--store",
+                url,
+                *NOW,
+                "--seed",
+                "7",
+                "--rate-limit",
+                "100000/60s",
+                "--check-digits",
+                "off",
+            )
         )
         assert first.fact("API key") == other.fact("API key")
         assert other.fact("data").startswith("scenario past_due, seed 11, "), other.banner

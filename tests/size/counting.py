@@ -40,7 +40,10 @@ class Module:
 def modules_of(package: Path) -> list[Module]:
     """The modules of a package."""
     files = sorted(package.rglob("*.py"))
-    return [Module(file.relative_to(package).as_posix(), file.read_text(encoding="utf-8")) for file in files]
+    return [
+        Module(file.relative_to(package).as_posix(), file.read_text(encoding="utf-8"))
+        for file in files
+    ]
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,9 @@ class Size:
 
     @classmethod
     def of(cls, modules: list[Module], written: Mapping[str, int]) -> "Size":
-        """Count lines, blank ones too, and nodes of each kind; `written` is how often the package names a name."""
+        """Count lines, blank ones too, and nodes of each kind; `written` is how often the package
+        names a name.
+        """
         nodes = [node for module in modules for node in module.nodes]
         return cls(
             nodes=len(nodes),
@@ -71,9 +76,9 @@ class Size:
     def __str__(self) -> str:
         a_line, a_statement = self.nodes / max(1, self.lines), self.nodes / max(1, self.statements)
         return (
-            f"{self.nodes:8,} nodes  {self.lines:7,} lines  {a_line:5.1f} a line  {a_statement:5.1f} a statement  "
-            f"{self.comprehensions:5,} comprehensions  {self.conditionals:5,} conditional expressions  "
-            f"{self.used_once:5,} names used once"
+            f"{self.nodes:8,} nodes  {self.lines:7,} lines  {a_line:5.1f} a line "
+            f" {a_statement:5.1f} a statement  {self.comprehensions:5,} comprehensions "
+            f" {self.conditionals:5,} conditional expressions  {self.used_once:5,} names used once"
         )
 
 
@@ -149,7 +154,8 @@ def _defined(module: Module) -> Iterator[str]:
 def never_used(modules: list[Module]) -> list[str]:
     """What is defined and named nowhere else in the package: tests alone use it, or nobody.
 
-    Left out is what others find: decorated functions, handlers of operations, and names with two underscores.
+    Left out is what others find: decorated functions, handlers of operations, and names with two
+    underscores.
     """
     counted = written(modules)
     found = []
@@ -157,7 +163,11 @@ def never_used(modules: list[Module]) -> list[str]:
         for node in module.nodes:
             if not isinstance(node, (*_FUNCTIONS, ast.ClassDef)) or node.decorator_list:
                 continue
-            if counted[node.name] == 1 and not node.name.startswith("__") and module.room != "operations":
+            if (
+                counted[node.name] == 1
+                and not node.name.startswith("__")
+                and module.room != "operations"
+            ):
                 found.append(f"{module.name}:{node.lineno} {node.name}")
     return found
 

@@ -1,4 +1,6 @@
-"""The way of a request through the files: which functions of the package are called, in their order."""
+"""The way of a request through the files: which functions of the package are called, in
+their order.
+"""
 
 import asyncio
 import sys
@@ -33,7 +35,9 @@ def files_of(action: Callable[[], Any]) -> list[str]:
 
 
 def ways() -> dict[str, list[str]]:
-    """The ways of a PIX order and of a list, through a server that has answered such requests before."""
+    """The ways of a PIX order and of a list, through a server that has answered such
+    requests before.
+    """
     app = create_app(FROZEN)
     transport = httpx2.ASGITransport(app)
     loop = asyncio.new_event_loop()

@@ -10,7 +10,8 @@ from .report import picture, table
 from .run import GROWTH, quantile, soak
 
 PLOT = Path("build/soak.svg")
-SLOWER = 10  # times as long as at a quiet server in the same run the p99 of well-behaved clients may be
+# times as long as at a quiet server in the same run the p99 of well-behaved clients may be
+SLOWER = 10
 
 
 @click.command()
@@ -25,12 +26,17 @@ def main(minutes: float) -> None:
     p99, quiet = quantile(outcome.times(), 0.99), quantile(outcome.quiet, 0.99)
     held = outcome.memory[-1][1] / 1024**2
     console.print(f"memory {held:.0f} MiB, {outcome.growth:+.1%} since a fifth of the time; {PLOT}")
-    console.print(f"p99 of well-behaved clients {p99:.1f} ms, {quiet:.1f} ms at a quiet server meanwhile")
+    console.print(
+        f"p99 of well-behaved clients {p99:.1f} ms, {quiet:.1f} ms at a quiet server meanwhile"
+    )
     failures = list(outcome.failures)
     if outcome.growth > GROWTH:
         failures.append(f"memory grew by {outcome.growth:.1%}, more than {GROWTH:.0%}")
     if p99 > SLOWER * quiet:
-        failures.append(f"the p99 of well-behaved clients is more than {SLOWER} times as long as at a quiet server")
+        failures.append(
+            f"the p99 of well-behaved clients is more than {SLOWER} times as long as at a quiet"
+            " server"
+        )
     for failure in failures:
         console.print(f"[red]{failure}[/red]")
     sys.exit(bool(failures))

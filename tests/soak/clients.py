@@ -1,4 +1,7 @@
-"""Who takes part: those who behave, and those who do not. Each function is one turn of one client."""
+"""Who takes part: those who behave, and those who do not.
+
+Each function is one turn of one client.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
@@ -39,7 +42,9 @@ async def is_refused(actor: Actor) -> None:
     elif turn == 2:
         await actor.here("GET", "/v2/customers", token="eyJ.no.token", expected=expected)
     elif turn == 3:
-        await actor.here("GET", f"/v2/orders/{UUID(int=actor.luck.getrandbits(128))}", expected=expected)
+        await actor.here(
+            "GET", f"/v2/orders/{UUID(int=actor.luck.getrandbits(128))}", expected=expected
+        )
     elif turn == 4:
         await actor.here("PATCH", "/v2/customers", {}, expected=expected)
     elif turn == 5:
@@ -53,11 +58,17 @@ async def is_refused(actor: Actor) -> None:
 
 
 async def resets(actor: Actor) -> None:
-    """A test run that begins anew: its team's world as it was, and a world of its own with another seed."""
+    """A test run that begins anew: its team's world as it was, and a world of its own
+    with another seed.
+    """
     team = actor.luck.randrange(TEAMS)
     await actor.ask("POST", f"/s/team-{team}/_sandbox/reset")
     if actor.turn % 5 == 0:
-        await actor.ask("POST", f"/s/seeds-{actor.number}/_sandbox/reset", {"seed": actor.luck.randrange(1_000_000)})
+        await actor.ask(
+            "POST",
+            f"/s/seeds-{actor.number}/_sandbox/reset",
+            {"seed": actor.luck.randrange(1_000_000)},
+        )
 
 
 async def forks(actor: Actor) -> None:
@@ -68,7 +79,9 @@ async def forks(actor: Actor) -> None:
         return
     world = made.json()["sandbox"]
     token = world["credentials"]["jwt"]
-    await actor.ask("POST", f"/s/{world['name']}/v2/orders/pix", order(actor.own, actor.turn), token)
+    await actor.ask(
+        "POST", f"/s/{world['name']}/v2/orders/pix", order(actor.own, actor.turn), token
+    )
     if lasting is None:
         await actor.ask("DELETE", f"/_sandbox/sandboxes/{world['name']}")
 
@@ -86,7 +99,9 @@ async def floods_keys(actor: Actor) -> None:
         await actor.ask("POST", f"{world}/_sandbox/reset")
     token = (await actor.ask("POST", f"{world}/_sandbox/tokens")).json()["token"]
     key = f"{actor.luck.getrandbits(64):x}"
-    await actor.ask("POST", f"{world}/v2/orders/pix", order(actor.own, 1), token, Idempotency_Key=key)
+    await actor.ask(
+        "POST", f"{world}/v2/orders/pix", order(actor.own, 1), token, Idempotency_Key=key
+    )
     await actor.ask("GET", f"{world}/v2/orders", token=f"sk_sandbox_{key * 3}", expected=REFUSED)
     stranger = {"merchant_id": str(UUID(int=actor.luck.getrandbits(128)))}
     await actor.ask("POST", f"{world}/_sandbox/tokens", stranger, expected=(201, 409))
@@ -108,7 +123,9 @@ async def is_broken(actor: Actor) -> None:
     elif turn == 1:
         await actor.client.whisper([b"GET / HTTP/1.1\r\nX: " + b"y" * 200_000], 0.05)
     elif turn == 2:
-        await actor.client.whisper([b"POST /v2/customers HTTP/1.1\r\nContent-Length: 500\r\n\r\n{"], 0.05)
+        await actor.client.whisper(
+            [b"POST /v2/customers HTTP/1.1\r\nContent-Length: 500\r\n\r\n{"], 0.05
+        )
     else:
         await actor.ask("GET", "/\x01", expected=CUT_OFF)
         actor.client.close()
@@ -121,7 +138,9 @@ async def is_large(actor: Actor) -> None:
         await actor.ask("POST", f"{world}/_sandbox/reset")
     token = (await actor.ask("POST", f"{world}/_sandbox/tokens")).json()["token"]
     await actor.ask("POST", f"{world}/v2/orders/pix", order(actor.own, 1, items=100), token, OK)
-    await actor.ask("POST", f"{world}/v2/orders/pix", b"[" + b"1," * 500_000 + b"1]", token, REFUSED)
+    await actor.ask(
+        "POST", f"{world}/v2/orders/pix", b"[" + b"1," * 500_000 + b"1]", token, REFUSED
+    )
     await actor.ask("POST", f"{world}/v2/orders/pix", b" " * 1_100_000, token, (0, 413))
     actor.client.close()
 
@@ -133,13 +152,20 @@ async def judges(actor: Actor) -> None:
 
 async def looks_far(actor: Actor) -> None:
     """Long lists, deep pages, searches."""
-    paths = ("/v2/orders?page=9999", "/v2/customers?name=a&limit=100", "/v2/webhooks/logs?limit=100", "/openapi.json")
+    paths = (
+        "/v2/orders?page=9999",
+        "/v2/customers?name=a&limit=100",
+        "/v2/webhooks/logs?limit=100",
+        "/openapi.json",
+    )
     await actor.here("GET", paths[actor.turn % len(paths)], expected=(*OK, *REFUSED))
     await actor.here("GET", "/_sandbox/events?limit=100")
 
 
 class Kind(NamedTuple):
-    """How many of a kind take part, how long each of them rests (seconds), and what each does in a turn."""
+    """How many of a kind take part, how long each of them rests (seconds), and what each
+    does in a turn.
+    """
 
     clients: int
     pause: float

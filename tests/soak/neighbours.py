@@ -1,8 +1,9 @@
 """What a sandbox feels of a heavy neighbour: `python -m tests.soak.neighbours`.
 
-Each burden has a server of its own. A client of another sandbox asks all the time, alone at first and then beside the
-burden: its p99 may be so much longer then, and no more. Where webhooks are part of it, a healthy receiver of that
-sandbox must be told in time.
+Each burden has a server of its own. A client of another sandbox asks all the time, alone at first
+and then beside the
+burden: its p99 may be so much longer then, and no more. Where webhooks are part of it, a healthy
+receiver of that sandbox must be told in time.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ HEAVY, LIGHT = "/s/heavy", "/s/light"
 
 @dataclass(slots=True)
 class Street:
-    """A server, and what the neighbour has seen so far: times in ms, of answers and of deliveries."""
+    """A server, and what the neighbour has seen so far: times in ms, of answers and
+    of deliveries.
+    """
 
     port: int
     tokens: dict[str, str] = field(default_factory=dict)
@@ -45,7 +48,9 @@ class Street:
     healthy: str = ""
     refused: int = 0
 
-    async def ask(self, world: str, method: str, path: str, body: object = None, client: Client | None = None) -> int:
+    async def ask(
+        self, world: str, method: str, path: str, body: object = None, client: Client | None = None
+    ) -> int:
         """A request with the token of a world, on a connection of its own; answers the status."""
         one = client or Client(self.port)
         answer = await one.ask(method, world + path, body, self.tokens.get(world))
@@ -56,7 +61,9 @@ class Street:
     async def meet(self, world: str, scenario: str) -> None:
         """Have a world be there."""
         client = Client(self.port)
-        made = await client.ask("POST", "/_sandbox/sandboxes", {"name": world[3:], "scenario": scenario})
+        made = await client.ask(
+            "POST", "/_sandbox/sandboxes", {"name": world[3:], "scenario": scenario}
+        )
         assert made.status == 201, made
         credentials = (await client.ask("GET", f"{world}/_sandbox/credentials")).json()
         self.tokens[world], self.sample[world] = credentials["jwt"], credentials["sample"]
@@ -67,11 +74,17 @@ class Street:
         assert await self.ask(world, "POST", "/v2/webhooks", {"url": url, "events": [event]}) == 201
 
     async def live(self) -> None:
-        """The neighbour: a reading, and now and then a customer whom its healthy receiver is told of."""
+        """The neighbour: a reading, and now and then a customer whom its healthy receiver
+        is told of.
+        """
         client, number = Client(self.port), 0
         while True:
             number += 1
-            path = "/v2/customers?limit=5" if number % 2 else f"/v2/customers/{self.sample[LIGHT]['customerId']}"
+            path = (
+                "/v2/customers?limit=5"
+                if number % 2
+                else f"/v2/customers/{self.sample[LIGHT]['customerId']}"
+            )
             began = perf_counter()
             self.refused += await self.ask(LIGHT, "GET", path, client=client) != 200
             self.waits.append((perf_counter() - began) * 1000)
@@ -80,7 +93,9 @@ class Street:
                 self.raised[name] = perf_counter()
                 body = {"customer": name}
                 path = f"/v2/customers/{self.sample[LIGHT]['customerId']}"
-                self.refused += await self.ask(LIGHT, "PUT", path, {"metadata": body}, client) != 200
+                self.refused += (
+                    await self.ask(LIGHT, "PUT", path, {"metadata": body}, client) != 200
+                )
             await asyncio.sleep(PAUSE)
 
 
@@ -97,19 +112,26 @@ async def a_year(street: Street) -> None:
 async def expiring_orders(street: Street, webhooks: int = 15, orders: int = 8_000) -> None:
     """Thousands of orders expire at once, and simulated receivers are told of each."""
     client = Client(street.port)
-    assert await street.ask(HEAVY, "PATCH", "/_sandbox/clock", {"frozen": True}, client=client) == 200
+    assert (
+        await street.ask(HEAVY, "PATCH", "/_sandbox/clock", {"frozen": True}, client=client) == 200
+    )
     for number in range(webhooks):
         await street.listens(HEAVY, f"https://hooks{number}.example.com/all", "order.expired")
     credentials = {"sample": street.sample[HEAVY]}
     for number in range(orders):
-        assert await street.ask(HEAVY, "POST", "/v2/orders/pix", order(credentials, number), client) == 201
+        assert (
+            await street.ask(HEAVY, "POST", "/v2/orders/pix", order(credentials, number), client)
+            == 201
+        )
     client.close()
     await _prepared(street)
     await _travels(street, 2)
 
 
 async def hanging_tests(street: Street) -> None:
-    """Requests of one token that wait for receivers that never answer, more than there are connections."""
+    """Requests of one token that wait for receivers that never answer, more than there
+    are connections.
+    """
     ident = await _hanging_webhook(street)
     await _prepared(street)
     until = perf_counter() + 8
@@ -119,7 +141,9 @@ async def hanging_tests(street: Street) -> None:
         client = Client(street.port)
         while perf_counter() < until:
             try:
-                status = await street.ask(HEAVY, "POST", f"/v2/webhooks/{ident}/test", client=client)
+                status = await street.ask(
+                    HEAVY, "POST", f"/v2/webhooks/{ident}/test", client=client
+                )
             except (OSError, TimeoutError):
                 status = 0
             if status == 429:
@@ -134,7 +158,9 @@ async def hanging_webhooks(street: Street) -> None:
     client = Client(street.port)
     answer = await client.ask("GET", f"{HEAVY}/v2/webhooks?limit=100", token=street.tokens[HEAVY])
     for webhook in answer.json()["webhooks"]:
-        assert await street.ask(HEAVY, "DELETE", f"/v2/webhooks/{webhook['id']}", client=client) == 200
+        assert (
+            await street.ask(HEAVY, "DELETE", f"/v2/webhooks/{webhook['id']}", client=client) == 200
+        )
     await _prepared(street)
     until = perf_counter() + 15
     while perf_counter() < until:
@@ -147,7 +173,10 @@ async def hanging_webhooks(street: Street) -> None:
             assert answer.status == 201, answer
             idents.append(answer.json()["webhook"]["id"])
         for turn in range(10):
-            path, body = f"/v2/customers/{street.sample[HEAVY]['customerId']}", {"metadata": {"turn": str(turn)}}
+            path, body = (
+                f"/v2/customers/{street.sample[HEAVY]['customerId']}",
+                {"metadata": {"turn": str(turn)}},
+            )
             assert await street.ask(HEAVY, "PUT", path, body, client) == 200
         await asyncio.sleep(0.2)
         for ident in idents:
@@ -158,7 +187,10 @@ async def hanging_webhooks(street: Street) -> None:
 async def _hanging_webhook(street: Street) -> str:
     client = Client(street.port)
     answer = await client.ask(
-        "POST", f"{HEAVY}/v2/webhooks", {"url": street.hanging[0], "events": ["plan.created"]}, street.tokens[HEAVY]
+        "POST",
+        f"{HEAVY}/v2/webhooks",
+        {"url": street.hanging[0], "events": ["plan.created"]},
+        street.tokens[HEAVY],
     )
     client.close()
     ident: str = answer.json()["webhook"]["id"]
@@ -178,20 +210,29 @@ async def forks(street: Street) -> None:
     """Copies of a busy sandbox."""
     await _prepared(street)
     for number in range(10):
-        assert await street.ask("", "POST", f"/_sandbox/sandboxes{HEAVY[2:]}/fork", {"name": f"f{number}"}) == 201
+        assert (
+            await street.ask(
+                "", "POST", f"/_sandbox/sandboxes{HEAVY[2:]}/fork", {"name": f"f{number}"}
+            )
+            == 201
+        )
 
 
 async def carries(street: Street) -> None:
     """A busy sandbox goes into a file, and comes back."""
     await _prepared(street)
     reader, writer = await asyncio.open_connection("127.0.0.1", street.port)
-    writer.write(f"GET {HEAVY}/_sandbox/export HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    writer.write(
+        f"GET {HEAVY}/_sandbox/export HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+    )
     whole = await reader.read()
     writer.close()
     body = whole.partition(b"\r\n\r\n")[2]
     reader, writer = await asyncio.open_connection("127.0.0.1", street.port)
     head = f"POST {HEAVY}/_sandbox/import HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-    head += f"Content-Type: application/vnd.stub.sandbox+gzip\r\nContent-Length: {len(body)}\r\n\r\n"
+    head += (
+        f"Content-Type: application/vnd.stub.sandbox+gzip\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
     writer.write(head.encode() + body)
     answer = await reader.read()
     writer.close()
@@ -199,7 +240,9 @@ async def carries(street: Street) -> None:
 
 
 async def unread_documents(street: Street) -> None:
-    """A hundred connections ask five times for the contract, one request after another, and read nothing."""
+    """A hundred connections ask five times for the contract, one request after another,
+    and read nothing.
+    """
     await _prepared(street)
     request = f"GET {HEAVY}/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     writers = []
@@ -226,7 +269,9 @@ async def rewinds(street: Street) -> None:
 async def _travels(street: Street, days: int) -> None:
     """The clock goes so many days, however long that takes."""
     client = Client(street.port)
-    moved = await client.ask("POST", f"{HEAVY}/_sandbox/clock/advance", {"days": days, "wait_seconds": 0})
+    moved = await client.ask(
+        "POST", f"{HEAVY}/_sandbox/clock/advance", {"days": days, "wait_seconds": 0}
+    )
     assert moved.status == 200, moved
     while not (await client.ask("GET", f"{HEAVY}/_sandbox/clock")).json()["complete"]:
         await asyncio.sleep(0.2)
@@ -290,8 +335,12 @@ async def receivers(street: Street) -> AsyncIterator[None]:
             server.close()
 
 
-async def measured(port: int, scenario: str, burden: Burden) -> tuple[list[float], list[float], list[float], int]:
-    """The neighbour's times alone and beside a burden, those of its deliveries, and how many were refused."""
+async def measured(
+    port: int, scenario: str, burden: Burden
+) -> tuple[list[float], list[float], list[float], int]:
+    """The neighbour's times alone and beside a burden, those of its deliveries, and how
+    many were refused.
+    """
     street = Street(port)
     async with receivers(street):
         await street.meet(HEAVY, scenario)
@@ -303,8 +352,11 @@ async def measured(port: int, scenario: str, burden: Burden) -> tuple[list[float
         await asyncio.sleep(QUIET)
         quiet = sorted(street.waits)
         await burden(street)
-        waits, told = sorted(street.waits) or [0.0], sorted(street.told)  # a burden may be over before the next reading
-        oldest = max([(perf_counter() - since) * 1000 for since in street.raised.values()], default=0.0)
+        # a burden may be over before the next reading
+        waits, told = sorted(street.waits) or [0.0], sorted(street.told)
+        oldest = max(
+            [(perf_counter() - since) * 1000 for since in street.raised.values()], default=0.0
+        )
         living.cancel()
         if living.done():
             living.result()
@@ -317,7 +369,16 @@ def main(names: tuple[str, ...]) -> None:
     """Measure all burdens, or those whose name has one of these words."""
     console, failures = Console(width=120), 0
     table = Table(title="ms of a client of another sandbox")
-    for name in ("burden", "quiet p99", "p50", "p99", "longest", "answers", "refused", "told after"):
+    for name in (
+        "burden",
+        "quiet p99",
+        "p50",
+        "p99",
+        "longest",
+        "answers",
+        "refused",
+        "told after",
+    ):
         table.add_column(name, justify="left" if name == "burden" else "right")
     for name, (scenario, burden) in BURDENS.items():
         if names and not any(word in name for word in names):
@@ -329,7 +390,13 @@ def main(names: tuple[str, ...]) -> None:
         fails = after > before + MORE or longest > TOLD_IN * 1000 or refused > 0
         failures += fails
         figures = [f"{value:.1f}" for value in (before, quantile(waits, 0.5), after, waits[-1])]
-        table.add_row(f"{'[red]' if fails else ''}{name}", *figures, str(len(waits)), str(refused), f"{longest:.0f}")
+        table.add_row(
+            f"{'[red]' if fails else ''}{name}",
+            *figures,
+            str(len(waits)),
+            str(refused),
+            f"{longest:.0f}",
+        )
     console.print(table)
     sys.exit(bool(failures))
 

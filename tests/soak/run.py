@@ -1,4 +1,6 @@
-"""A soak from its beginning to its end: all clients at once, memory watched, every world judged afterwards."""
+"""A soak from its beginning to its end: all clients at once, memory watched, every world
+judged afterwards.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,14 @@ from .wire import Client
 WARM = 0.2  # of the time; two of ten minutes
 GROWTH = 0.1  # of what it held then the memory may grow by in the end
 SAMPLES = 60
-QUIET = {GOOD: KINDS[GOOD]._replace(clients=4)}  # who is at another server all the time, where nobody else is
+# who is at another server all the time, where nobody else is
+QUIET = {GOOD: KINDS[GOOD]._replace(clients=4)}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of it. `memory` are moments in seconds and bytes; `broken` are worlds whose invariants do not hold.
+    """What came of it. `memory` are moments in seconds and bytes; `broken` are worlds whose
+    invariants do not hold.
 
     `quiet` are the times in ms of those who behaved at a server where nobody else was, in order.
     """
@@ -35,20 +39,34 @@ class Outcome:
     @property
     def failures(self) -> list[str]:
         """Answers that nobody should have got, and laws that are broken."""
-        errors = [f"{kind}: {n} answers {status}" for (kind, status), n in self.tally.statuses.items() if status >= 500]
-        return [*errors, *self.tally.faults, *[f"invariants of {name} do not hold" for name in self.broken]]
+        errors = [
+            f"{kind}: {n} answers {status}"
+            for (kind, status), n in self.tally.statuses.items()
+            if status >= 500
+        ]
+        return [
+            *errors,
+            *self.tally.faults,
+            *[f"invariants of {name} do not hold" for name in self.broken],
+        ]
 
     @property
     def growth(self) -> float:
-        """How much more memory is held in the end than when everything was warm, as a share of that."""
+        """How much more memory is held in the end than when everything was warm, as a
+        share of that.
+        """
         return self._held(0.95, 1.1) / self._held(WARM - 0.05, WARM) - 1
 
     def _held(self, since: float, until: float) -> float:
-        return median(size for at, size in self.memory if since * self.lasted <= at <= until * self.lasted)
+        return median(
+            size for at, size in self.memory if since * self.lasted <= at <= until * self.lasted
+        )
 
     def times(self, kind: str = GOOD, since: float = 0, until: float = float("inf")) -> list[float]:
         """How long answers took, in ms and in order."""
-        return sorted(took * 1000 for began, took in self.tally.times.get(kind, ()) if since <= began < until)
+        return sorted(
+            took * 1000 for began, took in self.tally.times.get(kind, ()) if since <= began < until
+        )
 
 
 def quantile(times: list[float], share: float) -> float:

@@ -20,13 +20,23 @@ MOST_FAULTS = 20
 
 @dataclass(slots=True)
 class Tally:
-    """Answers by kind of client and status; of each kind the moments (seconds since the start) and times in seconds."""
+    """Answers by kind of client and status; of each kind the moments (seconds since the start) and
+    times in seconds.
+    """
 
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
     times: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 
-    def note(self, kind: str, began: float, took: float, answer: Answer, expected: Collection[int], what: str) -> None:
+    def note(
+        self,
+        kind: str,
+        began: float,
+        took: float,
+        answer: Answer,
+        expected: Collection[int],
+        what: str,
+    ) -> None:
         """Take an answer in; what was not expected is a fault."""
         self.statuses[kind, answer.status] += 1
         self.times.setdefault(kind, []).append((began, took))
@@ -90,7 +100,9 @@ class Actor:
         """A request whose answer is noted."""
         began = self.scene.passed
         answer = await self.client.ask(method, path, body, token, **headers)
-        self.scene.tally.note(self.kind, began, self.scene.passed - began, answer, expected, f"{method} {path[:80]}")
+        self.scene.tally.note(
+            self.kind, began, self.scene.passed - began, answer, expected, f"{method} {path[:80]}"
+        )
         return answer
 
     async def here(self, method: str, path: str, body: object = None, **options: Any) -> Answer:
@@ -110,12 +122,27 @@ def order(credentials: dict[str, Any], number: int, items: int = 1) -> dict[str,
         "email": f"ana{number}@example.com",
         "document": "39053344705",
         "phones": {"mobile": "11987654321"},
-        "address": {"street": "Rua A", "zip_code": "01310100", "city": "São Paulo", "state": "SP", "country": "BR"},
+        "address": {
+            "street": "Rua A",
+            "zip_code": "01310100",
+            "city": "São Paulo",
+            "state": "SP",
+            "country": "BR",
+        },
     }
     return {
         "projectId": credentials["sample"]["projectId"],
         "planId": credentials["sample"]["planId"],
         "totalAmount": 10.5 * items,
         "customer": customer,
-        "items": [{"description": "Curso " + "x" * (200 if items > 1 else 0), "quantity": 1, "amount": 10.5}] * items,
+        "items": (
+            [
+                {
+                    "description": "Curso " + "x" * (200 if items > 1 else 0),
+                    "quantity": 1,
+                    "amount": 10.5,
+                }
+            ]
+            * items
+        ),
     }

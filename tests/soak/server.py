@@ -26,7 +26,9 @@ class Server:
         statm = Path(f"/proc/{self.process.pid}/statm")
         if statm.exists():
             return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        told = subprocess.run(["ps", "-o", "rss=", "-p", str(self.process.pid)], capture_output=True, text=True)
+        told = subprocess.run(
+            ["ps", "-o", "rss=", "-p", str(self.process.pid)], capture_output=True, text=True
+        )
         return int(told.stdout) * 1024
 
 
@@ -37,9 +39,12 @@ def started() -> Iterator[Server]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            port = next((int(found[1]) for line in process.stdout if (found := _ADDRESS(line))), None)
+            port = next(
+                (int(found[1]) for line in process.stdout if (found := _ADDRESS(line))), None
+            )
             assert port is not None, "the server did not start"
-            threading.Thread(target=process.stdout.read, daemon=True).start()  # what it prints later is for nobody
+            # what it prints later is for nobody
+            threading.Thread(target=process.stdout.read, daemon=True).start()
             yield Server(process, port)
         finally:
             process.terminate()

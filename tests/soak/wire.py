@@ -85,7 +85,9 @@ class Client:
             self._streams = None
 
 
-def request(method: str, path: str, body: object, token: str | None, headers: Mapping[str, str]) -> bytes:
+def request(
+    method: str, path: str, body: object, token: str | None, headers: Mapping[str, str]
+) -> bytes:
     """A request's bytes."""
     content = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
     lines = [f"{method} {path} HTTP/1.1", "Host: localhost"]

@@ -26,7 +26,9 @@ NICKNAME = updated(
 
 
 def changed_contract(folder: Path, **customer: Any) -> Path:
-    """A copy of the server whose schema Customer requires these members instead; None takes one out."""
+    """A copy of the server whose schema Customer requires these members instead; None
+    takes one out.
+    """
     shutil.copytree(ROOT / "openapi", folder / "openapi")
     for name in ("stub_server", "fixtures"):
         (folder / name).symlink_to(ROOT / name)
@@ -70,12 +72,16 @@ def was_then() -> Json:
 
 @pytest.mark.parametrize("what", some(1, ["store", "export", "no-secrets"]))
 def test_a_new_member_that_may_be_null_is_null(tmp_path: Path, what: str) -> None:
-    """In answers, as-of reads and snapshots; everything else is as it was, what was sent and answered too."""
+    """In answers, as-of reads and snapshots; everything else is as it was, what was sent and
+    answered too.
+    """
     server = server_of("--overlay", str(overlay(tmp_path, NICKNAME)), *flags_for(what, tmp_path))
     with opened(server) as (api, control):
         now = answers(api, control)
         assert [] == missing(was_then(), now)
-        shown = [customer for when in ("now", "then") for customer in now[when]["customers"]["customers"]]
+        shown = [
+            customer for when in ("now", "then") for customer in now[when]["customers"]["customers"]
+        ]
         if what != "no-secrets":
             again = api.post("/v2/customers", json=LAST, headers={"Idempotency-Key": KEY})
             assert "true" == again.headers["idempotent-replayed"]
@@ -90,7 +96,9 @@ def test_a_new_member_that_may_be_null_is_null(tmp_path: Path, what: str) -> Non
 
 @pytest.mark.parametrize("begun", ["then", pytest.param("now", marks=pytest.mark.night)])
 def test_a_store_is_opened_by_one_contract_after_the_other(tmp_path: Path, begun: str) -> None:
-    """Steps of both follow each other in it, and the first contract refuses what only the other one has."""
+    """Steps of both follow each other in it, and the first contract refuses what only the
+    other one has.
+    """
     store = copied(tmp_path) if begun == "then" else str(tmp_path / "store")
     flags, file = ("--store", store), str(overlay(tmp_path, NICKNAME))
     if begun == "now":
@@ -116,7 +124,10 @@ def test_a_recording_is_replayed_and_says_which_answers_differ(tmp_path: Path) -
     """It goes on after the first one, which is shown."""
     replayed = Replayed(written() / "recording", "--overlay", str(overlay(tmp_path, NICKNAME)))
     differing = replayed.told["differing"]
-    assert (1, {"createCustomer", "listCustomers", "updateCustomer"}) == (replayed.code, {*differing})
+    assert (1, {"createCustomer", "listCustomers", "updateCustomer"}) == (
+        replayed.code,
+        {*differing},
+    )
     assert says(replayed.told["diffs"][0]["diff"], '+    "nickname": null')
     others = sum(map(len, differing.values())) + replayed.told["aside"]
     assert replayed.told["requests"] == replayed.told["same"] + others

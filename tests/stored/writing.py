@@ -1,4 +1,6 @@
-"""Writes what this server stores: two exports, a recording, a `--store` directory, and what it answered then."""
+"""Writes what this server stores: two exports, a recording, a `--store` directory, and what it
+answered then.
+"""
 
 import atexit
 import shutil
@@ -17,8 +19,21 @@ from ..support.make import Json, created, customer_body, make_plan, order_body
 from ..support.processes import Process
 
 Clients = tuple[httpx2.Client, httpx2.Client]
-LISTS = ("customers", "projects", "plans", "products", "orders", "subscriptions", "webhooks", "webhooks/logs")
-FILES = {"export": "history=true", "no-secrets": "history=true&secrets=false", "recording": "requests=true"}
+LISTS = (
+    "customers",
+    "projects",
+    "plans",
+    "products",
+    "orders",
+    "subscriptions",
+    "webhooks",
+    "webhooks/logs",
+)
+FILES = {
+    "export": "history=true",
+    "no-secrets": "history=true&secrets=false",
+    "recording": "requests=true",
+}
 STEP = 6  # in which the customer still has her first name
 KEY = "stored"
 LAST = customer_body(name="Caio Pires", document="52998224725")  # sent with the key
@@ -50,10 +65,16 @@ def live(api: httpx2.Client, control: httpx2.Client) -> None:
     inbox = str(control.base_url).rstrip("/") + "/inbox/shop"
     done(control.put("/inbox/shop/answer", json={"status": 500, "times": 1}))
     plan = make_plan(api)  # steps 1 and 2
-    created(api.post("/v2/webhooks", json={"url": inbox, "events": ["order.paid", "customer.updated"]}))
-    created(api.post("/v2/products", json={"projectId": plan["projectId"], "name": "Curso de violão"}))
+    created(
+        api.post("/v2/webhooks", json={"url": inbox, "events": ["order.paid", "customer.updated"]})
+    )
+    created(
+        api.post("/v2/products", json={"projectId": plan["projectId"], "name": "Curso de violão"})
+    )
     created(api.post("/api-keys", json={"name": "Chave", "scopes": ["customers:read"]}))
-    customer = created(api.post("/v2/customers", json=customer_body(document="34712695846")))["customer"]
+    customer = created(api.post("/v2/customers", json=customer_body(document="34712695846")))[
+        "customer"
+    ]
     done(api.put(f"/v2/customers/{customer['id']}", json={"name": "Marina Duarte Lima"}))
     done(control.post("/webhooks/drain", json={}))
     order = created(api.post("/v2/orders/pix", json=order_body(plan["projectId"], plan["id"])))
@@ -109,7 +130,13 @@ def missing(was: Any, now: Any, where: str = "") -> list[str]:
     if isinstance(was, dict) and isinstance(now, dict):
         both = was.keys() & now.keys()
         lost = [f"{where}/{name}" for name in was.keys() - now.keys()]
-        return lost + [text for name in both for text in missing(was[name], now[name], f"{where}/{name}")]
+        return lost + [
+            text for name in both for text in missing(was[name], now[name], f"{where}/{name}")
+        ]
     if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
-        return [text for n, pair in enumerate(zip(was, now, strict=True)) for text in missing(*pair, f"{where}/{n}")]
+        return [
+            text
+            for n, pair in enumerate(zip(was, now, strict=True))
+            for text in missing(*pair, f"{where}/{n}")
+        ]
     return [] if was == now else [f"{where}: {was!r} is {now!r}"]

@@ -1,4 +1,6 @@
-"""A certificate authority as developers make one for their machines, and the certificate of one server."""
+"""A certificate authority as developers make one for their machines, and the certificate
+of one server.
+"""
 
 import datetime
 import ssl
@@ -33,7 +35,9 @@ def _signing() -> x509.KeyUsage:
 
 
 def server_context(folder: Path, *names: str) -> tuple[ssl.SSLContext, Path]:
-    """What a server at 127.0.0.1 and these names serves TLS with, and the file of the authority that signed it."""
+    """What a server at 127.0.0.1 and these names serves TLS with, and the file of the authority
+    that signed it.
+    """
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     now = datetime.datetime.now(datetime.UTC)
     base = x509.CertificateBuilder().issuer_name(_named("development")).not_valid_before(now - DAY)
@@ -44,7 +48,9 @@ def server_context(folder: Path, *names: str) -> tuple[ssl.SSLContext, Path]:
         .serial_number(x509.random_serial_number())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_signing(), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False)
+        .add_extension(
+            x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False
+        )
         .sign(authority_key, hashes.SHA256())
     )
     alternatives = [x509.IPAddress(IPv4Address("127.0.0.1")), *map(x509.DNSName, names)]
@@ -53,11 +59,16 @@ def server_context(folder: Path, *names: str) -> tuple[ssl.SSLContext, Path]:
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()),
+            critical=False,
+        )
         .sign(authority_key, hashes.SHA256())
     )
     pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    private = key.private_bytes(
+        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
     (folder / "server.pem").write_bytes(private + certificate.public_bytes(pem))
     (folder / "authority.pem").write_bytes(authority.public_bytes(pem))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,6 @@
-"""The day on which a boleto is due, by the rules of the banks and apart from the server's own calculation."""
+"""The day on which a boleto is due, by the rules of the banks and apart from the server's
+own calculation.
+"""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
@@ -35,7 +37,9 @@ def boleto_due(created: datetime) -> datetime:
 
 
 def banking_day_from(instant: datetime) -> datetime:
-    """The last second of the first banking day in Brasília that is not before the day of an instant."""
+    """The last second of the first banking day in Brasília that is not before the day of
+    an instant.
+    """
     day = instant.astimezone(BRASILIA).date()
     while not is_banking_day(day):
         day += timedelta(days=1)

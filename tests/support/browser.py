@@ -47,7 +47,8 @@ class Page:
         self.heard: list[dict[str, Any]] = []
         """What the browser has told of by itself, once `listen` was called."""
         self.tell("Page.enable")
-        self.tell("Emulation.setFocusEmulationEnabled", enabled=True)  # a tab without a window never has the focus
+        # a tab without a window never has the focus
+        self.tell("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def tell(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a command and wait for its answer; events in between are passed over."""
@@ -76,27 +77,43 @@ class Page:
         self.heard.clear()
 
     def complaints(self) -> list[str]:
-        """What went wrong on pages since `listen`: errors of scripts, policies, and requests that were not answered."""
-        entries = [each["params"]["entry"] for each in self.heard if each["method"] == "Log.entryAdded"]
-        thrown = [each["params"] for each in self.heard if each["method"] == "Runtime.exceptionThrown"]
-        return [f"{each['text']} {each.get('url')}" for each in entries if each["level"] == "error"] + list(
-            map(str, thrown)
-        )
+        """What went wrong on pages since `listen`: errors of scripts, policies, and requests that
+        were not answered.
+        """
+        entries = [
+            each["params"]["entry"] for each in self.heard if each["method"] == "Log.entryAdded"
+        ]
+        thrown = [
+            each["params"] for each in self.heard if each["method"] == "Runtime.exceptionThrown"
+        ]
+        return [
+            f"{each['text']} {each.get('url')}" for each in entries if each["level"] == "error"
+        ] + list(map(str, thrown))
 
     def requested(self) -> list[str]:
         """The addresses that were asked for since `listen`."""
-        sent = [each["params"] for each in self.heard if each["method"] == "Network.requestWillBeSent"]
+        sent = [
+            each["params"] for each in self.heard if each["method"] == "Network.requestWillBeSent"
+        ]
         return [each["request"]["url"] for each in sent]
 
     def seen(self, width: int = 1280, *, dark: bool = False) -> None:
-        """Be so wide, and light or dark. Nothing moves: colours that change slowly would be judged half way."""
+        """Be so wide, and light or dark.
+
+        Nothing moves: colours that change slowly would be judged half way.
+        """
         self.tell(
-            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=width < 500,
         )
         scheme = "dark" if dark else "light"
         features = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
         self.tell(
-            "Emulation.setEmulatedMedia", features=[{"name": name, "value": told} for name, told in features.items()]
+            "Emulation.setEmulatedMedia",
+            features=[{"name": name, "value": told} for name, told in features.items()],
         )
 
     def scripts(self, *, run: bool) -> None:
@@ -106,25 +123,41 @@ class Page:
     def picture(self) -> bytes:
         """The whole page as a PNG."""
         size = self.tell("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 6000), "scale": 1}
-        shot = self.tell("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
+        clip = {
+            "x": 0,
+            "y": 0,
+            "width": size["width"],
+            "height": min(size["height"], 6000),
+            "scale": 1,
+        }
+        shot = self.tell(
+            "Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True
+        )
         return base64.b64decode(shot["data"])
 
     def barriers(self, *rules: str) -> list[str]:
-        """What axe-core finds on the page, of all rules or of some: each that is broken, and where."""
+        """What axe-core finds on the page, of all rules or of some: each that is
+        broken, and where.
+        """
         if self.look("typeof axe === 'undefined'"):
             self.look(f"{_axe()}; undefined")
         only = f", runOnly: {json.dumps(rules)}" if rules else ""
         found = self.look(
-            "axe.run(document, {resultTypes: ['violations']" + only + "}).then(result => result.violations.map("
-            "each => each.id + ' ' + each.nodes.map(node => node.target.join(' ')).slice(0, 5).join(', ')))"
+            "axe.run(document, {resultTypes: ['violations']"
+            + only
+            + "}).then(result => result.violations.map(each => each.id + ' ' + each.nodes.map(node"
+            " => node.target.join(' ')).slice(0, 5).join(', ')))"
         )
         return list(found)
 
     def look(self, expression: str) -> Any:
         """The value of an expression, as if the user had caused it; a promise is awaited."""
         answer = self.tell(
-            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, userGesture=True
+            "Runtime.evaluate",
+            expression=expression,
+            awaitPromise=True,
+            returnByValue=True,
+            userGesture=True,
         )
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
@@ -149,12 +182,18 @@ def _axe() -> str:
 @contextmanager
 def browsing() -> Iterator[Page]:
     """A tab of a browser that knows nothing; skips where there is no Chromium."""
-    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    binary = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if binary is None:
         pytest.skip("no Chromium is on this machine: no page was opened in a browser")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         command = [binary, *_FLAGS, f"--user-data-dir={folder}", "about:blank"]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
             try:
                 with connect(_socket_of(Path(folder), process), max_size=None) as socket:
                     yield Page(socket)

@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[2]
 def commit() -> str:
     """The commit that is checked out; without git the digest of the package's files."""
     try:
-        asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+        asked = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+        )
         return asked.stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         whole = sha256()

@@ -1,4 +1,6 @@
-"""The console over HTTP as a browser without scripts: pages are read, forms are filled in and sent, with cookies."""
+"""The console over HTTP as a browser without scripts: pages are read, forms are filled in and sent,
+with cookies.
+"""
 
 from __future__ import annotations
 

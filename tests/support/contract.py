@@ -17,7 +17,9 @@ OPENAPI = Path(__file__).parents[2] / "openapi"
 
 @cache
 def document(entry: str = "openapi.yaml") -> Document:
-    """The folded contract behind an entry file, from the bundle that servers keep: see `test_kept.py`."""
+    """The folded contract behind an entry file, from the bundle that servers keep: see
+    `test_kept.py`.
+    """
     api, control, *_ = bundle.contracts(OPENAPI)
     return Document(api if entry == "openapi.yaml" else control)
 
@@ -36,7 +38,10 @@ def component(name: str, entry: str = "openapi.yaml") -> Any:
 
 def violations(validator: Any, value: Any) -> list[str]:
     """What is wrong with a value, in words; empty when nothing is."""
-    return [f"{list(error.instance_path)}: {error.message[:300]}" for error in validator.iter_errors(value)]
+    return [
+        f"{list(error.instance_path)}: {error.message[:300]}"
+        for error in validator.iter_errors(value)
+    ]
 
 
 def parsed(body: bytes) -> Any:

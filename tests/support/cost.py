@@ -1,8 +1,9 @@
-"""What requests cost a server in this process: CPU time in all, and for how long nobody else is served.
+"""What requests cost a server in this process: CPU time in all, and for how long nobody else is
+served.
 
-A heartbeat on the server's event loop reads the CPU time of the process. Between two beats nobody else is served: the
-loop runs something, or another thread keeps the interpreter. CPU time does not count what other programs of the machine
-take, so that the figures hold on a busy one.
+A heartbeat on the server's event loop reads the CPU time of the process. Between two beats nobody
+else is served: the loop runs something, or another thread keeps the interpreter. CPU time does not
+count what other programs of the machine take, so that the figures hold on a busy one.
 """
 
 import asyncio
@@ -29,7 +30,9 @@ REFERENCE = 0.008  # seconds of CPU time
 
 
 def slowness() -> float:
-    """How much more CPU time this machine takes than the one on which bounds were measured: never less than 1."""
+    """How much more CPU time this machine takes than the one on which bounds were measured: never
+    less than 1.
+    """
 
     def took() -> float:
         began = time.thread_time()
@@ -101,7 +104,9 @@ class Measured(NamedTuple):
 
 @contextmanager
 def measured() -> Iterator[Measured]:
-    """Serve the default sandbox until the block ends, with threads that give way as the product's do."""
+    """Serve the default sandbox until the block ends, with threads that give way as the
+    product's do.
+    """
     interval = sys.getswitchinterval()
     sys.setswitchinterval(HANDOVER)
     try:

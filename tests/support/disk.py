@@ -11,7 +11,9 @@ FULL = 4096  # bytes: no file grows beyond them
 
 
 def recovered(control: httpx2.Client) -> None:
-    """Wait for a server to find that its store can be written again, which it does within a second."""
+    """Wait for a server to find that its store can be written again, which it does
+    within a second.
+    """
     until = monotonic() + 1.5
     while control.get("/ready").status_code == 503 and monotonic() < until:
         sleep(0.05)
@@ -19,7 +21,9 @@ def recovered(control: httpx2.Client) -> None:
 
 
 class Disk:
-    """What a server may write: a file that would grow beyond a bound fails as on a full disk, but for the error."""
+    """What a server may write: a file that would grow beyond a bound fails as on a full disk, but
+    for the error.
+    """
 
     def __init__(self, server: Process) -> None:
         self._server = server

@@ -1,4 +1,6 @@
-"""One of everything that a merchant can own, made over HTTP: what requests about existing things are aimed at."""
+"""One of everything that a merchant can own, made over HTTP: what requests about existing things
+are aimed at.
+"""
 
 import itertools
 from collections.abc import Sequence
@@ -25,15 +27,17 @@ _serial = itertools.count(1)
 def client(live: Live, sandbox: str, token: str | None) -> httpx2.Client:
     """The API of a sandbox with a credential; to be closed by the caller."""
     headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
-    return httpx2.Client(base_url=f"{live.url}/s/{sandbox}", headers=headers, timeout=60, verify=NO_TLS)
+    return httpx2.Client(
+        base_url=f"{live.url}/s/{sandbox}", headers=headers, timeout=60, verify=NO_TLS
+    )
 
 
 def token(live: Live, sandbox: str, merchant_id: str, scopes: Sequence[str] = ("*",)) -> str:
     """A JWT of a merchant. One that is named for the first time owns nothing."""
     body = {"merchant_id": merchant_id, "scopes": list(scopes)}
-    made = created(httpx2.post(f"{live.url}/s/{sandbox}/_sandbox/tokens", json=body, timeout=60, verify=NO_TLS))[
-        "token"
-    ]
+    made = created(
+        httpx2.post(f"{live.url}/s/{sandbox}/_sandbox/tokens", json=body, timeout=60, verify=NO_TLS)
+    )["token"]
     assert isinstance(made, str)
     return made
 
@@ -41,12 +45,16 @@ def token(live: Live, sandbox: str, merchant_id: str, scopes: Sequence[str] = ("
 def emptied(live: Live, sandbox: str, seed: int = 42) -> None:
     """A sandbox without seeded records: what its clock passes then is what the tests put there."""
     body = {"scenario": "empty", "seed": seed}
-    reset = httpx2.post(f"{live.url}/s/{sandbox}/_sandbox/reset", json=body, timeout=60, verify=NO_TLS)
+    reset = httpx2.post(
+        f"{live.url}/s/{sandbox}/_sandbox/reset", json=body, timeout=60, verify=NO_TLS
+    )
     assert reset.status_code == 200, reset.text
 
 
 def with_room(live: Live, street: str) -> str:
-    """A sandbox that has room for one more merchant: the first of a street, or the next one where that is full."""
+    """A sandbox that has room for one more merchant: the first of a street, or the next one where
+    that is full.
+    """
     for number in itertools.count(1):
         sandbox = street if number == 1 else f"{street}-{number}"
         world = live.app.sandboxes.find(sandbox)
@@ -65,7 +73,9 @@ def webhook_body(receiver: str, **changes: Any) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Estate:
-    """A merchant, his clients and the ids of what he owns; `ids` by the names of the contract's path parameters."""
+    """A merchant, his clients and the ids of what he owns; `ids` by the names of the contract's
+    path parameters.
+    """
 
     live: Live
     sandbox: str
@@ -77,7 +87,9 @@ class Estate:
 
     def with_scopes(self, *scopes: str) -> httpx2.Client:
         """The API with a JWT of these scopes."""
-        return client(self.live, self.sandbox, token(self.live, self.sandbox, self.merchant_id, scopes))
+        return client(
+            self.live, self.sandbox, token(self.live, self.sandbox, self.merchant_id, scopes)
+        )
 
     def key(self, **changes: Any) -> Json:
         """A new API key with every assignable scope, its private half included."""
@@ -103,14 +115,20 @@ def estate(live: Live, sandbox: str, receiver: str) -> Estate:
         address = f"{live.url}/s/{sandbox}/_sandbox"
         control = opened.enter_context(httpx2.Client(base_url=address, timeout=60, verify=NO_TLS))
         plan = make.make_plan(api)
-        webhook = created(api.post("/v2/webhooks", json=webhook_body(receiver, projectId=plan["projectId"])))["webhook"]
+        webhook = created(
+            api.post("/v2/webhooks", json=webhook_body(receiver, projectId=plan["projectId"]))
+        )["webhook"]
         log = api.post(f"/v2/webhooks/{webhook['id']}/test")
         assert log.status_code == 200, log.text
-        key = created(api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}))["api_key"]
+        key = created(api.post("/api-keys", json={"name": "Chave", "scopes": ["orders:read"]}))[
+            "api_key"
+        ]
         order = make.make_order(api, plan)
         paid = control.post(f"/orders/{order['id']}/pay")
         assert paid.status_code == 200, paid.text
-        product = created(api.post("/v2/products", json={"projectId": plan["projectId"], "name": "Curso"}))["product"]
+        product = created(
+            api.post("/v2/products", json={"projectId": plan["projectId"], "name": "Curso"})
+        )["product"]
         ids = {
             "projectId": plan["projectId"],
             "planId": plan["id"],

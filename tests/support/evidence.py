@@ -1,4 +1,6 @@
-"""The pytest plugin around the ledger: it listens to every client, and holds each test and the whole run to it."""
+"""The pytest plugin around the ledger: it listens to every client, and holds each test and the
+whole run to it.
+"""
 
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -22,7 +24,10 @@ AT_ONCE = ("project.close",)  # jobs that finish the work of the operation which
 
 
 class Evidence:
-    """One per process. Under xdist each worker tells the controller what it has seen, and that one judges the run."""
+    """One per process.
+
+    Under xdist each worker tells the controller what it has seen, and that one judges the run.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self.ledger = Ledger()
@@ -30,7 +35,9 @@ class Evidence:
         self._whole = not any("::" in arg for arg in config.args)
         self._is_worker = hasattr(config, "workerinput")
         self._undo: list[Callable[[], None]] = []
-        config.addinivalue_line("markers", f"{DEFECTS}: makes the server answer what its contract lacks, on purpose")
+        config.addinivalue_line(
+            "markers", f"{DEFECTS}: makes the server answer what its contract lacks, on purpose"
+        )
         # By sandbox, as copies of one set equal timers; what comes after it may have the same id.
         self._at_once: dict[tuple[int, int], tuple[ref[Sandbox], Operation]] = {}
         self._listen()
@@ -52,8 +59,12 @@ class Evidence:
             response: httpx2.Response = send(client, request, **options)
             if "x-request-id" in response.headers and response.is_closed:
                 path = request.url.raw_path.decode().partition("?")[0]
-                answer = _answer(request.method, path, response.status_code, response.headers, response)
-                self.ledger.answered(f"{request.url.scheme}://{request.url.netloc.decode()}", answer)
+                answer = _answer(
+                    request.method, path, response.status_code, response.headers, response
+                )
+                self.ledger.answered(
+                    f"{request.url.scheme}://{request.url.netloc.decode()}", answer
+                )
             return response
 
         return sent
@@ -64,19 +75,23 @@ class Evidence:
             headers = dict(got.headers)
             if "x-request-id" in headers:
                 path = request.split(b" ", 2)[1].decode("latin-1").partition("?")[0]
-                self.ledger.answered(f"http://127.0.0.1:{port}", _answer(method, path, got.status, headers, got))
+                self.ledger.answered(
+                    f"http://127.0.0.1:{port}", _answer(method, path, got.status, headers, got)
+                )
             return got
 
         return exchanged
 
     def _step(self, take: Any) -> Any:
-        # Inside the server, because only there is it certain which operation an event of the log belongs to.
+        # Inside the server, because only there is it certain which operation an event of the log
+        # belongs to.
         def taken(sandbox: Sandbox, step: Step, *opened: Any) -> None:
             take(sandbox, step, *opened)
             if sandbox.rules.payload_keys.keys() != document().events.keys():
                 return  # a corrected contract promises other events
             own = operation = operation_named(step.cause.operation)
-            for timer in step.timers_fired:  # what an operation leaves to be done at once is its own work
+            # what an operation leaves to be done at once is its own work
+            for timer in step.timers_fired:
                 setter, meant = self._at_once.pop((id(sandbox), timer[1]), (None, None))
                 if setter is not None and setter() is sandbox:
                     operation = meant
@@ -102,15 +117,22 @@ class Evidence:
         """No test passes that saw an answer or an event which the contract does not have."""
         yield
         seen = self.ledger.take_undocumented()
-        assert not seen or item.get_closest_marker(DEFECTS), f"not in the contract: {'; '.join(dict.fromkeys(seen))}"
+        assert not seen or item.get_closest_marker(DEFECTS), (
+            f"not in the contract: {'; '.join(dict.fromkeys(seen))}"
+        )
 
     def pytest_collect_file(self, file_path: Path) -> None:
         """Note what is collected."""
         self._visited.add(file_path)
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        """A part was left out. What is for the night or the short run alone is no part of a whole run."""
-        own = all(item.get_closest_marker("night") or item.get_closest_marker("short") for item in items)
+        """A part was left out.
+
+        What is for the night or the short run alone is no part of a whole run.
+        """
+        own = all(
+            item.get_closest_marker("night") or item.get_closest_marker("short") for item in items
+        )
         self._whole = self._whole and own
 
     def pytest_collection_finish(self) -> None:
@@ -123,14 +145,18 @@ class Evidence:
         self._whole = self._whole and not stopped
         if self._is_worker:
             reached = [(*fact, test) for fact, test in self.ledger.reached.items()]
-            told: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]  # xdist adds it to a worker's config
+            # xdist adds it to a worker's config
+            told: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
             told.update({"evidence_is_whole": self._whole, "evidence": reached})
         elif self._whole and self.ledger.gaps():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take in what a worker has seen. One that crashed has told nothing, and the run is not a whole one."""
+        """Take in what a worker has seen.
+
+        One that crashed has told nothing, and the run is not a whole one.
+        """
         told = getattr(node, "workeroutput", {})
         self._whole = self._whole and told.get("evidence_is_whole", False)
         for operation, kind, value, test in told.get("evidence", ()):
@@ -152,7 +178,8 @@ class Evidence:
                 mark = "✓" if fact in reached else "✗"
                 write(f"  {mark} {fact.value:<34} {reached.get(fact, 'no test reached it')}")
         write(
-            f"{got} of {total} documented statuses, codes and events of {len(document().operations)} operations reached"
+            f"{got} of {total} documented statuses, codes and events of"
+            f" {len(document().operations)} operations reached"
         )
         for fact in self.ledger.gaps():
             write(f"GAP    {fact}", red=True)
@@ -165,6 +192,11 @@ class Evidence:
 
 def _answer(method: str, path: str, status: int, headers: Any, body: Any) -> Answer:
     simulated = "x-sandbox-simulated" in headers  # whose body may be no JSON, though it says so
-    told = status >= 400 and method != "HEAD" and "json" in headers.get("content-type", "") and not simulated
+    told = (
+        status >= 400
+        and method != "HEAD"
+        and "json" in headers.get("content-type", "")
+        and not simulated
+    )
     code = body.json().get("code") if told else None
     return Answer(method, path, status, code, simulated)

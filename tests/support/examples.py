@@ -26,12 +26,18 @@ def bodies(contract: Any, message: Any) -> dict[str, Any]:
     """The examples of a request or an answer by name."""
     media = message.get("content", {}).get("application/json", {}).get("examples", {})
     components = contract["components"]["examples"]
-    return {name: components[e["$ref"].rpartition("/")[2]] if "$ref" in e else e for name, e in media.items()}
+    return {
+        name: components[e["$ref"].rpartition("/")[2]] if "$ref" in e else e
+        for name, e in media.items()
+    }
 
 
 def requests(contract: Any, operation: Operation) -> Iterator[tuple[str, bytes | None]]:
     """Path and body of each example of an operation."""
-    shown, ids = bodies(contract, raw(contract, operation).get("requestBody", {})), path_examples(contract, operation)
+    shown, ids = (
+        bodies(contract, raw(contract, operation).get("requestBody", {})),
+        path_examples(contract, operation),
+    )
     for name in shown or ids or [""]:
         path = operation.path
         for parameter, value in ids.get(name, {}).items():

@@ -13,7 +13,9 @@ import pytest
 from .make import Json
 
 BEFORE_A_SANDBOX = ("host_not_allowed", "delivery_not_allowed", "sandbox_not_found")
-"""Codes of requests that are refused before a sandbox is chosen: the default one's journal has them."""
+"""Codes of requests that are refused before a sandbox is chosen: the default one's
+journal has them.
+"""
 ENDING = re.compile(r"/(?:archive|suspend|cancel|refund|fail|expire)$")
 ENDED = {"is_active": (False,), "status": ("inactive", "archived", "suspended")}
 ANOTHER_PATH = {"route_not_found", *BEFORE_A_SANDBOX}
@@ -29,10 +31,15 @@ def explanation(control: httpx2.Client, refusal: httpx2.Response) -> Json:
 
 
 def pasted(command: str, folder: Path, **environment: str) -> list[int]:
-    """Run commands as they stand in a shell; the statuses of the answers. Skips where there is no curl."""
+    """Run commands as they stand in a shell; the statuses of the answers.
+
+    Skips where there is no curl.
+    """
     if shutil.which("curl") is None or shutil.which("sh") is None:
         pytest.skip("no curl is on this machine: nothing was pasted")
-    (folder / ".curlrc").write_text('output = /dev/null\nwrite-out = "%{http_code}\\n"\n', encoding="ascii")
+    (folder / ".curlrc").write_text(
+        'output = /dev/null\nwrite-out = "%{http_code}\\n"\n', encoding="ascii"
+    )
     done = subprocess.run(
         ["sh", "-c", command],
         cwd=folder,
@@ -53,7 +60,9 @@ def needs_another(found: Json) -> None:
 
 
 def same_act(refusal: httpx2.Response, nearest: Json) -> None:
-    """Method and record are those of the refused request, and no call ends anything that it did not name."""
+    """Method and record are those of the refused request, and no call ends anything that
+    it did not name.
+    """
     asked = refusal.request
     *before, last = [shlex.split(call) for call in nearest["curl"].split(" &&\n")]
     assert asked.method == _method(last)

@@ -1,7 +1,9 @@
-"""A receiver in a process of its own that fails at random, and can be killed and started again at the same address.
+"""A receiver in a process of its own that fails at random, and can be killed and started again at
+the same address.
 
-`python -m tests.support.fickle PORT FILE SEED SHARE` answers webhooks on a port and writes down every request with the
-status that it is about to answer; 0 stands for a connection that is closed instead. SHARE of the requests fail.
+`python -m tests.support.fickle PORT FILE SEED SHARE` answers webhooks on a port and writes down
+every request with the status that it is about to answer; 0 stands for a connection that is closed
+instead. SHARE of the requests fail.
 """
 
 import asyncio
@@ -37,13 +39,18 @@ class _Connection(asyncio.Protocol):
         self._data += data
         while (end := self._data.find(b"\r\n\r\n")) >= 0:
             lines = self._data[:end].decode("latin-1").split("\r\n")[1:]
-            headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+            headers = {
+                name.lower(): value.strip()
+                for name, _, value in (line.partition(":") for line in lines)
+            }
             length = end + 4 + int(headers["content-length"])
             if len(self._data) < length:
                 return
             body, self._data = self._data[end + 4 : length], self._data[length:]
             status = self._random.choice(FAILURES) if self._random.random() < self._share else 200
-            self._file.write(orjson.dumps({"status": status, "headers": headers, "body": body.decode()}) + b"\n")
+            self._file.write(
+                orjson.dumps({"status": status, "headers": headers, "body": body.decode()}) + b"\n"
+            )
             self._file.flush()
             if status == 0:
                 self._transport.close()
@@ -55,7 +62,9 @@ async def _serve(port: int, path: str, seed: int, share: float) -> None:
     random = Random(seed)
     with open(path, "ab") as file:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: _Connection(random, share, file), "127.0.0.1", port)
+        server = await loop.create_server(
+            lambda: _Connection(random, share, file), "127.0.0.1", port
+        )
         print("ready", flush=True)
         await server.serve_forever()
 

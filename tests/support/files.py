@@ -15,7 +15,9 @@ HEADERS = {"Content-Type": MEDIA}
 
 def exported(control: httpx2.Client, **query: object) -> bytes:
     """The file of a sandbox."""
-    response = control.get("/export", params={name: str(value).lower() for name, value in query.items()})
+    response = control.get(
+        "/export", params={name: str(value).lower() for name, value in query.items()}
+    )
     assert response.status_code == 200, response.text
     return response.content
 
@@ -36,11 +38,17 @@ def lines(file: bytes) -> list[Line]:
 
 def sealed(lines: Iterable[Line]) -> bytes:
     """A file of these lines."""
-    return gzip.compress(b"".join(orjson.dumps({kind: body}) + b"\n" for kind, body in lines), 1, mtime=0)
+    return gzip.compress(
+        b"".join(orjson.dumps({kind: body}) + b"\n" for kind, body in lines), 1, mtime=0
+    )
 
 
-def changed(file: bytes, kind: str, change: Callable[[Any], object], table: str | None = None) -> bytes:
-    """The file with its first line of a kind, of a table if told, changed and everything packed again."""
+def changed(
+    file: bytes, kind: str, change: Callable[[Any], object], table: str | None = None
+) -> bytes:
+    """The file with its first line of a kind, of a table if told, changed and everything
+    packed again.
+    """
     found = lines(file)
     body = next(body for told, body in found if told == kind and table in (None, body.get("table")))
     change(body)

@@ -1,4 +1,6 @@
-"""Tokens that nobody issued: the server's own secret, which its seed decides on loopback, in the wrong hands."""
+"""Tokens that nobody issued: the server's own secret, which its seed decides on loopback, in the
+wrong hands.
+"""
 
 import base64
 import json
@@ -21,7 +23,10 @@ CLAIMS: dict[str, Any] = {
 
 
 def claims(**changes: Any) -> dict[str, Any]:
-    """Claims as the server writes them, valid for an hour. A change to None leaves the claim out."""
+    """Claims as the server writes them, valid for an hour.
+
+    A change to None leaves the claim out.
+    """
     now = int(time.time())
     made = CLAIMS | {"iat": now, "exp": now + 3600, "jti": "x"} | changes
     return {name: value for name, value in made.items() if value is not None}

@@ -1,9 +1,12 @@
-"""Commands of this package without a second of imports: `Popen` forks them off a process that has imported everything.
+"""Commands of this package without a second of imports: `Popen` forks them off a process that has
+imported everything.
 
-`python -m tests.support.forked FD` is that process, one for each process of tests. It takes a command with its
-directory, environment and files, forks, and says the number of the child. Linux gives the child to the process that
-asked: whoever has it waits for it, signals it and reads its exit status as with every other child. What is no
-command of this package, wants something special or begins Python another way is started as everywhere.
+`python -m tests.support.forked FD` is that process, one for each process of tests. It takes a
+command with its directory, environment and files, forks, and says the number of the child. Linux
+gives the child to the process that
+asked: whoever has it waits for it, signals it and reads its exit status as with every other child.
+What is no command of this package, wants something special or begins Python another way is started
+as everywhere.
 """
 
 import atexit
@@ -34,20 +37,26 @@ _turn = Lock()
 
 
 def _begins_alike(env: Mapping[str, str]) -> bool:
-    kept, known = ({pair for pair in each.items() if pair[0].startswith(READ_AT_START)} for each in (env, _ENV))
+    kept, known = (
+        {pair for pair in each.items() if pair[0].startswith(READ_AT_START)} for each in (env, _ENV)
+    )
     return kept == known
 
 
 @cache
 def _parent(_of: int) -> socket.socket | None:
-    """The connection of a process to the one that forks for it; None where children cannot be adopted."""
+    """The connection of a process to the one that forks for it; None where children
+    cannot be adopted.
+    """
     if not sys.platform.startswith("linux") or ctypes.CDLL(None).prctl(_ADOPTS, 1, 0, 0, 0):
         return None
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with there:
         command = [sys.executable, "-m", "tests.support.forked", str(there.fileno())]
         null = subprocess.DEVNULL
-        process = subprocess.Popen(command, cwd=ROOT, env=_ENV, pass_fds=[there.fileno()], stdin=null, stdout=null)
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=_ENV, pass_fds=[there.fileno()], stdin=null, stdout=null
+        )
     atexit.register(process.wait)
     atexit.register(process.kill)
     return here
@@ -56,33 +65,56 @@ def _parent(_of: int) -> socket.socket | None:
 class Popen(subprocess.Popen[str]):
     """`subprocess.Popen`, forked where that makes no difference to the command.
 
-    It replaces the private step that makes the child, which type stubs do not have: no public one takes a child that
-    another process has made. The step has these parameters from Python 3.11 to 3.13; `test_forked.py` fails elsewhere.
+    It replaces the private step that makes the child, which type stubs do not have: no public one
+    takes a child that another process has made. The step has these parameters from Python 3.11 to
+    3.13; `test_forked.py` fails elsewhere.
     """
 
-    def _execute_child(self, args: Any, executable: Any, prepare: Any, close: Any, kept: Any, *more: Any) -> None:
+    def _execute_child(
+        self, args: Any, executable: Any, prepare: Any, close: Any, kept: Any, *more: Any
+    ) -> None:
         cwd, env, _, _, shell, *pipes = more[:11]
         cwd, env = Path(cwd or "").absolute(), os.environ if env is None else env
-        plain = not (executable or prepare or kept or shell) and more[12:] == (None, None, None, -1, False, -1)
-        ours = list(args[:2]) == [sys.executable, "-m"] and args[2].partition(".")[0] in (PACKAGE, "tests")
-        ours = ours and (cwd == ROOT or not (cwd / PACKAGE).exists())  # another copy is another program
+        plain = not (executable or prepare or kept or shell) and more[12:] == (
+            None,
+            None,
+            None,
+            -1,
+            False,
+            -1,
+        )
+        ours = list(args[:2]) == [sys.executable, "-m"] and args[2].partition(".")[0] in (
+            PACKAGE,
+            "tests",
+        )
+        # another copy is another program
+        ours = ours and (cwd == ROOT or not (cwd / PACKAGE).exists())
         with _turn:
             parent = _parent(os.getpid()) if plain and ours and _begins_alike(env) else None
             if parent is not None:
                 told = [list(map(os.fspath, args[2:])), str(cwd), dict(env)]
-                files = [number if fd == -1 else fd for number, fd in enumerate((pipes[0], pipes[3], pipes[5]))]
+                files = [
+                    number if fd == -1 else fd
+                    for number, fd in enumerate((pipes[0], pipes[3], pipes[5]))
+                ]
                 socket.send_fds(parent, [json.dumps(told).encode()], files)
                 self.pid = int(parent.recv(20))
         if parent is None:
-            vars(subprocess.Popen)["_execute_child"](self, args, executable, prepare, close, kept, *more)
+            vars(subprocess.Popen)["_execute_child"](
+                self, args, executable, prepare, close, kept, *more
+            )
             return
         self._child_created = True
         vars(subprocess.Popen)["_close_pipe_fds"](self, *pipes)
 
 
-def run(command: Sequence[str], *, timeout: float | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+def run(
+    command: Sequence[str], *, timeout: float | None = None, **options: Any
+) -> subprocess.CompletedProcess[str]:
     """`subprocess.run` with captured text, forked where that makes no difference."""
-    with Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options) as process:
+    with Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    ) as process:
         try:
             out, err = process.communicate(timeout=timeout)
         except BaseException:
@@ -92,7 +124,10 @@ def run(command: Sequence[str], *, timeout: float | None = None, **options: Any)
 
 
 def _forks(channel: socket.socket) -> list[str] | None:
-    """Fork for whoever asks, until nobody can any more. Answers the command in a child, and None in the parent."""
+    """Fork for whoever asks, until nobody can any more.
+
+    Answers the command in a child, and None in the parent.
+    """
     while True:
         told, files, *_ = socket.recv_fds(channel, 1 << 20, 3)
         if not told:
@@ -114,7 +149,8 @@ def _forks(channel: socket.socket) -> list[str] | None:
     for standard, fd in enumerate(files):
         os.dup2(fd, standard)
         os.close(fd)
-    # A stream knows of its file whether it is a pipe: those of the process that forks are of other files.
+    # A stream knows of its file whether it is a pipe: those of the process that forks are of other
+    # files.
     sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
     command, cwd, env = json.loads(told)
@@ -130,7 +166,8 @@ def main() -> None:
         if not each.name.endswith("__main__"):
             import_module(each.name)
     gc.freeze()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who asked, whose end is the end of this
+    # Ctrl-C is for who asked, whose end is the end of this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if (command := _forks(socket.socket(fileno=int(sys.argv[1])))) is not None:
         sys.argv = command
         runpy.run_module(command[0], run_name="__main__", alter_sys=True)

@@ -10,12 +10,18 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-_UNREACHABLE = re.compile(r"NewConnectionError|ConnectTimeoutError|name resolution|Connection refused")
+_UNREACHABLE = re.compile(
+    r"NewConnectionError|ConnectTimeoutError|name resolution|Connection refused"
+)
 
 
 def plain_env() -> dict[str, str]:
     """The environment without settings of a server, and without paths to modules."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("STUB_", "PYTHON"))}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("STUB_", "PYTHON"))
+    }
 
 
 def run(command: Sequence[str], folder: Path, env: Mapping[str, str]) -> str:
@@ -28,7 +34,10 @@ def run(command: Sequence[str], folder: Path, env: Mapping[str, str]) -> str:
 
 
 def needed(*wanted: str) -> set[str]:
-    """The distributions that requirements name, and those that they need: `needed("psycopg[binary]")`."""
+    """The distributions that requirements name, and those that they need:
+
+    `needed("psycopg[binary]")`.
+    """
     found: set[tuple[str, str]] = set()
     left = [(text, "") for text in wanted]
     while left:

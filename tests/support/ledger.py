@@ -1,4 +1,6 @@
-"""The evidence ledger: which documented answers and events tests reached, and what was seen but never documented."""
+"""The evidence ledger: which documented answers and events tests reached, and what was seen but
+never documented.
+"""
 
 import json
 import re
@@ -19,7 +21,10 @@ ORDERS = ("createOrder", "createPixOrder")
 
 
 class Fact(NamedTuple):
-    """Something an operation promises: `kind` is status, code or event, `value` 409, duplicate_name, order.paid."""
+    """Something an operation promises:
+
+    `kind` is status, code or event, `value` 409, duplicate_name, order.paid.
+    """
 
     operation: str
     kind: str
@@ -61,7 +66,8 @@ def serves_the_contract(origin: str, module: str) -> bool:
     Asked once per server and test module, because a port may serve another contract later.
     """
     try:
-        with urllib.request.urlopen(f"{origin}/openapi.json", timeout=30) as response:  # noqa: S310 - a test's own server
+        # a test's own server
+        with urllib.request.urlopen(f"{origin}/openapi.json", timeout=30) as response:  # noqa: S310
             paths = json.load(response).get("paths")
     except (OSError, ValueError):
         return False
@@ -70,14 +76,19 @@ def serves_the_contract(origin: str, module: str) -> bool:
 
 @cache
 def _promised_paths() -> object:
-    served = with_examples_of_parameters(document().raw)  # examples stand with each path that is served
+    # examples stand with each path that is served
+    served = with_examples_of_parameters(document().raw)
     return _without_examples(json.loads(json.dumps(served["paths"])))
 
 
 def _without_examples(node: object) -> object:
     """The same without examples: a server shows records of its own world in them."""
     if isinstance(node, dict):
-        return {name: _without_examples(member) for name, member in node.items() if name not in ("example", "examples")}
+        return {
+            name: _without_examples(member)
+            for name, member in node.items()
+            if name not in ("example", "examples")
+        }
     return [_without_examples(member) for member in node] if isinstance(node, list) else node
 
 
@@ -112,7 +123,9 @@ class Ledger:
         if response is None and operation.id == "postToInbox":  # the test chose this status
             return
         if response is None or (answer.code is not None and answer.code not in response.codes):
-            self.undocumented.append(f"{operation.id} answered {answer.status} {answer.code or ''}".rstrip())
+            self.undocumented.append(
+                f"{operation.id} answered {answer.status} {answer.code or ''}".rstrip()
+            )
             return
         self._reach(Fact(operation.id, "status", str(answer.status)))
         if answer.code is not None:
@@ -138,5 +151,7 @@ class Ledger:
 
     def gaps(self) -> list[Fact]:
         """Facts of the API that nothing reached."""
-        facts = [fact for operation in document().operations.values() for fact in promised(operation)]
+        facts = [
+            fact for operation in document().operations.values() for fact in promised(operation)
+        ]
         return [fact for fact in facts if fact not in self.reached]

@@ -30,7 +30,9 @@ FROZEN = Settings(now=parse_iso(NOW))
 _PATIENCE = 60.0
 _free: list[int] = []
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""For `verify` of clients: these servers speak plain HTTP, and a trust store per client costs a tenth of a second."""
+"""For `verify` of clients: these servers speak plain HTTP, and a trust store per client costs a
+tenth of a second.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,11 @@ class Live:
 
     def forget(self, name: str) -> None:
         """Delete a sandbox, if it is there: a server keeps only so many. The default one stays."""
-        headers = {} if self.settings.admin_key is None else {"X-Sandbox-Admin-Key": self.settings.admin_key}
+        headers = (
+            {}
+            if self.settings.admin_key is None
+            else {"X-Sandbox-Admin-Key": self.settings.admin_key}
+        )
         address = f"{self.url}/_sandbox/sandboxes/{name}"
         deleted = httpx2.delete(address, headers=headers, timeout=_PATIENCE, verify=NO_TLS)
         assert deleted.status_code in (204, 404) or name == DEFAULT, deleted.text
@@ -61,13 +67,18 @@ class _Threaded(uvicorn.Server):
 
 @contextmanager
 def serving(
-    app: Callable[..., Any], limits: Limits, listener: socket.socket | None = None, proxies: str | None = None
+    app: Callable[..., Any],
+    limits: Limits,
+    listener: socket.socket | None = None,
+    proxies: str | None = None,
 ) -> Iterator[int]:
     """Serve any application as the product is served, until the block ends; answers the port."""
     with listener or socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
         server = _Threaded(uvicorn_config(app, ConnectionMonitor(limits), proxies))
-        thread = threading.Thread(target=server.run, args=([listening],), name=f"server-{port}", daemon=True)
+        thread = threading.Thread(
+            target=server.run, args=([listening],), name=f"server-{port}", daemon=True
+        )
         thread.start()
         deadline = time.monotonic() + _PATIENCE
         while not server.started:
@@ -83,7 +94,9 @@ def serving(
 
 @contextmanager
 def running(settings: Settings, limits: Limits | None = None) -> Iterator[Live]:
-    """Serve `settings` on a free port until the block ends; `limits` on connections are those of the product."""
+    """Serve `settings` on a free port until the block ends; `limits` on connections are those of
+    the product.
+    """
     with stored(settings) as settings, _listener(settings) as listener:
         settings = with_port(settings, listener)
         with remembering():
@@ -105,12 +118,16 @@ def small_scenario(folder: Path) -> str:
 @contextmanager
 def running_small() -> Iterator[Live]:
     """Serve small worlds."""
-    with TemporaryDirectory() as folder, running(replace(FROZEN, scenario=small_scenario(Path(folder)))) as live:
+    with (
+        TemporaryDirectory() as folder,
+        running(replace(FROZEN, scenario=small_scenario(Path(folder)))) as live,
+    ):
         yield live
 
 
 def _listener(settings: Settings) -> socket.socket:
-    """A socket that listens where a server did that has ended, or else on a free port: addresses stand in worlds.
+    """A socket that listens where a server did that has ended, or else on a free port: addresses
+    stand in worlds.
 
     No address serves first one contract and then another: the ledger asks for it once.
     """

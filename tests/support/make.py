@@ -27,7 +27,9 @@ def customer_body(**changes: Any) -> Json:
         "name": "Marina Duarte",
         "email": f"marina.{document[:9]}@example.com",
         "document": document,
-        "phones": {"mobile_phone": {"country_code": "55", "area_code": "11", "number": "987654321"}},
+        "phones": {
+            "mobile_phone": {"country_code": "55", "area_code": "11", "number": "987654321"}
+        },
         "address": {
             "line_1": "1374, Avenida Paulista, Bela Vista",
             "zip_code": "01310100",
@@ -54,7 +56,11 @@ def order_body(project_id: str, plan_id: str, **changes: Any) -> Json:
             "document_type": "cpf",
             "type": "individual",
             "phones": {"mobile_phone": "5511987654321"},
-            "address": {"line_1": "1374, Avenida Paulista, Bela Vista", "city": "São Paulo", "state": "SP"},
+            "address": {
+                "line_1": "1374, Avenida Paulista, Bela Vista",
+                "city": "São Paulo",
+                "state": "SP",
+            },
         },
     }
     return body | changes
@@ -67,7 +73,9 @@ def card_body(plan: Json, **changes: Any) -> Json:
 
 def created(response: httpx2.Response) -> Json:
     """The body of a 201; anything else fails the test with what the server said."""
-    assert response.status_code == 201, f"{response.request.method} {response.request.url}: {response.text}"
+    assert response.status_code == 201, (
+        f"{response.request.method} {response.request.url}: {response.text}"
+    )
     body: Json = response.json()
     return body
 
@@ -96,4 +104,6 @@ def make_plan(api: httpx2.Client, project_id: str | None = None, **changes: Any)
 def make_order(api: httpx2.Client, plan: Json | None = None, **changes: Any) -> Json:
     """A new PIX order for a plan, a new one unless given."""
     plan = plan or make_plan(api)
-    return created(api.post("/v2/orders/pix", json=order_body(plan["projectId"], plan["id"], **changes)))
+    return created(
+        api.post("/v2/orders/pix", json=order_body(plan["projectId"], plan["id"], **changes))
+    )

@@ -40,9 +40,14 @@ def updated(target: str, update: str) -> str:
 
 
 def copied(target: str, source: str) -> str:
-    """Actions that make the target and copy the source into it; the target is a parent and a key."""
+    """Actions that make the target and copy the source into it; the target is a
+    parent and a key.
+    """
     parent, key = target.rsplit(" ", 1)
-    return updated(parent, f'{{ "{key}": {{}} }}') + f'  - target: "{parent}[\'{key}\']"\n    copy: "{source}"\n'
+    return (
+        updated(parent, f'{{ "{key}": {{}} }}')
+        + f'  - target: "{parent}[\'{key}\']"\n    copy: "{source}"\n'
+    )
 
 
 LIFE = "$.components.schemas.Order['x-lifecycle']"
@@ -53,7 +58,8 @@ SETTLED = (
     + updated(f"{LIFE}.moves[?@.event == 'order.paid']", "{ event: order.settled }")
 )
 NO_ANALYTICS = removed(
-    "$['x-scopes'][?@.name == 'analytics:read']", "$.paths['/v2/analytics'].get['x-scopes'][?@ == 'analytics:read']"
+    "$['x-scopes'][?@.name == 'analytics:read']",
+    "$.paths['/v2/analytics'].get['x-scopes'][?@ == 'analytics:read']",
 )
 
 

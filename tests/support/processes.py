@@ -28,14 +28,31 @@ def free_port() -> int:
 
 
 class Process:
-    """A server with whatever flags. `module` is run in place of the command, and `root` has the package."""
+    """A server with whatever flags.
+
+    `module` is run in place of the command, and `root` has the package.
+    """
 
     def __init__(
-        self, *flags: str, module: str = "stub_server", env: Mapping[str, str] | None = None, root: Path = ROOT
+        self,
+        *flags: str,
+        module: str = "stub_server",
+        env: Mapping[str, str] | None = None,
+        root: Path = ROOT,
     ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._command = [sys.executable, "-m", module, "serve", "--port", str(self.port), "--log", "quiet", *flags]
+        self._command = [
+            sys.executable,
+            "-m",
+            module,
+            "serve",
+            "--port",
+            str(self.port),
+            "--log",
+            "quiet",
+            *flags,
+        ]
         self._env, self._root = {**os.environ, **(env or {})}, root
         self._process: subprocess.Popen[str] | None = None
         self.banner = ""
@@ -49,14 +66,21 @@ class Process:
     def start(self) -> None:
         """Serve, until the first request was answered."""
         self._process = Popen(
-            self._command, cwd=self._root, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            self._command,
+            cwd=self._root,
+            env=self._env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert self._process.stdout is not None
         self.banner = ""
         for line in self._process.stdout:
             self.banner += line
             if re.match(r"curl ", line):
-                httpx2.get(f"{self.url}/_sandbox/health", timeout=PATIENCE, verify=NO_TLS).raise_for_status()
+                httpx2.get(
+                    f"{self.url}/_sandbox/health", timeout=PATIENCE, verify=NO_TLS
+                ).raise_for_status()
                 return
         raise AssertionError(self.said())
 
@@ -112,17 +136,24 @@ class Process:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.end()
 
     def control(self, sandbox: str = "default") -> httpx2.Client:
         """The control surface of a sandbox."""
-        return httpx2.Client(base_url=f"{self.url}/s/{sandbox}/_sandbox", timeout=PATIENCE, verify=NO_TLS)
+        return httpx2.Client(
+            base_url=f"{self.url}/s/{sandbox}/_sandbox", timeout=PATIENCE, verify=NO_TLS
+        )
 
     def api(self, sandbox: str = "default") -> httpx2.Client:
         """The API of a sandbox with a token of today."""
         with self.control(sandbox) as control:
             credentials: Json = control.get("/credentials").json()
         headers = {"Authorization": f"Bearer {credentials['jwt']}"}
-        return httpx2.Client(base_url=f"{self.url}/s/{sandbox}", headers=headers, timeout=PATIENCE, verify=NO_TLS)
+        return httpx2.Client(
+            base_url=f"{self.url}/s/{sandbox}", headers=headers, timeout=PATIENCE, verify=NO_TLS
+        )

@@ -1,4 +1,6 @@
-"""What a run shows while it goes on: a line for each file that is finished, instead of a dot for each test."""
+"""What a run shows while it goes on: a line for each file that is finished, instead of a dot for
+each test.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable
@@ -48,8 +50,13 @@ class Progress:
             self._finished += 1
             self._left[file] -= 1
             if not self._left[file]:
-                counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-                line = f"{self._finished:>6,}/{self._total:,}  {file}  {counts}  {self._seconds[file]:.1f} s"
+                counts = ", ".join(
+                    f"{number} {outcome}" for outcome, number in sorted(outcomes.items())
+                )
+                line = (
+                    f"{self._finished:>6,}/{self._total:,}  {file}  {counts} "
+                    f" {self._seconds[file]:.1f} s"
+                )
                 self._reporter.write_line(line, red="failed" in outcomes)
 
 

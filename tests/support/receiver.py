@@ -1,4 +1,6 @@
-"""A real HTTP receiver for webhooks: a server on a free loopback port that keeps what it is sent."""
+"""A real HTTP receiver for webhooks: a server on a free loopback port that keeps what
+it is sent.
+"""
 
 import ssl
 import threading
@@ -22,8 +24,9 @@ class Received:
 class Receiver:
     """What to answer, and what has come in.
 
-    `decide` is told of a request and its number, and answers its status. `hangs_up` is told how many requests a
-    connection has had, and answers whether the receiver closes it without an answer.
+    `decide` is told of a request and its number, and answers its status. `hangs_up` is told how
+    many requests a connection has had, and answers whether the receiver closes it without an
+    answer.
     """
 
     url: str = ""
@@ -47,7 +50,8 @@ def receiving(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Rece
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        wbufsize = -1  # head and body in one go: apart, the second would wait for the first to be acknowledged
+        # head and body in one go: apart, the second would wait for the first to be acknowledged
+        wbufsize = -1
 
         asked = 0  # requests of this connection
 
@@ -71,7 +75,9 @@ def receiving(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Rece
             if receiver.hold is not None:
                 receiver.hold.wait(10)
             time.sleep(receiver.delay)
-            status = receiver.status if receiver.decide is None else receiver.decide(request, number)
+            status = (
+                receiver.status if receiver.decide is None else receiver.decide(request, number)
+            )
             self.send_response(status)
             for name, value in receiver.headers.items():
                 self.send_header(name, value)
@@ -89,8 +95,12 @@ def receiving(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Rece
     server.daemon_threads = True
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
-    receiver.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_address[1]}/hook"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    receiver.url = (
+        f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_address[1]}/hook"
+    )
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+    )
     thread.start()
     try:
         yield receiver

@@ -15,11 +15,18 @@ from .make import Json, customer_body, make_plan, order_body
 from .processes import ROOT
 
 PATIENCE = 300
-BAD = ("Bearer sk_sandbox_" + "x" * 40, "Bearer nobody", "Basic dTpw", "Bearer pk_sandbox_" + "x" * 24)
+BAD = (
+    "Bearer sk_sandbox_" + "x" * 40,
+    "Bearer nobody",
+    "Basic dTpw",
+    "Bearer pk_sandbox_" + "x" * 24,
+)
 
 
 class Replayed:
-    """How `stub-server replay --json` ended; `afresh` in a process of its own, which has hashes of its own."""
+    """How `stub-server replay --json` ended; `afresh` in a process of its own, which has hashes of
+    its own.
+    """
 
     def __init__(self, file: Path, *flags: str, afresh: bool = False) -> None:
         told = ["replay", str(file), "--json", *flags]
@@ -34,7 +41,9 @@ class Replayed:
 
 
 class Session:
-    """Sends so many mixed requests, the same for the same seed; `sent` counts those that a journal keeps."""
+    """Sends so many mixed requests, the same for the same seed; `sent` counts those that
+    a journal keeps.
+    """
 
     def __init__(self, api: httpx2.Client, control: httpx2.Client, url: str, seed: int) -> None:
         self.api, self.control, self._random, self.sent = api, control, Random(seed), 0
@@ -57,7 +66,9 @@ class Session:
         """Send requests until the journal has so many more."""
         while self.sent < count:
             response = self._random.choice(self._kinds)()
-            assert response.status_code < 500 or response.headers.get("x-sandbox-simulated"), response.text
+            assert response.status_code < 500 or response.headers.get("x-sandbox-simulated"), (
+                response.text
+            )
             self.statuses.add(response.status_code)
             self._asked.append(response.headers["x-request-id"])
             self.sent += 1
@@ -82,7 +93,9 @@ class Session:
         return self.control.post(f"/orders/{self._pick(self._orders)}/pay")
 
     def _lists(self) -> httpx2.Response:
-        path = self._random.choice(["/v2/orders", "/v2/customers", "/v2/webhooks/logs", "/api-keys", "/v2/products"])
+        path = self._random.choice(
+            ["/v2/orders", "/v2/customers", "/v2/webhooks/logs", "/api-keys", "/v2/products"]
+        )
         return self.api.get(path, params={"limit": self._random.randint(1, 20)})
 
     def _twice(self) -> httpx2.Response:
@@ -90,7 +103,9 @@ class Session:
 
     def _broken(self) -> httpx2.Response:
         body = self._random.choice([b"{", b"[]", b'{"name": 1}', b""])
-        return self.api.post("/v2/customers", content=body, headers={"Content-Type": "application/json"})
+        return self.api.post(
+            "/v2/customers", content=body, headers={"Content-Type": "application/json"}
+        )
 
     def _stranger(self) -> httpx2.Response:
         return self.api.get("/v2/orders", headers={"Authorization": self._random.choice(BAD)})
@@ -103,7 +118,8 @@ class Session:
             made = self.api.post("/api-keys", json={"name": "Chave", "scopes": ["customers:read"]})
             self._key = made.json()["api_key"]["private_key"]
             return made
-        path = self._random.choice(["/v2/customers", "/v2/orders", "/api-keys"])  # of these it may read the first
+        # of these it may read the first
+        path = self._random.choice(["/v2/customers", "/v2/orders", "/api-keys"])
         response = self.api.get(path, headers={"Authorization": f"Bearer {self._key}"})
         self._key = self._key if response.status_code != 401 else None  # a rewind has undone it
         return response
@@ -146,7 +162,9 @@ class Session:
         mine = [hook["id"] for hook in hooks if hook["url"] == self._url]
         if mine:
             return self.api.post(f"/v2/webhooks/{mine[0]}/test")
-        return self.api.post("/v2/webhooks", json={"url": self._url, "events": ["customer.*", "order.*"]})
+        return self.api.post(
+            "/v2/webhooks", json={"url": self._url, "events": ["customer.*", "order.*"]}
+        )
 
     def _token(self) -> httpx2.Response:
         return self.control.post("/tokens", json={"scopes": ["orders:read"]})

@@ -10,7 +10,9 @@ from .wire import Answer
 
 
 def refused(answer: Answer | httpx2.Response, status: int, code: str) -> dict[str, Any]:
-    """Hold an answer to the one shape, to a status and to a code; answers the body for a closer look."""
+    """Hold an answer to the one shape, to a status and to a code; answers the body for a
+    closer look.
+    """
     body: dict[str, Any] = answer.json()
     if isinstance(answer, httpx2.Response):
         answer = Answer(answer.status_code, answer.headers.multi_items(), answer.content)

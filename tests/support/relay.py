@@ -55,8 +55,12 @@ class Relay:
                         continue
                     server = socket.create_connection(("127.0.0.1", self._server))
                     self._open += [client, server]
-                threading.Thread(target=self._pass, args=(client, server, False), daemon=True).start()
-                threading.Thread(target=self._pass, args=(server, client, True), daemon=True).start()
+                threading.Thread(
+                    target=self._pass, args=(client, server, False), daemon=True
+                ).start()
+                threading.Thread(
+                    target=self._pass, args=(server, client, True), daemon=True
+                ).start()
 
     def _pass(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
         with suppress(OSError):

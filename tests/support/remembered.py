@@ -1,7 +1,9 @@
-"""Seeded worlds that servers of one process share: a second server of the same address and scenario gets a copy.
+"""Seeded worlds that servers of one process share: a second server of the same address and scenario
+gets a copy.
 
-A server keeps the sandboxes that it has filled and copies them for those that follow; here servers do so among
-themselves. Half of what it costs to make one is its default sandbox, and a process of tests makes a hundred alike.
+A server keeps the sandboxes that it has filled and copies them for those that follow; here servers
+do so among themselves. Half of what it costs to make one is its default sandbox, and a process of
+tests makes a hundred alike.
 """
 
 from collections.abc import Iterator
@@ -26,7 +28,9 @@ class _Remembering(Seeding):
         self._is_shipped = served.raw == document().raw
 
     def fill(self, sandbox: Sandbox, secret: bytes) -> None:
-        """Fill it; where the clock runs, or contract or check digits are others, each server does it by itself."""
+        """Fill it; where the clock runs, or contract or check digits are others, each server does
+        it by itself.
+        """
         if not (self._is_shipped and sandbox.clock.frozen and sandbox.settings.check_digits):
             super().fill(sandbox, secret)
             return

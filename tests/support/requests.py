@@ -16,7 +16,14 @@ NOBODY = {"publicKey": "pk_sandbox_" + "0" * 24}
 OPERATIONS = document().operations
 JSON = "application/json"
 # What is done in the end, because it takes away what the others need.
-LAST = ["suspendProject", "activateProject", "deleteProduct", "deleteWebhook", "deleteApiKey", "archiveProject"]
+LAST = [
+    "suspendProject",
+    "activateProject",
+    "deleteProduct",
+    "deleteWebhook",
+    "deleteApiKey",
+    "archiveProject",
+]
 _serial = itertools.count(1)
 
 Ids = Mapping[str, str]
@@ -47,7 +54,10 @@ BODIES: dict[str, Callable[[Ids], Json]] = {
     "createProject": lambda ids: {"name": f"Projeto {next(_serial)} de teste"},
     "updateProject": lambda ids: {"description": "Aulas ao vivo"},
     "updateProjectStatus": lambda ids: {"status": "active"},
-    "createProduct": lambda ids: {"projectId": ids.get("projectId", UNKNOWN), "name": "Curso de violão"},
+    "createProduct": lambda ids: {
+        "projectId": ids.get("projectId", UNKNOWN),
+        "name": "Curso de violão",
+    },
     "updateProduct": lambda ids: {"description": "Com apostila"},
     "createWebhook": lambda ids: {
         "url": f"https://hooks.example.com/{next(_serial)}",
@@ -77,8 +87,12 @@ def body_of(operation: Operation, ids: Ids) -> Json | None:
     return None if make is None else make(ids)
 
 
-def ask(api: httpx2.Client, operation: Operation, ids: Ids | None = None, **options: Any) -> httpx2.Response:
-    """Send the operation's request through a client; options as the client's `request` takes them."""
+def ask(
+    api: httpx2.Client, operation: Operation, ids: Ids | None = None, **options: Any
+) -> httpx2.Response:
+    """Send the operation's request through a client; options as the client's
+    `request` takes them.
+    """
     ids = ids or {}
     if "content" not in options and "json" not in options:
         body = body_of(operation, ids)

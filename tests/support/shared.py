@@ -18,8 +18,12 @@ class Shared:
         self._stack = stack
         self._made: dict[tuple[str, str], Any] = {}
 
-    def once(self, name: str, make: Callable[[], AbstractContextManager[T]], store: str | None = None) -> T:
-        """The thing of a name for the store that servers are given now, unless it is for one that is named."""
+    def once(
+        self, name: str, make: Callable[[], AbstractContextManager[T]], store: str | None = None
+    ) -> T:
+        """The thing of a name for the store that servers are given now, unless it is for one that
+        is named.
+        """
         key = name, stores.current() if store is None else store
         if key not in self._made:
             self._made[key] = self._stack.enter_context(make())
@@ -33,5 +37,7 @@ class Shared:
 
     @property
     def postgres(self) -> postgres.Postgres:
-        """A PostgreSQL of this process, of 40 MB: it starts sooner than processes would agree upon one."""
+        """A PostgreSQL of this process, of 40 MB: it starts sooner than processes would
+        agree upon one.
+        """
         return self.once("postgres", postgres.running, store="any")

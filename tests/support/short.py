@@ -1,7 +1,8 @@
 """Fewer cases: what `pytest --short` and `pytest --sample` leave out.
 
-The short run leaves out what is marked `check`, and keeps eight cases of each parametrized test. The sample keeps four
-cases of each test that is marked `matrix`, and a third of the files with the mark `turn`: other ones with every commit.
+The short run leaves out what is marked `check`, and keeps eight cases of each parametrized test.
+The sample keeps four cases of each test that is marked `matrix`, and a third of the files with the
+mark `turn`: other ones with every commit.
 """
 
 import math
@@ -17,14 +18,18 @@ KEPT, SAMPLED, TURNS = 8, 4, 3
 
 
 def some(kept: int, cases: Iterable[Any]) -> list[Any]:
-    """Cases that take a second or more each: so many of them, evenly chosen, and the others marked for the night."""
+    """Cases that take a second or more each: so many of them, evenly chosen, and the others marked
+    for the night.
+    """
     every = list(cases)
     chosen = {number * len(every) // kept for number in range(kept)}
     return [case if number in chosen else _at_night(case) for number, case in enumerate(every)]
 
 
 def chosen(kept: int, names: Iterable[str]) -> list[str]:
-    """So many of the names, other ones with every commit: for what is asked in one run of another program."""
+    """So many of the names, other ones with every commit: for what is asked in one run of
+    another program.
+    """
     return sorted(names, key=lambda name: sha256(f"{commit()} {name}".encode()).digest())[:kept]
 
 
@@ -33,7 +38,9 @@ def _at_night(case: Any) -> Any:
 
 
 def split(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """What the short run keeps, and what it leaves out: the cases with the lowest digests of their names are kept."""
+    """What the short run keeps, and what it leaves out: the cases with the lowest digests of their
+    names are kept.
+    """
     unmarked = [item for item in items if not item.get_closest_marker("check")]
     kept = _lowest(unmarked, KEPT, _digest)
     return [item for item in items if item in kept], [item for item in items if item not in kept]
@@ -51,7 +58,9 @@ def sample(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Ite
     return [item for item in items if item not in left], [item for item in items if item in left]
 
 
-def _lowest(items: Iterable[pytest.Item], kept: int, digest: Callable[[pytest.Item], bytes]) -> set[pytest.Item]:
+def _lowest(
+    items: Iterable[pytest.Item], kept: int, digest: Callable[[pytest.Item], bytes]
+) -> set[pytest.Item]:
     """Of each test the cases with the lowest digests."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:

@@ -1,6 +1,7 @@
 """Where the sandboxes of journeys are: in memory, or in a store that a module's servers are given.
 
-A third of the modules run on PostgreSQL, chosen by the digest of the commit, so that each does every few commits.
+A third of the modules run on PostgreSQL, chosen by the digest of the commit, so that each does
+every few commits.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +32,9 @@ class Choice:
         if self._is_asked:
             self._stores = dict.fromkeys(names, asked or MEMORY)
         else:
-            in_order = sorted(names, key=lambda name: sha256(f"{self._commit} {name}".encode()).digest())
+            in_order = sorted(
+                names, key=lambda name: sha256(f"{self._commit} {name}".encode()).digest()
+            )
             self._stores = dict.fromkeys(in_order[: -(-len(names) // 3)], POSTGRESQL)
 
     def of(self, path: Path) -> str:
@@ -60,7 +63,9 @@ def current() -> str:
 
 @contextmanager
 def on(store: str, postgres: Callable[[], Postgres]) -> Iterator[None]:
-    """Give each server that is started in the block such a store of its own; `postgres` has the databases."""
+    """Give each server that is started in the block such a store of its own; `postgres`
+    has the databases.
+    """
     global _store, _place
     before = _store, _place
     places = {MEMORY: None, SQLITE: _directory, POSTGRESQL: lambda: postgres().database()}

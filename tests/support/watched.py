@@ -1,4 +1,6 @@
-"""A server that is looked at before and after every request: a refused one changes nothing, byte for byte."""
+"""A server that is looked at before and after every request: a refused one changes nothing, byte
+for byte.
+"""
 
 import itertools
 import socket
@@ -28,7 +30,10 @@ _numbers = itertools.count(1)
 
 
 class Watched:
-    """The application and its server: `codes` counts refusals, `wrong` is what they have changed."""
+    """The application and its server:
+
+    `codes` counts refusals, `wrong` is what they have changed.
+    """
 
     live: Live
 
@@ -59,13 +64,17 @@ class Watched:
             self.codes[code] += 1
             found = changed(before, state(world) | sandboxes_of(self.app), scope)
             if found or number != world.log.number:
-                self.wrong.append(f"{scope['method']} {path} {code}: {sorted(found)}, step {world.log.number}")
+                self.wrong.append(
+                    f"{scope['method']} {path} {code}: {sorted(found)}, step {world.log.number}"
+                )
         for message in sent:
             await send(message)
 
 
 def sandboxes_of(app: Application) -> Facts:
-    """Which sandboxes there are, each with what the server knows of it; that one was asked for is counted."""
+    """Which sandboxes there are, each with what the server knows of it; that one was
+    asked for is counted.
+    """
     return {
         f"sandbox {entry.sandbox.name}": (
             id(entry.sandbox), entry.sandbox.name, entry.parent, entry.created_on_first_use, entry.created_at,
@@ -76,7 +85,9 @@ def sandboxes_of(app: Application) -> Facts:
 
 
 def changed(before: Facts, after: Facts, scope: MutableMapping[str, Any]) -> set[str]:
-    """The facts that a request changed; that an API key was used is counted, whatever its request is answered."""
+    """The facts that a request changed; that an API key was used is counted, whatever its request
+    is answered.
+    """
     found = set(differences(before, after))
     if b"Bearer sk_" in dict(scope["headers"]).get(b"authorization", b""):
         found = {name for name in found if not name.endswith(("usage", "unrecorded usage"))}

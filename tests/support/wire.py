@@ -1,4 +1,6 @@
-"""Requests byte by byte over a socket: what an HTTP client would refuse to send, or would tidy up first."""
+"""Requests byte by byte over a socket: what an HTTP client would refuse to send, or would
+tidy up first.
+"""
 
 import json
 import socket
@@ -34,7 +36,9 @@ class Answer:
 
 
 def connect(port: int) -> socket.socket:
-    """A connection to a server on this machine; whoever waits on it longer than half a minute fails."""
+    """A connection to a server on this machine; whoever waits on it longer than half a
+    minute fails.
+    """
     return socket.create_connection(("127.0.0.1", port), timeout=30)
 
 
@@ -84,7 +88,10 @@ class Door:
         token: str | None = "",
         host: str | None = None,
     ) -> Answer:
-        """Send a request as written. `token=None` sends no credential; `chunks` sends the body chunked."""
+        """Send a request as written.
+
+        `token=None` sends no credential; `chunks` sends the body chunked.
+        """
         lines: list[Header] = [("Host", host or f"127.0.0.1:{self.port}"), *headers]
         if token is not None:
             lines.append(("Authorization", f"Bearer {token or self.token}"))
@@ -99,7 +106,12 @@ class Door:
             lines.append(("Content-Type", media))
         head = f"{method} {self.prefix}{path} HTTP/1.1\r\n".encode("latin-1")
         for name, value in lines:
-            head += name.encode() + b": " + (value if isinstance(value, bytes) else value.encode("latin-1")) + b"\r\n"
+            head += (
+                name.encode()
+                + b": "
+                + (value if isinstance(value, bytes) else value.encode("latin-1"))
+                + b"\r\n"
+            )
         return exchange(self.port, method, head + b"\r\n" + payload)
 
     def send(self, method: str, path: str, body: Any) -> Answer:

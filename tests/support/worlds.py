@@ -37,10 +37,17 @@ def first_used(sandboxes: Sandboxes, name: str) -> Sandbox:
 
 
 def lines(sandbox: Sandbox, *, keys: bool = True) -> Iterator[bytes]:
-    """Everything that a world holds, in order; without `keys` what two worlds of one seed have in common."""
+    """Everything that a world holds, in order; without `keys` what two worlds of one seed
+    have in common.
+    """
     store = sandbox.store
     yield repr(
-        (store.merchant, sandbox.origin.credentials if keys else {}, sandbox.origin.sample, sandbox.origin.personas)
+        (
+            store.merchant,
+            sandbox.origin.credentials if keys else {},
+            sandbox.origin.sample,
+            sandbox.origin.personas,
+        )
     ).encode()
     for name, table in store.tables.items():
         if name == "api_keys" and not keys:
@@ -55,7 +62,9 @@ def lines(sandbox: Sandbox, *, keys: bool = True) -> Iterator[bytes]:
 
 
 def advance(sandbox: Sandbox, to: int) -> list[Fired]:
-    """Move the clock of a world to an instant, without deliveries to other machines; what the clock has done."""
+    """Move the clock of a world to an instant, without deliveries to other machines; what the clock
+    has done.
+    """
     fired: list[Fired] = []
     at_once(jobs_until(sandbox, to, fired))
     move_clock(sandbox, to, Cause("control", "", "test"))

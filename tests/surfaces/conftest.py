@@ -1,4 +1,6 @@
-"""One sandbox for all the tests here that change nothing, or nothing that another test would see."""
+"""One sandbox for all the tests here that change nothing, or nothing that another
+test would see.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -32,7 +34,9 @@ def door(shared: Shared) -> Door:
 def customer_id(door: Door) -> str:
     """A customer to read and change."""
     headers = {"Authorization": f"Bearer {door.token}"}
-    with httpx2.Client(base_url=f"http://127.0.0.1:{door.port}{door.prefix}", headers=headers, verify=NO_TLS) as client:
+    with httpx2.Client(
+        base_url=f"http://127.0.0.1:{door.port}{door.prefix}", headers=headers, verify=NO_TLS
+    ) as client:
         made: str = make_customer(client)["id"]
         return made
 

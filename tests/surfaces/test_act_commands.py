@@ -1,4 +1,6 @@
-"""`stub-server pay`, `expire`, `fail`, `refund`, `dispute`, `resolve`, `clock`, `reset`, `orders`, `events`, `wait`."""
+"""`stub-server pay`, `expire`, `fail`, `refund`, `dispute`, `resolve`, `clock`, `reset`, `orders`,
+`events`, `wait`.
+"""
 
 import os
 import socket
@@ -28,13 +30,18 @@ def test_orders_are_paid_refunded_failed_and_expired(to: list[str], make_order: 
     assert "paid" == part["status"]
     assert f"{first['code']} is refunded.\n" == done("refund", first["id"], *to)
     failed = asked("fail", second["id"], "--code", "payer_limit_exceeded", *to)["order"]
-    assert ("failed", "payer_limit_exceeded") == (failed["status"], failed["last_transaction"]["failure_code"])
+    assert ("failed", "payer_limit_exceeded") == (
+        failed["status"],
+        failed["last_transaction"]["failure_code"],
+    )
     assert f"{third['code']} is expired.\n" == done("expire", third["id"], *to)
     head, *listed = done("orders", "list", *to).splitlines()
     assert ["ID", "CODE", "STATUS", "TOTALAMOUNT", "PAYMENTMETHOD", "CUSTOMER.NAME"] == head.split()
     assert {third["id"], second["id"], first["id"]} == {line.split()[0] for line in listed[:3]}
     assert f"{first['totalAmount']:.2f}" == listed[2].split()[3]
-    assert {"refunded"} == {order["status"] for order in asked("orders", "list", "--status", "refunded", *to)["orders"]}
+    assert {"refunded"} == {
+        order["status"] for order in asked("orders", "list", "--status", "refunded", *to)["orders"]
+    }
     make_order(customer=first["customer"] | {"name": "Ana\nLuz"})
     assert r"Ana\u000aLuz" in done("orders", "list", *to)  # a name makes no row of its own
     again = run("pay", first["id"], *to)
@@ -45,7 +52,9 @@ def test_orders_are_paid_refunded_failed_and_expired(to: list[str], make_order: 
 def test_a_payment_is_disputed_and_the_dispute_resolved(to: list[str], make_order: Maker) -> None:
     order = make_order()
     done("pay", order["id"], *to)
-    payment = asked("dispute", order["id"], "--amount", "1.5", "--reason", "fraud", *to)["order"]["last_transaction"]
+    payment = asked("dispute", order["id"], "--amount", "1.5", "--reason", "fraud", *to)["order"][
+        "last_transaction"
+    ]
     assert ("1.50", "fraud") == (payment["disputed_amount"], payment["dispute_reason"])
     assert 2 == run("resolve", order["id"], "drawn", *to).exit_code
     assert f"{order['code']} is paid.\n" == done("resolve", order["id"], "won", *to)
@@ -90,7 +99,9 @@ def test_a_server_is_waited_for() -> None:
 def test_a_persona_is_added(to: list[str], api: httpx2.Client) -> None:
     lived = asked("personas", "add", "past_due_br", *to)
     (held,) = lived["subscriptions"]
-    found = api.get("/v2/subscriptions", params={"customerId": lived["customer"]["id"]}).json()["subscriptions"]
+    found = api.get("/v2/subscriptions", params={"customerId": lived["customer"]["id"]}).json()[
+        "subscriptions"
+    ]
     assert [held["id"]] == [each["id"] for each in found]
     bought = asked("personas", "add", "past_due_br", "--plan", held["planId"], *to)
     assert [held["planId"]] == [each["planId"] for each in bought["subscriptions"]]
@@ -114,7 +125,10 @@ def test_the_clock_is_set_and_goes_forward_alone(to: list[str]) -> None:
     assert says(done("clock", "set", "running", *to), "and is running")
     assert asked("clock", "set", "frozen", *to)["frozen"]
     back = run("clock", "advance", "-3d", *to)
-    assert (2, True) == (back.exit_code, says(back.output, "only goes forward", "stub-server rewind --to"))
+    assert (2, True) == (
+        back.exit_code,
+        says(back.output, "only goes forward", "stub-server rewind --to"),
+    )
     slip = run("clock", "advance", "--sandbx", *to)
     assert (2, True) == (slip.exit_code, "No such option" in slip.output)
 
@@ -129,13 +143,19 @@ def test_the_clock_is_set_and_goes_forward_alone(to: list[str]) -> None:
 )
 def test_a_shell_completes_verbs(typed: str, found: str) -> None:
     """As docs/quickstart.md sets it up."""
-    asks = {"_STUB_SERVER_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    asks = {
+        "_STUB_SERVER_COMPLETE": "bash_complete",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(typed.count(" ")),
+    }
     command = [sys.executable, "-m", "stub_server"]
     ran = subprocess.run(command, env=os.environ | asks, capture_output=True, text=True, timeout=60)
     assert found in ran.stdout
 
 
 def test_what_needs_no_server_prints_json_too(tmp_path: Path) -> None:
-    assert {"ok": True, "operations": 49} == {name: asked("check")[name] for name in ("ok", "operations")}
+    assert {"ok": True, "operations": 49} == {
+        name: asked("check")[name] for name in ("ok", "operations")
+    }
     written = asked("init", "compose", str(tmp_path))["written"]
     assert [str(tmp_path / "compose.sandbox.yaml")] == written

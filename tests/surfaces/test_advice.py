@@ -1,4 +1,6 @@
-"""What a refusal advises is a path of the sandbox that the request was for, however it was chosen."""
+"""What a refusal advises is a path of the sandbox that the request was for, however
+it was chosen.
+"""
 
 import ast
 import re
@@ -24,7 +26,9 @@ A_CALL = re.compile(r"[A-Z]+ /\S+")  # which the program makes: nobody reads it
 def asked(live: Live, request_line: str, headers: dict[str, str], body: Json | None = None) -> str:
     """The message of a refusal."""
     method, path = request_line.split()
-    answer = httpx2.request(method, live.url + path, headers=headers, json=body, verify=NO_TLS, timeout=30)
+    answer = httpx2.request(
+        method, live.url + path, headers=headers, json=body, verify=NO_TLS, timeout=30
+    )
     assert answer.is_client_error, answer.text
     message: str = answer.json()["message"]
     return message
@@ -45,23 +49,42 @@ def key_of(live: Live, sandbox: str) -> dict[str, str]:
             "POST",
             f"/v2/orders/{UNKNOWN}/refund",
             None,
-            f"Did you mean POST {{}}/_sandbox/orders/{UNKNOWN}/refund? {{}}/openapi.json lists every path, "
-            "and {}/llms.txt says how to begin.",
+            (
+                f"Did you mean POST {{}}/_sandbox/orders/{UNKNOWN}/refund? {{}}/openapi.json lists"
+                " every path, and {}/llms.txt says how to begin."
+            ),
         ),
-        ("GET", "/docs/listOrder", None, "Did you mean {}/docs/listOrders? {}/llms.txt lists the pages."),
+        (
+            "GET",
+            "/docs/listOrder",
+            None,
+            "Did you mean {}/docs/listOrders? {}/llms.txt lists the pages.",
+        ),
     ],
 )
 @pytest.mark.parametrize("chosen", ["prefix", "header", "key", "default"])
 def test_advice_names_the_sandbox_that_was_chosen(
-    live: Live, sandbox_name: str, method: str, path: str, body: Json | None, advised: str, chosen: str
+    live: Live,
+    sandbox_name: str,
+    method: str,
+    path: str,
+    body: Json | None,
+    advised: str,
+    chosen: str,
 ) -> None:
     sandbox = "default" if chosen == "default" else sandbox_name
     headers = key_of(live, sandbox) | ({"X-Sandbox": sandbox} if chosen == "header" else {})
-    told = asked(live, f"{method} {f'/s/{sandbox}' if chosen == 'prefix' else ''}{path}", headers, body)
-    assert told.endswith(" " + advised.replace("{}", "" if chosen == "default" else f"/s/{sandbox}"))
+    told = asked(
+        live, f"{method} {f'/s/{sandbox}' if chosen == 'prefix' else ''}{path}", headers, body
+    )
+    assert told.endswith(
+        " " + advised.replace("{}", "" if chosen == "default" else f"/s/{sandbox}")
+    )
 
 
-def test_who_lacks_a_credential_is_told_where_the_sandbox_shows_one(live: Live, sandbox_name: str) -> None:
+def test_who_lacks_a_credential_is_told_where_the_sandbox_shows_one(
+    live: Live, sandbox_name: str
+) -> None:
     """Or has that of another one."""
     for headers in ({}, key_of(live, "default")):
         told = asked(live, f"GET /s/{sandbox_name}/v2/customers", headers)
@@ -74,12 +97,16 @@ def test_what_a_client_sent_stays_as_it_was_sent(live: Live, sandbox_name: str) 
     assert f" /s/{sandbox_name}/openapi.json " in told
 
 
-def test_the_default_sandbox_that_stays_is_named_in_what_begins_it_anew(live: Live, sandbox_name: str) -> None:
+def test_the_default_sandbox_that_stays_is_named_in_what_begins_it_anew(
+    live: Live, sandbox_name: str
+) -> None:
     told = asked(live, f"DELETE /s/{sandbox_name}/_sandbox/sandboxes/default", {})
     assert " POST /s/default/_sandbox/reset " in told
 
 
-def test_who_asks_for_a_websocket_is_told_of_the_stream_of_the_sandbox(live: Live, control: httpx2.Client) -> None:
+def test_who_asks_for_a_websocket_is_told_of_the_stream_of_the_sandbox(
+    live: Live, control: httpx2.Client
+) -> None:
     base = str(control.base_url.path).rstrip("/")
     with connect(live.port) as connection:
         lines = (f"GET {base}/clock HTTP/1.1", f"Host: 127.0.0.1:{live.port}", "Connection: Upgrade",
@@ -91,7 +118,9 @@ def test_who_asks_for_a_websocket_is_told_of_the_stream_of_the_sandbox(live: Liv
 
 @pytest.mark.check
 def test_no_text_of_the_program_names_a_path_but_as_advice() -> None:
-    """Where else a text did, it would name the default sandbox's path whatever the request was for."""
+    """Where else a text did, it would name the default sandbox's path whatever the
+    request was for.
+    """
     root = Path(stub_server.__file__).parent
     found = [
         f"{path.relative_to(root)}: {text}"
@@ -116,14 +145,18 @@ def test_a_text_with_a_path_is_found(source: str, expected: int) -> None:
 
 
 def texts_outside_advice(node: ast.AST) -> Iterator[str]:
-    """The texts of several words with a path, but for docstrings, help of the command and what is called advice."""
+    """The texts of several words with a path, but for docstrings, help of the command and what is
+    called advice.
+    """
     match node:
         case ast.Expr(value=ast.Constant()) | ast.keyword(arg="advice" | "help" | "short_help"):
             return
         case ast.Assign(targets=[ast.Name(id="advice")]):
             return
         case ast.Constant(value=str(text)):
-            yield from [text] if " " in text and PROSE.search(text) and not A_CALL.fullmatch(text) else []
+            yield from (
+                [text] if " " in text and PROSE.search(text) and not A_CALL.fullmatch(text) else []
+            )
         case ast.JoinedStr():
             named = ast.unparse(node).replace("{CONTROL}", "/_sandbox").replace("{DOCS}", "/docs")
             text = re.sub(r"\{.*?\}", "…", named)[2:-1]

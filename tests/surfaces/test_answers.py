@@ -1,4 +1,6 @@
-"""The server holds its own answers to the contract: a handler that strays is a 500, never an undocumented answer."""
+"""The server holds its own answers to the contract: a handler that strays is a 500, never an
+undocumented answer.
+"""
 
 import logging
 from collections.abc import Callable
@@ -95,7 +97,9 @@ def test_a_missing_location_is_caught_too(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(customers, "create_customer", create_customer)
     with running(FROZEN) as server:
-        refused(door_to(server).send("POST", "/v2/customers", customer_body()), 500, "internal_error")
+        refused(
+            door_to(server).send("POST", "/v2/customers", customer_body()), 500, "internal_error"
+        )
 
 
 def test_an_asynchronous_handler_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,6 @@
-"""Someone else's ids and credentials: the right refusal, and no word of what exists where one may not look."""
+"""Someone else's ids and credentials: the right refusal, and no word of what exists where one may
+not look.
+"""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +27,9 @@ def told(response: httpx2.Response) -> tuple[int, list[tuple[str, str]], bytes]:
 
 def named(operation: str, ids: dict[str, str]) -> dict[str, str]:
     """The ids that the operation's path names, of these; the body stays the caller's."""
-    return {name: value for name, value in ids.items() if f"{{{name}}}" in OPERATIONS[operation].path}
+    return {
+        name: value for name, value in ids.items() if f"{{{name}}}" in OPERATIONS[operation].path
+    }
 
 
 def aim(home: Estate, api: httpx2.Client, operation: str, ids: dict[str, str]) -> httpx2.Response:
@@ -41,7 +45,9 @@ def aim(home: Estate, api: httpx2.Client, operation: str, ids: dict[str, str]) -
 def test_what_is_elsewhere_is_told_as_what_is_nowhere(
     home: Estate, neighbour: Estate, abroad: Estate, operation: str
 ) -> None:
-    """Another merchant's record and another sandbox's: byte for byte the answer of an id that nothing has."""
+    """Another merchant's record and another sandbox's: byte for byte the answer of an id that
+    nothing has.
+    """
     nowhere = dict.fromkeys(named(operation, home.ids), NOWHERE)
     expected = told(aim(home, home.api, operation, nowhere))
     assert expected[0] == 404
@@ -49,12 +55,19 @@ def test_what_is_elsewhere_is_told_as_what_is_nowhere(
         assert expected == told(aim(home, home.api, operation, named(operation, other.ids)))
 
 
-@pytest.mark.parametrize("operation", [o.id for o in OPERATIONS.values() if o.id.startswith("list") and o.scopes])
+@pytest.mark.parametrize(
+    "operation", [o.id for o in OPERATIONS.values() if o.id.startswith("list") and o.scopes]
+)
 def test_lists_never_mix_merchants_or_sandboxes(
     home: Estate, neighbour: Estate, abroad: Estate, operation: str
 ) -> None:
-    texts = [ask(e.api, OPERATIONS[operation], e.ids, params={"limit": 100}).text for e in (home, neighbour, abroad)]
-    for text, others in zip(texts, ((neighbour, abroad), (home, abroad), (home, neighbour)), strict=True):
+    texts = [
+        ask(e.api, OPERATIONS[operation], e.ids, params={"limit": 100}).text
+        for e in (home, neighbour, abroad)
+    ]
+    for text, others in zip(
+        texts, ((neighbour, abroad), (home, abroad), (home, neighbour)), strict=True
+    ):
         for other in others:
             assert not any(ident in text for ident in other.ids.values())
 
@@ -72,7 +85,9 @@ def strangers(home: Estate, abroad: Estate) -> Iterator[dict[str, httpx2.Client]
         "a key of another sandbox": abroad.key()["private_key"],
         "a deleted key": deleted["private_key"],
         "a token of another sandbox": token(abroad.live, abroad.sandbox, abroad.merchant_id),
-        "a token of another sandbox with our merchant": token(abroad.live, abroad.sandbox, home.merchant_id),
+        "a token of another sandbox with our merchant": token(
+            abroad.live, abroad.sandbox, home.merchant_id
+        ),
     }
     clients = {name: client(home.live, home.sandbox, value) for name, value in values.items()}
     yield clients
@@ -86,11 +101,20 @@ def test_credentials_of_elsewhere_and_of_the_past_are_none(
     home: Estate, strangers: dict[str, httpx2.Client], operation: str
 ) -> None:
     """401; a key of another sandbox and a deleted one byte for byte as one that never was."""
-    answers = {name: told(ask(api, OPERATIONS[operation], home.ids)) for name, api in strangers.items()}
+    answers = {
+        name: told(ask(api, OPERATIONS[operation], home.ids)) for name, api in strangers.items()
+    }
     assert {401} == {status for status, _, _ in answers.values()}
     assert {"invalid_token"} == {json.loads(body)["code"] for _, _, body in answers.values()}
-    assert answers["a key of nobody"] == answers["a key of another sandbox"] == answers["a deleted key"]
-    assert answers["a token of another sandbox"] == answers["a token of another sandbox with our merchant"]
+    assert (
+        answers["a key of nobody"]
+        == answers["a key of another sandbox"]
+        == answers["a deleted key"]
+    )
+    assert (
+        answers["a token of another sandbox"]
+        == answers["a token of another sandbox with our merchant"]
+    )
 
 
 @pytest.mark.parametrize("how", ["inactive", "expired"])
@@ -112,7 +136,9 @@ def off(home: Estate) -> Iterator[dict[str, httpx2.Client]]:
     inactive, expired = home.key(), home.key(expires_at="2026-01-01T00:00:00Z")
     assert home.api.put(f"/api-keys/{inactive['id']}", json={"is_active": False}).status_code == 200
     keys = {"inactive": inactive, "expired": expired}
-    clients = {how: client(home.live, home.sandbox, key["private_key"]) for how, key in keys.items()}
+    clients = {
+        how: client(home.live, home.sandbox, key["private_key"]) for how, key in keys.items()
+    }
     yield clients
     for each in clients.values():
         each.close()

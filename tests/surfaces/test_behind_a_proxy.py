@@ -1,4 +1,6 @@
-"""A server behind a proxy, which says in X-Forwarded-For who its client is: only one that is named is believed."""
+"""A server behind a proxy, which says in X-Forwarded-For who its client is: only one that is named
+is believed.
+"""
 
 from time import monotonic
 
@@ -28,7 +30,9 @@ def limited_key(door: Door) -> str:
 
 @pytest.mark.promise("named-proxies-believed")
 @pytest.mark.parametrize(("proxies", "status"), [(NAMED, 200), (OTHER, 403), (None, 403)])
-def test_allowed_ips_see_the_client_of_a_named_proxy(serve: Serve, proxies: str | None, status: int) -> None:
+def test_allowed_ips_see_the_client_of_a_named_proxy(
+    serve: Serve, proxies: str | None, status: int
+) -> None:
     door = door_to(serve(forwarded_allow_ips=proxies))
     answer = door.ask("GET", "/v2/orders?limit=1", token=limited_key(door), headers=[CLIENT])
     assert status == answer.status, answer.body
@@ -40,8 +44,14 @@ def test_a_client_adds_nothing_to_what_the_proxy_says(serve: Serve) -> None:
     """A proxy appends the address that it sees: what stands before may be anything."""
     door = door_to(serve(forwarded_allow_ips=NAMED))
     key = limited_key(door)
-    for sent in ("203.0.113.5, 198.51.100.1", "203.0.113.5, 198.51.100.1, 10.0.0.5", "203.0.113.5, a b"):
-        answer = door.ask("GET", "/v2/orders?limit=1", token=key, headers=[("X-Forwarded-For", sent)])
+    for sent in (
+        "203.0.113.5, 198.51.100.1",
+        "203.0.113.5, 198.51.100.1, 10.0.0.5",
+        "203.0.113.5, a b",
+    ):
+        answer = door.ask(
+            "GET", "/v2/orders?limit=1", token=key, headers=[("X-Forwarded-For", sent)]
+        )
         refused(answer, 403, "ip_not_allowed")
 
 
@@ -56,7 +66,9 @@ def team(serve: Serve) -> Live:
 
 def status(live: Live, client: str, path: str = "/_sandbox/clock", **headers: str) -> int:
     """How a request of somebody is answered."""
-    sent = {"X-Forwarded-For": client} | {name.replace("_", "-"): value for name, value in headers.items()}
+    sent = {"X-Forwarded-For": client} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
     answer = httpx2.get(live.url + path, headers=sent, verify=NO_TLS, timeout=30)
     if answer.status_code == 429:
         assert "rate_limited" == answer.json()["code"]
@@ -75,7 +87,12 @@ def status(live: Live, client: str, path: str = "/_sandbox/clock", **headers: st
     ],
 )
 def test_ten_wrong_keys_of_an_address_are_enough_for_a_minute(
-    team: Live, header: str, path: str, first: int, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    team: Live,
+    header: str,
+    path: str,
+    first: int,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Wherever one could be tried; right ones work, and others are not held up."""
     client = f"client of {request.node.name}"
@@ -92,12 +109,19 @@ def test_ten_wrong_keys_of_an_address_are_enough_for_a_minute(
 
 @pytest.mark.promise("banner-without-key")
 @pytest.mark.parametrize(
-    "flags", [("--admin-key", "a-long-admin-key"), ("--allow-host", "x.example"), ("--base-url", "https://x.example")]
+    "flags",
+    [
+        ("--admin-key", "a-long-admin-key"),
+        ("--allow-host", "x.example"),
+        ("--base-url", "https://x.example"),
+    ],
 )
 def test_the_banner_of_a_public_server_has_no_key(flags: tuple[str, ...]) -> None:
     with Process(*flags) as public, Process() as plain:
         assert "sk_sandbox_…" in public.banner
-        assert [] == [word for word in public.banner.split() if len(word.partition("sk_sandbox_")[2]) > 5]
+        assert [] == [
+            word for word in public.banner.split() if len(word.partition("sk_sandbox_")[2]) > 5
+        ]
         assert "a-long-admin-key" not in public.banner
         assert f"Bearer {plain.banner.partition('Bearer ')[2][:51]}" in plain.banner
         assert "Bearer sk_sandbox_" in plain.banner

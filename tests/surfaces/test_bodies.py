@@ -27,13 +27,21 @@ BODY = b'{"name": "Marina Duarte"}'
         "application/json;", "application/json; profile=x", "  application/json  ",
     ],
 )  # fmt: skip
-def test_json_is_json_in_every_spelling_of_its_media_type(door: Door, path: str, media: str) -> None:
+def test_json_is_json_in_every_spelling_of_its_media_type(
+    door: Door, path: str, media: str
+) -> None:
     assert door.ask("PUT", path, BODY, media=media).status == 200
 
 
-@pytest.mark.parametrize("media", ["Application/JSON", "application/json; charset=UTF-8", "application/json ; x"])
-def test_no_spelling_of_the_media_type_gets_round_validation(door: Door, path: str, media: str) -> None:
-    body = refused(door.ask("PUT", path, b'{"name": 1, "what": 2}', media=media), 422, "validation_error")
+@pytest.mark.parametrize(
+    "media", ["Application/JSON", "application/json; charset=UTF-8", "application/json ; x"]
+)
+def test_no_spelling_of_the_media_type_gets_round_validation(
+    door: Door, path: str, media: str
+) -> None:
+    body = refused(
+        door.ask("PUT", path, b'{"name": 1, "what": 2}', media=media), 422, "validation_error"
+    )
     assert fields(body) == {"name": "type", "what": "unknown_field"}
 
 
@@ -53,8 +61,14 @@ def test_what_is_not_json_in_utf_8_is_415(door: Door, path: str, media: str) -> 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "GZIP", "gzip, identity", "x"])
 @pytest.mark.parametrize("body", [BODY, gzip.compress(BODY)], ids=["plain", "compressed"])
-def test_a_body_that_is_said_to_be_compressed_is_415(door: Door, path: str, coding: str, body: bytes) -> None:
-    answer = refused(door.ask("PUT", path, body, headers=[("Content-Encoding", coding)]), 415, "unsupported_media_type")
+def test_a_body_that_is_said_to_be_compressed_is_415(
+    door: Door, path: str, coding: str, body: bytes
+) -> None:
+    answer = refused(
+        door.ask("PUT", path, body, headers=[("Content-Encoding", coding)]),
+        415,
+        "unsupported_media_type",
+    )
     assert says(answer["message"], "Content-Encoding")
 
 
@@ -87,29 +101,42 @@ def test_a_byte_more_is_413(door: Door, path: str) -> None:
     refused(door.ask("PUT", path, metadata_of(MIB + 1)), 413, "payload_too_large")
 
 
-def test_a_body_that_is_announced_too_large_is_refused_before_it_is_sent(door: Door, path: str) -> None:
+def test_a_body_that_is_announced_too_large_is_refused_before_it_is_sent(
+    door: Door, path: str
+) -> None:
     request = (
-        f"PUT {door.prefix}{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {door.token}\r\n"
-        "Content-Type: application/json\r\nContent-Length: 999999999999\r\nConnection: close\r\n\r\n"
+        f"PUT {door.prefix}{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer"
+        f" {door.token}\r\nContent-Type: application/json\r\nContent-Length:"
+        " 999999999999\r\nConnection: close\r\n\r\n"
     )
     refused(exchange(door.port, "PUT", request.encode()), 413, "payload_too_large")
 
 
 @pytest.fixture(scope="module")
 def suspend(door: Door) -> str:
-    """The path of an operation with an optional body, which may be repeated: to the state one is in is no move."""
-    made = door.send("POST", "/v2/projects", {"name": "Clube dos corpos opcionais", "status": "active"})
+    """The path of an operation with an optional body, which may be repeated: to the state one is in
+    is no move.
+    """
+    made = door.send(
+        "POST", "/v2/projects", {"name": "Clube dos corpos opcionais", "status": "active"}
+    )
     assert made.status == 201, made.body
     return f"/v2/projects/{made.json()['data']['project']['id']}/suspend"
 
 
 @pytest.mark.parametrize("media", [None, "application/json", "application/json; charset=utf-8"])
-@pytest.mark.parametrize("body", [None, b"", b"{}", b'{"reason": null}', b'{"reason": "Revis\xc3\xa3o"}'])
+@pytest.mark.parametrize(
+    "body", [None, b"", b"{}", b'{"reason": null}', b'{"reason": "Revis\xc3\xa3o"}']
+)
 def test_an_optional_body_may_be_absent_empty_or_there(
     door: Door, suspend: str, media: str | None, body: bytes | None
 ) -> None:
     answer = door.ask(
-        "POST", suspend, body, media=media, headers=[("Content-Type", media)] if media and body is None else []
+        "POST",
+        suspend,
+        body,
+        media=media,
+        headers=[("Content-Type", media)] if media and body is None else [],
     )
     if body and media is None:
         refused(answer, 415, "unsupported_media_type")
@@ -128,7 +155,9 @@ def test_an_optional_body_may_be_absent_empty_or_there(
     ids=["list", "lists", "inside"],
 )
 def test_a_body_of_very_many_values_is_refused_before_it_is_judged(door: Door, body: bytes) -> None:
-    """To hold half a million values to a schema, and to say them back, took a second of everybody's time."""
+    """To hold half a million values to a schema, and to say them back, took a second of
+    everybody's time.
+    """
     told = refused(door.ask("POST", "/v2/orders/pix", body), 422, "validation_error")
     assert says(told["message"], "20,000")
     assert len(told["details"]) == 1

@@ -38,7 +38,9 @@ def test_a_right_receiver_exits_0(to: list[str], right: str) -> None:
     said = certify(right, "--signing-key", KEY, *to)
     assert 0 == said.exit_code, said.output
     (line,) = said.output.splitlines()
-    assert line.startswith(f"{right} was sent order.paid and watched in the sandbox {to[-1]}: 15 passed, 0 failed")
+    assert line.startswith(
+        f"{right} was sent order.paid and watched in the sandbox {to[-1]}: 15 passed, 0 failed"
+    )
 
 
 def test_a_broken_rule_exits_1_and_says_what_to_do(api: httpx2.Client, to: list[str]) -> None:
@@ -55,7 +57,9 @@ def test_a_receiver_that_is_away_is_told_that_alone(api: httpx2.Client, to: list
     said = certify("http://127.0.0.1:9/hook", "--signing-key", KEY, *to)
     assert 1 == said.exit_code, said.output
     assert "1 failed, 14 not applicable" in said.output
-    assert ["id: accepts"] == [line.removeprefix("- ") for line in said.output.splitlines() if "id: " in line]
+    assert ["id: accepts"] == [
+        line.removeprefix("- ") for line in said.output.splitlines() if "id: " in line
+    ]
 
 
 @pytest.mark.parametrize(
@@ -73,13 +77,17 @@ def test_effects_make_it_known(
     assert "0 unknown" in said.output.splitlines()[0]
 
 
-def test_without_a_key_the_registered_webhook_is_certified(api: httpx2.Client, to: list[str]) -> None:
+def test_without_a_key_the_registered_webhook_is_certified(
+    api: httpx2.Client, to: list[str]
+) -> None:
     """By its own key; an address that no webhook has is a question of usage."""
     with shop(api) as url:
         refused = certify(url, *to)
         assert (2, True) == (refused.exit_code, "Or give its --signing-key." in refused.output)
         assert refused.output.startswith("Error: No webhook of the sandbox has this address.")
-    made = created(api.post("/v2/webhooks", json={"url": url, "events": ["order.paid"], "is_active": False}))["webhook"]
+    made = created(
+        api.post("/v2/webhooks", json={"url": url, "events": ["order.paid"], "is_active": False})
+    )["webhook"]
     with shop(api, key=made["signing_key"]) as other:
         api.put(f"/v2/webhooks/{made['id']}", json={"url": other})
         assert 0 == certify(other, *to).exit_code
@@ -88,9 +96,15 @@ def test_without_a_key_the_registered_webhook_is_certified(api: httpx2.Client, t
 def test_what_cannot_be_asked_exits_2_and_says_why(to: list[str], serve: Serve) -> None:
     url = "http://127.0.0.1:9/"
     for args, says in (
-        ((url, "--signing-key", KEY, "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9"),
+        (
+            (url, "--signing-key", KEY, "--server", "http://127.0.0.1:9"),
+            "no sandbox answers at http://127.0.0.1:9",
+        ),
         ((url, "--signing-key", "geheim", *to), "Error: --signing-key: "),
-        ((url, "--signing-key", KEY, "--event", "order.pago", *to), 'Error: --event: "order.pago" is'),
+        (
+            (url, "--signing-key", KEY, "--event", "order.pago", *to),
+            'Error: --event: "order.pago" is',
+        ),
         (("receiver", *to), "is not an address"),
         ((url, "--signing-key", KEY, "--server", serve(admin_key="k").url), "give --admin-key"),
         ((url, "--signing-key", KEY, "--server", to[1], "--sandbox", "-no-"), "name of a sandbox"),
@@ -98,5 +112,7 @@ def test_what_cannot_be_asked_exits_2_and_says_why(to: list[str], serve: Serve) 
     ):
         said = certify(*args)
         assert (2, True) == (said.exit_code, says in " ".join(said.output.split())), said.output
-    known = certify(url, "--signing-key", KEY, "--server", serve(admin_key="k").url, "--admin-key", "k")
+    known = certify(
+        url, "--signing-key", KEY, "--server", serve(admin_key="k").url, "--admin-key", "k"
+    )
     assert 1 == known.exit_code

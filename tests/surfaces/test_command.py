@@ -1,4 +1,6 @@
-"""The command: flags and their environment variables, what it refuses to start with, and the call that it prints."""
+"""The command: flags and their environment variables, what it refuses to start with, and the call
+that it prints.
+"""
 
 import json
 import os
@@ -36,7 +38,9 @@ def refused(*args: str, env: dict[str, str] | None = None) -> str:
 
 @pytest.mark.check
 def test_a_printed_call_works_when_pasted() -> None:
-    """Port 0 picks a free port; the banner shows the real one, and no line is broken however narrow the terminal is."""
+    """Port 0 picks a free port; the banner shows the real one, and no line is broken however narrow
+    the terminal is.
+    """
     env = {**os.environ, "STUB_PORT": "0", "STUB_NOW": "2026-11-20T14:32:05Z", "COLUMNS": "40"}
     process = subprocess.Popen([*COMMAND], stdout=subprocess.PIPE, text=True, env=env)
     assert process.stdout is not None
@@ -85,7 +89,10 @@ def test_the_banner_names_the_command_as_this_shell_finds_it_and_the_server(call
     url = re.search(r"address +(\S+)", told)
     assert url is not None, told
     assert f"  token       {shown} token, or " in told
-    assert f"  shell       {shown} VERB --server {url[1]}, or first: export STUB_SERVER={url[1]}\n" in told
+    assert (
+        f"  shell       {shown} VERB --server {url[1]}, or first: export STUB_SERVER={url[1]}\n"
+        in told
+    )
 
 
 def test_a_verb_may_be_left_out_but_not_misspelt() -> None:
@@ -131,14 +138,20 @@ def test_a_port_in_use_is_refused_with_a_way_out() -> None:
 
 @pytest.mark.parametrize("name", ["default", "shop-one"])
 def test_env_exports_what_a_shell_needs(live: Live, name: str) -> None:
-    """Address, token and ids are those with which a call succeeds; each is one word of the shell."""
+    """Address, token and ids are those with which a call succeeds; each is one word
+    of the shell.
+    """
     said = CliRunner().invoke(main, ["env", "--server", live.url, "--sandbox", name])
     assert 0 == said.exit_code, said.output
     call = 'curl -s -o /dev/null -w "%{http_code}" -H "Authorization: Bearer $STUB_TOKEN"'
     script = f"{said.output}\n{call} $STUB_URL/v2/plans/$STUB_PLAN_ID"
-    ran = subprocess.run(["sh", "-euc", script], capture_output=True, text=True, timeout=30, check=True)
+    ran = subprocess.run(
+        ["sh", "-euc", script], capture_output=True, text=True, timeout=30, check=True
+    )
     assert "200" == ran.stdout
-    shown = json.loads(CliRunner().invoke(main, ["env", "--server", live.url, "--sandbox", name, "--json"]).output)
+    shown = json.loads(
+        CliRunner().invoke(main, ["env", "--server", live.url, "--sandbox", name, "--json"]).output
+    )
     assert live.url + ("" if name == "default" else f"/s/{name}") == shown["STUB_URL"]
     assert (live.url, name) == (shown["STUB_SERVER"], shown["STUB_SANDBOX"])
     assert {"STUB_PROJECT_ID", "STUB_PLAN_ID", "STUB_CUSTOMER_ID", "STUB_ORDER_ID"} < shown.keys()
@@ -147,26 +160,38 @@ def test_env_exports_what_a_shell_needs(live: Live, name: str) -> None:
 
 
 def test_env_runs_nothing_that_another_server_says(tmp_path: Path) -> None:
-    """A shell evaluates what is printed: names that are none are left out, and values are quoted."""
+    """A shell evaluates what is printed: names that are none are left out, and values
+    are quoted.
+    """
     sample = {"orderId": "$(touch value)", "x;touch name;xId": "1", "$(touch name)": "2"}
     body = {"sandbox": "default", "jwt": "`touch value`", "sample": sample}
     own = {"x-request-id": "req_1"}
     other = Starlette(
-        routes=[Route("/s/default/_sandbox/credentials", lambda request: JSONResponse(body, headers=own))]
+        routes=[
+            Route(
+                "/s/default/_sandbox/credentials", lambda request: JSONResponse(body, headers=own)
+            )
+        ]
     )
     with serving(other, Limits()) as port:
         said = CliRunner().invoke(main, ["env", "--server", f"http://127.0.0.1:{port}"])
     assert 0 == said.exit_code, said.output
     script = f'{said.output}\nprintf %s "$STUB_ORDER_ID $STUB_TOKEN"'
-    ran = subprocess.run(["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)
+    ran = subprocess.run(
+        ["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True
+    )
     assert ("$(touch value) `touch value`", []) == (ran.stdout, list(tmp_path.iterdir()))
 
 
-@pytest.mark.parametrize("verb", ["env", "explain last", "events list", "orders list", "reset --seed 1"])
+@pytest.mark.parametrize(
+    "verb", ["env", "explain last", "events list", "orders list", "reset --seed 1"]
+)
 def test_a_server_that_is_no_sandbox_is_named(verb: str) -> None:
     """It answers every path with JSON, which has nothing of what was asked for."""
     every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-    other = Starlette(routes=[Route("/{path:path}", lambda request: JSONResponse({}), methods=every)])
+    other = Starlette(
+        routes=[Route("/{path:path}", lambda request: JSONResponse({}), methods=every)]
+    )
     with serving(other, Limits()) as port:
         said = CliRunner().invoke(main, [*verb.split(), "--server", f"http://127.0.0.1:{port}"])
     assert (2, True) == (said.exit_code, "is not a compatible sandbox" in said.output), said.output

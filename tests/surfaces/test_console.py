@@ -1,4 +1,6 @@
-"""What all pages of the console have in common: who may open them, what a form needs, where its links lead."""
+"""What all pages of the console have in common: who may open them, what a form needs, where its
+links lead.
+"""
 
 import re
 from pathlib import Path
@@ -25,7 +27,8 @@ PACKAGE = Path(stub_server.__file__).parent
 @pytest.fixture(scope="module")
 def guarded(serve: Serve) -> Live:
     """A server whose controls need a key."""
-    return serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104 - the test's server listens on loopback all the same
+    # the test's server listens on loopback all the same
+    return serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104
 
 
 def asked(guarded: Live, path: str) -> Json:
@@ -40,7 +43,10 @@ def test_pages_forbid_what_they_do_not_need(console: Console) -> None:
     page = console.open("/console/requests")
     headers = page.response.headers
     assert 200 == page.status
-    policy = "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'"
+    policy = (
+        "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
+        " object-src 'none'"
+    )
     assert policy == headers["content-security-policy"]
     assert ("same-origin", "same-origin", "nosniff", "no-store") == (
         headers["referrer-policy"], headers["cross-origin-resource-policy"], headers["x-content-type-options"],
@@ -49,7 +55,9 @@ def test_pages_forbid_what_they_do_not_need(console: Console) -> None:
     assert not re.search(r"<script(?![^>]* src=)|style=|\son\w+=|javascript:", page.response.text)
 
 
-def test_every_link_of_a_page_leads_to_a_page_of_its_sandbox(console: Console, api: httpx2.Client) -> None:
+def test_every_link_of_a_page_leads_to_a_page_of_its_sandbox(
+    console: Console, api: httpx2.Client
+) -> None:
     api.get("/v2/orders")
     page = console.open("/console/requests")
     assert len(page.links) > 5
@@ -74,7 +82,11 @@ def test_what_a_page_asks_leaves_no_trace(
     finally:
         live.app.server.listeners.remove(listen)
     assert "/console/requests" in seen
-    assert not [path for path in seen if path in ("/_sandbox/clock", "/_sandbox/requests", "/_sandbox/sandboxes")]
+    assert not [
+        path
+        for path in seen
+        if path in ("/_sandbox/clock", "/_sandbox/requests", "/_sandbox/sandboxes")
+    ]
     kept = control.get("/requests", params={"control": "true"}).json()["requests"]
     assert ["/_sandbox/faults"] == [each["path"] for each in kept]
 
@@ -110,13 +122,22 @@ def test_an_action_leads_to_pages_of_the_console_alone(console: Console, live: L
 
 def test_no_page_of_another_origin_may_read_the_console(live: Live) -> None:
     for origin in ("http://localhost:3000", "https://evil.example"):
-        answer = httpx2.get(f"{live.url}/console/requests", headers={"Origin": origin}, verify=NO_TLS)
+        answer = httpx2.get(
+            f"{live.url}/console/requests", headers={"Origin": origin}, verify=NO_TLS
+        )
         assert "access-control-allow-origin" not in answer.headers
         headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
-        preflight = httpx2.options(f"{live.url}/console/requests/clear", headers=headers, verify=NO_TLS)
+        preflight = httpx2.options(
+            f"{live.url}/console/requests/clear", headers=headers, verify=NO_TLS
+        )
         assert "access-control-allow-origin" not in preflight.headers
     headers = {"Sec-Fetch-Site": "same-site"}
-    assert 403 == httpx2.get(f"{live.url}/console/requests.har", headers=headers, verify=NO_TLS).status_code
+    assert (
+        403
+        == httpx2.get(
+            f"{live.url}/console/requests.har", headers=headers, verify=NO_TLS
+        ).status_code
+    )
 
 
 def test_a_page_takes_gets_and_forms(live: Live) -> None:
@@ -128,16 +149,24 @@ def test_a_page_takes_gets_and_forms(live: Live) -> None:
     assert 405 == httpx2.get(f"{live.url}/console/undo", verify=NO_TLS).status_code
     for path in ("/console", "/console/", "/s/default/console/"):
         moved = httpx2.get(live.url + path, verify=NO_TLS)
-        assert (307, f"{path.rstrip('/')}/requests") == (moved.status_code, moved.headers["location"])
+        assert (307, f"{path.rstrip('/')}/requests") == (
+            moved.status_code,
+            moved.headers["location"],
+        )
 
 
-def test_a_sandbox_that_is_not_there_is_made_by_a_click(visit: Visit, live: Live, sandbox_name: str) -> None:
+def test_a_sandbox_that_is_not_there_is_made_by_a_click(
+    visit: Visit, live: Live, sandbox_name: str
+) -> None:
     """And not by looking."""
     console = visit(live.url, sandbox_name)
     page = console.open("/console/requests")
     assert 404 == page.status
     assert f"There is no sandbox “{sandbox_name}” yet" in page.text
-    assert 404 == httpx2.get(f"{live.url}/_sandbox/sandboxes/{sandbox_name}", verify=NO_TLS).status_code
+    assert (
+        404
+        == httpx2.get(f"{live.url}/_sandbox/sandboxes/{sandbox_name}", verify=NO_TLS).status_code
+    )
     made = console.send(page, "Make it")
     assert (200, f"{console.base}/console/requests") == (made.status, made.url)
 
@@ -159,16 +188,28 @@ def test_times_are_of_one_zone_that_a_visitor_chooses(console: Console) -> None:
 
 
 def test_every_page_has_one_shell(console: Console, make_order: Maker) -> None:
-    """The same head and the same list, on pages of operations, the guide and the overview too; on /pay none."""
+    """The same head and the same list, on pages of operations, the guide and the overview too; on
+    /pay none.
+    """
     order = make_order()
     lists = {}
-    for path in ("/", "/docs", "/docs/listPlans", "/guide", "/guide/api", "/console/requests", "/console/keys"):
+    for path in (
+        "/",
+        "/docs",
+        "/docs/listPlans",
+        "/guide",
+        "/guide/api",
+        "/console/requests",
+        "/console/keys",
+    ):
         html = console.open(path).response.text
         side = html.partition('<nav class="side"')[2].partition("</nav>")[0]
         lists[path] = re.sub(r'\.\./|\./| aria-current="page"| open', "", side)
         assert '<form class="finder"' in html
         assert "20 Nov 2026," in html
-        assert html.index("<h2>Now</h2>") < html.index("<h2>API</h2>") < html.index("<h2>Guide</h2>")
+        assert (
+            html.index("<h2>Now</h2>") < html.index("<h2>API</h2>") < html.index("<h2>Guide</h2>")
+        )
     del lists["/"]  # it is below its own address
     assert 1 == len(set(lists.values()))
     assert "<nav" not in console.open(f"/pay/{order['id']}").response.text
@@ -188,7 +229,11 @@ def test_pages_are_light(console: Console, make_order: Maker) -> None:
     ]
     paths += [f"/console/data/orders/{order['id']}", f"/pay/{order['id']}"]
     paths += [f"/console/{path}" for path in (*NOW, *FOOT)]
-    heavy = {path: size for path in paths if (size := len(console.open(path).response.content)) > 60 << 10}
+    heavy = {
+        path: size
+        for path in paths
+        if (size := len(console.open(path).response.content)) > 60 << 10
+    }
     assert {} == heavy
     static = {file.name: file.stat().st_size for file in (PACKAGE / "console" / "static").iterdir()}
     assert static["console.css"] < 40 << 10
@@ -228,7 +273,9 @@ def test_with_an_admin_key_every_page_asks_for_it_once(stranger: Console, guarde
     assert 403 == left.status
 
 
-def test_the_cookie_is_the_servers_own_and_opens_no_control(stranger: Console, guarded: Live) -> None:
+def test_the_cookie_is_the_servers_own_and_opens_no_control(
+    stranger: Console, guarded: Live
+) -> None:
     page = stranger.open("/console/requests")
     before = stranger.http.cookies[f"stub_console_{guarded.port}"]
     form = page.form("Open the console")
@@ -238,7 +285,9 @@ def test_the_cookie_is_the_servers_own_and_opens_no_control(stranger: Console, g
     )  # fmt: skip
     cookie = answer.headers["set-cookie"]
     assert cookie.startswith(f"stub_console_{guarded.port}=")
-    assert {"HttpOnly", "Path=/", "SameSite=Strict"} == {part.strip() for part in cookie.split(";")[1:]}
+    assert {"HttpOnly", "Path=/", "SameSite=Strict"} == {
+        part.strip() for part in cookie.split(";")[1:]
+    }
     assert before not in cookie
     for path in ("/_sandbox/clock", "/_sandbox/credentials", "/_sandbox/stream"):
         assert 403 == stranger.http.get(guarded.url + path).status_code
@@ -263,7 +312,9 @@ def test_over_https_the_cookie_is_sent_over_https_alone(visit: Visit, serve: Ser
 def test_a_control_key_opens_its_own_sandbox(visit: Visit, guarded: Live) -> None:
     headers = {"X-Sandbox-Admin-Key": ADMIN}
     for name in ("mine", "other"):
-        made = httpx2.post(f"{guarded.url}/_sandbox/sandboxes", json={"name": name}, headers=headers, verify=NO_TLS)
+        made = httpx2.post(
+            f"{guarded.url}/_sandbox/sandboxes", json={"name": name}, headers=headers, verify=NO_TLS
+        )
         assert 201 == made.status_code
     key = asked(guarded, "/s/mine/_sandbox/credentials")["control_key"]
     console = visit(guarded.url, "mine")
@@ -275,8 +326,18 @@ def test_a_control_key_opens_its_own_sandbox(visit: Visit, guarded: Live) -> Non
     page = other.open("/console/requests")
     assert 403 == other.send(page, "Open the console", key=key).status
     sent = {"Cookie": f"{cookie.name}={cookie.value}"}
-    assert 403 == httpx2.get(f"{guarded.url}/s/other/console/requests", headers=sent, verify=NO_TLS).status_code
-    assert 200 == httpx2.get(f"{guarded.url}/s/mine/console/requests", headers=sent, verify=NO_TLS).status_code
+    assert (
+        403
+        == httpx2.get(
+            f"{guarded.url}/s/other/console/requests", headers=sent, verify=NO_TLS
+        ).status_code
+    )
+    assert (
+        200
+        == httpx2.get(
+            f"{guarded.url}/s/mine/console/requests", headers=sent, verify=NO_TLS
+        ).status_code
+    )
 
 
 def test_a_visitor_from_another_site_keeps_the_session(stranger: Console) -> None:
@@ -290,30 +351,44 @@ def test_a_visitor_from_another_site_keeps_the_session(stranger: Console) -> Non
 # -- the finder
 
 
-def test_any_id_leads_to_its_page(console: Console, api: httpx2.Client, make_customer: Maker) -> None:
+def test_any_id_leads_to_its_page(
+    console: Console, api: httpx2.Client, make_customer: Maker
+) -> None:
     request = api.get("/v2/orders").headers["x-request-id"]
     found = console.open(f"/console/find?q=+{request}+")
     assert f"{console.base}/console/requests/{request}" == found.url
     text = "nothing-like-it"
-    assert f"{console.base}/console/requests?contains={text}" == console.open(f"/console/find?q={text}").url
+    assert (
+        f"{console.base}/console/requests?contains={text}"
+        == console.open(f"/console/find?q={text}").url
+    )
     assert f"{console.base}/console/requests" == console.open("/console/find?q=").url
 
 
 def test_a_name_leads_to_what_has_it(
     console: Console, api: httpx2.Client, make_customer: Maker, make_order: Maker
 ) -> None:
-    """Records by code, CPF, e-mail and name; operations; pages of the guide. Where there are several, all are shown."""
+    """Records by code, CPF, e-mail and name; operations; pages of the guide.
+
+    Where there are several, all are shown.
+    """
     order = make_order()
-    customer = make_customer(name="Zuleica Uirapuru", email="zuleica@example.com", document="168.995.350-09")
+    customer = make_customer(
+        name="Zuleica Uirapuru", email="zuleica@example.com", document="168.995.350-09"
+    )
     path = f"/console/data/customers/{customer['id']}"
     for text in ("168.995.350-09", "16899535009", "zuleica@example.com", "zuleica uirapuru"):
         assert f"{console.base}{path}" == console.open(f"/console/find?q={text}").url, text
     code = console.open(f"/console/find?q={order['code']}")
     assert f"{console.base}/console/data/orders/{order['id']}" == code.url
-    assert f"{console.base}/docs/createPixOrder" == console.open("/console/find?q=createpixorder").url
+    assert (
+        f"{console.base}/docs/createPixOrder" == console.open("/console/find?q=createpixorder").url
+    )
     several = console.open("/console/find?q=refund")
     assert "Refund an order operation" in several.text
-    assert "Orders, payments and subscriptions: Fail, expire or refund an order guide" in several.text
+    assert (
+        "Orders, payments and subscriptions: Fail, expire or refund an order guide" in several.text
+    )
     assert 200 == console.open("/console/find?q=%3Cscript%3Ealert(1)%3C/script%3E").status
 
 
@@ -337,31 +412,66 @@ ODD = (
 )
 
 
-def test_no_input_is_an_error_of_the_server(console: Console, control: httpx2.Client, live: Live) -> None:
+def test_no_input_is_an_error_of_the_server(
+    console: Console, control: httpx2.Client, live: Live
+) -> None:
     """Whatever stands in a path, a query or a form."""
     page = console.open("/console/requests")
     token = page.form("Forget all").values["token"]
     paths = ["requests/{}", "data/{}", "data/orders/{}", "try/{}", "find?q={}"]
-    paths += ["requests?page={}", "requests?status={}", "requests?since={}", "requests?done={}", "data/orders?page={}"]
+    paths += [
+        "requests?page={}",
+        "requests?status={}",
+        "requests?since={}",
+        "requests?done={}",
+        "data/orders?page={}",
+    ]
     for path in paths:
         for odd in ODD:
             found = console.open("/console/" + path.replace("{}", odd))
             assert found.status < 500, (path, odd, found.text)
-    forms = ["undo", "key", "leave", "sandboxes/new", "requests/x/send", "requests/x/nearest", "requests/x/rewind"]
-    forms += ["data/orders/x/act", "data/orders/x/edit", "data/customers/x/edit", "try/createPixOrder"]
+    forms = [
+        "undo",
+        "key",
+        "leave",
+        "sandboxes/new",
+        "requests/x/send",
+        "requests/x/nearest",
+        "requests/x/rewind",
+    ]
+    forms += [
+        "data/orders/x/act",
+        "data/orders/x/edit",
+        "data/customers/x/edit",
+        "try/createPixOrder",
+    ]
     for path in forms:
         for odd in (*ODD, "\ud800"):
-            values = dict.fromkeys(("to", "request", "key", "name", "operation", "value", "body"), odd) | {
-                "token": token
-            }
-            body = "&".join(f"{name}={quote(value, errors='replace')}" for name, value in values.items())
+            values = dict.fromkeys(
+                ("to", "request", "key", "name", "operation", "value", "body"), odd
+            ) | {"token": token}
+            body = "&".join(
+                f"{name}={quote(value, errors='replace')}" for name, value in values.items()
+            )
             answer = console.http.post(
                 f"{console.base}/console/{path}", content=body, follow_redirects=False,
                 headers={"Origin": console.origin, "Content-Type": "application/x-www-form-urlencoded"},
             )  # fmt: skip
             assert answer.status_code < 500, (path, odd, answer.text)
-    for media, content in (("application/json", b"{"), ("multipart/form-data", b"x"), ("", b"\xff" * 1000)):
+    for media, content in (
+        ("application/json", b"{"),
+        ("multipart/form-data", b"x"),
+        ("", b"\xff" * 1000),
+    ):
         headers = {"Origin": console.origin, "Content-Type": media}
-        assert 403 == console.http.post(f"{console.base}/console/undo", content=content, headers=headers).status_code
+        assert (
+            403
+            == console.http.post(
+                f"{console.base}/console/undo", content=content, headers=headers
+            ).status_code
+        )
     odd_cookie = {b"Cookie": b"\xe9=\xff; stub_console_1=\x80"}
-    assert 200 == httpx2.get(f"{live.url}/console/requests", headers=odd_cookie, verify=NO_TLS).status_code
+    assert (
+        200
+        == httpx2.get(f"{live.url}/console/requests", headers=odd_cookie, verify=NO_TLS).status_code
+    )

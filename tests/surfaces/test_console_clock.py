@@ -32,9 +32,12 @@ def test_it_shows_what_is_due_on_a_line_and_in_a_table(
     assert "20 Nov 2026, 11:32:05 frozen" in page.text
     assert 25 == len([form for form in page.forms if form.label == "Forward to it"])
     days = re.findall(r'text-anchor="middle">(\d+ Nov)<', page.response.text)
-    assert "21 Nov" == days[0], days  # a day begins at midnight of the visitor's zone: that of the 20th is past
+    # a day begins at midnight of the visitor's zone: that of the 20th is past
+    assert "21 Nov" == days[0], days
     later = console.open("/console/clock?page=2")
-    assert timers[0]["due"] not in [form.values.get("until") for form in later.forms if form.label == "Forward to it"]
+    assert timers[0]["due"] not in [
+        form.values.get("until") for form in later.forms if form.label == "Forward to it"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +59,9 @@ def test_a_click_moves_it_forward_and_undo_brings_it_back(
     assert NOW == clock_of(control)["now"]
 
 
-def test_it_goes_to_the_next_due_to_any_job_and_to_a_date(console: Console, control: httpx2.Client) -> None:
+def test_it_goes_to_the_next_due_to_any_job_and_to_a_date(
+    console: Console, control: httpx2.Client
+) -> None:
     due = clock_of(control)["next_due"]
     page = console.send(console.open("/console/clock"), "To the next due")
     assert due == clock_of(control)["now"]
@@ -67,7 +72,13 @@ def test_it_goes_to_the_next_due_to_any_job_and_to_a_date(console: Console, cont
     assert "2027-01-02T03:04:00.000Z" == clock_of(control)["now"]
     page = console.send(page, "To this date", until="2027-01-02T00:04:05.5")
     assert "2027-01-02T03:04:05.500Z" == clock_of(control)["now"]
-    for wrong in ("tomorrow", "2026-01-01T00:00", "9" * 30, "2027-02-31T00:00", "\N{ARABIC-INDIC DIGIT TWO}"):
+    for wrong in (
+        "tomorrow",
+        "2026-01-01T00:00",
+        "9" * 30,
+        "2027-02-31T00:00",
+        "\N{ARABIC-INDIC DIGIT TWO}",
+    ):
         assert "was refused with 4" in console.send(page, "To this date", until=wrong).text, wrong
     for wrong in ("x", "-1", "9" * 14, "1.5"):
         assert "was refused with 4" in console.send(page, "A month", months=wrong).text, wrong
@@ -81,7 +92,9 @@ def test_it_freezes_and_runs(console: Console, control: httpx2.Client) -> None:
     assert clock_of(control)["frozen"] is True
 
 
-def test_a_move_leads_to_what_it_did(console: Console, control: httpx2.Client, make_order: Maker) -> None:
+def test_a_move_leads_to_what_it_did(
+    console: Console, control: httpx2.Client, make_order: Maker
+) -> None:
     """From the page of the clock to the record, and to its event with the job that caused it."""
     order = make_order()
     control.post("/clock/advance", json={"days": 1, "wait_seconds": 5})

@@ -21,7 +21,9 @@ KINDS = (
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_has_a_list_whose_records_open(console: Console, control: httpx2.Client, kind: str) -> None:
+def test_every_kind_has_a_list_whose_records_open(
+    console: Console, control: httpx2.Client, kind: str
+) -> None:
     page = console.open("/console/data")
     (link,) = [link for link in page.links if link.endswith(f"/data/{kind}")]
     listed = console.follow(page, link)
@@ -35,20 +37,28 @@ def test_every_kind_has_a_list_whose_records_open(console: Console, control: htt
 
 def test_orders_are_counted_by_day(console: Console, api: httpx2.Client, make_order: Maker) -> None:
     """Placed today, and those of them that are paid; days without any are left out of the table."""
-    before = api.get("/v2/orders", params={"created_since": "2026-11-20T00:00:00Z"}).json()["pagination"]["total"]
-    make_order()
-    paid = api.get("/v2/orders", params={"created_since": "2026-11-20T00:00:00Z", "status": "paid"}).json()[
+    before = api.get("/v2/orders", params={"created_since": "2026-11-20T00:00:00Z"}).json()[
         "pagination"
-    ]
-    assert f"2026-11-20 {paid['total']} {before + 1 - paid['total']}" in console.open("/console/data").text
+    ]["total"]
+    make_order()
+    paid = api.get(
+        "/v2/orders", params={"created_since": "2026-11-20T00:00:00Z", "status": "paid"}
+    ).json()["pagination"]
+    assert (
+        f"2026-11-20 {paid['total']} {before + 1 - paid['total']}"
+        in console.open("/console/data").text
+    )
 
 
-def test_a_list_has_the_filters_and_orders_of_the_contract(console: Console, api: httpx2.Client) -> None:
+def test_a_list_has_the_filters_and_orders_of_the_contract(
+    console: Console, api: httpx2.Client
+) -> None:
     page = console.open("/console/data/orders")
     paid = console.send(page, "Filter", status="paid", created_since="2026-11-01T00:00")
     assert "status=paid" in paid.url
     found = api.get(
-        "/v2/orders", params={"status": "paid", "created_since": "2026-11-01T03:00:00Z", "limit": 25}
+        "/v2/orders",
+        params={"status": "paid", "created_since": "2026-11-01T03:00:00Z", "limit": 25},
     ).json()["orders"]
     assert [f"../../console/data/orders/{each['id']}" for each in found] == [
         link for link in paid.links if "/data/orders/" in link
@@ -76,7 +86,9 @@ def test_a_record_has_its_history_and_the_way_back(
 def test_only_what_is_allowed_is_offered(
     console: Console, api: httpx2.Client, control: httpx2.Client, make_order: Maker
 ) -> None:
-    """By the moves of the contract; sent all the same, the control refuses it, and the page says so."""
+    """By the moves of the contract; sent all the same, the control refuses it, and the
+    page says so.
+    """
     order = make_order()
     path = f"/console/data/orders/{order['id']}"
     page = console.open(path)
@@ -88,7 +100,9 @@ def test_only_what_is_allowed_is_offered(
     won = console.send(disputed, "Resolve dispute: won")
     assert "Resolve a dispute : done." in won.text
     assert 404 == console.send(page, "Pay", operation="deleteSandbox").status
-    subscription = api.get("/v2/subscriptions", params={"orderId": order["id"]}).json()["subscriptions"][0]
+    subscription = api.get("/v2/subscriptions", params={"orderId": order["id"]}).json()[
+        "subscriptions"
+    ][0]
     kept = console.open(f"/console/data/subscriptions/{subscription['id']}")
     assert not [form for form in kept.forms if "Resume" in form.label]
     ending = console.send(kept, "Cancel so", at_period_end="true")
@@ -102,7 +116,10 @@ def test_a_refund_in_part_and_a_failure_with_its_reason_are_forms(
     page = console.send(console.open(f"/console/data/orders/{order['id']}"), "Pay")
     refunded = console.send(page, "Refund so", amount="10.5")
     assert "Refunded amount 10.50" in refunded.text
-    assert "10.50" == api.get(f"/v2/orders/{order['id']}").json()["last_transaction"]["refunded_amount"]
+    assert (
+        "10.50"
+        == api.get(f"/v2/orders/{order['id']}").json()["last_transaction"]["refunded_amount"]
+    )
     assert "was refused with 422" in console.send(page, "Refund so", amount="much").text
     other = make_order()
     page = console.open(f"/console/data/orders/{other['id']}")
@@ -119,11 +136,15 @@ def test_what_a_customer_does_with_orders_is_named_and_set_in_one_place(
     page = console.send(page, "Set it", payment="fails", times="2")
     assert "are refused, 2 more times" in page.text
     assert "Payment: fails, Times: 2" in page.text  # its history
-    assert {"payment": "fails", "times": 2} == control.get(f"/customers/{customer['id']}/behaviour").json()
+    assert {"payment": "fails", "times": 2} == control.get(
+        f"/customers/{customer['id']}/behaviour"
+    ).json()
     assert "nothing is set" in console.send(page, "Set it", payment="", times="").text
 
 
-def test_a_customer_who_has_lived_a_life_is_added_by_one_click(console: Console, api: httpx2.Client) -> None:
+def test_a_customer_who_has_lived_a_life_is_added_by_one_click(
+    console: Console, api: httpx2.Client
+) -> None:
     page = console.open("/console/data/customers")
     forms = [form for form in page.forms if "persona" in form.values]
     assert "past_due_br" in [form.values["persona"] for form in forms]
@@ -147,7 +168,9 @@ def test_heads_of_a_list_sort_it(console: Console, api: httpx2.Client) -> None:
     assert "Created at ↓" in page.text
 
 
-def test_a_record_is_edited_as_json(console: Console, api: httpx2.Client, make_customer: Maker) -> None:
+def test_a_record_is_edited_as_json(
+    console: Console, api: httpx2.Client, make_customer: Maker
+) -> None:
     """Checked by the contract; what was written is kept where it is refused."""
     made = make_customer(name="Ana")
     page = console.open(f"/console/data/customers/{made['id']}")
@@ -155,7 +178,12 @@ def test_a_record_is_edited_as_json(console: Console, api: httpx2.Client, make_c
     saved = console.send(page, "Save", body=json.dumps(body | {"name": "Outra"}))
     assert "Update a customer : done." in saved.text
     assert "Outra" == api.get(f"/v2/customers/{made['id']}").json()["customer"]["name"]
-    refused = (('{"name": 1}', "name"), ("{", "The body is not JSON"), ("[]", ""), (DEEP, "nested deeper"))
+    refused = (
+        ('{"name": 1}', "name"),
+        ("{", "The body is not JSON"),
+        ("[]", ""),
+        (DEEP, "nested deeper"),
+    )
     for text, why in refused:
         wrong = console.send(page, "Save", body=text)
         assert (422, text) == (wrong.status, wrong.form("Save").values["body"])
@@ -171,13 +199,19 @@ def test_a_record_is_edited_as_json(console: Console, api: httpx2.Client, make_c
         ("webhooks", "createWebhook"), ("api_keys", "createApiKey"),
     ],
 )  # fmt: skip
-def test_a_record_is_created_from_the_example_of_the_contract(console: Console, kind: str, operation: str) -> None:
+def test_a_record_is_created_from_the_example_of_the_contract(
+    console: Console, kind: str, operation: str
+) -> None:
     """By the form of the operation, whose answer leads to the record."""
     listed = console.open(f"/console/data/{kind}")
-    page = console.follow(listed, next(link for link in listed.links if link.endswith(f"/console/try/{operation}")))
+    page = console.follow(
+        listed, next(link for link in listed.links if link.endswith(f"/console/try/{operation}"))
+    )
     made = console.send(page, "Body")
     assert "Answer 201" in made.text
-    record = console.follow(made, next(link for link in made.links if f"/console/data/{kind}/" in link))
+    record = console.follow(
+        made, next(link for link in made.links if f"/console/data/{kind}/" in link)
+    )
     assert "created step" in record.text
     refused = console.send(page, "Body", body='{"x": 1}')
     why = console.follow(refused, next(link for link in refused.links if "/requests/req_" in link))
@@ -186,7 +220,9 @@ def test_a_record_is_created_from_the_example_of_the_contract(console: Console, 
         assert "Answer 4" in console.send(page, "Body", body=text).text
 
 
-def test_a_deleted_record_shows_what_it_was(console: Console, api: httpx2.Client, make_plan: Maker) -> None:
+def test_a_deleted_record_shows_what_it_was(
+    console: Console, api: httpx2.Client, make_plan: Maker
+) -> None:
     plan = make_plan()
     assert 200 == api.delete(f"/v2/plans/{plan['id']}").status_code
     page = console.open(f"/console/data/plans/{plan['id']}")
@@ -198,9 +234,13 @@ def test_a_deleted_record_shows_what_it_was(console: Console, api: httpx2.Client
 def test_a_record_of_another_merchant_opens_by_its_id(
     console: Console, api: httpx2.Client, control: httpx2.Client
 ) -> None:
-    token = control.post("/tokens", json={"merchant_id": "5c1b0a52-2f6e-4b8f-8f0d-0c6a3e9d7b99"}).json()["token"]
+    token = control.post(
+        "/tokens", json={"merchant_id": "5c1b0a52-2f6e-4b8f-8f0d-0c6a3e9d7b99"}
+    ).json()["token"]
     headers = {"Authorization": f"Bearer {token}"}
-    made = api.post("/v2/projects", json={"name": "De outra loja"}, headers=headers).json()["data"]["project"]
+    made = api.post("/v2/projects", json={"name": "De outra loja"}, headers=headers).json()["data"][
+        "project"
+    ]
     page = console.open(f"/console/find?q={made['id'].upper()}")
     assert page.url.endswith(f"/console/data/projects/{made['id']}")
     assert "De outra loja" in page.text
@@ -217,10 +257,18 @@ def test_what_there_is_not_is_404(console: Console, credentials: Json) -> None:
         assert 404 == console.open(f"/console/data/{path}").status, path
 
 
-def test_what_an_overlay_has_taken_away_is_not_there(visit: Visit, serve: Serve, tmp_path: Path) -> None:
+def test_what_an_overlay_has_taken_away_is_not_there(
+    visit: Visit, serve: Serve, tmp_path: Path
+) -> None:
     file = tmp_path / "less.yaml"
-    actions = [{"target": f"$.paths['/v2/{name}'].get", "remove": True} for name in ("orders", "plans")]
-    file.write_text(json.dumps({"overlay": "1.0.0", "info": {"title": "less", "version": "1"}, "actions": actions}))
+    actions = [
+        {"target": f"$.paths['/v2/{name}'].get", "remove": True} for name in ("orders", "plans")
+    ]
+    file.write_text(
+        json.dumps(
+            {"overlay": "1.0.0", "info": {"title": "less", "version": "1"}, "actions": actions}
+        )
+    )
     console = visit(serve(overlays=(file,)).url)
     page = console.open("/console/data")
     assert not [link for link in page.links if link.endswith(("/data/orders", "/data/plans"))]
@@ -243,16 +291,26 @@ def test_a_record_moves_the_clock_to_what_it_waits_for(
     assert "in this sandbox" in later.text
 
 
-def test_a_record_calls_others_by_their_names(console: Console, make_order: Maker, api: httpx2.Client) -> None:
+def test_a_record_calls_others_by_their_names(
+    console: Console, make_order: Maker, api: httpx2.Client
+) -> None:
     order = make_order()
     text = console.open(f"/console/data/orders/{order['id']}").text
-    plan = next(each for each in api.get("/v2/plans").json()["plans"] if each["amount"] == order["totalAmount"])
+    plan = next(
+        each
+        for each in api.get("/v2/plans").json()["plans"]
+        if each["amount"] == order["totalAmount"]
+    )
     assert f"Plan ID {plan['name']}" in text
-    found = api.get("/v2/customers", params={"document": order["customer"]["document"]}).json()["customers"]
+    found = api.get("/v2/customers", params={"document": order["customer"]["document"]}).json()[
+        "customers"
+    ]
     assert f"Customer ID {found[0]['name']}" in text
 
 
-@pytest.mark.parametrize("text", ["2026-99-99T00:00:00Z", "2026-02-30T00:00:00Z", "٢٠٢٦-11-20T00:00:00Z"])
+@pytest.mark.parametrize(
+    "text", ["2026-99-99T00:00:00Z", "2026-02-30T00:00:00Z", "٢٠٢٦-11-20T00:00:00Z"]
+)
 def test_a_text_that_only_looks_like_an_instant_is_shown_as_it_is(
     console: Console, api: httpx2.Client, make_customer: Maker, text: str
 ) -> None:

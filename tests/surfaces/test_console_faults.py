@@ -17,10 +17,16 @@ def rules(control: httpx2.Client) -> list[Json]:
 
 def chosen(page: Page, label: str, **values: str) -> dict[str, str]:
     """The values of the form that has a button and these values."""
-    return next(form.values for form in page.forms if label in form.label and form.values.items() >= values.items())
+    return next(
+        form.values
+        for form in page.forms
+        if label in form.label and form.values.items() >= values.items()
+    )
 
 
-def test_presets_are_added_switched_and_removed(console: Console, control: httpx2.Client, api: httpx2.Client) -> None:
+def test_presets_are_added_switched_and_removed(
+    console: Console, control: httpx2.Client, api: httpx2.Client
+) -> None:
     page = console.open(PAGE)
     assert "Nothing fails on purpose" in page.text
     page = console.send(page, "Add", **chosen(page, "Add", preset="outage"))
@@ -43,7 +49,10 @@ def test_every_preset_is_there(console: Console, control: httpx2.Client) -> None
     page = console.open(PAGE)
     found = control.get("/openapi.json").json()["components"]["schemas"]["FaultPreset"]["enum"]
     assert found == [form.values["preset"] for form in page.forms if form.label == "Add"]
-    for text in ("Answers one request in five with 503.", "Makes the change and answers 800 to 3,000 ms later."):
+    for text in (
+        "Answers one request in five with 503.",
+        "Makes the change and answers 800 to 3,000 ms later.",
+    ):
         assert text in page.text
 
 
@@ -52,7 +61,13 @@ def test_a_rule_is_made_by_a_form_for_what_somebody_wants_to_see(
 ) -> None:
     """Only what is filled in is in it; the list says how many requests it would have met."""
     api.get("/v2/plans")
-    values = {"name": HOSTILE, "operationId": "listPlans", "share": "20", "times": "5", "status": "500"}
+    values = {
+        "name": HOSTILE,
+        "operationId": "listPlans",
+        "share": "20",
+        "times": "5",
+        "status": "500",
+    }
     page = console.send(console.open(PAGE), "Add the rule", intent="fails", **values)
     rule = rules(control)[0]
     assert {"operationId": "listPlans"} == rule["match"]
@@ -72,7 +87,9 @@ def test_a_rule_is_made_by_a_form_for_what_somebody_wants_to_see(
     assert 204 == control.delete("/faults").status_code
 
 
-def test_what_is_refused_is_said_and_stays_in_the_form(console: Console, control: httpx2.Client) -> None:
+def test_what_is_refused_is_said_and_stays_in_the_form(
+    console: Console, control: httpx2.Client
+) -> None:
     for values in (
         {"intent": "fails", "status": "200"},
         {"intent": "fails", "status": "many"},
@@ -83,13 +100,20 @@ def test_what_is_refused_is_said_and_stays_in_the_form(console: Console, control
         assert page.status in (409, 422), values
         assert "The rule was refused:" in page.text
         filled = page.form("Add the rule").values
-        assert {name: value for name, value in values.items() if name != "intent"}.items() <= filled.items()
+        assert {
+            name: value for name, value in values.items() if name != "intent"
+        }.items() <= filled.items()
     assert [] == rules(control)
 
 
-def test_the_time_that_is_left_ends(console: Console, control: httpx2.Client, api: httpx2.Client) -> None:
+def test_the_time_that_is_left_ends(
+    console: Console, control: httpx2.Client, api: httpx2.Client
+) -> None:
     control.post("/faults", json={"then": {"status": 503}, "when": {"times": 1}})
-    control.post("/faults", json={"then": {"delay_ms": 1}, "when": {"for_seconds": 60}, "match": {"method": "PUT"}})
+    control.post(
+        "/faults",
+        json={"then": {"delay_ms": 1}, "when": {"for_seconds": 60}, "match": {"method": "PUT"}},
+    )
     api.get("/v2/orders")
     control.post("/clock/advance", json={"minutes": 2})
     page = console.open(PAGE)

@@ -24,7 +24,11 @@ def token_of(console: Console, *scopes: str, **values: str) -> Page:
 def made(page: Page) -> str:
     """The token that a page shows."""
     assert 201 == page.status, page.text[:1000]
-    return page.response.text.partition('id="made"')[2].partition('<pre tabindex="0">')[2].partition("</pre>")[0]
+    return (
+        page.response.text.partition('id="made"')[2]
+        .partition('<pre tabindex="0">')[2]
+        .partition("</pre>")[0]
+    )
 
 
 def status(console: Console, token: str, path: str) -> int:
@@ -42,14 +46,23 @@ def test_it_shows_what_is_ready(console: Console, credentials: Json) -> None:
 
 
 def test_it_shows_what_each_key_may_do(console: Console, api: httpx2.Client) -> None:
-    body = {"name": HOSTILE, "scopes": ["orders:read", "plans:read", "plans:write"], "allowed_ips": ["203.0.113.10"]}
+    body = {
+        "name": HOSTILE,
+        "scopes": ["orders:read", "plans:read", "plans:write"],
+        "allowed_ips": ["203.0.113.10"],
+    }
     answer = api.post("/api-keys", json=body)
     assert 201 == answer.status_code, answer.text
     page = console.open(PAGE)
     row = page.text[page.text.index(HOSTILE) :]
     assert row.index("Orders read") < row.index("Plans read and write") < row.index("203.0.113.10")
     assert "<script>alert" not in page.response.text
-    assert 200 == console.follow(page, next(link for link in page.links if "/data/api_keys/" in link)).status
+    assert (
+        200
+        == console.follow(
+            page, next(link for link in page.links if "/data/api_keys/" in link)
+        ).status
+    )
 
 
 def test_a_token_has_the_chosen_scopes(console: Console, control: httpx2.Client) -> None:
@@ -71,15 +84,27 @@ def test_what_is_refused_is_said(console: Console) -> None:
     assert 422 == token_of(console, HOSTILE).status
 
 
-def test_assumptions_are_found_by_kind_operation_and_text(console: Console, control: httpx2.Client) -> None:
+def test_assumptions_are_found_by_kind_operation_and_text(
+    console: Console, control: httpx2.Client
+) -> None:
     every = control.get("/assumptions").json()
     assert f"{every['total']:,} entries" in console.open(ASSUMPTIONS).text
     for query, chosen in (
-        ("kind=contradiction", [each for each in every["assumptions"] if each["kind"] == "contradiction"]),
-        ("operation=createPixOrder", [each for each in every["assumptions"] if "createPixOrder" in each["operations"]]),
+        (
+            "kind=contradiction",
+            [each for each in every["assumptions"] if each["kind"] == "contradiction"],
+        ),
+        (
+            "operation=createPixOrder",
+            [each for each in every["assumptions"] if "createPixOrder" in each["operations"]],
+        ),
         (
             "q=chargeback",
-            [each for each in every["assumptions"] if "chargeback" in f"{each['id']} {each['text']}".lower()],
+            [
+                each
+                for each in every["assumptions"]
+                if "chargeback" in f"{each['id']} {each['text']}".lower()
+            ],
         ),
     ):
         page = console.open(f"{ASSUMPTIONS}?{query}")

@@ -47,14 +47,18 @@ def test_it_shows_what_is_paid_and_how(payer: Console, make_order: Maker) -> Non
     for text in ("nenhum dinheiro é movimentado", "R$ 59,90", "R$ 49,90", "2 × R$ 5,00", "R$ 10,00", order["code"],
                  order["last_transaction"]["qr_code"], "Expira em 24:00:00"):  # fmt: skip
         assert text in shown, text
-    picture = page.response.text.partition('class="qr" src="')[2].partition('"')[0].replace("&amp;", "&")
+    picture = (
+        page.response.text.partition('class="qr" src="')[2].partition('"')[0].replace("&amp;", "&")
+    )
     drawn = payer.http.get(str(httpx2.URL(page.url).join(picture)))
     assert (200, "image/svg+xml") == (drawn.status_code, drawn.headers["content-type"])
     assert "set-cookie" not in page.response.headers
     assert "no-store" == page.response.headers["cache-control"]
 
 
-def test_it_speaks_portuguese_and_english_to_whom_asks_for_it(payer: Console, make_order: Maker) -> None:
+def test_it_speaks_portuguese_and_english_to_whom_asks_for_it(
+    payer: Console, make_order: Maker
+) -> None:
     """By the browser's languages or by a click; the page says in which language it is."""
     order = make_order()
     of_languages = {"": "pt-BR", "de-DE": "pt-BR", "pt-BR,en;q=0.8": "pt-BR", "en-US,en": "en"}
@@ -66,19 +70,26 @@ def test_it_speaks_portuguese_and_english_to_whom_asks_for_it(payer: Console, ma
     assert "Pay with PIX" in english.text
     paid = payer.send(english, "I have paid")
     assert "Thank you." in paid.text
-    assert "Obrigado." in payer.follow(paid, next(link for link in paid.links if link.endswith("lang=pt"))).text
+    assert (
+        "Obrigado."
+        in payer.follow(paid, next(link for link in paid.links if link.endswith("lang=pt"))).text
+    )
     assert "nonsense" not in payer.open(f"/pay/{order['id']}?lang=nonsense").response.text
 
 
 def test_both_languages_say_the_same_things() -> None:
-    texts = yaml.safe_load((data_dir("fixtures") / "console" / "pay.yaml").read_text(encoding="utf-8"))
+    texts = yaml.safe_load(
+        (data_dir("fixtures") / "console" / "pay.yaml").read_text(encoding="utf-8")
+    )
     assert texts["pt"].keys() == texts["en"].keys()
     assert texts["pt"]["failures"].keys() == set(
         document("sandbox.yaml").schema("SandboxFailure")["properties"]["code"]["enum"]
     )
 
 
-def test_a_boleto_is_paid_by_its_line(payer: Console, api: httpx2.Client, control: httpx2.Client) -> None:
+def test_a_boleto_is_paid_by_its_line(
+    payer: Console, api: httpx2.Client, control: httpx2.Client
+) -> None:
     """In the groups that banks print, and still when it has expired."""
     plan = make_plan(api, payment_methods=["boleto"])
     body = order_body(plan["projectId"], plan["id"], paymentMethod="boleto")
@@ -101,10 +112,18 @@ def test_a_boleto_is_paid_by_its_line(payer: Console, api: httpx2.Client, contro
      ("Recusar o pagamento", "failed", "Pagamento recusado", "cancel")],
 )  # fmt: skip
 def test_it_pays_expires_and_fails(
-    payer: Console, make_order: Maker, control: httpx2.Client, label: str, status: str, title: str, link: str
+    payer: Console,
+    make_order: Maker,
+    control: httpx2.Client,
+    label: str,
+    status: str,
+    title: str,
+    link: str,
 ) -> None:
     """Then the shop is a link away; nobody is led there."""
-    order = make_order(success_url="https://shop.example/success", cancel_url="https://shop.example/cancel")
+    order = make_order(
+        success_url="https://shop.example/success", cancel_url="https://shop.example/cancel"
+    )
     page = paid(payer, order, label)
     assert (200, f"{payer.base}/pay/{order['id']}") == (page.status, page.url)
     assert title in page.text
@@ -126,7 +145,15 @@ def test_a_move_that_came_too_late_is_refused_in_words(
 
 def test_it_links_to_pages_of_the_web_alone() -> None:
     assert "https://shop.example/?a=b" == outward("https://shop.example/?a=b")
-    for address in ("javascript:alert(1)", "data:text/html,x", "ftp://shop.example/", "https:x", "http://[", "", None):
+    for address in (
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "ftp://shop.example/",
+        "https:x",
+        "http://[",
+        "",
+        None,
+    ):
         assert outward(address) is None, address
 
 
@@ -154,26 +181,40 @@ def test_other_paths_are_nothing(payer: Console, make_order: Maker) -> None:
         assert 404 == payer.open(path).status, path
     headers = {"Origin": payer.origin}
     for move in ("refund", "cancel", "dispute", "dispute/resolve"):
-        assert payer.http.post(f"{payer.base}/pay/{ident}/{move}", headers=headers).status_code in (404, 405), move
+        assert payer.http.post(f"{payer.base}/pay/{ident}/{move}", headers=headers).status_code in (
+            404,
+            405,
+        ), move
 
 
 def test_there_is_no_order_where_there_is_no_sandbox(live: Live, make_order: Maker) -> None:
     """And looking makes none."""
     order = make_order()
-    assert 404 == httpx2.get(f"{live.url}/s/no-such-one/pay/{order['id']}", verify=NO_TLS).status_code
+    assert (
+        404 == httpx2.get(f"{live.url}/s/no-such-one/pay/{order['id']}", verify=NO_TLS).status_code
+    )
     assert 404 == httpx2.get(f"{live.url}/pay/{order['id']}", verify=NO_TLS).status_code
-    assert 404 == httpx2.get(f"{live.url}/_sandbox/sandboxes/no-such-one", verify=NO_TLS).status_code
+    assert (
+        404 == httpx2.get(f"{live.url}/_sandbox/sandboxes/no-such-one", verify=NO_TLS).status_code
+    )
 
 
 def test_an_admin_key_is_no_hindrance(serve: Serve) -> None:
-    """Its address opens the page of an order, in whichever sandbox, and nothing of the control surface."""
-    guarded = serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104 - the test's server listens on loopback all the same
+    """Its address opens the page of an order, in whichever sandbox, and nothing of the
+    control surface.
+    """
+    # the test's server listens on loopback all the same
+    guarded = serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104
     headers = {"X-Sandbox-Admin-Key": ADMIN}
     for prefix in ("", "/s/alice"):
         if prefix:
             body = {"name": "alice"}
-            httpx2.post(f"{guarded.url}/_sandbox/sandboxes", json=body, headers=headers, verify=NO_TLS)
-        asked = httpx2.get(f"{guarded.url}{prefix}/_sandbox/credentials", headers=headers, verify=NO_TLS).json()
+            httpx2.post(
+                f"{guarded.url}/_sandbox/sandboxes", json=body, headers=headers, verify=NO_TLS
+            )
+        asked = httpx2.get(
+            f"{guarded.url}{prefix}/_sandbox/credentials", headers=headers, verify=NO_TLS
+        ).json()
         token = {"Authorization": f"Bearer {asked['jwt']}"}
         with httpx2.Client(base_url=guarded.url + prefix, headers=token, verify=NO_TLS) as api:
             order = make_order(api)
@@ -182,7 +223,10 @@ def test_an_admin_key_is_no_hindrance(serve: Serve) -> None:
         address = shown["pay_url"]
         assert f":{guarded.port}{prefix}/pay/{order['id']}?k=" in address
         with closing(Console(guarded.url + prefix)) as payer:
-            assert "Obrigado." in payer.send(payer.open(address.removeprefix(payer.base)), "Já paguei").text
+            assert (
+                "Obrigado."
+                in payer.send(payer.open(address.removeprefix(payer.base)), "Já paguei").text
+            )
             for path in ("/_sandbox/clock", f"/_sandbox/orders/{order['id']}", "/console/requests"):
                 assert 403 == payer.http.get(guarded.url + prefix + path).status_code, path
     assert 404 == httpx2.get(f"{guarded.url}/s/nobody/pay/{order['id']}", verify=NO_TLS).status_code
@@ -190,7 +234,10 @@ def test_an_admin_key_is_no_hindrance(serve: Serve) -> None:
 
 def test_it_is_open_where_the_control_surface_is_closed() -> None:
     """To a server without an admin key that others reach, and by a name that the user allowed."""
-    for changes, host in (({"host": "0.0.0.0"}, None), ({"allow_hosts": ("shop.example",)}, "shop.example")):  # noqa: S104
+    for changes, host in (
+        ({"host": "0.0.0.0"}, None),  # noqa: S104
+        ({"allow_hosts": ("shop.example",)}, "shop.example"),
+    ):
         with running(replace(FROZEN, secret=b"x" * 32, **changes)) as server:
             sandbox = server.app.server.sandboxes.default
             token = {"Authorization": f"Bearer {server.app.server.ready_token(sandbox)}"}
@@ -201,7 +248,9 @@ def test_it_is_open_where_the_control_surface_is_closed() -> None:
             key = server.app.server.sandboxes.pay_key(sandbox, order["id"])
             assert 200 == httpx2.get(f"{address}?k={key}", headers=named, verify=NO_TLS).status_code
             assert 404 == httpx2.get(address, headers=named, verify=NO_TLS).status_code
-            refused = httpx2.get(f"{server.url}/_sandbox/orders/{order['id']}", headers=named, verify=NO_TLS)
+            refused = httpx2.get(
+                f"{server.url}/_sandbox/orders/{order['id']}", headers=named, verify=NO_TLS
+            )
             assert 403 == refused.status_code
 
 
@@ -209,7 +258,10 @@ def test_the_page_of_the_order_leads_there(payer: Console, make_order: Maker) ->
     order = make_order()
     page = payer.open(f"/console/data/orders/{order['id']}")
     link = next(each for each in page.links if "/pay/" in each)
-    assert (200, f"{payer.base}/pay/{order['id']}") == (payer.follow(page, link).status, payer.follow(page, link).url)
+    assert (200, f"{payer.base}/pay/{order['id']}") == (
+        payer.follow(page, link).status,
+        payer.follow(page, link).url,
+    )
 
 
 def test_the_control_and_the_terminal_say_where(
@@ -228,4 +280,7 @@ def test_the_control_and_the_terminal_say_where(
     address = f"{live.url}/s/{sandbox_name}/pay/{order['id']}"
     assert address == shown["pay_url"]
     assert f" pay: {address}\n" in stream.getvalue()
-    assert shown["shop"] == api.get(f"/v2/projects/{shown['projectId']}").json()["data"]["project"]["name"]
+    assert (
+        shown["shop"]
+        == api.get(f"/v2/projects/{shown['projectId']}").json()["data"]["project"]["name"]
+    )

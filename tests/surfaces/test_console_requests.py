@@ -1,4 +1,6 @@
-"""The pages of requests: the list with its filters, and one request with what it did and what would have worked."""
+"""The pages of requests: the list with its filters, and one request with what it did and what would
+have worked.
+"""
 
 import re
 
@@ -79,7 +81,14 @@ def test_a_request_shows_both_sides_and_what_it_changed(
     api.put(f"/v2/customers/{made['id']}", json={"name": "Outra"})
     page = console.open(f"/console/requests/{newest(control)}")
     assert 200 == page.status
-    for text in ("Update a customer", "Request", "Response", "Where its time went", "Step 2,", "customer.updated"):
+    for text in (
+        "Update a customer",
+        "Request",
+        "Response",
+        "Where its time went",
+        "Step 2,",
+        "customer.updated",
+    ):
         assert text in page.text, text
     assert "name Ana Outra" in page.text
     assert f"../../console/data/customers/{made['id']}" in page.links
@@ -87,7 +96,9 @@ def test_a_request_shows_both_sides_and_what_it_changed(
     assert 404 == console.open("/console/requests/nothing%20of%20the%20kind").status
 
 
-def test_a_request_is_sent_again(console: Console, api: httpx2.Client, control: httpx2.Client) -> None:
+def test_a_request_is_sent_again(
+    console: Console, api: httpx2.Client, control: httpx2.Client
+) -> None:
     """As its command would: with body and query, and the ready token."""
     body = customer_body(name='It\'s "quoted" $HOME `x` \\ é')
     api.post("/v2/customers", json=body)
@@ -102,7 +113,9 @@ def test_a_request_is_sent_again(console: Console, api: httpx2.Client, control: 
     assert "List customers : done." in done.text
 
 
-@pytest.mark.parametrize("path", ["/v2/orders/00000000-0000-4000-8000-00000000000é", "/v2/a%2Fb/%00"])
+@pytest.mark.parametrize(
+    "path", ["/v2/orders/00000000-0000-4000-8000-00000000000é", "/v2/a%2Fb/%00"]
+)
 def test_odd_paths_are_sent_again_as_they_were(
     console: Console, api: httpx2.Client, control: httpx2.Client, path: str
 ) -> None:
@@ -113,7 +126,11 @@ def test_odd_paths_are_sent_again_as_they_were(
 
 
 def test_the_nearest_request_is_sent_with_what_it_needs_before(
-    console: Console, api: httpx2.Client, control: httpx2.Client, make_order: Maker, make_project: Maker
+    console: Console,
+    api: httpx2.Client,
+    control: httpx2.Client,
+    make_order: Maker,
+    make_project: Maker,
 ) -> None:
     project = make_project(status="draft")
     refused = api.post(f"/v2/projects/{project['id']}/suspend")
@@ -123,13 +140,17 @@ def test_the_nearest_request_is_sent_with_what_it_needs_before(
     assert "The nearest request that succeeds" in page.text
     done = console.send(page, "Send it")
     assert "Suspend a project : done." in done.text
-    assert "suspended" == api.get(f"/v2/projects/{project['id']}").json()["data"]["project"]["status"]
+    assert (
+        "suspended" == api.get(f"/v2/projects/{project['id']}").json()["data"]["project"]["status"]
+    )
 
 
 def test_hostile_data_is_text(console: Console, api: httpx2.Client, control: httpx2.Client) -> None:
     """In names, queries, paths, headers and codes."""
     api.post(
-        "/v2/customers", json={"name": HOSTILE, HOSTILE: HOSTILE}, headers={"X-Odd": "<img src=x onerror=alert(1)>"}
+        "/v2/customers",
+        json={"name": HOSTILE, HOSTILE: HOSTILE},
+        headers={"X-Odd": "<img src=x onerror=alert(1)>"},
     )
     api.get(f"/v2/{HOSTILE}", params={"q": HOSTILE})
     for each in control.get("/requests").json()["requests"]:
@@ -145,14 +166,18 @@ def test_hostile_data_is_text(console: Console, api: httpx2.Client, control: htt
         assert "<script>alert" not in page.response.text
 
 
-def test_a_dropped_connection_is_said_so(console: Console, api: httpx2.Client, control: httpx2.Client) -> None:
+def test_a_dropped_connection_is_said_so(
+    console: Console, api: httpx2.Client, control: httpx2.Client
+) -> None:
     api.get("/v2/orders")
     page = console.open(f"/console/requests/{newest(control)}")
     control.post("/faults", json={"then": {"drop_connection": "before"}})
     assert "A fault rule dropped the connection" in console.send(page, "Send again").text
 
 
-def test_clearing_the_list_is_an_action(console: Console, api: httpx2.Client, control: httpx2.Client) -> None:
+def test_clearing_the_list_is_an_action(
+    console: Console, api: httpx2.Client, control: httpx2.Client
+) -> None:
     api.get("/v2/orders")
     done = console.send(console.open("/console/requests"), "Forget all")
     assert "Delete all requests : done." in done.text
@@ -168,7 +193,9 @@ def test_the_nearest_request_keeps_the_price_and_shows_what_is_new_alone(
     del body["planId"]
     assert 422 == api.post("/v2/orders/pix", json=body).status_code
     page = console.open(f"/console/requests/{newest(control)}")
-    changes = page.text.partition("The nearest request that succeeds")[2].partition("As a command")[0]
+    changes = page.text.partition("The nearest request that succeeds")[2].partition("As a command")[
+        0
+    ]
     assert "body.planId nothing" in changes
     assert "totalAmount" not in changes
     done = console.send(page, "Send it")
@@ -178,8 +205,12 @@ def test_the_nearest_request_keeps_the_price_and_shows_what_is_new_alone(
 
 
 @pytest.mark.promise("page-shows-body")
-def test_of_a_long_body_the_beginning_is_shown_with_a_link_to_all_of_it(console: Console, api: httpx2.Client) -> None:
-    """The page of 16 KB of quotation marks took two seconds of everybody's time, that of a megabyte hours."""
+def test_of_a_long_body_the_beginning_is_shown_with_a_link_to_all_of_it(
+    console: Console, api: httpx2.Client
+) -> None:
+    """The page of 16 KB of quotation marks took two seconds of everybody's time, that of
+    a megabyte hours.
+    """
     body = '"' + '\\"' * 100_000
     sent = api.post("/v2/customers", content=body, headers={"Content-Type": "application/json"})
     address = f"/console/requests/{sent.headers['x-request-id']}"
@@ -197,5 +228,7 @@ def test_of_a_long_body_the_beginning_is_shown_with_a_link_to_all_of_it(console:
 def test_a_form_has_a_thousand_fields(console: Console) -> None:
     fields = "&".join(f"a{number}=1" for number in range(1_001))
     headers = {"Origin": console.origin, "Content-Type": "application/x-www-form-urlencoded"}
-    answer = console.http.post(f"{console.base}/console/faults/make", content=fields, headers=headers)
+    answer = console.http.post(
+        f"{console.base}/console/faults/make", content=fields, headers=headers
+    )
     assert (413, "payload_too_large") == (answer.status_code, answer.json()["code"])

@@ -20,7 +20,8 @@ HOSTILE = "<script>alert(1)</script>\u202e\U0001f984"
 @pytest.fixture(scope="module")
 def guarded(serve: Serve) -> Live:
     """A server whose controls need a key."""
-    return serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104 - the test's server listens on loopback all the same
+    # the test's server listens on loopback all the same
+    return serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104
 
 
 @pytest.fixture
@@ -39,9 +40,13 @@ def orders(api: httpx2.Client) -> int:
 
 def send(console: Console, page: Page, label: str, **values: str) -> Page:
     """Send the form that has a button and these values."""
-    form = next(form for form in page.forms if label in form.label and form.values.items() >= values.items())
+    form = next(
+        form for form in page.forms if label in form.label and form.values.items() >= values.items()
+    )
     headers = {"Origin": console.origin}
-    return Page(console.http.post(urljoin(page.url, form.action), data=form.values, headers=headers))
+    return Page(
+        console.http.post(urljoin(page.url, form.action), data=form.values, headers=headers)
+    )
 
 
 def upload(console: Console, file: bytes, **values: str) -> Page:
@@ -51,7 +56,9 @@ def upload(console: Console, file: bytes, **values: str) -> Page:
     headers = {"Origin": console.origin}
     address = urljoin(page.url, form.action)
     sent = {name: value for name, value in form.values.items() if name != "file"} | values
-    return Page(console.http.post(address, data=sent, files={"file": ("x.sandbox", file)}, headers=headers))
+    return Page(
+        console.http.post(address, data=sent, files={"file": ("x.sandbox", file)}, headers=headers)
+    )
 
 
 def test_it_refuses_settings_that_are_no_numbers_in_words(console: Console) -> None:
@@ -60,11 +67,15 @@ def test_it_refuses_settings_that_are_no_numbers_in_words(console: Console) -> N
         assert "was refused with 422" in page.text, wrong
 
 
-def test_it_makes_forks_and_deletes_sandboxes(console: Console, live: Live, sandbox_name: str) -> None:
+def test_it_makes_forks_and_deletes_sandboxes(
+    console: Console, live: Live, sandbox_name: str
+) -> None:
     """What cannot be is refused in words."""
     names = [f"{sandbox_name}-{each}" for each in ("made", "fork")]
     try:
-        page = console.send(console.open(PAGE), "Create a sandbox", name=names[0], scenario="empty", seed="7")
+        page = console.send(
+            console.open(PAGE), "Create a sandbox", name=names[0], scenario="empty", seed="7"
+        )
         assert "Create a sandbox : done." in page.text
         assert f"Its address is {live.url}/s/{names[0]}" in page.text
         assert f"{names[0]} {live.url}/s/{names[0]} Copy" in page.text
@@ -79,22 +90,31 @@ def test_it_makes_forks_and_deletes_sandboxes(console: Console, live: Live, sand
         gone = httpx2.get(f"{live.url}/_sandbox/sandboxes/{names[0]}", verify=NO_TLS)
         assert 404 == gone.status_code
     finally:
-        listed = httpx2.get(f"{live.url}/_sandbox/sandboxes?limit=100", verify=NO_TLS).json()["sandboxes"]
+        listed = httpx2.get(f"{live.url}/_sandbox/sandboxes?limit=100", verify=NO_TLS).json()[
+            "sandboxes"
+        ]
         for each in listed:
             if each["parent"] in names or each["name"] in names:
                 live.forget(each["name"])
 
 
-def test_to_delete_this_one_leads_to_another(console: Console, live: Live, sandbox_name: str) -> None:
+def test_to_delete_this_one_leads_to_another(
+    console: Console, live: Live, sandbox_name: str
+) -> None:
     page = send(console, console.open(PAGE), "Delete it", of=sandbox_name)
     assert (200, f"{live.url}{PAGE}") == (page.status, page.url.partition("?")[0])
     assert "Delete a sandbox : done." in page.text
-    assert 404 == httpx2.get(f"{live.url}/_sandbox/sandboxes/{sandbox_name}", verify=NO_TLS).status_code
+    assert (
+        404
+        == httpx2.get(f"{live.url}/_sandbox/sandboxes/{sandbox_name}", verify=NO_TLS).status_code
+    )
 
 
 def test_the_default_one_stays(visit: Visit, live: Live) -> None:
     page = visit(live.url).open(PAGE)
-    assert not [form for form in page.forms if form.values.get("of") == "default" and "Delete" in form.label]
+    assert not [
+        form for form in page.forms if form.values.get("of") == "default" and "Delete" in form.label
+    ]
 
 
 def test_a_name_finds_sandboxes(console: Console, sandbox_name: str) -> None:
@@ -102,7 +122,9 @@ def test_a_name_finds_sandboxes(console: Console, sandbox_name: str) -> None:
     assert "No sandbox has such a name" in console.open(f"{PAGE}?name=nothing-like-it").text
 
 
-def test_a_snapshot_is_taken_restored_and_deleted(console: Console, api: httpx2.Client, make_order: Maker) -> None:
+def test_a_snapshot_is_taken_restored_and_deleted(
+    console: Console, api: httpx2.Client, make_order: Maker
+) -> None:
     page = console.open(PAGE)
     assert "None yet." in page.text
     page = console.send(page, "Take a snapshot", name="before", description=HOSTILE)
@@ -120,14 +142,23 @@ def test_a_snapshot_is_taken_restored_and_deleted(console: Console, api: httpx2.
     assert "was refused with 422" in console.send(page, "Take a snapshot", name="no name!").text
 
 
-def test_steps_are_a_line_to_travel_on(console: Console, api: httpx2.Client, make_order: Maker) -> None:
-    """To any of them, to the beginning, to an instant; each step leads to its request and records."""
+def test_steps_are_a_line_to_travel_on(
+    console: Console, api: httpx2.Client, make_order: Maker
+) -> None:
+    """To any of them, to the beginning, to an instant; each step leads to its request
+    and records.
+    """
     assert "Nothing has changed yet" in console.open(PAGE).text
     order = make_order()
     before = orders(api)
     other = make_order()
     page = console.open(PAGE)
-    for text in ("Create a PIX order", f"created order {other['id'][:8]}…", "order.created", "0 As it began"):
+    for text in (
+        "Create a PIX order",
+        f"created order {other['id'][:8]}…",
+        "order.created",
+        "0 As it began",
+    ):
         assert text in page.text, text
     requests = [link for link in page.links if "/requests/req_" in link]
     records = [link for link in page.links if "/data/orders/" in link]
@@ -136,7 +167,9 @@ def test_steps_are_a_line_to_travel_on(console: Console, api: httpx2.Client, mak
     for link in (*requests, *records):
         assert 200 == console.follow(page, link).status
     steps = api.get(f"{console.base}/_sandbox/steps").json()["steps"]
-    step = next(each["step"] for each in steps for change in each["changes"] if change["id"] == order["id"])
+    step = next(
+        each["step"] for each in steps for change in each["changes"] if change["id"] == order["id"]
+    )
     page = send(console, page, "Go back to here", to_step=str(step))
     assert "Rewind a sandbox : done." in page.text
     assert before == orders(api)
@@ -154,17 +187,24 @@ def test_a_fork_begins_at_a_step(
     make_order()
     page = send(console, console.open(PAGE), "Fork from here", step="1")
     assert "Fork a sandbox : done." in page.text
-    listed = httpx2.get(f"{live.url}/_sandbox/sandboxes?limit=100", verify=NO_TLS).json()["sandboxes"]
+    listed = httpx2.get(f"{live.url}/_sandbox/sandboxes?limit=100", verify=NO_TLS).json()[
+        "sandboxes"
+    ]
     made = [each for each in listed if each["parent"] == sandbox_name]
     assert [1] == [each["step"] for each in made]
     live.forget(made[0]["name"])
 
 
-def test_a_sandbox_goes_to_a_file_and_comes_back(console: Console, api: httpx2.Client, make_order: Maker) -> None:
+def test_a_sandbox_goes_to_a_file_and_comes_back(
+    console: Console, api: httpx2.Client, make_order: Maker
+) -> None:
     """The file is what the control sends. One that is none changes nothing."""
     order = make_order()
     answer = console.http.get(f"{console.base}/console/export", params={"history": "true"})
-    assert (200, "application/vnd.stub.sandbox+gzip") == (answer.status_code, answer.headers["content-type"])
+    assert (200, "application/vnd.stub.sandbox+gzip") == (
+        answer.status_code,
+        answer.headers["content-type"],
+    )
     send(console, console.open(PAGE), "Go back to here", to_step="0")
     assert 404 == api.get(f"/v2/orders/{order['id']}").status_code
     refused = upload(console, b"no file of a sandbox")
@@ -180,11 +220,15 @@ def test_a_large_file_is_read(console: Console, api: httpx2.Client) -> None:
     page = console.open("/console/requests")
     form = page.form("Forget all")
     address, headers = urljoin(page.url, form.action), {"Origin": console.origin}
-    answer = console.http.post(address, data=form.values | {"more": "x" * 1_100_000}, headers=headers)
+    answer = console.http.post(
+        address, data=form.values | {"more": "x" * 1_100_000}, headers=headers
+    )
     assert 413 == answer.status_code
 
 
-def test_a_control_key_shows_its_own_alone(visit: Visit, guarded: Live, admin: httpx2.Client) -> None:
+def test_a_control_key_shows_its_own_alone(
+    visit: Visit, guarded: Live, admin: httpx2.Client
+) -> None:
     assert admin.post("/_sandbox/sandboxes", json={"name": "mine"}).status_code in (201, 409)
     key = admin.get("/s/mine/_sandbox/credentials").json()["control_key"]
     console = visit(guarded.url, "mine")
@@ -197,12 +241,16 @@ def test_a_control_key_shows_its_own_alone(visit: Visit, guarded: Live, admin: h
     headers = {"Origin": console.origin}
     token = page.form("Take a snapshot").values["token"]
     sent = {"token": token, "file": "x" * 1_100_000}
-    stranger = visit(guarded.url, "mine").http.post(f"{console.base}{PAGE}/import", data=sent, headers=headers)
+    stranger = visit(guarded.url, "mine").http.post(
+        f"{console.base}{PAGE}/import", data=sent, headers=headers
+    )
     assert 413 == stranger.status_code
 
 
 @pytest.mark.parametrize("header", ["X-Sandbox-Admin-Key", "X-Sandbox-Control-Key"])
-def test_it_is_rotated_by_a_click(visit: Visit, guarded: Live, admin: httpx2.Client, header: str) -> None:
+def test_it_is_rotated_by_a_click(
+    visit: Visit, guarded: Live, admin: httpx2.Client, header: str
+) -> None:
     """Who came with the control key, which ends, stays in the console with the new one."""
     name = header.lower()
     admin.post("/_sandbox/sandboxes", json={"name": name}).raise_for_status()

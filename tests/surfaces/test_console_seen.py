@@ -1,4 +1,6 @@
-"""The console in a real browser: without barriers, without errors, with nothing from elsewhere, live."""
+"""The console in a real browser: without barriers, without errors, with nothing from
+elsewhere, live.
+"""
 
 import re
 
@@ -15,33 +17,49 @@ pytestmark = [pytest.mark.check, pytest.mark.turn]
 HOSTILE = "<script>alert(1)</script>\u202e\U0001f984" + "x" * 80
 
 CUT = (
-    "[...document.querySelectorAll('.card')].filter(each => each.scrollWidth > each.clientWidth + 1)"
-    ".map(each => each.innerText.slice(0, 60))"
+    "[...document.querySelectorAll('.card')].filter(each => each.scrollWidth > each.clientWidth +"
+    " 1).map(each => each.innerText.slice(0, 60))"
 )
 """Tables that a window is too narrow for."""
 
 
 @pytest.fixture
-def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make_order: Maker) -> list[str]:
-    """Every page, of a sandbox in which something has happened; of requests one for each method and status."""
+def paths(
+    control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make_order: Maker
+) -> list[str]:
+    """Every page, of a sandbox in which something has happened; of requests one for each
+    method and status.
+    """
     make_customer(name=HOSTILE)
     order = make_order()
     control.post(f"/orders/{order['id']}/pay")
     pending = make_order(items=[{"description": HOSTILE, "quantity": 1, "amount": 49.9}])
     control.post("/snapshots", json={"name": "before", "description": HOSTILE})
-    control.post("/faults", json={"name": HOSTILE, "match": {"path": HOSTILE[:90]}, "then": {"message": HOSTILE}})
+    control.post(
+        "/faults",
+        json={"name": HOSTILE, "match": {"path": HOSTILE[:90]}, "then": {"message": HOSTILE}},
+    )
     api.post("/v2/customers", json={"name": HOSTILE, "document": "1"})
     api.get(f"/v2/orders/{order['id']}", params={"x": HOSTILE})
     inbox = str(control.base_url).rstrip("/") + "/inbox/shop"
     httpx2.post(inbox, content=HOSTILE.encode(), headers={"webhook-id": "<b>"}, verify=NO_TLS)
-    hook = api.post("/v2/webhooks", json={"url": inbox, "events": ["*"], "name": HOSTILE[:100]}).json()["webhook"]["id"]
+    hook = api.post(
+        "/v2/webhooks", json={"url": inbox, "events": ["*"], "name": HOSTILE[:100]}
+    ).json()["webhook"]["id"]
     make_customer(name=HOSTILE)
     moved = control.post("/clock/advance", json={"days": 2, "wait_seconds": 10})
     message = control.get("/inbox/shop", params={"verified": "true"}).json()["messages"][0]
-    log = api.get("/v2/webhooks/logs", params={"event_id": message["event_id"], "webhookId": hook}).json()["logs"][0]
+    log = api.get(
+        "/v2/webhooks/logs", params={"event_id": message["event_id"], "webhookId": hook}
+    ).json()["logs"][0]
     judged = control.post("/certify", json={"webhookId": hook}, timeout=60)
-    kept = {(each["method"], each["status"]): each for each in control.get("/requests").json()["requests"]}
-    subscription = api.get("/v2/subscriptions", params={"orderId": order["id"]}).json()["subscriptions"][0]
+    kept = {
+        (each["method"], each["status"]): each
+        for each in control.get("/requests").json()["requests"]
+    }
+    subscription = api.get("/v2/subscriptions", params={"orderId": order["id"]}).json()[
+        "subscriptions"
+    ][0]
     return [
         "/",
         "/docs/createPixOrder",
@@ -72,13 +90,20 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_customer: Maker, make
 
 @pytest.mark.night
 @pytest.mark.parametrize("looks", [1, 2])
-def test_every_page_is_for_everybody(browser: Page, base: str, paths: list[str], looks: int) -> None:
-    """No finding of axe-core, nothing scrolled sideways or cut, nothing from elsewhere, no complaint of the browser.
+def test_every_page_is_for_everybody(
+    browser: Page, base: str, paths: list[str], looks: int
+) -> None:
+    """No finding of axe-core, nothing scrolled sideways or cut, nothing from elsewhere, no
+    complaint of the browser.
 
-    axe-core looks at one page of each kind, wide and light or narrow and dark in turn; at night at all, both ways.
+    axe-core looks at one page of each kind, wide and light or narrow and dark in turn; at night at
+    all, both ways.
     """
     browser.heard.clear()
-    kinds = [re.sub(r"[?].*|(?<=/)([0-9]+|x|req_\w+|[0-9a-f]{8}-[0-9a-f-]{27})(?=/|$)", "", path) for path in paths]
+    kinds = [
+        re.sub(r"[?].*|(?<=/)([0-9]+|x|req_\w+|[0-9a-f]{8}-[0-9a-f-]{27})(?=/|$)", "", path)
+        for path in paths
+    ]
     for number, path in enumerate(paths):
         browser.seen(1280)
         browser.go(base + path)
@@ -109,7 +134,9 @@ def test_a_list_follows_what_happens(browser: Page, base: str, api: httpx2.Clien
 def test_ids_are_copied_by_a_click(browser: Page, base: str, api: httpx2.Client) -> None:
     request = api.get("/v2/orders").headers["x-request-id"]
     browser.go(f"{base}/console/requests/{request}")
-    browser.tell("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    browser.tell(
+        "Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"]
+    )
     browser.look("document.querySelector('.way [data-copy]').click()")
     browser.until("document.querySelector('.way .copy.is-done') !== null")
     assert request == browser.look("navigator.clipboard.readText()")
@@ -120,21 +147,30 @@ def test_a_refusal_leads_to_the_request_that_works(
     browser: Page, base: str, api: httpx2.Client, control: httpx2.Client, *, run: bool
 ) -> None:
     """By one click, with scripts and without."""
-    refused = api.post("/v2/customers", json={"name": "Ana", "email": "ana@example.com", "document": "52998224724"})
+    refused = api.post(
+        "/v2/customers", json={"name": "Ana", "email": "ana@example.com", "document": "52998224724"}
+    )
     assert 422 == refused.status_code
     browser.scripts(run=run)
     try:
         browser.go(f"{base}/console/requests/{refused.headers['x-request-id']}")
-        browser.look("[...document.querySelectorAll('button')].find(b => b.textContent === 'Send it').click()")
+        browser.look(
+            "[...document.querySelectorAll('button')].find(b => b.textContent === 'Send"
+            " it').click()"
+        )
         browser.until("location.search.startsWith('?done=')")
         browser.until("document.readyState === 'complete'")
-        assert "Create a customer: done." in browser.look("document.querySelector('.flash').innerText")
+        assert "Create a customer: done." in browser.look(
+            "document.querySelector('.flash').innerText"
+        )
     finally:
         browser.scripts(run=True)
     assert 201 == control.get("/requests").json()["requests"][0]["status"]
 
 
-def test_events_deliveries_and_the_clock_are_followed(browser: Page, base: str, control: httpx2.Client) -> None:
+def test_events_deliveries_and_the_clock_are_followed(
+    browser: Page, base: str, control: httpx2.Client
+) -> None:
     """Each page shows what happens elsewhere, and the time of a clock that runs."""
     control.post("/events", json={"type": "plan.updated"})
     for path, part, shown in (

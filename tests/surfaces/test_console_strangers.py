@@ -22,8 +22,13 @@ pytestmark = pytest.mark.check
 
 
 def actions(**given: Any) -> Iterator[str]:
-    """The paths of all actions. `given` are values for their parameters, by `part_parameter` or `parameter`."""
-    console = create_console(document(), document("sandbox.yaml"), Path(), Settings(), Sessions(b""))
+    """The paths of all actions.
+
+    `given` are values for their parameters, by `part_parameter` or `parameter`.
+    """
+    console = create_console(
+        document(), document("sandbox.yaml"), Path(), Settings(), Sessions(b"")
+    )
     addresses = console.url_map.bind("console")
     for rule in console.url_map.iter_rules():
         if "POST" not in (rule.methods or ()):
@@ -31,12 +36,16 @@ def actions(**given: Any) -> Iterator[str]:
         part = rule.rule.split("/")[2]
         values = {name: given.get(f"{part}_{name}", given.get(name)) for name in rule.arguments}
         for each in ("pay", "expire", "fail") if "move" in values else (values.get("what"),):
-            told = {"move": each} if "move" in values else {"what": each} if "what" in values else {}
+            told = (
+                {"move": each} if "move" in values else {"what": each} if "what" in values else {}
+            )
             yield addresses.build(rule.endpoint, values | told)
 
 
 @pytest.fixture
-def paths(control: httpx2.Client, api: httpx2.Client, make_order: Maker, make_customer: Maker) -> list[str]:
+def paths(
+    control: httpx2.Client, api: httpx2.Client, make_order: Maker, make_customer: Maker
+) -> list[str]:
     """Every action, with ids of records that are there."""
     order, customer = make_order(), make_customer()
     inbox = str(control.base_url).rstrip("/") + "/inbox/shop"
@@ -44,25 +53,39 @@ def paths(control: httpx2.Client, api: httpx2.Client, make_order: Maker, make_cu
     log = api.post(f"/v2/webhooks/{hook}/test").json()["log"]["id"]
     refused = api.post("/v2/customers", json={"name": "Ana"}).headers["x-request-id"]
     control.post("/snapshots", json={"name": "before"}).raise_for_status()
-    control.post("/faults", json={"preset": "flaky", "match": {"path": "/nowhere"}}).raise_for_status()
+    control.post(
+        "/faults", json={"preset": "flaky", "match": {"path": "/nowhere"}}
+    ).raise_for_status()
     found = list(
         actions(
             data_name="customers", data_ident=customer["id"], inboxes_name="shop", requests_ident=refused,
             try_ident="createCustomer", webhooks_ident=hook, what="restore", ident=order["id"],
         )
     )  # fmt: skip
-    found += [f"/console/webhooks/deliveries/{log}/retry", f"/console/data/orders/{order['id']}/act"]
+    found += [
+        f"/console/webhooks/deliveries/{log}/retry",
+        f"/console/data/orders/{order['id']}/act",
+    ]
     return found
 
 
 def seen(control: httpx2.Client) -> dict[str, Json]:
     """What an action could change."""
-    asked = ("/steps?limit=1", "/clock", "/requests?limit=1", "/sandboxes?limit=50", "/snapshots", "/faults", "/inbox")
+    asked = (
+        "/steps?limit=1",
+        "/clock",
+        "/requests?limit=1",
+        "/sandboxes?limit=50",
+        "/snapshots",
+        "/faults",
+        "/inbox",
+    )
     found = {each: control.get(each).raise_for_status().json() for each in asked}
     del found["/clock"]["offset_seconds"]  # from the machine's clock
     for each in found["/sandboxes?limit=50"]["sandboxes"]:
         del each["last_used_at"]
-        if f"/{each['name']}/" not in str(control.base_url):  # which may have jobs of its own that fall due
+        # which may have jobs of its own that fall due
+        if f"/{each['name']}/" not in str(control.base_url):
             del each["step"], each["now"], each["records"]
     return found
 
@@ -78,9 +101,17 @@ def filled(sandbox: str) -> dict[str, str]:
 
 
 def test_no_action_is_done_by_a_strange_form(
-    console: Console, control: httpx2.Client, paths: list[str], live: Live, sandbox_name: str, visit: Visit
+    console: Console,
+    control: httpx2.Client,
+    paths: list[str],
+    live: Live,
+    sandbox_name: str,
+    visit: Visit,
 ) -> None:
-    """Of another origin, of none, without the token of the visitor, with that of another. The same form else acts."""
+    """Of another origin, of none, without the token of the visitor, with that of another.
+
+    The same form else acts.
+    """
     own = console.open("/console/requests").form("Forget all").values["token"]
     other = visit(live.url).open("/console/requests").form("Forget all").values["token"]
     known = {"token": own}
@@ -105,13 +136,22 @@ def test_no_action_is_done_by_a_strange_form(
 
 
 @pytest.mark.parametrize("move", ["pay", "expire", "fail"])
-def test_the_form_of_a_payer_is_of_its_order(console: Console, make_order: Maker, move: str) -> None:
+def test_the_form_of_a_payer_is_of_its_order(
+    console: Console, make_order: Maker, move: str
+) -> None:
     """Not even the form of another order's page acts on an order."""
     mine, others = make_order(), make_order()
-    forms: dict[str, Form] = {order["id"]: console.open(f"/pay/{order['id']}").forms[0] for order in (mine, others)}
+    forms: dict[str, Form] = {
+        order["id"]: console.open(f"/pay/{order['id']}").forms[0] for order in (mine, others)
+    }
     address = f"{console.base}/pay/{mine['id']}/{move}"
-    for token, status in ((forms[others["id"]].values["token"], 403), (forms[mine["id"]].values["token"], 200)):
-        answer = console.http.post(address, data={"token": token}, headers={"Origin": console.origin})
+    for token, status in (
+        (forms[others["id"]].values["token"], 403),
+        (forms[mine["id"]].values["token"], 200),
+    ):
+        answer = console.http.post(
+            address, data={"token": token}, headers={"Origin": console.origin}
+        )
         assert status == answer.status_code
 
 
@@ -119,7 +159,9 @@ def test_the_same_forms_act_when_a_page_of_this_server_made_them(
     console: Console, control: httpx2.Client, paths: list[str], sandbox_name: str
 ) -> None:
     """What refuses the strange ones is their strangeness: with origin and token none is."""
-    values = filled(sandbox_name) | {"token": console.open("/console/requests").form("Forget all").values["token"]}
+    values = filled(sandbox_name) | {
+        "token": console.open("/console/requests").form("Forget all").values["token"]
+    }
     kept = ("certify", "delete", "leave", "key", "new")  # slow, or they end what the others need
     for path in paths:
         if path.startswith("/pay/") or path.rpartition("/")[2] in kept:

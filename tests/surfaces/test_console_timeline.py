@@ -1,4 +1,6 @@
-"""The line of time on the page of a subscription: its orders, what is due, and a table that says the same."""
+"""The line of time on the page of a subscription: its orders, what is due, and a table that says
+the same.
+"""
 
 import re
 

@@ -1,4 +1,6 @@
-"""Trying an operation: the form on its page, what it sends, what it shows, and the code beside it."""
+"""Trying an operation: the form on its page, what it sends, what it shows, and the
+code beside it.
+"""
 
 import json
 import re
@@ -65,8 +67,12 @@ def test_the_code_alone_sends_nothing(console: Console, control: httpx2.Client) 
     assert [] == control.get("/requests").json()["requests"]
 
 
-@pytest.mark.parametrize("line", ["no header", "Host: elsewhere", "X: \u202e", "Content-Length: 9", ": x"])
-def test_a_line_that_is_no_header_is_said(console: Console, control: httpx2.Client, line: str) -> None:
+@pytest.mark.parametrize(
+    "line", ["no header", "Host: elsewhere", "X: \u202e", "Content-Length: 9", ": x"]
+)
+def test_a_line_that_is_no_header_is_said(
+    console: Console, control: httpx2.Client, line: str
+) -> None:
     page = console.open("/console/try/listOrders")
     told = console.send(page, "limit", headers=line)
     assert (422, True) == (told.status, "It was not sent" in told.text)
@@ -86,13 +92,22 @@ def test_hostile_values_are_text(console: Console) -> None:
 
 
 def test_every_operation_has_a_form_or_says_why_not(console: Console) -> None:
-    pages = {ident: console.open(f"/console/try/{ident}") for ident in (*API.operations, *CONTROL.operations)}
+    pages = {
+        ident: console.open(f"/console/try/{ident}")
+        for ident in (*API.operations, *CONTROL.operations)
+    }
     assert {200} == {page.status for page in pages.values()}
-    shut = {ident for ident, page in pages.items() if not any("Show its code" in form.label for form in page.forms)}
+    shut = {
+        ident
+        for ident, page in pages.items()
+        if not any("Show its code" in form.label for form in page.forms)
+    }
     assert {"importSandbox", "postToInbox", "followSandbox"} == shut
 
 
-@pytest.mark.parametrize("body", ["[" * 700 + "]" * 700, "[1e999]", "[NaN]", "1", '{"a": ' * 300 + "1" + "}" * 300])
+@pytest.mark.parametrize(
+    "body", ["[" * 700 + "]" * 700, "[1e999]", "[NaN]", "1", '{"a": ' * 300 + "1" + "}" * 300]
+)
 def test_a_body_that_no_literal_has_is_sent_as_text(console: Console, body: str) -> None:
     told = console.send(console.open("/console/try/createCustomer"), "Body", body=body)
     assert (200, True) == (told.status, "Answer 4" in told.text)
@@ -121,10 +136,14 @@ def test_with_an_admin_key_trying_asks_for_it(serve: Serve, visit: Visit) -> Non
     assert KEY not in answered.response.text
 
 
-def test_the_code_of_a_form_is_the_call_that_it_sends(console: Console, control: httpx2.Client) -> None:
+def test_the_code_of_a_form_is_the_call_that_it_sends(
+    console: Console, control: httpx2.Client
+) -> None:
     """Python's is run with another client of the same interface."""
     page = console.open("/console/try/createCustomer")
-    body = json.dumps({"name": "Ana \N{GRINNING FACE}", "tags": [], "ok": True, "none": None, "n": 1.5})
+    body = json.dumps(
+        {"name": "Ana \N{GRINNING FACE}", "tags": [], "ok": True, "none": None, "n": 1.5}
+    )
     sent = {"authorization": "Bearer x", "headers": "X-Note: b c", "body": body}
     text = console.send(page, "Body", only="code", **sent).response.text
     shown = re.findall(r'<div class="command"><pre[^>]*>(.*?)</pre>', text, re.DOTALL)
@@ -132,8 +151,11 @@ def test_the_code_of_a_form_is_the_call_that_it_sends(console: Console, control:
     code = python.replace("httpx", "httpx2").replace(
         "print(answer.status_code, answer.text)", "print(answer.request.content)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
-    assert json.loads(body) == json.loads(eval(ran.stdout))  # noqa: S307 - the bytes that the code printed
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    # the bytes that the code printed
+    assert json.loads(body) == json.loads(eval(ran.stdout))  # noqa: S307
     assert "-H 'x-note: b c'" in curl
     assert '    "X-Note": "b c",' in typescript
     kept = control.get("/requests").json()["requests"][0]
@@ -146,7 +168,8 @@ def test_forms_that_wait_in_one_sandbox_hold_up_no_other(
 ) -> None:
     """Each answer takes as long as its caller wishes, and all of them had four threads together."""
     other = visit(live.url, f"{sandbox_name}-other")
-    assert 200 == other.http.get(f"{other.base}/_sandbox/credentials").status_code  # the sandbox is made
+    # the sandbox is made
+    assert 200 == other.http.get(f"{other.base}/_sandbox/credentials").status_code
     theirs = other.open("/console/try/listOrders")
     control.post("/faults", json={"then": {"delay_ms": 4_000}})
     page = console.open("/console/try/listOrders")

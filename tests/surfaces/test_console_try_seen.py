@@ -1,4 +1,6 @@
-"""Trying an operation in a real browser: the answer comes beside the form, the code follows what is written."""
+"""Trying an operation in a real browser: the answer comes beside the form, the code
+follows what is written.
+"""
 
 import httpx2
 import pytest
@@ -10,7 +12,10 @@ pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 def click(browser: Page, text: str) -> None:
     """Click a button by its text."""
-    browser.look(f"[...document.querySelectorAll('button')].find(each => each.textContent === '{text}').click()")
+    browser.look(
+        "[...document.querySelectorAll('button')].find(each => each.textContent ==="
+        f" '{text}').click()"
+    )
 
 
 @pytest.mark.parametrize("run", [True, False])
@@ -23,13 +28,18 @@ def test_the_answer_comes_beside_the_form(
     try:
         browser.go(base + path)
         click(browser, "Send")
-        browser.until("document.querySelector('#answer .badge') !== null && document.readyState === 'complete'")
-        assert (path if run else "/console/try/createPixOrder") == browser.look("location.pathname").removeprefix(
-            base[base.index("/s/") :]
+        browser.until(
+            "document.querySelector('#answer .badge') !== null && document.readyState ==="
+            " 'complete'"
         )
+        assert (path if run else "/console/try/createPixOrder") == browser.look(
+            "location.pathname"
+        ).removeprefix(base[base.index("/s/") :])
         assert "201" == browser.look("document.querySelector('#answer .badge').textContent")
         newest = control.get("/requests").json()["requests"][0]["id"]
-        assert f"{base}/console/requests/{newest}" == browser.look("document.querySelector('#answer a').href")
+        assert f"{base}/console/requests/{newest}" == browser.look(
+            "document.querySelector('#answer a').href"
+        )
     finally:
         browser.scripts(run=True)
     assert [] == browser.barriers()
@@ -39,8 +49,8 @@ def test_the_code_follows_what_is_written(browser: Page, base: str, control: htt
     browser.go(f"{base}/docs/listOrders")
     browser.look("document.querySelectorAll('#code details')[1].open = true")
     browser.look(
-        "(field => { field.value = '3'; field.dispatchEvent(new Event('input', {bubbles: true})); })"
-        "(document.querySelector('[name=\"query.limit\"]'))"
+        "(field => { field.value = '3'; field.dispatchEvent(new Event('input', {bubbles: true}));"
+        " })(document.querySelector('[name=\"query.limit\"]'))"
     )
     browser.until("document.getElementById('curl').textContent.includes('/v2/orders?limit=3')")
     assert browser.look("document.querySelectorAll('#code details')[1].open") is True

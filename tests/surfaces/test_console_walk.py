@@ -1,4 +1,6 @@
-"""The console from one end to the other in a real browser, with scripts and without: sold, paid, renewed, undone."""
+"""The console from one end to the other in a real browser, with scripts and without: sold, paid,
+renewed, undone.
+"""
 
 from collections.abc import Iterator
 
@@ -21,8 +23,13 @@ def browser(request: pytest.FixtureRequest) -> Iterator[Page]:
 
 def press(browser: Page, label: str) -> None:
     """Press the button of a text, and wait for the page to which it leads."""
-    found = f"[...document.querySelectorAll('form button')].find(each => each.textContent.trim() === {label!r})"
-    assert browser.look(f"Boolean({found} && !{found}.disabled)"), f"{label}: {browser.look('document.body.innerText')}"
+    found = (
+        "[...document.querySelectorAll('form button')].find(each => each.textContent.trim() ==="
+        f" {label!r})"
+    )
+    assert browser.look(f"Boolean({found} && !{found}.disabled)"), (
+        f"{label}: {browser.look('document.body.innerText')}"
+    )
     browser.look(f"document.documentElement.dataset.before = 'yes'; {found}.click()")
     browser.until("document.readyState === 'complete' && !document.documentElement.dataset.before")
 
@@ -47,7 +54,9 @@ def test_an_order_is_sold_paid_and_renewed_and_its_webhooks_arrive(
     follow(browser, "a[href*='/pay/']")
     press(browser, "I have paid")
     assert "Paid" in text(browser)
-    subscription = api.get("/v2/subscriptions", params={"orderId": order["id"]}).json()["subscriptions"][0]
+    subscription = api.get("/v2/subscriptions", params={"orderId": order["id"]}).json()[
+        "subscriptions"
+    ][0]
     browser.go(f"{base}/console/data/subscriptions/{subscription['id']}")
     assert "active" in text(browser)
     browser.go(f"{base}/console/clock")
@@ -72,7 +81,9 @@ def test_what_was_refused_is_sent_as_it_succeeds_and_undone(
     press(browser, "Rewind to before it")
     assert 404 == api.get(f"/v2/customers/{made['id']}").status_code
     press(browser, "Undo")
-    assert [made["id"]] == [each["id"] for each in api.get("/v2/customers", params=found).json()["customers"]]
+    assert [made["id"]] == [
+        each["id"] for each in api.get("/v2/customers", params=found).json()["customers"]
+    ]
 
 
 def test_the_page_of_a_record_follows_it_and_does_not_come_back_stale(

@@ -28,7 +28,10 @@ def key_of(page: Page) -> str:
 
 def code_of(page: Page, holds: str) -> str:
     """The piece of code of a page that has a text."""
-    pieces = [unescape(found) for found in re.findall(r"<pre[^>]*>(.*?)</pre>", page.response.text, re.DOTALL)]
+    pieces = [
+        unescape(found)
+        for found in re.findall(r"<pre[^>]*>(.*?)</pre>", page.response.text, re.DOTALL)
+    ]
     return next(piece for piece in pieces if holds in piece)
 
 
@@ -51,7 +54,11 @@ def delivered(control: httpx2.Client) -> list[Json]:
 
 
 def test_events_name_their_causes_and_lead_to_them(
-    console: Console, api: httpx2.Client, control: httpx2.Client, make_customer: Maker, make_order: Maker
+    console: Console,
+    api: httpx2.Client,
+    control: httpx2.Client,
+    make_customer: Maker,
+    make_order: Maker,
 ) -> None:
     customer, order = make_customer(), make_order()
     control.post(f"/orders/{order['id']}/pay")
@@ -68,11 +75,17 @@ def test_events_name_their_causes_and_lead_to_them(
     assert "No webhook subscribed to it" in one.text
 
 
-def test_an_event_is_raised_by_hand(console: Console, control: httpx2.Client, make_customer: Maker) -> None:
+def test_an_event_is_raised_by_hand(
+    console: Console, control: httpx2.Client, make_customer: Maker
+) -> None:
     made = make_customer()
     page = console.open("/console/events")
     raised = console.send(
-        page, "Raise it", type="customer.updated", resource_id=made["id"], overrides='{"name": "Ana Lima"}'
+        page,
+        "Raise it",
+        type="customer.updated",
+        resource_id=made["id"],
+        overrides='{"name": "Ana Lima"}',
     )
     assert "Raise an event : done." in raised.text
     assert "/console/events/evt_" in raised.url
@@ -89,7 +102,9 @@ def test_an_event_is_raised_by_hand(console: Console, control: httpx2.Client, ma
         {"overrides": '{"email": 5}', "resource_id": made["id"]},
     ):
         sent = {"type": "customer.updated"} | wrong
-        assert "Raise an event was refused with 4" in console.send(page, "Raise it", **sent).text, wrong
+        assert "Raise an event was refused with 4" in console.send(page, "Raise it", **sent).text, (
+            wrong
+        )
     assert "The filter was refused" in console.open("/console/events?resource_id=x").text
     assert 404 == console.open("/console/events/evt_0").status
 
@@ -98,7 +113,11 @@ def test_an_event_is_raised_by_hand(console: Console, control: httpx2.Client, ma
 
 
 def test_a_key_is_shown_once_and_the_code_beside_it_verifies(
-    hook: Page, console: Console, control: httpx2.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hook: Page,
+    console: Console,
+    control: httpx2.Client,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In Python and in Node, with the bytes that arrived; and not with a byte more."""
     key = key_of(hook)
@@ -121,7 +140,8 @@ def test_a_key_is_shown_once_and_the_code_beside_it_verifies(
     (tmp_path / "body").write_bytes(body)
     told = {name: value for name, value in headers.items() if name.startswith("webhook-")}
     lines = (
-        f"\nconst body = (await import('node:fs')).readFileSync({str(tmp_path / 'body')!r});\nconst told = {told!r};"
+        f"\nconst body = (await import('node:fs')).readFileSync({str(tmp_path / 'body')!r});\nconst"
+        f" told = {told!r};"
     )
     lines += "\nconsole.log(isGenuine(told, body), isGenuine(told, Buffer.concat([body, body])));"
     file.write_text(code_of(webhook, "isGenuine") + lines, encoding="utf-8")
@@ -132,13 +152,17 @@ def test_a_key_is_shown_once_and_the_code_beside_it_verifies(
 def test_a_delivery_that_failed_is_sent_again(
     hook: Page, console: Console, api: httpx2.Client, control: httpx2.Client
 ) -> None:
-    """From the list: why it failed, its attempts, the signature taken apart, and one more attempt that succeeds."""
+    """From the list: why it failed, its attempts, the signature taken apart, and one more attempt
+    that succeeds.
+    """
     inbox = console.open("/console/inboxes/shop")
     answered = console.send(inbox, "Set the answer", status="503", times="1", retry_after="120")
     assert "1 more time" in answered.text
     console.send(console.open("/console/events"), "Raise it", type="order.paid")
     (message,) = delivered(control)
-    page = console.open(f"/console/webhooks/{message['webhookId']}?status=retrying&event_type=order.paid")
+    page = console.open(
+        f"/console/webhooks/{message['webhookId']}?status=retrying&event_type=order.paid"
+    )
     (link,) = (link for link in page.links if "/console/webhooks/deliveries/" in link)
     shown = console.follow(page, link)
     assert "503" in shown.text
@@ -147,7 +171,10 @@ def test_a_delivery_that_failed_is_sent_again(
         assert message["headers"][name] in shown.text
     assert message["headers"]["webhook-signature"].removeprefix("v1,") in shown.text
     command = code_of(shown, "http://127.0.0.1:3000/webhooks")
-    assert all(message["headers"][name] in command for name in ("webhook-id", "webhook-timestamp", "webhook-signature"))
+    assert all(
+        message["headers"][name] in command
+        for name in ("webhook-id", "webhook-timestamp", "webhook-signature")
+    )
     again = console.send(shown, "Send again")
     assert "delivered" in again.text
     assert "2 of 10" in again.text
@@ -166,7 +193,11 @@ def test_a_webhook_is_created_switched_tested_and_deleted(
     made = console.send(page, "Create it", url=url, name=HOSTILE, events="order.*")
     key = key_of(made)
     webhook = api.get("/v2/webhooks").json()["webhooks"][0]
-    assert (HOSTILE, ["order.*"], True) == (webhook["name"], webhook["events"], webhook["is_active"])
+    assert (HOSTILE, ["order.*"], True) == (
+        webhook["name"],
+        webhook["events"],
+        webhook["is_active"],
+    )
     one = console.open(f"/console/webhooks/{webhook['id']}")
     assert "<script>alert" not in one.response.text
     tested = console.send(one, "Send it", event_type="order.refunded")
@@ -183,7 +214,9 @@ def test_a_webhook_is_created_switched_tested_and_deleted(
     assert 200 == console.open(tested.url.removeprefix(console.base).partition("?")[0]).status
 
 
-def test_a_receiver_is_judged_and_the_report_is_a_page(hook: Page, console: Console, api: httpx2.Client) -> None:
+def test_a_receiver_is_judged_and_the_report_is_a_page(
+    hook: Page, console: Console, api: httpx2.Client
+) -> None:
     webhook = api.get("/v2/webhooks").json()["webhooks"][0]
     report = console.send(console.open(f"/console/webhooks/{webhook['id']}"), "Certify")
     assert f"/console/webhooks/{webhook['id']}/certificates/req_" in report.url
@@ -195,7 +228,9 @@ def test_a_receiver_is_judged_and_the_report_is_a_page(hook: Page, console: Cons
         assert 404 == console.open(f"{other}certificates/{kept}").status
 
 
-def test_a_report_with_an_unknown_rule_says_neither_passed_nor_failed(console: Console, api: httpx2.Client) -> None:
+def test_a_report_with_an_unknown_rule_says_neither_passed_nor_failed(
+    console: Console, api: httpx2.Client
+) -> None:
     body = {"url": "http://127.0.0.1:9/", "events": ["order.paid"], "is_active": False}
     webhook = created(api.post("/v2/webhooks", json=body))["webhook"]
     with shop(api, "--work", "none", key=webhook["signing_key"]) as url:
@@ -222,7 +257,10 @@ def test_an_inbox_shows_what_arrived_and_why_it_is_not_verified(
 ) -> None:
     address = f"{console.base}/_sandbox/inbox/shop"
     sent = httpx2.post(
-        address, content=HOSTILE.encode(), headers={"X-Odd": "<b>", "Content-Type": "text/html"}, verify=NO_TLS
+        address,
+        content=HOSTILE.encode(),
+        headers={"X-Odd": "<b>", "Content-Type": "text/html"},
+        verify=NO_TLS,
     )
     assert 200 == sent.status_code
     console.send(console.open("/console/events"), "Raise it", type="order.paid")
@@ -249,12 +287,25 @@ def test_an_inbox_shows_what_arrived_and_why_it_is_not_verified(
 
 def test_what_an_inbox_answers_is_said_in_a_form(console: Console, control: httpx2.Client) -> None:
     page = console.open("/console/inboxes/shop")
-    told = console.send(page, "Set the answer", status="503", delay_ms="10", times="2", retry_after="120")
+    told = console.send(
+        page, "Set the answer", status="503", delay_ms="10", times="2", retry_after="120"
+    )
     (box,) = control.get("/inbox").json()["inboxes"]
-    expected = {"status": 503, "delay_ms": 10, "headers": [{"name": "Retry-After", "value": "120"}], "times": 2}
+    expected = {
+        "status": 503,
+        "delay_ms": 10,
+        "headers": [{"name": "Retry-After", "value": "120"}],
+        "times": 2,
+    }
     assert expected == box["answer"]
     assert "Retry-After: 120" in told.text
-    for wrong in ({"status": "99"}, {"status": "x"}, {"times": "0"}, {"delay_ms": "9" * 30}, {"retry_after": "\u00e9"}):
+    for wrong in (
+        {"status": "99"},
+        {"status": "x"},
+        {"times": "0"},
+        {"delay_ms": "9" * 30},
+        {"retry_after": "\u00e9"},
+    ):
         assert "was refused with 422" in console.send(page, "Set the answer", **wrong).text, wrong
 
 

@@ -1,4 +1,6 @@
-"""/openapi.json and /openapi.yaml: the contract as the server follows it, with a world's own records, and an ETag."""
+"""/openapi.json and /openapi.yaml: the contract as the server follows it, with a world's own
+records, and an ETag.
+"""
 
 import gzip
 import json
@@ -29,7 +31,9 @@ FILES = ["/openapi.json", "/openapi.yaml", "/_sandbox/openapi.json", "/_sandbox/
 
 
 def masked(value: Any) -> Any:
-    """The same without what differs by sandbox: ids, public keys, and the server's address in examples."""
+    """The same without what differs by sandbox: ids, public keys, and the server's
+    address in examples.
+    """
     return json.loads(VARYING.sub("…", json.dumps(value)))
 
 
@@ -42,12 +46,19 @@ def without_examples(value: Any) -> Any:
 
 @pytest.mark.parametrize("path", FILES)
 def test_the_file_is_the_folded_contract(door: Door, path: str) -> None:
-    headers: list[Header] = [] if "_sandbox" in path else [("Origin", "https://elsewhere.example")]  # a stranger's
+    # a stranger's
+    headers: list[Header] = [] if "_sandbox" in path else [("Origin", "https://elsewhere.example")]
     answer = door.ask("GET", path, token=None, headers=headers)
     assert answer.status == 200
-    assert answer.header("content-type") == ("application/json" if path.endswith("json") else "application/yaml")
-    raw = with_examples_of_parameters(document("sandbox.yaml" if "_sandbox" in path else "openapi.yaml").raw)
-    expected = {key: value for key, value in raw.items() if key not in ("servers", "x-example-records")}
+    assert answer.header("content-type") == (
+        "application/json" if path.endswith("json") else "application/yaml"
+    )
+    raw = with_examples_of_parameters(
+        document("sandbox.yaml" if "_sandbox" in path else "openapi.yaml").raw
+    )
+    expected = {
+        key: value for key, value in raw.items() if key not in ("servers", "x-example-records")
+    }
     found = answer.json() if path.endswith("json") else parsed(answer.body)
     found.pop("servers")
     if "_sandbox" in path:  # the one that strangers do not read
@@ -57,7 +68,9 @@ def test_the_file_is_the_folded_contract(door: Door, path: str) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "/s/surfaces", "/s/Surfaces"])
 def test_the_file_speaks_of_the_sandbox_that_is_asked(live: Live, door: Door, prefix: str) -> None:
-    """A client made from it, or from a file that it was saved in, reaches the sandbox; a stranger's too."""
+    """A client made from it, or from a file that it was saved in, reaches the sandbox; a
+    stranger's too.
+    """
     plain = Door(live.port, prefix, door.token)
     api, control = f"{live.url}{prefix.lower()}", f"{live.url}{prefix.lower()}/_sandbox"
     elsewhere: list[Header] = [("Origin", "https://elsewhere.example")]
@@ -69,7 +82,10 @@ def test_the_file_speaks_of_the_sandbox_that_is_asked(live: Live, door: Door, pr
     # Without a prefix the header and the credential choose, and the address is the server's.
     told = plain.ask("GET", "/api-keys/info").json()["info"]
     assert f"{live.url}{prefix.lower()}/openapi.json" == told["documentation_url"]
-    assert plain.ask("GET", told["documentation_url"].removeprefix(live.url + prefix.lower())).status == 200
+    assert (
+        plain.ask("GET", told["documentation_url"].removeprefix(live.url + prefix.lower())).status
+        == 200
+    )
 
 
 LISTS = {
@@ -107,9 +123,12 @@ def test_an_etag_that_is_known_already_gets_304(door: Door, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "name"), [("/openapi.json", "openapi.yaml"), ("/_sandbox/openapi.json", "sandbox.yaml")]
+    ("path", "name"),
+    [("/openapi.json", "openapi.yaml"), ("/_sandbox/openapi.json", "sandbox.yaml")],
 )
-def test_a_slice_is_a_valid_contract_of_its_operations_alone(door: Door, path: str, name: str) -> None:
+def test_a_slice_is_a_valid_contract_of_its_operations_alone(
+    door: Door, path: str, name: str
+) -> None:
     """With what they refer to, and short; an answer of it is what the whole says."""
     contract = document(name)
     for ident in chosen(6, contract.operations):
@@ -120,12 +139,16 @@ def test_a_slice_is_a_valid_contract_of_its_operations_alone(door: Door, path: s
         assert len(orjson.dumps(found.raw)) < 45_000
     for tag in [each["name"] for each in contract.raw["tags"]][:2]:
         found = _read(door.ask("GET", f"{path}?tag={quote(tag)}").json())
-        assert [o.id for o in contract.operations.values() if o.tag == tag] == list(found.operations)
+        assert [o.id for o in contract.operations.values() if o.tag == tag] == list(
+            found.operations
+        )
         assert [tag] == [each["name"] for each in found.raw["tags"]]
 
 
 def _read(served: Json) -> Document:
-    """A valid contract as the server reads it, without the `default` of an inbox, which answers what was set."""
+    """A valid contract as the server reads it, without the `default` of an inbox, which answers
+    what was set.
+    """
     validate(served)
     for item in served["paths"].values():
         for operation in (each for each in item.values() if isinstance(each, dict)):

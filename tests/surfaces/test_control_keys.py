@@ -1,4 +1,6 @@
-"""The key of one sandbox for its control surface: what it opens, what it does not, and where it is kept."""
+"""The key of one sandbox for its control surface: what it opens, what it does not, and
+where it is kept.
+"""
 
 import gzip
 from collections.abc import Iterator, Mapping
@@ -18,7 +20,8 @@ from ..support.make import created
 
 ADMIN = "a-long-admin-key"
 NAMED = ("https://app.example.com",)
-PUBLIC = replace(FROZEN, host="0.0.0.0", admin_key=ADMIN, cors_origins=NAMED)  # noqa: S104 - what the settings say, nothing is bound
+# what the settings say, nothing is bound
+PUBLIC = replace(FROZEN, host="0.0.0.0", admin_key=ADMIN, cors_origins=NAMED)  # noqa: S104
 Json = dict[str, Any]
 Answer = httpx2.Response
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -54,12 +57,20 @@ class Team:
             headers["X-Sandbox-Control-Key"] = key
         if admin:
             headers["X-Sandbox-Admin-Key"] = ADMIN
-        more: Json = {"json": body} if body is not None else {} if content is None else {"content": content}
-        return httpx2.request(method, self.url + path, headers=headers, verify=NO_TLS, timeout=60, **more)
+        more: Json = (
+            {"json": body} if body is not None else {} if content is None else {"content": content}
+        )
+        return httpx2.request(
+            method, self.url + path, headers=headers, verify=NO_TLS, timeout=60, **more
+        )
 
     def made(self, name: str, path: str = "/_sandbox/sandboxes") -> Json:
         """The credentials of a new sandbox."""
-        return dict(created(self.ask("POST", path, admin=True, body={"name": name}))["sandbox"]["credentials"])
+        return dict(
+            created(self.ask("POST", path, admin=True, body={"name": name}))["sandbox"][
+                "credentials"
+            ]
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -130,14 +141,23 @@ def test_it_opens_the_controls_of_its_sandbox(
 ) -> None:
     assert status == team.ask(method, f"/s/alice/_sandbox{path}", key, body=body).status_code
     refused(team.ask(method, f"/s/alice/_sandbox{path}", body=body), 403, "admin_key_required")
-    refused(team.ask(method, f"/s/alice/_sandbox{path}", key + "0", body=body), 403, "admin_key_required")
+    refused(
+        team.ask(method, f"/s/alice/_sandbox{path}", key + "0", body=body),
+        403,
+        "admin_key_required",
+    )
     if path == "/clock":
-        assert 200 == team.ask("GET", "/_sandbox/clock", key, headers={"X-Sandbox": "alice"}).status_code
+        assert (
+            200
+            == team.ask("GET", "/_sandbox/clock", key, headers={"X-Sandbox": "alice"}).status_code
+        )
 
 
 @pytest.mark.promise("control-key-of-one-sandbox")
 @pytest.mark.parametrize(("method", "path", "body"), CLOSED, ids=str)
-def test_it_opens_nothing_else(team: Team, key: str, method: str, path: str, body: Json | None) -> None:
+def test_it_opens_nothing_else(
+    team: Team, key: str, method: str, path: str, body: Json | None
+) -> None:
     refused(team.ask(method, path, key, body=body), 403, "admin_key_required")
 
 
@@ -162,18 +182,33 @@ def test_it_is_random_and_in_no_file_and_no_journal(team: Team, server: Live) ->
     key = team.made("ella")["control_key"]
     with running(PUBLIC) as other:
         assert key != Team(other).made("ella")["control_key"]
-    assert 422 == team.ask("PATCH", f"/s/ella/_sandbox/settings?x={key}", key, body={"autopay": 1}).status_code
+    assert (
+        422
+        == team.ask(
+            "PATCH", f"/s/ella/_sandbox/settings?x={key}", key, body={"autopay": 1}
+        ).status_code
+    )
     team.ask("GET", f"/s/ella/v2/customers?name={key}", key)
-    for path in ("/export?history=true", "/requests", "/requests.har", "/export?requests=true", "/steps"):
+    for path in (
+        "/export?history=true",
+        "/requests",
+        "/requests.har",
+        "/export?requests=true",
+        "/steps",
+    ):
         answer = team.ask("GET", f"/s/ella/_sandbox{path}", key)
         assert 200 == answer.status_code
-        content = gzip.decompress(answer.content) if answer.content[:2] == b"\x1f\x8b" else answer.content
+        content = (
+            gzip.decompress(answer.content) if answer.content[:2] == b"\x1f\x8b" else answer.content
+        )
         assert key.encode() not in content
     newest = team.ask("GET", "/_sandbox/requests?limit=20", admin=True).text
     assert "sk_control_" not in newest
 
 
-def test_verbs_of_the_command_take_it(team: Team, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verbs_of_the_command_take_it(
+    team: Team, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As a flag or from the environment; what it does not open they say in one line."""
     aim = ["--server", team.url, "--sandbox", "alice"]
     assert 0 == CliRunner().invoke(main, ["requests", "list", *aim, "--control-key", key]).exit_code

@@ -21,10 +21,19 @@ FOREIGN = [
     r"http://evil.example\.localhost", "http:evil.example://localhost", "evil.example/x://localhost", "://localhost",
     "http ://localhost", "http://.localhost", "http://a..localhost",
 ]  # fmt: skip
-EXPOSED = ["X-Request-Id", "Location", "WWW-Authenticate", "Idempotent-Replayed", "X-Sandbox-Warnings", "ETag"]
+EXPOSED = [
+    "X-Request-Id",
+    "Location",
+    "WWW-Authenticate",
+    "Idempotent-Replayed",
+    "X-Sandbox-Warnings",
+    "ETag",
+]
 
 
-def preflight(door: Door, path: str, origin: str, method: str = "PUT", asked: str | None = None) -> Answer:
+def preflight(
+    door: Door, path: str, origin: str, method: str = "PUT", asked: str | None = None
+) -> Answer:
     """What a browser sends before a request that is not simple: without any credential."""
     headers: list[Header] = [("Origin", origin), ("Access-Control-Request-Method", method)]
     if asked is not None:
@@ -33,8 +42,12 @@ def preflight(door: Door, path: str, origin: str, method: str = "PUT", asked: st
 
 
 @pytest.mark.parametrize("origin", LOCAL)
-def test_a_preflight_of_the_api_lets_pages_of_this_machine_through(door: Door, customer_id: str, origin: str) -> None:
-    answer = preflight(door, f"/v2/customers/{customer_id}", origin, asked="authorization,content-type,x-mine")
+def test_a_preflight_of_the_api_lets_pages_of_this_machine_through(
+    door: Door, customer_id: str, origin: str
+) -> None:
+    answer = preflight(
+        door, f"/v2/customers/{customer_id}", origin, asked="authorization,content-type,x-mine"
+    )
     assert (204, b"") == (answer.status, answer.body)
     assert answer.header("access-control-allow-origin") == origin
     assert answer.header("access-control-allow-credentials") == "true"
@@ -78,7 +91,9 @@ def test_every_answer_of_the_api_can_be_read(
 @pytest.mark.promise("foreign-page-reads-nothing")
 @pytest.mark.parametrize("origin", FOREIGN)
 def test_a_page_of_a_stranger_reads_nothing_on_loopback(door: Door, origin: str) -> None:
-    """The credentials of a loopback server follow from its seed: every page of the web could know them."""
+    """The credentials of a loopback server follow from its seed: every page of the web
+    could know them.
+    """
     answer = preflight(door, "/v2/customers", origin)
     assert (204, None) == (answer.status, answer.header("access-control-allow-origin"))
     answer = door.ask("GET", "/v2/customers?limit=1", headers=[("Origin", origin)])
@@ -101,7 +116,9 @@ def test_the_user_names_pages_that_read_the_api(
     other = door_to(serve(**settings))
     answer = other.ask("GET", "/v2/customers?limit=1", headers=[("Origin", origin)])
     assert (200, reads) == (answer.status, readable(answer, origin))
-    assert reads == (preflight(other, "/v2/customers", origin).header("access-control-allow-origin") == origin)
+    assert reads == (
+        preflight(other, "/v2/customers", origin).header("access-control-allow-origin") == origin
+    )
 
 
 @pytest.mark.parametrize("origin", [None, LOCAL[0], FOREIGN[0]])
@@ -112,10 +129,14 @@ def test_the_user_names_pages_that_read_the_api(
         "/_sandbox/health", "/_sandbox/qr.svg?code=x", "/_sandbox/qr.png?code=x",
     ],
 )  # fmt: skip
-def test_every_answer_says_that_it_depends_on_the_origin(door: Door, path: str, origin: str | None) -> None:
+def test_every_answer_says_that_it_depends_on_the_origin(
+    door: Door, path: str, origin: str | None
+) -> None:
     """A cache that kept an answer without would show it to a page for which it was not meant."""
     headers: list[Header] = [] if origin is None else [("Origin", origin)]
-    assert "Origin, Accept, Accept-Encoding" == door.ask("GET", path, headers=headers).header("vary")
+    assert "Origin, Accept, Accept-Encoding" == door.ask("GET", path, headers=headers).header(
+        "vary"
+    )
 
 
 @pytest.mark.parametrize("path", ["/_sandbox/credentials", "/_sandbox/clock", "/_sandbox"])
@@ -144,7 +165,11 @@ def test_the_admin_key_opens_the_control_surface_and_nothing_else_does(serve: Se
     door = Door(serve(admin_key="a-long-admin-key").port, "", "x")
     good: Header = ("X-Sandbox-Admin-Key", "a-long-admin-key")
     assert door.ask("GET", "/_sandbox/clock", headers=[good]).status == 200
-    for headers in ([], [("X-Sandbox-Admin-Key", "")], [("X-Sandbox-Admin-Key", "a-long-admin-kex")]):
+    for headers in (
+        [],
+        [("X-Sandbox-Admin-Key", "")],
+        [("X-Sandbox-Admin-Key", "a-long-admin-kex")],
+    ):
         refused(door.ask("GET", "/_sandbox/clock", headers=headers), 403, "admin_key_required")
     assert door.ask("GET", "/_sandbox/health").status == 200
 
@@ -156,8 +181,13 @@ def test_the_admin_key_opens_the_control_surface_and_nothing_else_does(serve: Se
 def test_a_page_of_another_machine_uses_the_control_surface_only_if_it_is_named(
     serve: Serve, admin_key: str | None, origin: str
 ) -> None:
-    """With a key or without: a page that somebody opens may hold the key of whoever opens it. `*` names nobody."""
-    door = Door(serve(admin_key=admin_key, cors_origins=("*", "https://Console.example/")).port, "", "x")
+    """With a key or without: a page that somebody opens may hold the key of whoever opens it.
+
+    `*` names nobody.
+    """
+    door = Door(
+        serve(admin_key=admin_key, cors_origins=("*", "https://Console.example/")).port, "", "x"
+    )
     is_named = origin == "https://console.example"
     asked = preflight(door, "/_sandbox/clock", origin)
     assert (204 if is_named else 403, origin if is_named else None) == (

@@ -1,7 +1,8 @@
-"""Nothing of a request costs more than its length: bytes of strangers in every place where they enter.
+"""Nothing of a request costs more than its length: bytes of strangers in every place where they
+enter.
 
-Judged is CPU time: nobody else waits longer than `MOST_HOLD` for a turn. `test_expressions.py` judges the regular
-expressions among what reads these bytes.
+Judged is CPU time: nobody else waits longer than `MOST_HOLD` for a turn. `test_expressions.py`
+judges the regular expressions among what reads these bytes.
 """
 
 import re
@@ -40,7 +41,9 @@ def repeated(piece: str, before: str = "", after: str = "") -> Callable[[int], b
 
 def distinct(form: str, before: str = "", after: str = "") -> Callable[[int], bytes]:
     """As many different pieces as fit; `form` has a place for a number."""
-    return lambda size: (before + "".join(form.format(n) for n in range(size // (len(form) + 4))) + after).encode()
+    return lambda size: (
+        before + "".join(form.format(n) for n in range(size // (len(form) + 4))) + after
+    ).encode()
 
 
 def nested(opened: str, inner: str, closed: str, levels: int = 0) -> Callable[[int], bytes]:
@@ -112,7 +115,9 @@ BODIES: dict[str, Callable[[int], bytes]] = {
     "HTML": repeated("<b>&"),
     "percent signs": repeated("%25", '{"name":"', '"}'),
     "beginnings of keys": repeated("sk_sandbox_", '{"name":"', '"}'),
-    "beginnings of tokens": repeated("eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJIUzI1NiJ9.a", '{"name":"', '"}'),
+    "beginnings of tokens": repeated(
+        "eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJIUzI1NiJ9.a", '{"name":"', '"}'
+    ),
     "secret members": repeated('"token":"', "{"),
     "a secret member and escaped quotes": repeated('\\"', '{"token":"'),
     "secret headers": repeated('"name":"authorization","value":"\\"', "[{"),
@@ -138,12 +143,17 @@ def header(name: str, method: str = "GET", path: str = "/v2/projects") -> Prepar
 
 
 def headers(form: str, number: int | None = None) -> Prepare:
-    """Many headers, one of them twice: `form` has a place for a number in a name. Without a number as many as fit."""
+    """Many headers, one of them twice:
+
+    `form` has a place for a number in a name. Without a number as many as fit.
+    """
 
     def prepare(door: Door, text: bytes) -> Send:
         many = number or len(text) // (len(form) + 8)
         value = text[: len(text) // many - len(form) - 4] if number else b""
-        sent: list[Header] = [(form.format(n), value.strip()) for n in range(many)] + [("Accept", "*/*")] * 2
+        sent: list[Header] = [(form.format(n), value.strip()) for n in range(many)] + [
+            ("Accept", "*/*")
+        ] * 2
         return lambda: door.ask("GET", "/v2/projects", headers=sent)
 
     return prepare
@@ -157,7 +167,9 @@ def members(form: str, path: str = "/v2/projects") -> Prepare:
             value = quote(text[: len(text) // 1_000])[: len(text) // 1_000]
             query = "&".join(form.format(n, value) for n in range(1_000))[:HEAD]
         else:
-            query = "&".join(form.format(n) for n in range(len(text) // (len(form) + (5 if "{" in form else 1))))
+            query = "&".join(
+                form.format(n) for n in range(len(text) // (len(form) + (5 if "{" in form else 1)))
+            )
         return lambda: door.ask("GET", f"{path}?{query}")
 
     return prepare
@@ -172,17 +184,19 @@ def call_of_a_tool(door: Door, content: bytes) -> Send:
     headers = [("Accept", "application/json"), ("X-Sandbox", "default")]
     begin = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
     begin += b'"clientInfo":{"name":"a","version":"1"}}}'
-    session = door.ask("POST", "/_sandbox/mcp", begin, headers=headers, token=None).header("mcp-session-id")
-    headers.append(("Mcp-Session-Id", str(session)))
-    call = (
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call_api","arguments":{"path":"/v2/orders",'
+    session = door.ask("POST", "/_sandbox/mcp", begin, headers=headers, token=None).header(
+        "mcp-session-id"
     )
+    headers.append(("Mcp-Session-Id", str(session)))
+    call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call_api","arguments":{"path":"/v2/orders",'
     body = call + b'"query":{"a":' + content + b"}}}}"
     return lambda: door.ask("POST", "/_sandbox/mcp", body, headers=headers, token=None)
 
 
 def expected_text(door: Door, text: bytes) -> Send:
-    """What a verification expects of a member of a request: another text each time, as patterns are remembered."""
+    """What a verification expects of a member of a request: another text each time, as
+    patterns are remembered.
+    """
     door.ask("POST", "/v2/customers", b'{"name":"Ana"}')
     wanted, number = text.decode(errors="replace"), count()
 
@@ -237,7 +251,9 @@ def delivery(door: Door, content: bytes) -> Send:
 
 
 def delivery_to(door: Door, url: str) -> str:
-    """The id of a test delivery to an address, of a webhook that is deleted then: there may be only so many."""
+    """The id of a test delivery to an address, of a webhook that is deleted then: there may be only
+    so many.
+    """
     made = door.send("POST", "/v2/webhooks", {"url": url, "events": ["webhook.test"]}).json()
     path = f"/v2/webhooks/{made['webhook']['id']}"
     ident: str = door.send("POST", f"{path}/test", {}).json()["log"]["id"]
@@ -256,7 +272,9 @@ def form_field(path: str, name: str, **others: str) -> Prepare:
         sent, token = visited(door)
         fields = urlencode({"token": token, "to": "/console/faults", **others})
         content = f"{fields}&{name}={quote(text)[: len(text)]}".encode()
-        return lambda: door.ask("POST", path, content, headers=sent, media="application/x-www-form-urlencoded")
+        return lambda: door.ask(
+            "POST", path, content, headers=sent, media="application/x-www-form-urlencoded"
+        )
 
     return prepare
 
@@ -269,7 +287,11 @@ def form_fields(form: str) -> Prepare:
         fields = "&".join(form.format(n) for n in range(len(text) // (len(form) + 4)))
         content = f"token={token}&{fields}".encode()
         return lambda: door.ask(
-            "POST", "/console/faults/make", content, headers=sent, media="application/x-www-form-urlencoded"
+            "POST",
+            "/console/faults/make",
+            content,
+            headers=sent,
+            media="application/x-www-form-urlencoded",
         )
 
     return prepare
@@ -334,7 +356,12 @@ PLACES = [
     Place("the shortest members, of a control", members("a", "/_sandbox/requests"), HEAD, ONE),
     Place("the shortest members, of a page", members("a", "/console/requests"), HEAD, ONE),
     Place("a thousand members of a query", members("a{0}={1}"), HEAD, TEXTS),
-    Place("a thousand members of a page's query", members("a{0}={1}", "/console/requests"), HEAD, TEXTS),
+    Place(
+        "a thousand members of a page's query",
+        members("a{0}={1}", "/console/requests"),
+        HEAD,
+        TEXTS,
+    ),
     Place("different headers", headers("x-a{}"), HEAD, ONE),
     Place("different headers of the sandbox", headers("x-sandbox{}"), HEAD, ONE),
     Place("one header again and again", headers("a"), HEAD, ONE),
@@ -378,12 +405,24 @@ PLACES = [
     Place("a request of the journal", page_of_a_request("/_sandbox/requests/{}"), KEPT, BODIES),
     Place("the body of a request", page_of_a_request("/console/requests/{}/sent"), KEPT, BODIES),
     Place("the page of a message", page_of_a_message("/console/inboxes/hostile/{}"), BODY, BODIES),
-    Place("the page of an inbox", page_of_a_message("/console/inboxes/hostile?page=1&x={}"), BODY, BODIES),
-    Place("the page of a delivery", page_of_an_answer("/console/webhooks/deliveries/{}"), BODY, BODIES),
+    Place(
+        "the page of an inbox",
+        page_of_a_message("/console/inboxes/hostile?page=1&x={}"),
+        BODY,
+        BODIES,
+    ),
+    Place(
+        "the page of a delivery", page_of_an_answer("/console/webhooks/deliveries/{}"), BODY, BODIES
+    ),
     Place("a query of a tool", call_of_a_tool, BODY, {name: BODIES[name] for name in TOOLS}),
     Place("a rule in a form", form_field("/console/try/createFault", "body"), FORM, BODIES),
     Place("a body in a form", form_field("/console/try/createCustomer", "body"), FORM, BODIES),
-    Place("headers in a form", form_field("/console/try/createCustomer", "headers", body="{}"), FORM, TEXTS),
+    Place(
+        "headers in a form",
+        form_field("/console/try/createCustomer", "headers", body="{}"),
+        FORM,
+        TEXTS,
+    ),
     Place("a name in a form", form_field("/console/faults/make", "name"), FORM, TEXTS),
     Place("many fields of a form", form_fields("a{}=1"), FORM, ONE),
 ]
@@ -394,7 +433,13 @@ CASES = pytest.mark.parametrize("place", PLACES, ids=[place.name for place in PL
 def server() -> Iterator[Measured]:
     """A server whose CPU time is read."""
     with measured() as made:
-        for path in ("/", "/guide?q=order", "/console/requests", "/openapi.json", "/_sandbox/qr.svg?code=x"):
+        for path in (
+            "/",
+            "/guide?q=order",
+            "/console/requests",
+            "/openapi.json",
+            "/_sandbox/qr.svg?code=x",
+        ):
             made.door.ask("GET", path)  # what the first visitor waits for
         yield made
 
@@ -406,7 +451,9 @@ def server() -> Iterator[Measured]:
 def test_the_most_bytes_hold_nobody_up(server: Measured, place: Place) -> None:
     wrong = {}
     for shape, made in place.shapes.items():
-        hold = server.heart.least(place.prepare(server.door, made(place.size)), enough=MOST_HOLD).hold
+        hold = server.heart.least(
+            place.prepare(server.door, made(place.size)), enough=MOST_HOLD
+        ).hold
         if hold > MOST_HOLD:
             wrong[shape] = hold
     assert not wrong
@@ -425,20 +472,27 @@ def test_images_of_long_codes_are_drawn_beside_others(server: Measured) -> None:
     cost = server.heart.least(lambda: shown(server.door.ask("GET", path + quote(next(codes)))))
     assert cost.hold <= MOST_HOLD
     last = quote(pix_code(4))
-    assert server.heart.least(lambda: shown(server.door.ask("GET", path + last))).total < cost.total / 5
+    assert (
+        server.heart.least(lambda: shown(server.door.ask("GET", path + last))).total
+        < cost.total / 5
+    )
     assert server.door.ask("GET", path + "0" * 513).status == 422
 
 
 @pytest.mark.promise("nothing-request-costs-more-length")
 def test_a_word_that_a_search_repeats_is_looked_for_once(server: Measured) -> None:
     """A hundred of them took a quarter of a second, in which no other search was answered."""
-    once, often = (lambda n=n: shown(server.door.ask("GET", f"/guide?q={'a+' * n}")) for n in (1, 100))
+    once, often = (
+        lambda n=n: shown(server.door.ask("GET", f"/guide?q={'a+' * n}")) for n in (1, 100)
+    )
     assert server.heart.least(often).total < 8 * server.heart.least(once).total
 
 
 @pytest.mark.promise("nothing-request-costs-more-length")
 def test_a_sorted_list_of_large_records_holds_nobody_up(server: Measured) -> None:
-    """Of 4,096 orders with as many items as fit, each was opened to be sorted: a third of a second."""
+    """Of 4,096 orders with as many items as fit, each was opened to be sorted: a
+    third of a second.
+    """
     ids = server.door.ask("GET", "/_sandbox/credentials").json()["sample"]
     items = [{"description": "a" * 256, "quantity": 1, "amount": 1}] * 100
     order = order_body(ids["projectId"], ids["planId"], totalAmount=100, items=items)
@@ -448,7 +502,11 @@ def test_a_sorted_list_of_large_records_holds_nobody_up(server: Measured) -> Non
 
     def send() -> None:
         since = f"2001-01-{next(days):02}T00:00:00Z"
-        shown(server.door.ask("GET", f"/v2/orders?status=pending&sort=totalAmount&limit=1&created_since={since}"))
+        shown(
+            server.door.ask(
+                "GET", f"/v2/orders?status=pending&sort=totalAmount&limit=1&created_since={since}"
+            )
+        )
 
     assert server.heart.least(send).hold <= MOST_HOLD
 

@@ -56,7 +56,9 @@ def test_an_address_that_is_not_allowed_is_named_with_how_to_try_another(
 ) -> None:
     key = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": ["203.0.113.7"]}
     made = door.send("POST", "/api-keys", key).json()["api_key"]["private_key"]
-    told = refused(door.ask("GET", "/v2/orders?limit=1", token=made, headers=claimed), 403, "ip_not_allowed")["message"]
+    told = refused(
+        door.ask("GET", "/v2/orders?limit=1", token=made, headers=claimed), 403, "ip_not_allowed"
+    )["message"]
     assert says(told, seen, "allowed_ips", "X-Sandbox-Client-IP")
     tried = [("X-Sandbox-Client-IP", "203.0.113.7")]
     assert door.ask("GET", "/v2/orders?limit=1", token=made, headers=tried).status == 200
@@ -97,12 +99,17 @@ FORGED: dict[str, Callable[[str], str]] = {
 def test_a_token_that_is_not_ours_is_401(door: Door, what: str) -> None:
     answer = door.ask("GET", "/v2/customers", token=FORGED[what](door.token))
     body = refused(answer, 401, "invalid_token")
-    assert answer.header("www-authenticate") == f'{REALM}, error="invalid_token", error_description="{body["message"]}"'
+    assert (
+        answer.header("www-authenticate")
+        == f'{REALM}, error="invalid_token", error_description="{body["message"]}"'
+    )
 
 
 def test_an_expired_token_is_401_with_its_own_code(live: Live, door: Door) -> None:
     """A token's life is real time: the frozen clock of the sandbox does not count."""
-    answer = door.ask("GET", "/v2/customers", token=forge.signed(live.settings, exp=int(time.time()) - 1))
+    answer = door.ask(
+        "GET", "/v2/customers", token=forge.signed(live.settings, exp=int(time.time()) - 1)
+    )
     refused(answer, 401, "token_expired")
     assert 'error="invalid_token"' in (answer.header("www-authenticate") or "")
     assert door.ask("GET", "/v2/customers", token=forge.signed(live.settings)).status == 200
@@ -120,14 +127,20 @@ def test_an_expired_token_is_401_with_its_own_code(live: Live, door: Door) -> No
         ({"scopes": ["plans:read"]}, 403, "insufficient_scope"),
     ],
 )
-def test_a_key_is_refused_for_the_first_reason(door: Door, changes: dict[str, Any], status: int, code: str) -> None:
+def test_a_key_is_refused_for_the_first_reason(
+    door: Door, changes: dict[str, Any], status: int, code: str
+) -> None:
     """Expired wins over inactive, that over the address, that over the scope."""
-    made = door.send("POST", "/api-keys", {"name": "Chave", "scopes": ["orders:read"]}).json()["api_key"]
+    made = door.send("POST", "/api-keys", {"name": "Chave", "scopes": ["orders:read"]}).json()[
+        "api_key"
+    ]
     assert door.ask("GET", "/v2/orders?limit=1", token=made["private_key"]).status == 200
     assert door.send("PUT", f"/api-keys/{made['id']}", changes).status == 200
     answer = door.ask("GET", "/v2/orders?limit=1", token=made["private_key"])
     refused(answer, status, code)
-    assert (status == 401 or code == "insufficient_scope") == (answer.header("www-authenticate") is not None)
+    assert (status == 401 or code == "insufficient_scope") == (
+        answer.header("www-authenticate") is not None
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,8 +152,13 @@ def test_a_key_is_refused_for_the_first_reason(door: Door, changes: dict[str, An
         "203.0.113.1", 200),
     ],
 )  # fmt: skip
-def test_the_client_address_can_be_claimed_on_loopback(door: Door, allowed: str, client: str, status: int) -> None:
+def test_the_client_address_can_be_claimed_on_loopback(
+    door: Door, allowed: str, client: str, status: int
+) -> None:
     body = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": [allowed]}
     made = door.send("POST", "/api-keys", body).json()["api_key"]
     headers = [("X-Sandbox-Client-IP", client)]
-    assert door.ask("GET", "/v2/orders?limit=1", headers=headers, token=made["private_key"]).status == status
+    assert (
+        door.ask("GET", "/v2/orders?limit=1", headers=headers, token=made["private_key"]).status
+        == status
+    )

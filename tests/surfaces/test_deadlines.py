@@ -1,4 +1,6 @@
-"""Slow clients and too many of them: half a request has a deadline, and a full server makes room."""
+"""Slow clients and too many of them: half a request has a deadline, and a full server
+makes room.
+"""
 
 import asyncio
 import socket
@@ -57,7 +59,9 @@ def test_the_deadlines_of_the_product() -> None:
 # -- deadlines
 
 
-@pytest.mark.parametrize("sent", [b"G", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Half"])
+@pytest.mark.parametrize(
+    "sent", [b"G", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Half"]
+)
 @pytest.mark.parametrize("before", [b"", HEALTH], ids=["first", "second"])
 def test_half_a_head_is_408(hasty: Live, sent: bytes, before: bytes) -> None:
     with connect(hasty.port) as connection:
@@ -98,8 +102,13 @@ async def lifespan(receive: Any, send: Any) -> None:
 
 @pytest.mark.parametrize(("unread", "whole"), [(0.3, False), (30, True)])
 @pytest.mark.parametrize("last", [b"keep-alive", b"close"])
-def test_who_does_not_read_an_answer_in_time_does_not_get_all_of_it(unread: float, whole: bool, last: bytes) -> None:
-    """Its bytes would be kept for as long as the client likes. That nothing else comes after it is no hurry."""
+def test_who_does_not_read_an_answer_in_time_does_not_get_all_of_it(
+    unread: float, whole: bool, last: bytes
+) -> None:
+    """Its bytes would be kept for as long as the client likes.
+
+    That nothing else comes after it is no hurry.
+    """
     size = 64 * 1024 * 1024
 
     async def large(scope: Any, receive: Any, send: Any) -> None:
@@ -110,7 +119,8 @@ def test_who_does_not_read_an_answer_in_time_does_not_get_all_of_it(unread: floa
 
     with serving(large, replace(SOON, unread=unread)) as port, connect(port) as connection:
         connection.sendall(HEALTH)
-        # The server has looked at its connections often enough once it has given up silent ones, one by one.
+        # The server has looked at its connections often enough once it has given up silent ones,
+        # one by one.
         for _ in range(3):
             with connect(port) as silent:
                 assert rest_of(silent) == b""

@@ -1,4 +1,6 @@
-"""README and docs: their commands are run and their answers compared; their tables and links name what exists."""
+"""README and docs: their commands are run and their answers compared; their tables and links name
+what exists.
+"""
 
 import doctest
 import os
@@ -27,7 +29,9 @@ _MARK = "-- answer --"
 
 
 def commands(page: Path) -> list[tuple[str, str]]:
-    """Every command of a page's console blocks with the answer that is shown, which may be empty."""
+    """Every command of a page's console blocks with the answer that is shown, which
+    may be empty.
+    """
     found: list[tuple[str, str]] = []
     for block in _BLOCK.findall(page.read_text(encoding="utf-8")):
         for line in block.splitlines():
@@ -42,7 +46,9 @@ def commands(page: Path) -> list[tuple[str, str]]:
 
 def as_pattern(shown: str) -> str:
     """A shown answer as a pattern: `…` is anything."""
-    return ".*?".join(re.escape(part) for part in shown.split("…")) + (".*" if shown.endswith("…") else "")
+    return ".*?".join(re.escape(part) for part in shown.split("…")) + (
+        ".*" if shown.endswith("…") else ""
+    )
 
 
 def test_the_pages_show_commands_and_answers() -> None:
@@ -53,7 +59,9 @@ def test_the_pages_show_commands_and_answers() -> None:
 
 
 @pytest.mark.check
-@pytest.mark.skipif(not (shutil.which("curl") and shutil.which("bash")), reason="the pages use bash and curl")
+@pytest.mark.skipif(
+    not (shutil.which("curl") and shutil.which("bash")), reason="the pages use bash and curl"
+)
 @pytest.mark.parametrize("page", CONSOLE, ids=lambda page: page.stem)
 @pytest.mark.matrix
 def test_every_command_of_a_page_answers_as_shown(
@@ -79,13 +87,21 @@ def test_every_command_of_a_page_answers_as_shown(
         assert re.fullmatch(as_pattern(expected), answer, re.DOTALL), f"$ {command}\n{answer}"
 
 
-SESSIONS = [page for page in (*PAGES, ROOT / "fixtures/scenarios/README.md") if ">>> " in page.read_text("utf-8")]
+SESSIONS = [
+    page
+    for page in (*PAGES, ROOT / "fixtures/scenarios/README.md")
+    if ">>> " in page.read_text("utf-8")
+]
 
 
 @pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.parent.name)
 def test_every_python_session_of_a_page_answers_as_shown(page: Path) -> None:
     """As the interpreter does that somebody types it into."""
-    shown = "".join(re.findall(r"^```pycon\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
+    shown = "".join(
+        re.findall(
+            r"^```pycon\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        )
+    )
     session = doctest.DocTestParser().get_doctest(shown.replace("…", "..."), {}, page.name, None, 0)
     assert len(session.examples) >= 3
     told: list[str] = []
@@ -102,7 +118,9 @@ def test_the_pages_written_by_hand_are_read_in_two_hours() -> None:
     pages = [page for page in PAGES if page.parent.name != "reference"]
     pages += [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
     texts = (page.read_text(encoding="utf-8") for page in pages)
-    prose = " ".join(re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL) for text in texts)
+    prose = " ".join(
+        re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL) for text in texts
+    )
     assert 19_000 >= sum(bool(re.search(r"\w", word)) for word in prose.split())
 
 
@@ -125,7 +143,9 @@ def anchors(page: Path) -> list[str]:
 def test_every_page_is_reached_from_the_readme() -> None:
     """The README leads to the index, and the index to every page as a whole."""
     assert "(docs/README.md)" in PAGES[0].read_text(encoding="utf-8")
-    linked = re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
+    linked = re.findall(
+        r"\]\(([^)#]+)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    )
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in PAGES[1:]} - {"README.md"}
     assert set() == pages - {*linked}
 
@@ -133,7 +153,9 @@ def test_every_page_is_reached_from_the_readme() -> None:
 def test_the_page_of_payments_names_the_failures_of_each_method() -> None:
     page = (ROOT / "docs" / "payments.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (`.+`) \|$", page, re.MULTILINE)
-    named = {method: re.findall(r"\w+", codes) for method, codes in rows if method in DEFAULT_FAILURE}
+    named = {
+        method: re.findall(r"\w+", codes) for method, codes in rows if method in DEFAULT_FAILURE
+    }
     assert DEFAULT_FAILURE == {method: codes[0] for method, codes in named.items()}
     for method, codes in named.items():
         assert {code for code, (_, methods) in FAILURES.items() if method in methods} == {*codes}
@@ -141,7 +163,12 @@ def test_the_page_of_payments_names_the_failures_of_each_method() -> None:
 
 def rows(page: str, heading: str) -> dict[str, str]:
     """The table below a heading: what stands as code in the first column, and the second column."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    text = (
+        (ROOT / "docs" / page)
+        .read_text(encoding="utf-8")
+        .partition(f"## {heading}\n")[2]
+        .partition("\n## ")[0]
+    )
     return dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE))
 
 
@@ -149,19 +176,27 @@ def test_the_pages_list_magic_words_presets_and_scopes_as_they_are() -> None:
     told = rows("payments.md", "Choose by e-mail address")
     assert MAGIC.keys() == told.keys()
     for word, outcome in MAGIC.items():
-        waits = [outcome.life or 0] if outcome.life is not None else [delay for _, delay in outcome.jobs]
+        waits = (
+            [outcome.life or 0]
+            if outcome.life is not None
+            else [delay for _, delay in outcome.jobs]
+        )
         seconds = [wait // SECOND for wait in waits if wait]
         assert seconds == [int(each) for each in re.findall(r"(\d+) second", told[word])]
         assert outcome.fails == ("failed" in told[word])
     presets = document("sandbox.yaml").schema("FaultPreset")["x-presets"]
     assert presets == rows("faults.md", "Presets and the shell")
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    assert {scope["name"] for scope in document().scopes} == {*re.findall(r"`(\w+:(?:read|write))`", page)}
+    assert {scope["name"] for scope in document().scopes} == {
+        *re.findall(r"`(\w+:(?:read|write))`", page)
+    }
 
 
 def test_the_overlay_of_the_docs_fits_the_contract(tmp_path: Path) -> None:
     page = ROOT / "docs" / "overlays.md"
-    shown = re.findall(r"^```yaml\n(overlay:.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    shown = re.findall(
+        r"^```yaml\n(overlay:.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     assert len(shown) == 1
     file = tmp_path / "overlay.yaml"
     file.write_text(shown[0], encoding="utf-8")

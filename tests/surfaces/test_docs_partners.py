@@ -20,7 +20,11 @@ from ..receivers.running import KEY
 from ..support.live import Live
 
 PAGE = (Path(__file__).parents[2] / "docs" / "partners.md").read_text(encoding="utf-8")
-PROGRAMS = {"python": ("receiver.py", sys.executable), "js": ("receiver.mjs", "node"), "php": ("receiver.php", "php")}
+PROGRAMS = {
+    "python": ("receiver.py", sys.executable),
+    "js": ("receiver.mjs", "node"),
+    "php": ("receiver.php", "php"),
+}
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
@@ -49,14 +53,25 @@ def receiver(language: str, folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("language", PROGRAMS)
-def test_a_receiver_of_the_page_is_certified(language: str, live: Live, sandbox_name: str, tmp_path: Path) -> None:
+def test_a_receiver_of_the_page_is_certified(
+    language: str, live: Live, sandbox_name: str, tmp_path: Path
+) -> None:
     """With the page's own command, which counts the lines of its log."""
     if shutil.which(PROGRAMS[language][1]) is None:
         pytest.skip(f"{PROGRAMS[language][1]} is not installed")
     (program,) = re.findall(r'--effects-command "(.*)"$', PAGE, re.MULTILINE)
     program = program.replace("work.log", str(tmp_path / "output"))
     with receiver(language, tmp_path) as url:
-        asked = ["--signing-key", KEY, "--effects-command", program, "--server", live.url, "--sandbox", sandbox_name]
+        asked = [
+            "--signing-key",
+            KEY,
+            "--effects-command",
+            program,
+            "--server",
+            live.url,
+            "--sandbox",
+            sandbox_name,
+        ]
         said = CliRunner().invoke(main, ["certify", url, *asked])
     assert 0 == said.exit_code, said.output
     assert "15 passed, 0 failed, 0 not applicable, 0 unknown" in said.output.splitlines()[0]

@@ -28,11 +28,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *args: str) -> str:
-    """What pytest says of the project; the server's command is found as in an environment that is active."""
+    """What pytest says of the project; the server's command is found as in an environment
+    that is active.
+    """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "STUB_"))} | {
-        "PATH": path
-    }
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTEST_", "STUB_"))
+    } | {"PATH": path}
     command = [sys.executable, "-m", "pytest", "-q", *args]
     ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stdout + ran.stderr

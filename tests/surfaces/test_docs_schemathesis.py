@@ -1,4 +1,6 @@
-"""docs/schemathesis.md: its commands and its sample are run in directories that have nothing else."""
+"""docs/schemathesis.md: its commands and its sample are run in directories that have
+nothing else.
+"""
 
 import os
 import re
@@ -21,15 +23,27 @@ README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 SECTION = (Path(__file__).parents[2] / "docs" / "schemathesis.md").read_text(encoding="utf-8")
 (BY_FILES,) = re.findall(r"^```sh\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
 (AS_TYPED,) = re.findall(r"`(schemathesis run [^`]*)`", SECTION)
-((PLACE, SAMPLE),) = re.findall(r"^```python\n# (\S+\.py)\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
+((PLACE, SAMPLE),) = re.findall(
+    r"^```python\n# (\S+\.py)\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL
+)
 
 
 def ran(folder: Path, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
     """A command in a folder of its own, the environment's commands at hand."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "STUB_", "SANDBOX_"))}
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTEST_", "STUB_", "SANDBOX_"))
+    }
     done = subprocess.run(
-        command, cwd=folder, env=env | {"PATH": path} | more, capture_output=True, text=True, timeout=900, check=False
+        command,
+        cwd=folder,
+        env=env | {"PATH": path} | more,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2000:]
     return done
@@ -45,11 +59,12 @@ def ran(folder: Path, *command: str, **more: str) -> subprocess.CompletedProcess
 def test_the_command_as_it_is_typed_passes_without_a_file_and_is_refused_nowhere_for_its_credential(
     tmp_path: Path, mode: str, phases: str, most: int
 ) -> None:
-    """Each operation answers something else than 401 and 403 to a request that is meant to be accepted.
+    """Each operation answers something else than 401 and 403 to a request that is meant to be
+    accepted.
 
-    Some operations, other ones with every commit, and at night all. The requests by chance are left out: the test below
-    makes some. Those that are to be refused and chains are sent at night; `test_schemathesis.py` sends them by the
-    written files.
+    Some operations, other ones with every commit, and at night all. The requests by chance are left
+    out: the test below makes some. Those that are to be refused and chains are sent at night;
+    `test_schemathesis.py` sends them by the written files.
     """
     assert "`--check-digits off`" in SECTION
     found = {operation["operationId"]: name for name, operation in operations(document().raw)}
@@ -76,7 +91,11 @@ def test_the_commands_of_the_readme_pass_and_reach_the_operations(tmp_path: Path
         said = ran(tmp_path, "bash", "-euc", script, STUB_URL=url, STUB_TOKEN=token).stdout
     assert re.search(r"(\d+) generated, \1 passed", said), said[-2000:]
     reach.read(report)
-    answered = [name for name, statuses in reach.all.items() if any(200 <= status < 300 for status in statuses)]
+    answered = [
+        name
+        for name, statuses in reach.all.items()
+        if any(200 <= status < 300 for status in statuses)
+    ]
     assert len(answered) >= 45, sorted(answered)
 
 
@@ -84,11 +103,17 @@ def test_the_commands_of_the_readme_pass_and_reach_the_operations(tmp_path: Path
 def test_a_repository_that_has_only_the_written_files_passes(tmp_path: Path) -> None:
     """Every scenario that was asked for is run: none ends the phase.
 
-    A few operations, among them those that take documents and networks. `test_schemathesis.py` asks all.
+    A few operations, among them those that take documents and networks. `test_schemathesis.py` asks
+    all.
     """
-    options = "--phases=examples,fuzzing,stateful --include-path-regex='^/(api-keys|v2/(customers|projects|plans))'"
+    options = (
+        "--phases=examples,fuzzing,stateful"
+        " --include-path-regex='^/(api-keys|v2/(customers|projects|plans))'"
+    )
     with server() as url:
-        text = ran(tmp_path, "bash", "-euc", f"{BY_FILES.strip()} {options}", SANDBOX_URL=url).stdout
+        text = ran(
+            tmp_path, "bash", "-euc", f"{BY_FILES.strip()} {options}", SANDBOX_URL=url
+        ).stdout
     scenarios = re.search(r"Scenarios:\s+(\d+)", text)
     assert scenarios is not None
     assert int(scenarios[1]) >= 10
@@ -100,7 +125,9 @@ def test_every_file_names_the_release_that_is_needed() -> None:
     root = Path(__file__).parents[2]
     needed = '"schemathesis>=4.32.5,<4.33"'
     assert needed in (root / "pyproject.toml").read_text(encoding="utf-8")
-    workflow = (root / "fixtures/init/schemathesis/.github/workflows/contract-tests.yml").read_text(encoding="utf-8")
+    workflow = (root / "fixtures/init/schemathesis/.github/workflows/contract-tests.yml").read_text(
+        encoding="utf-8"
+    )
     assert re.search(rf"pip install --upgrade .*{re.escape(needed)}", workflow)
     assert "schemathesis.readthedocs.io) 4.32.5 " in SECTION
 
@@ -110,8 +137,8 @@ def test_every_file_names_the_release_that_is_needed() -> None:
 def test_the_sample_passes_as_it_is(tmp_path: Path, examples: int) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "conftest.py").write_text(
-        f"from hypothesis import settings\nsettings.register_profile('few', max_examples={examples})\n"
-        "settings.load_profile('few')\n"
+        "from hypothesis import settings\nsettings.register_profile('few',"
+        f" max_examples={examples})\nsettings.load_profile('few')\n"
     )
     file = tmp_path / PLACE.rpartition("/")[2]
     file.write_text(SAMPLE)

@@ -1,4 +1,6 @@
-"""A server that is to stop says so first, and serves on for as long as a proxy may need to notice."""
+"""A server that is to stop says so first, and serves on for as long as a proxy may
+need to notice.
+"""
 
 import signal
 import time
@@ -35,7 +37,9 @@ runpy.run_module("stub_server", run_name="__main__")
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Process]:
     (tmp_path / "draining.py").write_text(DRAINING, encoding="utf-8")
-    with Process("--scenario", "empty", module="draining", env={"PYTHONPATH": str(tmp_path)}) as process:
+    with Process(
+        "--scenario", "empty", module="draining", env={"PYTHONPATH": str(tmp_path)}
+    ) as process:
         yield process
 
 
@@ -54,13 +58,15 @@ def test_it_is_unready_and_serves_before_it_stops(server: Process) -> None:
         server.signal(signal.SIGTERM)
         began = time.monotonic()
         refused = control.get("/ready")
-        while refused.status_code == 200 and time.monotonic() < began + 1:  # the signal is on its way
+        # the signal is on its way
+        while refused.status_code == 200 and time.monotonic() < began + 1:
             refused = control.get("/ready")
         assert (503, "server_stopping") == (refused.status_code, refused.json()["code"])
         assert 200 == control.get("/health").status_code
         while time.monotonic() < began + 1:
             created(api.post("/v2/customers", json=customer_body()))
-            assert 503 == httpx2.get(f"{server.url}/_sandbox/ready", verify=NO_TLS).status_code  # by a new connection
+            # by a new connection
+            assert 503 == httpx2.get(f"{server.url}/_sandbox/ready", verify=NO_TLS).status_code
             time.sleep(0.05)
         ends_after(server)
         assert time.monotonic() - began >= 3.9

@@ -1,4 +1,6 @@
-"""`stub-server explain`: an explanation in text and JSON, and a nearest request that succeeds as it is pasted."""
+"""`stub-server explain`: an explanation in text and JSON, and a nearest request that succeeds as it
+is pasted.
+"""
 
 import json
 from pathlib import Path
@@ -55,20 +57,28 @@ def test_a_request_is_explained_by_its_id_as_json(to: list[str], api: httpx2.Cli
     assert 0 == said.exit_code, said.output
     found = json.loads(said.output)
     assert "contract" == found["kind"]
-    assert {"body.email", "body.document"} == {change["where"] for change in found["nearest"]["changes"]}
+    assert {"body.email", "body.document"} == {
+        change["where"] for change in found["nearest"]["changes"]
+    }
 
 
 def test_a_request_that_was_accepted_is_not_explained(to: list[str], api: httpx2.Client) -> None:
     answer = api.get("/v2/plans")
     said = explain(answer.headers["x-request-id"], *to)
-    assert (0, "GET /v2/plans was answered 200: it was accepted.\n") == (said.exit_code, said.output)
+    assert (0, "GET /v2/plans was answered 200: it was accepted.\n") == (
+        said.exit_code,
+        said.output,
+    )
     assert "null\n" == explain(answer.headers["x-request-id"], "--json", *to).output
 
 
 def test_where_nothing_was_refused_it_exits_1(to: list[str], api: httpx2.Client) -> None:
     assert 200 == api.get("/v2/plans").status_code
     said = explain("last", *to)
-    assert (1, "Error: none of the newest 100 requests was refused.\n") == (said.exit_code, said.output)
+    assert (1, "Error: none of the newest 100 requests was refused.\n") == (
+        said.exit_code,
+        said.output,
+    )
 
 
 def test_an_unknown_request_exits_1(to: list[str]) -> None:

@@ -1,7 +1,10 @@
-"""Regular expressions of the package, found in its source: whose text each reads, and that strangers' is read once.
+"""Regular expressions of the package, found in its source: whose text each reads, and that
+strangers' is read once.
 
-`expressions.yaml` has them all. An expression that strangers' text reaches is tried with texts made of one that it
-accepts: the beginning, one piece again and again, and an end. Time that grows faster than the text fails.
+`expressions.yaml` has them all. An expression that strangers' text reaches is tried with texts made
+of one that it
+accepts: the beginning, one piece again and again, and an end. Time that grows faster than the text
+fails.
 """
 
 import ast
@@ -24,7 +27,9 @@ from ..support.contract import document
 
 PACKAGE = Path(import_module("stub_server").__file__ or "").parent
 LISTED = Path(__file__).with_name("expressions.yaml")
-_FUNCTIONS = frozenset(("compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"))
+_FUNCTIONS = frozenset(
+    ("compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
+)
 _WAYS = frozenset(("match", "fullmatch", "search"))
 LONG, TIMES = 1_500, 4  # characters of a text, and how many times as long the next one is
 QUICK = 0.0005  # seconds of CPU time; what takes longer is tried with a longer text
@@ -37,7 +42,10 @@ _MOST_LETTERS, _MOST_CUTS = 20, 6
 
 
 class Expression(NamedTuple):
-    """A call of `re`. `name` is the module and what it is assigned to, or the function that it is in."""
+    """A call of `re`.
+
+    `name` is the module and what it is assigned to, or the function that it is in.
+    """
 
     name: str
     module: str
@@ -49,10 +57,13 @@ class Expression(NamedTuple):
     def compiled(self) -> re.Pattern[Any]:
         """The expression, from what its module has."""
         call = ast.Call(
-            ast.Attribute(ast.Name("re", ast.Load()), "compile", ast.Load()), [self.pattern, *self.flags], []
+            ast.Attribute(ast.Name("re", ast.Load()), "compile", ast.Load()),
+            [self.pattern, *self.flags],
+            [],
         )
         code = compile(ast.fix_missing_locations(ast.Expression(call)), self.module, "eval")
-        found: re.Pattern[Any] = eval(code, {**vars(import_module(self.module)), "re": re})  # noqa: S307 - our own source
+        # our own source
+        found: re.Pattern[Any] = eval(code, {**vars(import_module(self.module)), "re": re})  # noqa: S307
         return found
 
 
@@ -82,7 +93,11 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         function = node.func
-        if isinstance(function, ast.Attribute) and ast.unparse(function.value) == "re" and function.attr in _FUNCTIONS:
+        if (
+            isinstance(function, ast.Attribute)
+            and ast.unparse(function.value) == "re"
+            and function.attr in _FUNCTIONS
+        ):
             way = self._way if function.attr == "compile" else function.attr
             flags = [each for each in node.args[1:] if "re." in ast.unparse(each)]
             name = f"{self.path.as_posix()} {self._within[0] if self._within else ''}".strip()
@@ -107,7 +122,9 @@ def expressions() -> dict[str, Expression]:
         finder.visit(ast.parse(file.read_text(encoding="utf-8")))
         for each in finder.found:
             numbers[each.name] += 1
-            found[each.name if numbers[each.name] == 1 else f"{each.name} {numbers[each.name]}"] = each
+            found[each.name if numbers[each.name] == 1 else f"{each.name} {numbers[each.name]}"] = (
+                each
+            )
     return found
 
 
@@ -156,7 +173,9 @@ class Judge:
                 return True
         number = LONG // len(piece) + 1
         before, after = (start + piece * number * times + end for times in (1, TIMES))
-        return self._takes_longer(before, QUICK) and self._least(after) > MOST_GROWTH * self._least(before)
+        return self._takes_longer(before, QUICK) and self._least(after) > MOST_GROWTH * self._least(
+            before
+        )
 
     def _takes_longer(self, text: str, most: float) -> bool:
         return self._time(text) > most and self._least(text) > most
@@ -188,7 +207,8 @@ class Judge:
 
 @pytest.mark.promise("no-regular-expression-reads-stranger")
 @pytest.mark.parametrize(
-    ("name", "sample"), [(name, each) for name, found in READERS.items() if isinstance(found, list) for each in found]
+    ("name", "sample"),
+    [(name, each) for name, found in READERS.items() if isinstance(found, list) for each in found],
 )
 @pytest.mark.matrix
 def test_an_expression_reads_strangers_text_once(name: str, sample: str) -> None:
@@ -210,7 +230,9 @@ def test_an_expression_reads_strangers_text_once(name: str, sample: str) -> None
         (r"(\w|\w\w)*!", "match", "ab!"),
     ],
 )
-def test_the_judge_knows_expressions_that_read_again_and_again(pattern: str, way: str, sample: str) -> None:
+def test_the_judge_knows_expressions_that_read_again_and_again(
+    pattern: str, way: str, sample: str
+) -> None:
     """The first were in the console: 16 KB kept a server busy for two seconds."""
     assert next(Judge(re.compile(pattern), way, sample).slow_texts(), None) is not None
 

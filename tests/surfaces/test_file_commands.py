@@ -33,7 +33,10 @@ def test_a_sandbox_is_written_to_a_file_and_read_from_it(
     file = tmp_path / "bug.sandbox"
     said = run("export", "-o", str(file), *to)
     assert (0, exported(control)) == (said.exit_code, file.read_bytes())
-    assert f"{file} is written from the sandbox {to[-1]}: {file.stat().st_size:,} bytes.\n" == said.output
+    assert (
+        f"{file} is written from the sandbox {to[-1]}: {file.stat().st_size:,} bytes.\n"
+        == said.output
+    )
     assert 200 == control.post("/reset").status_code
     said = run("import", str(file), *to)
     assert 0 == said.exit_code, said.output
@@ -51,7 +54,9 @@ def test_a_file_that_cannot_be_used_exits_1_with_the_reasons(
     assert (1, "Error: The file is damaged: it is truncated.\n") == (said.exit_code, said.stderr)
     found = lines(data)
     for name, (_, body) in zip(
-        "ab", [line for line in found if line[0] == "record" and line[1]["table"] == "plans"], strict=False
+        "ab",
+        [line for line in found if line[0] == "record" and line[1]["table"] == "plans"],
+        strict=False,
     ):
         body["public"][name] = 1
     file.write_bytes(sealed(found))

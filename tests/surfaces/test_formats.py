@@ -17,7 +17,14 @@ def codes(door: Door, method: str, path: str, body: dict[str, Any]) -> dict[str,
 
 
 @pytest.mark.parametrize(
-    "email", ["a@b.co", "marina.duarte+x@example.com", "o'neil@example.org", "a_b-c@sub.example.net", "A@EXAMPLE.COM"]
+    "email",
+    [
+        "a@b.co",
+        "marina.duarte+x@example.com",
+        "o'neil@example.org",
+        "a_b-c@sub.example.net",
+        "A@EXAMPLE.COM",
+    ],
 )
 def test_an_email_is_taken(door: Door, email: str) -> None:
     answer = door.send("POST", "/v2/customers", customer_body(email=email))
@@ -50,12 +57,20 @@ def test_what_is_no_email_is_refused(door: Door, email: str) -> None:
 
 
 def test_a_new_document_has_its_own_types(door: Door) -> None:
-    """Without them in the request, both are inferred anew; with them they must agree with the new document."""
-    made = door.send("POST", "/v2/customers", customer_body(document="AB987651", email="a@b.co")).json()["customer"]
+    """Without them in the request, both are inferred anew; with them they must agree with
+    the new document.
+    """
+    made = door.send(
+        "POST", "/v2/customers", customer_body(document="AB987651", email="a@b.co")
+    ).json()["customer"]
     path = f"/v2/customers/{made['id']}"
     changed = door.send("PUT", path, {"document": "11.444.777/0001-61"}).json()["customer"]
     assert ("cnpj", "company") == (changed["document_type"], changed["type"])
-    refused(door.send("PUT", path, {"document": "AB987652", "type": "company"}), 409, "document_type_conflict")
+    refused(
+        door.send("PUT", path, {"document": "AB987652", "type": "company"}),
+        409,
+        "document_type_conflict",
+    )
     refused(door.send("PUT", path, {"type": "individual"}), 409, "document_type_conflict")
     changed = door.send("PUT", path, {"document": "AB987652"}).json()["customer"]
     assert ("passport", "individual") == (changed["document_type"], changed["type"])
@@ -75,7 +90,9 @@ def test_a_new_document_has_its_own_types(door: Door) -> None:
     ],
 )
 def test_what_is_no_uuid_is_refused(door: Door, uuid: str) -> None:
-    assert codes(door, "POST", "/v2/orders/pix", order_body(uuid, NOBODY)) == {"projectId": "format"}
+    assert codes(door, "POST", "/v2/orders/pix", order_body(uuid, NOBODY)) == {
+        "projectId": "format"
+    }
 
 
 @pytest.mark.parametrize(
@@ -89,7 +106,9 @@ def test_what_is_no_uuid_is_refused(door: Door, uuid: str) -> None:
     ],
 )
 def test_a_date_time_is_taken_and_shown_in_utc(door: Door, instant: str) -> None:
-    answer = door.send("POST", "/api-keys", {"name": "Relógio", "scopes": ["orders:read"], "expires_at": instant})
+    answer = door.send(
+        "POST", "/api-keys", {"name": "Relógio", "scopes": ["orders:read"], "expires_at": instant}
+    )
     assert answer.status == 201, answer.body
     shown = answer.json()["api_key"]["expires_at"]
     assert (24, "Z") == (len(shown), shown[-1])
@@ -125,10 +144,21 @@ def test_what_is_no_date_time_is_refused(door: Door, instant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "network", ["203.0.113.7", "203.0.113.0/24", "203.0.113.7/24", "0.0.0.0/0", "2001:db8::1", "2001:db8::/32", "::1"]
+    "network",
+    [
+        "203.0.113.7",
+        "203.0.113.0/24",
+        "203.0.113.7/24",
+        "0.0.0.0/0",
+        "2001:db8::1",
+        "2001:db8::/32",
+        "::1",
+    ],
 )
 def test_an_address_or_network_is_taken(door: Door, network: str) -> None:
-    answer = door.send("POST", "/api-keys", {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": [network]})
+    answer = door.send(
+        "POST", "/api-keys", {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": [network]}
+    )
     assert (201, [network]) == (answer.status, answer.json()["api_key"]["allowed_ips"])
 
 
@@ -143,7 +173,9 @@ def test_an_address_or_network_is_taken(door: Door, network: str) -> None:
 )
 def test_a_url_is_taken(door: Door, url: str) -> None:
     refused(
-        door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=url)), 409, "reference_not_found"
+        door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=url)),
+        409,
+        "reference_not_found",
     )
 
 
@@ -165,14 +197,20 @@ def test_a_url_is_taken(door: Door, url: str) -> None:
     ],
 )
 def test_what_is_no_url_is_refused(door: Door, url: str) -> None:
-    assert set(codes(door, "POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=url))) == {"success_url"}
+    assert set(
+        codes(door, "POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=url))
+    ) == {"success_url"}
 
 
 def test_null_is_taken_where_the_contract_says_nullable_and_nowhere_else(door: Door) -> None:
     refused(
-        door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=None)), 409, "reference_not_found"
+        door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=None)),
+        409,
+        "reference_not_found",
     )
-    assert codes(door, "POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, metadata=None)) == {"metadata": "type"}
+    assert codes(door, "POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, metadata=None)) == {
+        "metadata": "type"
+    }
     assert codes(door, "POST", "/v2/customers", customer_body(email=None)) == {"email": "type"}
 
 
@@ -186,10 +224,19 @@ PHONE = "phones.mobile_phone."
         ({"country_code": "65", "number": "6123"}, {}),
         ({"country_code": "354", "area_code": "12345", "number": "12345678901234"}, {}),
         ({"country_code": "65", "number": "123"}, {PHONE + "number": "format"}),
-        ({"country_code": "1", "area_code": "123456", "number": "5550100"}, {PHONE + "area_code": "format"}),
+        (
+            {"country_code": "1", "area_code": "123456", "number": "5550100"},
+            {PHONE + "area_code": "format"},
+        ),
         ({"country_code": "55", "number": "987654321"}, {PHONE + "area_code": "required"}),
-        ({"country_code": "55", "area_code": "212", "number": "987654321"}, {PHONE + "area_code": "format"}),
-        ({"country_code": "55", "area_code": "11", "number": "1234567"}, {PHONE + "number": "format"}),
+        (
+            {"country_code": "55", "area_code": "212", "number": "987654321"},
+            {PHONE + "area_code": "format"},
+        ),
+        (
+            {"country_code": "55", "area_code": "11", "number": "1234567"},
+            {PHONE + "number": "format"},
+        ),
     ],
 )
 def test_only_brazilian_telephones_have_the_brazilian_form(

@@ -1,4 +1,6 @@
-"""Names in free maps (metadata, settings, an order customer's phones): 1 to 64 characters, no NUL."""
+"""Names in free maps (metadata, settings, an order customer's phones): 1 to 64
+characters, no NUL.
+"""
 
 from typing import Any
 
@@ -19,11 +21,15 @@ def test_a_name_of_1_to_64_characters_is_kept(door: Door, customer_id: str, name
 
 
 @pytest.mark.parametrize("name", BAD, ids=len)
-def test_any_other_name_is_refused_and_nothing_changes(door: Door, customer_id: str, name: str) -> None:
+def test_any_other_name_is_refused_and_nothing_changes(
+    door: Door, customer_id: str, name: str
+) -> None:
     """By a schema it cannot be, so it is a conflict."""
     path = f"/v2/customers/{customer_id}"
     before = door.ask("GET", path).json()
-    body = refused(door.send("PUT", path, {"name": "Outro", "metadata": {"a": "1", name: "1"}}), 409, CODE)
+    body = refused(
+        door.send("PUT", path, {"name": "Outro", "metadata": {"a": "1", name: "1"}}), 409, CODE
+    )
     assert fields(body) == {"metadata": CODE}
     assert "1 to 64 characters" in body["message"]
     assert before == door.ask("GET", path).json()
@@ -41,7 +47,9 @@ def test_any_other_name_is_refused_and_nothing_changes(door: Door, customer_id: 
         ("/v2/projects", {"name": "Clube", "metadata": {"ok": "1"}}, []),
     ],
 )
-def test_every_free_map_is_held_to_it(door: Door, path: str, sent: dict[str, Any], expected: list[str]) -> None:
+def test_every_free_map_is_held_to_it(
+    door: Door, path: str, sent: dict[str, Any], expected: list[str]
+) -> None:
     """Settings of a project are such maps too; all that are wrong are told at once."""
     answer = door.send("POST", path, sent)
     if expected:

@@ -27,7 +27,9 @@ def test_the_list_of_the_api_has_every_operation_of_both_contracts(live: Live) -
         ("copy-and-paste", "createPixOrder"),
         ("refundOrder", "refundOrder"),
     ):
-        listed = httpx2.get(f"{live.url}/docs", params={"q": words}, verify=NO_TLS).text.partition("<main")[2]
+        listed = httpx2.get(f"{live.url}/docs", params={"q": words}, verify=NO_TLS).text.partition(
+            "<main"
+        )[2]
         assert f'href="docs/{found}"' in listed
         assert 'href="docs/listCustomers"' not in listed
 
@@ -40,7 +42,9 @@ def test_the_list_of_the_api_has_every_operation_of_both_contracts(live: Live) -
 def test_a_newcomer_begins_by_one_click(
     console: Console, control: httpx2.Client, make_order: Maker, what: str, method: str, path: str
 ) -> None:
-    """The overview then says what was done, with the way back, which for a fault rule is to remove it."""
+    """The overview then says what was done, with the way back, which for a fault rule is
+    to remove it.
+    """
     make_order()
     page = console.send(console.open("/"), what)
     assert page.url.startswith(f"{console.base}/?done=req_")
@@ -65,17 +69,23 @@ def test_a_placed_order_leads_to_its_pages(console: Console, api: httpx2.Client)
     deliveries = console.follow(page, f"console/requests/{ident}#deliveries")
     assert "order.created https://shop.example/hooks" in deliveries.text
     assert f"console/requests/{ident}#deliveries" in page.links
-    assert not [link for link in console.send(page, "Go a month on").links if link.endswith("#deliveries")]
+    assert not [
+        link for link in console.send(page, "Go a month on").links if link.endswith("#deliveries")
+    ]
 
 
 def test_what_is_due_next_is_said_in_words(console: Console, make_order: Maker) -> None:
     make_order()
     page = console.open("/")
     assert "Webhook is sent" in page.text or "Next order is placed" in page.text
-    assert not re.search(r"(order|subscription|webhook)\.[a-z_]+", page.text.partition("Due next")[2])
+    assert not re.search(
+        r"(order|subscription|webhook)\.[a-z_]+", page.text.partition("Due next")[2]
+    )
 
 
-def test_a_reset_is_asked_for_and_undone(console: Console, api: httpx2.Client, make_order: Maker) -> None:
+def test_a_reset_is_asked_for_and_undone(
+    console: Console, api: httpx2.Client, make_order: Maker
+) -> None:
     order = make_order()
     page = console.open("/")
     assert "become what they were when it began" in page.text
@@ -90,7 +100,9 @@ def test_every_link_of_it_answers(live: Live) -> None:
     """A link is relative, so that it holds below /s/{sandbox}/ too."""
     base = f"{live.url}/s/front/"
     token = httpx2.get(f"{base}_sandbox/credentials", verify=NO_TLS).json()["jwt"]
-    httpx2.get(f"{base}v2/orders", headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS).raise_for_status()
+    httpx2.get(
+        f"{base}v2/orders", headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS
+    ).raise_for_status()
     links = LINK.findall(httpx2.get(base, headers=BROWSER, verify=NO_TLS).text)
     assert any(link.startswith("console/requests/req_") for link in links)
     assert not [link for link in links if link.startswith(("/", "http"))]
@@ -100,7 +112,9 @@ def test_every_link_of_it_answers(live: Live) -> None:
     live.app.sandboxes.forget("front")
 
 
-def test_it_shows_the_last_requests_and_the_clock(live: Live, sandbox_name: str, api: httpx2.Client) -> None:
+def test_it_shows_the_last_requests_and_the_clock(
+    live: Live, sandbox_name: str, api: httpx2.Client
+) -> None:
     """Newest first, with every page of the console and the finder."""
     for number in range(7):
         api.get("/v2/orders", params={"limit": number + 1})
@@ -120,13 +134,18 @@ def test_it_shows_the_last_requests_and_the_clock(live: Live, sandbox_name: str,
     [
         ({"admin_key": "not-for-everybody"}, {}),
         ({"admin_key": "not-for-everybody"}, {"X-Sandbox-Admin-Key": "wrong"}),
-        ({"host": "0.0.0.0"}, {}),  # noqa: S104 - the test's server listens on loopback all the same
+        # the test's server listens on loopback all the same
+        ({"host": "0.0.0.0"}, {}),  # noqa: S104
         ({}, {"Origin": "https://elsewhere.example"}),
         ({}, {"Sec-Fetch-Site": "cross-site"}),
     ],
 )
-def test_strangers_see_no_request_and_no_clock(serve: Serve, settings: Json, headers: dict[str, str]) -> None:
-    """Nor do the pages of the API and the guide; a session changes nothing for pages of other origins."""
+def test_strangers_see_no_request_and_no_clock(
+    serve: Serve, settings: Json, headers: dict[str, str]
+) -> None:
+    """Nor do the pages of the API and the guide; a session changes nothing for pages of
+    other origins.
+    """
     server = serve(**settings)
     httpx2.get(f"{server.url}/v2/orders", verify=NO_TLS)
     for path in ("/", "/docs", "/docs/listOrders", "/guide/api"):
@@ -138,22 +157,36 @@ def test_strangers_see_no_request_and_no_clock(serve: Serve, settings: Json, hea
 
 
 @pytest.mark.parametrize("name", ["front", "Front"])
-def test_the_page_of_a_sandbox_stands_below_its_prefix_and_speaks_of_it(live: Live, name: str) -> None:
+def test_the_page_of_a_sandbox_stands_below_its_prefix_and_speaks_of_it(
+    live: Live, name: str
+) -> None:
     """Without the slash, links would lead elsewhere: the browser is sent there."""
     moved = httpx2.get(f"{live.url}/s/{name}?x=1", verify=NO_TLS)
-    assert (307, "/s/front/?x=1", b"") == (moved.status_code, moved.headers["location"], moved.content)
+    assert (307, "/s/front/?x=1", b"") == (
+        moved.status_code,
+        moved.headers["location"],
+        moved.content,
+    )
     assert moved.headers["x-request-id"]
     page = httpx2.get(f"{live.url}/s/{name}", follow_redirects=True, headers=BROWSER, verify=NO_TLS)
     assert page.status_code == 200
     assert f"<code>{live.url}/s/front</code>" in page.text
-    assert f"<code>{live.url}</code>" in httpx2.get(f"{live.url}/", headers=BROWSER, verify=NO_TLS).text
+    assert (
+        f"<code>{live.url}</code>"
+        in httpx2.get(f"{live.url}/", headers=BROWSER, verify=NO_TLS).text
+    )
     assert httpx2.post(f"{live.url}/s/{name}", verify=NO_TLS).status_code == 307
     live.app.sandboxes.forget("front")
 
 
 def test_a_cookie_that_is_decoded_to_other_letters_is_no_defect(live: Live) -> None:
     cookie = f'stub_console_{live.port}="a.b.\\303\\251"'
-    assert 200 == httpx2.get(f"{live.url}/", headers=BROWSER | {"Cookie": cookie}, verify=NO_TLS).status_code
+    assert (
+        200
+        == httpx2.get(
+            f"{live.url}/", headers=BROWSER | {"Cookie": cookie}, verify=NO_TLS
+        ).status_code
+    )
 
 
 def test_a_browser_at_a_mistyped_path_is_shown_a_page_and_programs_json(live: Live) -> None:
@@ -164,4 +197,6 @@ def test_a_browser_at_a_mistyped_path_is_shown_a_page_and_programs_json(live: Li
     ):
         answer = httpx2.get(live.url + path, headers={"Accept": accept}, verify=NO_TLS)
         assert (404, kind) == (answer.status_code, answer.headers["content-type"].partition(";")[0])
-        assert ('href="guide/quickstart"' in answer.text.replace("../", "")) is (kind == "text/html")
+        assert ('href="guide/quickstart"' in answer.text.replace("../", "")) is (
+            kind == "text/html"
+        )

@@ -1,4 +1,6 @@
-"""The overview in a real browser: its call is copied and works, and what happens is seen at once."""
+"""The overview in a real browser: its call is copied and works, and what happens is
+seen at once.
+"""
 
 import shlex
 
@@ -14,9 +16,13 @@ pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 def copied(browser: Page, pre: str) -> str:
     """What the button beside a command copies, which is the whole command."""
-    browser.tell("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    browser.tell(
+        "Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"]
+    )
     browser.look(f"document.querySelector({pre!r}).parentElement.querySelector('button').click()")
-    browser.until(f"document.querySelector({pre!r}).parentElement.querySelector('.is-done') !== null")
+    browser.until(
+        f"document.querySelector({pre!r}).parentElement.querySelector('.is-done') !== null"
+    )
     text = str(browser.look("navigator.clipboard.readText()"))
     assert browser.look(f"document.querySelector({pre!r}).textContent") == text
     return text
@@ -35,7 +41,9 @@ def test_the_call_that_it_shows_works_and_appears_at_once(browser: Page, base: s
 def test_a_server_whose_controls_are_shut_says_how_to_ask(browser: Page, serve: Serve) -> None:
     shut = serve(host="0.0.0.0")  # noqa: S104 - the test's server listens on loopback all the same
     browser.go(f"{shut.url}/")
-    assert "/_sandbox/credentials" in browser.look("document.querySelector('.begin pre').textContent")
+    assert "/_sandbox/credentials" in browser.look(
+        "document.querySelector('.begin pre').textContent"
+    )
     assert browser.look("document.getElementById('recent') === null")
 
 
@@ -43,12 +51,17 @@ def test_the_list_of_operations_follows_what_is_written(browser: Page, base: str
     browser.go(f"{base}/docs")
     write = "(f => { f.value = 'refund'; f.dispatchEvent(new Event('input')) })"
     browser.look(f"{write}(document.querySelector('[data-filter]'))")
-    shown = browser.look("[...document.querySelectorAll('.list tr:not([hidden])')].map(each => each.innerText).join()")
+    shown = browser.look(
+        "[...document.querySelectorAll('.list tr:not([hidden])')].map(each =>"
+        " each.innerText).join()"
+    )
     assert "Refund an order" in shown
     assert "List customers" not in shown
 
 
-def test_an_operation_of_the_list_opens_with_a_call_to_copy(browser: Page, live: Live, sandbox_name: str) -> None:
+def test_an_operation_of_the_list_opens_with_a_call_to_copy(
+    browser: Page, live: Live, sandbox_name: str
+) -> None:
     """In the sandbox of the page that was left."""
     base = f"{live.url}/s/{sandbox_name}"
     httpx2.get(f"{base}/_sandbox/credentials", verify=NO_TLS).raise_for_status()

@@ -1,4 +1,6 @@
-"""--store that cannot be written, as on a full disk: changes are refused and not done, reads go on, it recovers."""
+"""--store that cannot be written, as on a full disk: changes are refused and not done, reads go on,
+it recovers.
+"""
 
 import sqlite3
 from collections.abc import Callable
@@ -34,7 +36,9 @@ def left(folder: Path) -> tuple[int, int]:
     until, counts = monotonic() + 5, (0, 0)
     with closing(sqlite3.connect(folder / sqlite.DATABASE)) as database:
         while monotonic() < until:
-            (counts,) = database.execute("select (select count(*) from sandboxes), (select count(*) from states)")
+            (counts,) = database.execute(
+                "select (select count(*) from sandboxes), (select count(*) from states)"
+            )
             if counts[0] == 2:
                 break
             sleep(0.1)
@@ -44,7 +48,11 @@ def left(folder: Path) -> tuple[int, int]:
 @pytest.mark.check
 @pytest.mark.turn
 def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> None:
-    with Process("--store", str(tmp_path / "store"), *NOW) as server, server.api() as api, server.control() as control:
+    with (
+        Process("--store", str(tmp_path / "store"), *NOW) as server,
+        server.api() as api,
+        server.control() as control,
+    ):
         disk = Disk(server)
         first = created(api.post("/v2/customers", json=customer_body()))["customer"]
         created(control.post("/sandboxes", json={"name": "there"}))
@@ -83,10 +91,14 @@ def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> Non
         disk.free()
         assert before == exported(control)
         assert 0 == control.get("/health").json()["deliveries"]["due"]
-        assert ["there", "default"] == [told["name"] for told in control.get("/sandboxes").json()["sandboxes"]]
+        assert ["there", "default"] == [
+            told["name"] for told in control.get("/sandboxes").json()["sandboxes"]
+        ]
         assert ["kept"] == [told["name"] for told in control.get("/snapshots").json()["snapshots"]]
         assert (2, 3) == left(tmp_path / "store")
-        made = created(api.post("/v2/customers", json=body, headers={"Idempotency-Key": "once"}))["customer"]
+        made = created(api.post("/v2/customers", json=body, headers={"Idempotency-Key": "once"}))[
+            "customer"
+        ]
         assert 200 == control.post("/clock/advance", json={"days": 40}).status_code
         created(control.post("/snapshots", json={"name": "s"}))
         after = exported(control)
@@ -138,9 +150,13 @@ def test_what_was_refused_is_not_done_and_what_was_answered_is(tmp_path: Path) -
             first = later.get("/v2/customers", params={"limit": 1}).json()["pagination"]
             assert len(done) == first["total"]
             for document in done[-50:]:
-                assert 1 == len(later.get("/v2/customers", params={"document": document}).json()["customers"])
+                assert 1 == len(
+                    later.get("/v2/customers", params={"document": document}).json()["customers"]
+                )
             for document in undone[-50:]:
-                assert 0 == len(later.get("/v2/customers", params={"document": document}).json()["customers"])
+                assert 0 == len(
+                    later.get("/v2/customers", params={"document": document}).json()["customers"]
+                )
             assert 200 == control.get("/invariants").status_code
     assert (True, True) == (bool(done), bool(undone))
 
@@ -153,7 +169,9 @@ def test_a_change_for_which_the_store_is_locked_is_not_done(
     body = customer_body()
     with (
         clients(serve(scenario="empty", store=tmp_path / "store")) as (api, control),
-        closing(sqlite3.connect(tmp_path / "store" / sqlite.DATABASE, isolation_level=None)) as other,
+        closing(
+            sqlite3.connect(tmp_path / "store" / sqlite.DATABASE, isolation_level=None)
+        ) as other,
     ):
         other.execute("begin immediate")
         refused(api.post("/v2/customers", json=body))

@@ -57,9 +57,13 @@ class Side:
         bearer = {"Authorization": f"Bearer {credential}"}
         return httpx2.get(self.url + path, headers=bearer, verify=NO_TLS, timeout=30).status_code
 
-    def control(self, method: str, path: str, headers: Mapping[str, str] | None = None, **more: Any) -> httpx2.Response:
+    def control(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, **more: Any
+    ) -> httpx2.Response:
         sent = self.headers if headers is None else dict(headers)
-        return httpx2.request(method, f"{self.url}/_sandbox{path}", headers=sent, verify=NO_TLS, timeout=30, **more)
+        return httpx2.request(
+            method, f"{self.url}/_sandbox{path}", headers=sent, verify=NO_TLS, timeout=30, **more
+        )
 
     def credentials(self) -> Json:
         answer = self.control("GET", "/credentials")
@@ -68,7 +72,9 @@ class Side:
         return found
 
     def opens(self, control_key: str) -> bool:
-        return self.control("GET", "/clock", {"X-Sandbox-Control-Key": control_key}).status_code == 200
+        return (
+            self.control("GET", "/clock", {"X-Sandbox-Control-Key": control_key}).status_code == 200
+        )
 
     def order(self) -> Json:
         bearer = {"Authorization": f"Bearer {self.credentials()['jwt']}"}
@@ -88,7 +94,11 @@ class Side:
 def side(server: Live, name: str) -> Side:
     """A new sandbox of a server."""
     body = {"name": name}
-    created(httpx2.post(f"{server.url}/_sandbox/sandboxes", json=body, headers=ADMIN_HEADERS, verify=NO_TLS))
+    created(
+        httpx2.post(
+            f"{server.url}/_sandbox/sandboxes", json=body, headers=ADMIN_HEADERS, verify=NO_TLS
+        )
+    )
     return Side(server.url, name)
 
 
@@ -115,7 +125,9 @@ def test_credentials_of_the_seed_open_no_public_server(because: Json) -> None:
         secret = Settings().signing_secret(b"")
         assert 401 == door.api(forge.signed(Settings(), sandbox="default", merchant_id=MERCHANT_ID))
         assert 401 == door.api(pair_of(secret, 42, MAIN_ID)[1])
-        assert 404 == httpx2.get(f"{server.url}/s/mentioned/v2/customers", verify=NO_TLS).status_code
+        assert (
+            404 == httpx2.get(f"{server.url}/s/mentioned/v2/customers", verify=NO_TLS).status_code
+        )
         assert "seed" not in httpx2.get(f"{server.url}/_sandbox/health", verify=NO_TLS).json()
         assert "public, because of --" in told_at_start(server)
 
@@ -134,7 +146,9 @@ def ended(door: Side, order: Json) -> Iterator[None]:
     """What a sandbox gave before is worth nothing afterwards, and what it gives then is."""
     before, address = door.credentials(), door.pay_url(order)
     made = api_key(door, before["jwt"])
-    assert [200, 200, 200] == [door.api(before[name]) for name in ("jwt", "private_key")] + [door.api(made)]
+    assert [200, 200, 200] == [door.api(before[name]) for name in ("jwt", "private_key")] + [
+        door.api(made)
+    ]
     assert door.opens(before["control_key"])
     assert 200 == page(address)
     yield
@@ -195,16 +209,23 @@ def test_a_control_key_rotates_its_own_sandbox_alone(guarded: Live) -> None:
         for url in (door.url, f"{guarded.url}/s/{name}", guarded.url):
             path = f"{url}/_sandbox/sandboxes/{name}/rotate"
             refused = httpx2.post(path, headers=key, verify=NO_TLS)
-            assert (403, "admin_key_required") == (refused.status_code, refused.json()["code"]), path
+            assert (403, "admin_key_required") == (
+                refused.status_code,
+                refused.json()["code"],
+            ), path
     assert 200 == other.api(other.credentials()["jwt"])
-    direct = httpx2.post(f"{guarded.url}/_sandbox/sandboxes/own-rotation/rotate", headers=key, verify=NO_TLS)
+    direct = httpx2.post(
+        f"{guarded.url}/_sandbox/sandboxes/own-rotation/rotate", headers=key, verify=NO_TLS
+    )
     assert 200 == direct.status_code, direct.text
     assert 403 == door.control("POST", "/sandboxes/own-rotation/rotate", key).status_code
 
 
 @pytest.mark.promise("nothing-goes-back-time-brings")
 def test_nothing_that_goes_back_brings_a_generation_back(guarded: Live) -> None:
-    """A reset, a rewind, a snapshot, a file and an earlier state all know the newest credentials alone."""
+    """A reset, a rewind, a snapshot, a file and an earlier state all know the newest
+    credentials alone.
+    """
     door = side(guarded, "back")
     order = door.order()
     door.control("POST", "/snapshots", json={"name": "before"})
@@ -244,7 +265,9 @@ def test_a_rotation_survives_a_restart(tmp_path: Path) -> None:
         for _ in range(2):
             assert [401, 401] == [door.api(before[1][name]) for name in ("jwt", "private_key")]
             assert [200, 200] == [door.api(rotated[name]) for name in ("jwt", "private_key")]
-            assert [False, True] == [door.opens(each["control_key"]) for each in (before[1], rotated)]
+            assert [False, True] == [
+                door.opens(each["control_key"]) for each in (before[1], rotated)
+            ]
             assert 200 == door.control("POST", "/snapshots/before/restore").status_code
 
 
@@ -253,20 +276,31 @@ def test_a_rotation_survives_a_restart(tmp_path: Path) -> None:
 
 @pytest.mark.promise("only-whole-address-pay-page")
 def test_a_pay_page_of_a_public_server_needs_its_key(guarded: Live) -> None:
-    """An id that somebody may know from the seed, or from another sandbox, opens and pays nothing."""
+    """An id that somebody may know from the seed, or from another sandbox, opens and
+    pays nothing.
+    """
     door, other = side(guarded, "shop"), side(guarded, "rival")
     order = door.order()
     address, theirs = door.pay_url(order), other.pay_url(other.order())
     bare, _, key = address.partition("?k=")
     assert (39, "sk_pay_") == (len(key), key[:7])
     wrong = key[:-1] + ("0" if key[-1] != "0" else "1")
-    for query in ("", "?k=", f"?k={wrong}", f"?k={key}x", f"?k={theirs.partition('?k=')[2]}", "?k=%C3%A9"):
+    for query in (
+        "",
+        "?k=",
+        f"?k={wrong}",
+        f"?k={key}x",
+        f"?k={theirs.partition('?k=')[2]}",
+        "?k=%C3%A9",
+    ):
         assert 404 == page(bare + query), query
     with closing(Console(guarded.url, "shop")) as payer:
         path = address.removeprefix(payer.base)
         shown = payer.open(path)
         assert 200 == shown.status
-        stripped = payer.http.post(f"{bare}/pay", data=shown.form("Já paguei").values, headers={"Origin": payer.origin})
+        stripped = payer.http.post(
+            f"{bare}/pay", data=shown.form("Já paguei").values, headers={"Origin": payer.origin}
+        )
         assert 404 == stripped.status_code
         assert "pending" == door.control("GET", f"/orders/{order['id']}").json()["order"]["status"]
         done = payer.send(shown, "Já paguei")

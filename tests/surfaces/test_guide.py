@@ -32,7 +32,9 @@ def results(reader: httpx2.Client, query: str) -> list[str]:
 
 
 def test_every_link_of_every_page_answers_and_every_anchor_is_there(reader: httpx2.Client) -> None:
-    """The pages that lead to each other from the index; an operation's page is one of the contract."""
+    """The pages that lead to each other from the index; an operation's page is one of
+    the contract.
+    """
     texts: dict[str, str] = {}
     waiting = {"/guide": "the start"}
     linked: dict[str, str] = {}
@@ -40,7 +42,11 @@ def test_every_link_of_every_page_answers_and_every_anchor_is_there(reader: http
         path, where = waiting.popitem()
         answer = reader.get(path)
         assert 200 == answer.status_code, f"{path}, linked by {where}"
-        texts[path] = answer.text if path.startswith("/guide") and answer.headers["content-type"][:4] == "text" else ""
+        texts[path] = (
+            answer.text
+            if path.startswith("/guide") and answer.headers["content-type"][:4] == "text"
+            else ""
+        )
         for link in map(unescape, _LINK.findall(texts[path])):
             address = urljoin(path, link)
             if address.startswith("/docs/"):
@@ -52,7 +58,11 @@ def test_every_link_of_every_page_answers_and_every_anchor_is_there(reader: http
                 if (target := address.partition("#")[0]) not in texts:
                     waiting[target] = path
     assert 30 < sum(map(bool, texts.values()))
-    lost = {f"{address}, linked by {where}" for address, where in linked.items() if not has_anchor(address, texts)}
+    lost = {
+        f"{address}, linked by {where}"
+        for address, where in linked.items()
+        if not has_anchor(address, texts)
+    }
     assert set() == lost
 
 
@@ -161,7 +171,9 @@ ASKED = {
 def test_forty_questions_are_answered_by_the_first_three(reader: httpx2.Client) -> None:
     assert 40 == len(ASKED)
     found = {question: results(reader, question)[:3] for question in ASKED}
-    assert {} == {question: three for question, three in found.items() if ASKED[question] not in three}
+    assert {} == {
+        question: three for question, three in found.items() if ASKED[question] not in three
+    }
 
 
 def test_a_sandbox_of_its_own_has_the_guide_and_creates_nothing(reader: httpx2.Client) -> None:
@@ -171,12 +183,15 @@ def test_a_sandbox_of_its_own_has_the_guide_and_creates_nothing(reader: httpx2.C
     assert 404 == reader.get("/_sandbox/sandboxes/guide-reader").status_code
 
 
-def test_pasted_commands_call_the_server_and_the_sandbox_of_the_page(reader: httpx2.Client, live: Live) -> None:
+def test_pasted_commands_call_the_server_and_the_sandbox_of_the_page(
+    reader: httpx2.Client, live: Live
+) -> None:
     assert f"$ api={live.url}\n" in reader.get("/guide/payments").text
     of_a_sandbox = "/s/guide-reader/guide"
     assert f"$ api={live.url}/s/guide-reader\n" in reader.get(f"{of_a_sandbox}/payments").text
     assert f"{live.url}/s/worker-3<" in reader.get(f"{of_a_sandbox}/ci").text
-    assert "http://127.0.0.1:4600" in reader.get("/guide/reference/commands").text  # the default of an option
+    # the default of an option
+    assert "http://127.0.0.1:4600" in reader.get("/guide/reference/commands").text
 
 
 @pytest.mark.parametrize("path", ["/guide/api", "/static/console.css"])
@@ -190,7 +205,9 @@ def test_what_shows_no_key_is_compressed_and_sent_once(reader: httpx2.Client, pa
     again = reader.get(path, headers={"If-None-Match": plain.headers["etag"]})
     assert (304, b"") == (again.status_code, again.content)
     for key in ("/docs/listOrders", "/console/keys"):
-        assert "content-encoding" not in reader.get(key, headers={"Accept-Encoding": "gzip"}).headers
+        assert (
+            "content-encoding" not in reader.get(key, headers={"Accept-Encoding": "gzip"}).headers
+        )
 
 
 def test_the_guide_needs_nothing_from_elsewhere(reader: httpx2.Client) -> None:

@@ -1,4 +1,7 @@
-"""The help of the commands. What each takes stands in docs/reference/commands.md, which is made of it."""
+"""The help of the commands.
+
+What each takes stands in docs/reference/commands.md, which is made of it.
+"""
 
 from collections.abc import Iterator
 

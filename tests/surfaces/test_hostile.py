@@ -33,7 +33,9 @@ def receiver() -> Iterator[Receiver]:
 def token(live: Live, door: Door, *scopes: str) -> str:
     """A JWT of the door's sandbox with these scopes alone."""
     body = {"scopes": list(scopes)}
-    made = httpx2.post(f"{live.url}{door.prefix}/_sandbox/tokens", json=body, verify=NO_TLS, timeout=30).json()
+    made = httpx2.post(
+        f"{live.url}{door.prefix}/_sandbox/tokens", json=body, verify=NO_TLS, timeout=30
+    ).json()
     return str(made["token"])
 
 
@@ -53,9 +55,13 @@ def webhook(door: Door, url: str, **more: Any) -> str:
 # -- bodies
 
 
-@pytest.mark.parametrize("sent", ['{"name":"Meia","email":"meia@example.com","document":"HALFSENT%d"}', ""])
+@pytest.mark.parametrize(
+    "sent", ['{"name":"Meia","email":"meia@example.com","document":"HALFSENT%d"}', ""]
+)
 @pytest.mark.parametrize("path", ["/v2/customers", "/v2/projects/{project}/archive"])
-def test_a_request_whose_body_was_cut_off_is_not_done(live: Live, door: Door, sent: str, path: str) -> None:
+def test_a_request_whose_body_was_cut_off_is_not_done(
+    live: Live, door: Door, sent: str, path: str
+) -> None:
     """Neither what came of the body, nor the operation without its optional body."""
     created = post(door, "/v2/projects", {"name": f"Cortado {len(sent)} {len(path)}"})
     project = created.json()["data"]["project"]["id"]
@@ -83,7 +89,12 @@ def test_a_journal_counts_the_names_of_headers(door: Door) -> None:
     """2,000 of them of 60 kB each were kept beyond what a sandbox may keep."""
     sent = 650
     for number in range(sent):
-        assert 404 == door.ask("GET", "/v2/nothing", headers=[(f"x-{number}-{'x' * 59_000}", "")], token=None).status
+        assert (
+            404
+            == door.ask(
+                "GET", "/v2/nothing", headers=[(f"x-{number}-{'x' * 59_000}", "")], token=None
+            ).status
+        )
     listed = door.ask("GET", "/_sandbox/requests?limit=1").json()["pagination"]["total"]
     assert 500 < listed <= 32 * 1024 * 1024 / 59_000
 
@@ -93,26 +104,40 @@ def test_a_journal_counts_the_names_of_headers(door: Door) -> None:
 
 @pytest.mark.promise("foreign-page-creates-nothing")
 @pytest.mark.parametrize(
-    "headers", [[STRANGER], [("Origin", "null")], [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors")]]
+    "headers",
+    [
+        [STRANGER],
+        [("Origin", "null")],
+        [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors")],
+    ],
 )
 def test_a_strangers_page_makes_no_worlds(live: Live, headers: list[Header]) -> None:
-    """A picture's address is enough to send a request, and there is room for so many worlds only."""
+    """A picture's address is enough to send a request, and there is room for so many
+    worlds only.
+    """
     name = "by-a-stranger"
     answer = Door(live.port, f"/s/{name}", "x").ask("GET", "/openapi.json", headers=headers)
     refused(answer, 404, "sandbox_not_found")
     forged = forge.signed(live.settings, sandbox=name)
-    refused(Door(live.port, "", forged).ask("GET", "/v2/customers", headers=headers), 404, "sandbox_not_found")
+    refused(
+        Door(live.port, "", forged).ask("GET", "/v2/customers", headers=headers),
+        404,
+        "sandbox_not_found",
+    )
     assert live.app.sandboxes.find(name) is None
 
 
 @pytest.mark.promise("foreign-page-no-private-webhook")
 @pytest.mark.parametrize(
-    ("origin", "error"), [("https://stranger.example", "blocked"), ("null", "blocked"), ("http://localhost:3000", None)]
+    ("origin", "error"),
+    [("https://stranger.example", "blocked"), ("null", "blocked"), ("http://localhost:3000", None)],
 )
 def test_a_strangers_page_reaches_no_private_address_through_a_webhook(
     door: Door, receiver: Receiver, origin: str, error: str | None
 ) -> None:
-    """The token of a default start is no secret; the networks of whoever started it are not a page's to read."""
+    """The token of a default start is no secret; the networks of whoever started it are not a
+    page's to read.
+    """
     ident = webhook(door, f"{receiver.url}/{abs(hash(origin))}")
     answer = post(door, f"/v2/webhooks/{ident}/test", {}, ("Origin", origin))
     assert answer.json()["log"]["error"] == error

@@ -1,4 +1,6 @@
-"""Who is asked: on loopback a Host that is another machine's is refused, for a stranger's name may resolve here."""
+"""Who is asked: on loopback a Host that is another machine's is refused, for a stranger's name may
+resolve here.
+"""
 
 import pytest
 
@@ -22,14 +24,28 @@ JUNK = [
     "[::1%25lo]", "[127.0.0.1]", "localhost localhost", "localhost,evil.example", "localhost#", "127.1", "2130706433",
     "0x7f.0.0.1", "localhost..", "http://localhost", "localhost\\", b"localhost\xe9", b"\xffocalhost", "[", "]", ":80",
 ]  # fmt: skip
-PATHS = ["/v2/customers", "/_sandbox/credentials", "/_sandbox", "/", "/openapi.json", "/static/console.js", "/nothing"]
-OPEN = [("/_sandbox/health", 200), ("/_sandbox/qr.svg?code=x", 404), ("/_sandbox/qr.png?code=x", 404)]
+PATHS = [
+    "/v2/customers",
+    "/_sandbox/credentials",
+    "/_sandbox",
+    "/",
+    "/openapi.json",
+    "/static/console.js",
+    "/nothing",
+]
+OPEN = [
+    ("/_sandbox/health", 200),
+    ("/_sandbox/qr.svg?code=x", 404),
+    ("/_sandbox/qr.png?code=x", 404),
+]
 
 
 def status(door: Door, host: str | bytes, path: str = "/v2/customers?limit=1") -> int:
     """What a request with this Host header is told."""
     named = host if isinstance(host, bytes) else host.encode()
-    head = f"GET {door.prefix}{path} HTTP/1.1\r\nAuthorization: Bearer {door.token}\r\nHost: ".encode()
+    head = (
+        f"GET {door.prefix}{path} HTTP/1.1\r\nAuthorization: Bearer {door.token}\r\nHost: ".encode()
+    )
     answer = exchange(door.port, "GET", head + named + b"\r\n\r\n")
     if answer.status == 403:
         refused(answer, 403, "host_not_allowed")
@@ -44,16 +60,27 @@ def test_every_name_of_this_machine_is_answered(door: Door, host: str) -> None:
 @pytest.mark.promise("foreign-host")
 @pytest.mark.parametrize("host", [*FOREIGN, *JUNK])
 def test_any_other_host_is_refused(door: Door, host: str | bytes) -> None:
-    """With a credential that follows from the seed a rebound page could read and change everything."""
+    """With a credential that follows from the seed a rebound page could read and
+    change everything.
+    """
     assert status(door, host) == 403
 
 
 @pytest.mark.parametrize("name", ["Host", "Origin", "Authorization"])
 def test_a_header_that_says_who_asks_stands_once(door: Door, name: str) -> None:
     """Of two, what stands before this server may believe the other one."""
-    own = {"Host": "localhost", "Origin": "http://localhost", "Authorization": f"Bearer {door.token}"}
+    own = {
+        "Host": "localhost",
+        "Origin": "http://localhost",
+        "Authorization": f"Bearer {door.token}",
+    }
     once = [(name, own[name])] if name == "Origin" else []
-    assert 200 == door.ask("GET", "/v2/customers?limit=1", headers=[*once, ("Accept", "*/*"), ("Accept", "a/b")]).status
+    assert (
+        200
+        == door.ask(
+            "GET", "/v2/customers?limit=1", headers=[*once, ("Accept", "*/*"), ("Accept", "a/b")]
+        ).status
+    )
     for path in ("/v2/customers?limit=1", "/_sandbox", "/nothing", "/openapi.json"):
         answer = door.ask("GET", path, headers=[*once, (name, own[name])])
         refused(answer, 400, "malformed_request")
@@ -67,30 +94,47 @@ def test_every_path_is_refused_under_a_foreign_host(live: Live, prefix: str, pat
     refused(door.ask("GET", path, host="evil.example"), 403, "host_not_allowed")
     refused(door.ask("POST", path, b"{}", host="evil.example"), 403, "host_not_allowed")
     preflight = [("Origin", "http://evil.example"), ("Access-Control-Request-Method", "POST")]
-    refused(door.ask("OPTIONS", path, host="evil.example", headers=preflight), 403, "host_not_allowed")
+    refused(
+        door.ask("OPTIONS", path, host="evil.example", headers=preflight), 403, "host_not_allowed"
+    )
 
 
 @pytest.mark.parametrize("prefix", ["", "/s/surfaces"])
 @pytest.mark.parametrize(("path", "expected"), OPEN)
-def test_health_and_qr_images_are_for_every_host(live: Live, prefix: str, path: str, expected: int) -> None:
+def test_health_and_qr_images_are_for_every_host(
+    live: Live, prefix: str, path: str, expected: int
+) -> None:
     """404 is the image's own answer: x is no PIX code."""
     answer = Door(live.port, prefix, "x").ask("GET", path, host="evil.example", token=None)
     assert expected == answer.status
 
 
 def test_an_allowed_host_names_no_new_sandbox_and_has_no_control_surface(serve: Serve) -> None:
-    """What a proxy lets through may come from anywhere: the control surface asks for --admin-key there, as ever."""
+    """What a proxy lets through may come from anywhere: the control surface asks for --admin-key
+    there, as ever.
+    """
     live = serve(allow_hosts=("dev.box", "[2001:DB8:0::7]:4600"), auth="lenient")
-    refused(Door(live.port, "/s/by-name", "x").ask("GET", "/v2/customers", host="dev.box"), 404, "sandbox_not_found")
-    refused(Door(live.port, "", "x").ask("GET", "/_sandbox/clock", host="dev.box"), 403, "admin_key_required")
+    refused(
+        Door(live.port, "/s/by-name", "x").ask("GET", "/v2/customers", host="dev.box"),
+        404,
+        "sandbox_not_found",
+    )
+    refused(
+        Door(live.port, "", "x").ask("GET", "/_sandbox/clock", host="dev.box"),
+        403,
+        "admin_key_required",
+    )
 
 
-PUBLIC = ({"host": "0.0.0.0"}, {"base_url": "https://sandbox.team.example:8443/path"})  # noqa: S104 - told, not bound
+# told, not bound
+PUBLIC = ({"host": "0.0.0.0"}, {"base_url": "https://sandbox.team.example:8443/path"})  # noqa: S104
 
 
 @pytest.mark.parametrize("settings", PUBLIC, ids=str)
 @pytest.mark.parametrize("host", ["evil.example", "sandbox.team.example:8443", "[2001:db8::1]"])
-def test_a_server_for_others_is_called_by_any_name(serve: Serve, host: str, settings: dict[str, str]) -> None:
+def test_a_server_for_others_is_called_by_any_name(
+    serve: Serve, host: str, settings: dict[str, str]
+) -> None:
     """There the credential decides: it does not follow from the seed."""
     live = serve(**settings, auth="lenient")
     assert status(Door(live.port, "", "x"), host) == 200

@@ -37,7 +37,11 @@ def templates(tool: str) -> dict[str, bytes]:
 
 
 def written(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
 
 
 @pytest.mark.parametrize("tool", sorted(TOOLS))
@@ -45,13 +49,18 @@ def test_every_file_is_written_where_its_tool_reads_it(tmp_path: Path, tool: str
     done = CliRunner().invoke(main, ["init", tool, str(tmp_path / "new")])
     assert done.exit_code == 0, done.output
     assert templates(tool) == written(tmp_path / "new")
-    assert sorted(done.output.split()) == sorted(str(tmp_path / "new" / place) for place in templates(tool))
+    assert sorted(done.output.split()) == sorted(
+        str(tmp_path / "new" / place) for place in templates(tool)
+    )
 
 
 def test_a_file_that_exists_is_named_and_none_is_written(tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text("mine")
     done = CliRunner().invoke(main, ["init", "schemathesis", str(tmp_path)])
-    assert (2, True) == (done.exit_code, f"{tmp_path / 'schemathesis.toml'} exists already" in done.output)
+    assert (2, True) == (
+        done.exit_code,
+        f"{tmp_path / 'schemathesis.toml'} exists already" in done.output,
+    )
     assert {"schemathesis.toml": b"mine"} == written(tmp_path)
 
 
@@ -66,7 +75,9 @@ def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.check
-def test_the_compose_file_keeps_its_schema_and_starts_a_server_that_others_can_call(tmp_path: Path) -> None:
+def test_the_compose_file_keeps_its_schema_and_starts_a_server_that_others_can_call(
+    tmp_path: Path,
+) -> None:
     file = TEMPLATES / "compose" / "compose.sandbox.yaml"
     fits("vendor.compose-spec", file)
     (service,) = yaml.safe_load(file.read_text(encoding="utf-8"))["services"].values()
@@ -78,7 +89,11 @@ def test_the_compose_file_keeps_its_schema_and_starts_a_server_that_others_can_c
     assert settings.keys() <= {f"STUB_{option.name}".upper() for option in serve.params}
     with Process("--host", "0.0.0.0", env=settings) as server:  # noqa: S104 - as the image does
         found = [
-            httpx2.get(f"{server.url}/_sandbox/sandboxes", headers={"X-Sandbox-Admin-Key": key}, verify=NO_TLS)
+            httpx2.get(
+                f"{server.url}/_sandbox/sandboxes",
+                headers={"X-Sandbox-Admin-Key": key},
+                verify=NO_TLS,
+            )
             for key in ("another", settings["STUB_ADMIN_KEY"])
         ]
     assert [403, 200] == [answer.status_code for answer in found]
@@ -90,7 +105,9 @@ def test_a_workflow_names_actions_by_their_commits_and_may_only_read(file: Path)
     text = file.read_text(encoding="utf-8")
     used = re.findall(r"uses: (.+)", text)
     assert used
-    assert [] == [action for action in used if re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action) is None]
+    assert [] == [
+        action for action in used if re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action) is None
+    ]
     assert "read" == yaml.safe_load(text)["permissions"]["contents"]
 
 
@@ -98,9 +115,18 @@ def test_a_workflow_names_actions_by_their_commits_and_may_only_read(file: Path)
 @pytest.mark.turn
 def test_the_tests_for_pytest_pass(tmp_path: Path) -> None:
     assert 0 == CliRunner().invoke(main, ["init", "pytest", str(tmp_path)]).exit_code
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "STUB_"))}
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTEST_", "STUB_"))
+    }
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "pytest", "-q"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert "3 passed" in ran.stdout, ran.stdout + ran.stderr
 

@@ -1,4 +1,6 @@
-"""What counts as JSON, and which JSON value counts as which type: strictly RFC 8259 in UTF-8, strictly the contract."""
+"""What counts as JSON, and which JSON value counts as which type: strictly RFC 8259 in UTF-8,
+strictly the contract.
+"""
 
 import json
 
@@ -46,11 +48,17 @@ UNPARSABLE = {
 
 @pytest.mark.parametrize("what", UNPARSABLE)
 def test_what_cannot_be_parsed_is_400(door: Door, customer_id: str, what: str) -> None:
-    refused(door.ask("PUT", f"/v2/customers/{customer_id}", UNPARSABLE[what]), 400, "malformed_json")
+    refused(
+        door.ask("PUT", f"/v2/customers/{customer_id}", UNPARSABLE[what]), 400, "malformed_json"
+    )
 
 
-@pytest.mark.parametrize(("body", "byte", "value"), [(b'{"a": "\xe9"}', 8, "0xE9"), (b"\x1f\x8b\x08", 2, "0x8B")])
-def test_a_body_that_is_not_utf_8_is_told_so(door: Door, customer_id: str, body: bytes, byte: int, value: str) -> None:
+@pytest.mark.parametrize(
+    ("body", "byte", "value"), [(b'{"a": "\xe9"}', 8, "0xE9"), (b"\x1f\x8b\x08", 2, "0x8B")]
+)
+def test_a_body_that_is_not_utf_8_is_told_so(
+    door: Door, customer_id: str, body: bytes, byte: int, value: str
+) -> None:
     answer = refused(door.ask("PUT", f"/v2/customers/{customer_id}", body), 400, "malformed_json")
     assert says(answer["message"], "UTF-8", byte, value)
 
@@ -67,7 +75,20 @@ def test_of_two_members_with_one_name_the_last_wins(door: Door, customer_id: str
 
 
 @pytest.mark.parametrize(
-    "text", ["\U0001f600", "e\u0301", "\u00e9", "\u202e", "\ufeff", "\uffff", " x ", "a\nb", "<b>", "\x7f", "\u2028"]
+    "text",
+    [
+        "\U0001f600",
+        "e\u0301",
+        "\u00e9",
+        "\u202e",
+        "\ufeff",
+        "\uffff",
+        " x ",
+        "a\nb",
+        "<b>",
+        "\x7f",
+        "\u2028",
+    ],
 )
 def test_text_is_stored_as_sent(door: Door, customer_id: str, text: str) -> None:
     """No trimming, no normalisation: the two spellings of an accented letter stay two."""
@@ -107,7 +128,8 @@ def test_an_amount_with_at_most_two_decimals_is_taken(door: Door, number: str) -
 
 
 @pytest.mark.parametrize(
-    "number", ["0", "-1", "0.001", "1e6", "9" * 300, "1e308", "-0.0", '"49.90"', "null", "false", "49.999"]
+    "number",
+    ["0", "-1", "0.001", "1e6", "9" * 300, "1e308", "-0.0", '"49.90"', "null", "false", "49.999"],
 )
 def test_an_amount_beyond_them_is_refused(door: Door, number: str) -> None:
     assert judged(door, number, "amount") in ("min", "max", "multiple_of", "type")
@@ -115,7 +137,9 @@ def test_an_amount_beyond_them_is_refused(door: Door, number: str) -> None:
 
 @pytest.mark.parametrize("digits", [310, 5_000, 500_000])
 def test_a_number_that_no_reader_can_hold_is_400(door: Door, digits: int) -> None:
-    refused(door.ask("POST", "/v2/plans", b'{"amount": ' + b"9" * digits + b"}"), 400, "malformed_json")
+    refused(
+        door.ask("POST", "/v2/plans", b'{"amount": ' + b"9" * digits + b"}"), 400, "malformed_json"
+    )
 
 
 def test_every_violation_is_told_at_once_with_its_path(door: Door) -> None:
@@ -146,7 +170,9 @@ def test_every_violation_is_told_at_once_with_its_path(door: Door) -> None:
 
 
 @pytest.mark.check
-def test_a_hundred_thousand_unknown_members_get_a_short_answer(door: Door, customer_id: str) -> None:
+def test_a_hundred_thousand_unknown_members_get_a_short_answer(
+    door: Door, customer_id: str
+) -> None:
     body = json.dumps({f"x{i}": 1 for i in range(60_000)}).encode()
     answer = door.ask("PUT", f"/v2/customers/{customer_id}", body)
     assert 1 <= len(refused(answer, 422, "validation_error")["details"]) <= 100
@@ -155,4 +181,7 @@ def test_a_hundred_thousand_unknown_members_get_a_short_answer(door: Door, custo
 def test_read_only_fields_are_unknown_in_a_request(door: Door, customer_id: str) -> None:
     body = {"name": "Ana", "id": customer_id, "createdAt": "2026-11-20T14:32:05.123Z"}
     answer = door.send("PUT", f"/v2/customers/{customer_id}", body)
-    assert fields(refused(answer, 422, "validation_error")) == {"id": "unknown_field", "createdAt": "unknown_field"}
+    assert fields(refused(answer, 422, "validation_error")) == {
+        "id": "unknown_field",
+        "createdAt": "unknown_field",
+    }

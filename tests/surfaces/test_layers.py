@@ -1,4 +1,6 @@
-"""The way of a request: each layer alone, before a next one that only notes what reaches it; and the whole list."""
+"""The way of a request: each layer alone, before a next one that only notes what reaches it; and
+the whole list.
+"""
 
 import asyncio
 import re
@@ -52,7 +54,9 @@ def name_of(layer: Any) -> str:
 def test_the_page_on_architecture_lists_the_layers_as_the_code_has_them(database: str) -> None:
     app = create_app(replace(FROZEN, rate_limit=(3, 60), store=database))
     app.sandboxes.persistence.close()
-    listed = re.findall(r"^\| `(\w+)` \| `server/layers/", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE)
+    listed = re.findall(
+        r"^\| `(\w+)` \| `server/layers/", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert [*map(name_of, app.middlewares), "Dispatch"] == listed
 
 
@@ -96,7 +100,9 @@ def begin(scope: Any, target: Target) -> None:
 class Alone:
     """One layer, and the requests that it passed on."""
 
-    def __init__(self, app: Application, name: str, then: Callable[[Any], Answer] | None = None) -> None:
+    def __init__(
+        self, app: Application, name: str, then: Callable[[Any], Answer] | None = None
+    ) -> None:
         """`then` is what the next layer does with the scope."""
         self.app, self.passed, self.sent = app, list[Any](), list[dict[str, Any]]()
 
@@ -122,9 +128,17 @@ class Alone:
         return keep
 
     def ask(
-        self, method: str, path: str, *, headers: dict[str, str] | None = None, operation: str = "", **known: Any
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: dict[str, str] | None = None,
+        operation: str = "",
+        **known: Any,
     ) -> Asked:
-        """Have a request reach the layer, as the layers before it leave it; `known` is what they have handed on."""
+        """Have a request reach the layer, as the layers before it leave it; `known` is what they
+        have handed on.
+        """
         body, begun = known.pop("body", b""), known.pop("begun", True)
         sent = [(name.encode(), value.encode()) for name, value in (HOST | (headers or {})).items()]
         path, _, query = path.partition("?")
@@ -212,11 +226,20 @@ STRANGE = {"origin": "https://evil.example"}
 SIMULATED = {"operation": "listPlans", "headers": {"x-sandbox-simulate": "rate_limited"}}
 PAST = {"operation": "listPlans", "headers": {"x-sandbox-as-of": "0"}}
 LISTED = {"query": {"page": 1, "limit": 20}}
-PLAIN: tuple[str, str, dict[str, Any]] = ("GET", "/v2/plans", {"operation": "listPlans", "named": LISTED})
+PLAIN: tuple[str, str, dict[str, Any]] = (
+    "GET",
+    "/v2/plans",
+    {"operation": "listPlans", "named": LISTED},
+)
 REFUSED: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "HostPolicy": ("GET", "/v2/plans", {"headers": EVIL}, "host_not_allowed"),
     "SandboxSelection": ("GET", "/s/nobody/_sandbox/clock", {"begun": False}, "sandbox_not_found"),
-    "Forwarding": ("GET", "/v2/plans", {HOLDER: Holder("http://127.0.0.1:1", "team")}, "store_unavailable"),
+    "Forwarding": (
+        "GET",
+        "/v2/plans",
+        {HOLDER: Holder("http://127.0.0.1:1", "team")},
+        "store_unavailable",
+    ),
     "AccessPolicy": ("GET", "/_sandbox/clock", {"headers": STRANGE}, "admin_key_required"),
     "Pages": ("POST", "/openapi.json", {}, "method_not_allowed"),
     "Routing": ("GET", "/v2/planes", {}, "route_not_found"),
@@ -258,7 +281,9 @@ def without(name: str, settings: Settings = FROZEN) -> Iterator[httpx2.Client]:
     with (
         serving(app, Limits()) as port,
         httpx2.Client(
-            base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {token}"}, verify=NO_TLS
+            base_url=f"http://127.0.0.1:{port}",
+            headers={"Authorization": f"Bearer {token}"},
+            verify=NO_TLS,
         ) as client,
     ):
         yield client
@@ -271,7 +296,12 @@ def limited(client: httpx2.Client) -> bool:
 
 def injected(client: httpx2.Client) -> bool:
     """Whether a header makes a request fail."""
-    return 503 == client.get("/v2/plans", headers={"X-Sandbox-Simulate": "sandbox_unavailable"}).status_code
+    return (
+        503
+        == client.get(
+            "/v2/plans", headers={"X-Sandbox-Simulate": "sandbox_unavailable"}
+        ).status_code
+    )
 
 
 def travelled(client: httpx2.Client) -> bool:
@@ -283,7 +313,9 @@ def travelled(client: httpx2.Client) -> bool:
 def executed_once(client: httpx2.Client) -> bool:
     """Whether a request that is repeated with its key gets the first answer."""
     body = customer_body()
-    answers = [client.post("/v2/customers", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2)]
+    answers = [
+        client.post("/v2/customers", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2)
+    ]
     return [201, 201] == [answer.status_code for answer in answers]
 
 
@@ -296,7 +328,9 @@ FEATURES: dict[str, Callable[[httpx2.Client], bool]] = {
 
 
 @pytest.mark.parametrize("left_out", [None, "FaultInjection", "RateLimit"])
-def test_a_layer_that_is_left_out_takes_its_feature_along_and_nothing_else(left_out: str | None) -> None:
+def test_a_layer_that_is_left_out_takes_its_feature_along_and_nothing_else(
+    left_out: str | None,
+) -> None:
     settings = replace(FROZEN, scenario="empty", rate_limit=(7, 60))
     with without(left_out or "", settings) as client:
         found = {name: has(client) for name, has in FEATURES.items()}

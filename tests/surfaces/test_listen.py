@@ -1,4 +1,6 @@
-"""`stub-server listen`: events reach a local receiver, each once, whatever becomes of the server or the receiver."""
+"""`stub-server listen`: events reach a local receiver, each once, whatever becomes of the server or
+the receiver.
+"""
 
 import json
 import queue
@@ -44,7 +46,9 @@ class Listening:
         self.lines: queue.Queue[str] = queue.Queue()
         self.notices: queue.Queue[str] = queue.Queue()
         streams = ((process.stdout, self.lines), (process.stderr, self.notices))
-        self._readers = [threading.Thread(target=self._read, args=both, daemon=True) for both in streams]
+        self._readers = [
+            threading.Thread(target=self._read, args=both, daemon=True) for both in streams
+        ]
         for reader in self._readers:
             reader.start()
 
@@ -78,7 +82,17 @@ class Listening:
 @contextmanager
 def listening(server: str, sandbox: str, *args: str) -> Iterator[Listening]:
     """The command, until the block ends."""
-    command = [sys.executable, "-m", "stub_server", "listen", "--server", server, "--sandbox", sandbox, *args]
+    command = [
+        sys.executable,
+        "-m",
+        "stub_server",
+        "listen",
+        "--server",
+        server,
+        "--sandbox",
+        sandbox,
+        *args,
+    ]
     process = Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     running = Listening(process)
     try:
@@ -101,16 +115,25 @@ def received(receiver: Receiver) -> list[str]:
 
 
 def test_events_are_forwarded_signed_with_the_key_that_is_printed(
-    live: Live, sandbox_name: str, api: httpx2.Client, make_customer: Maker, make_project: Maker, receiver: Receiver
+    live: Live,
+    sandbox_name: str,
+    api: httpx2.Client,
+    make_customer: Maker,
+    make_project: Maker,
+    receiver: Receiver,
 ) -> None:
-    """Only those that were asked for, a line for each, and no webhook is registered; the key stays the same."""
+    """Only those that were asked for, a line for each, and no webhook is registered; the key stays
+    the same.
+    """
     keys = []
     webhooks = api.get("/v2/webhooks").json()["pagination"]["total"]
     for _ in range(2):
         args = ("--forward-to", receiver.url, "--events", "customer.*,order.paid")
         with listening(live.url, sandbox_name, *args) as running:
             head = running.line()
-            assert head.startswith(f"Events of the sandbox {sandbox_name} go to {receiver.url}, signed with whsec_")
+            assert head.startswith(
+                f"Events of the sandbox {sandbox_name} go to {receiver.url}, signed with whsec_"
+            )
             keys.append(head.split()[-1])
             make_project()
             customer = make_customer()
@@ -123,7 +146,12 @@ def test_events_are_forwarded_signed_with_the_key_that_is_printed(
                 unit,
             )
             request = receiver.requests[-1]
-            assert customer == Webhook(keys[0]).verify(request.body.decode(), request.headers)["data"]["customer"]
+            assert (
+                customer
+                == Webhook(keys[0]).verify(request.body.decode(), request.headers)["data"][
+                    "customer"
+                ]
+            )
             assert 0 == running.stopped()
     assert 2 == len(receiver.requests)
     assert keys[0] == keys[1]
@@ -141,7 +169,9 @@ def test_nothing_is_lost_and_nothing_sent_twice_over_a_bad_network(
 
     with (
         relaying(live.port) as relay,
-        listening(relay.url, sandbox_name, "--forward-to", receiver.url, "--events", "customer.created") as running,
+        listening(
+            relay.url, sandbox_name, "--forward-to", receiver.url, "--events", "customer.created"
+        ) as running,
     ):
         running.line()
         for round_ in range(3):
@@ -157,7 +187,8 @@ def test_nothing_is_lost_and_nothing_sent_twice_over_a_bad_network(
             assert "The server is back." == running.notice()
             arrived(len(made))
         assert made == received(receiver)
-        assert ["200"] * len(made) == [running.line().split()[2] for _ in made]  # the last answer has come too
+        # the last answer has come too
+        assert ["200"] * len(made) == [running.line().split()[2] for _ in made]
         assert 0 == running.stopped(signal.SIGTERM)
 
 
@@ -168,7 +199,10 @@ def test_what_cannot_be_followed_exits_2_and_says_why(live: Live) -> None:
         (("--print", "--events", " , "), "names no type"),
         (
             ("--print", "--events", "order.paid, order.pago", "--server", live.url),
-            'Error: --events: "order.pago" is not one of the 44 that the contract lists. Did you mean order.paid?',
+            (
+                'Error: --events: "order.pago" is not one of the 44 that the contract lists. Did'
+                " you mean order.paid?"
+            ),
         ),
         (("--print", "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9"),
     ):

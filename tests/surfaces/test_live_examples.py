@@ -25,14 +25,18 @@ def fresh(live: Live) -> Iterator[Door]:
 
 
 def test_each_can_be_sent_one_after_the_other(fresh: Door) -> None:
-    """In the order of the document, as tools send them: none is refused for what another one did."""
+    """In the order of the document, as tools send them: none is refused for what
+    another one did.
+    """
     contract = fresh.ask("GET", "/openapi.json").json()
     answers = [
         (operation.id, path, fresh.ask(operation.method, path, body))
         for operation in OPERATIONS
         for path, body in requests(contract, operation)
     ]
-    assert [] == [(name, path, answer.body) for name, path, answer in answers if answer.status >= 300]
+    assert [] == [
+        (name, path, answer.body) for name, path, answer in answers if answer.status >= 300
+    ]
     assert len(answers) > len(OPERATIONS)
 
 
@@ -44,9 +48,13 @@ def shown(contract: Any, operation: Operation) -> Iterator[tuple[str, Any]]:
 
 
 def test_strangers_are_shown_the_messages_of_the_server_too(live: Live) -> None:
-    """Their examples are fixed, and are all there: a sandbox may have no record for some of them."""
+    """Their examples are fixed, and are all there: a sandbox may have no record for
+    some of them.
+    """
     door = door_to(live, "surfaces")
-    own, fixed = (door.ask("GET", "/openapi.json", headers=headers).json() for headers in ([], STRANGER))
+    own, fixed = (
+        door.ask("GET", "/openapi.json", headers=headers).json() for headers in ([], STRANGER)
+    )
     told = [
         [
             (operation.id, name, example["value"].get("message"))

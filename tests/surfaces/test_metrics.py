@@ -17,12 +17,20 @@ Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 def read(answer: httpx2.Response) -> Series:
-    """The samples of an answer, as Prometheus' own parser reads them; each has a help and a type."""
+    """The samples of an answer, as Prometheus' own parser reads them; each has a help
+    and a type.
+    """
     assert 200 == answer.status_code, answer.text
     assert "text/plain; version=0.0.4; charset=utf-8" == answer.headers["content-type"]
     families = list(text_string_to_metric_families(answer.text))
-    assert [] == [family.name for family in families if not family.documentation or family.type == "unknown"]
-    return {(s.name, frozenset(s.labels.items())): s.value for family in families for s in family.samples}
+    assert [] == [
+        family.name for family in families if not family.documentation or family.type == "unknown"
+    ]
+    return {
+        (s.name, frozenset(s.labels.items())): s.value
+        for family in families
+        for s in family.samples
+    }
 
 
 def value(series: Series, name: str, **labels: str) -> float:
@@ -70,7 +78,9 @@ def test_requests_are_counted_by_operation_and_class_of_status(client: httpx2.Cl
 
 
 def test_every_series_is_there_at_0_before_anything_happens(client: httpx2.Client) -> None:
-    """Prometheus sees no increase in a series that appears with its first count, so no alert would ring."""
+    """Prometheus sees no increase in a series that appears with its first count, so no
+    alert would ring.
+    """
     series = scraped(client)
     operations = ["", *document().operations, *document("sandbox.yaml").operations]
     for operation in operations:
@@ -88,7 +98,13 @@ def test_no_client_makes_labels(client: httpx2.Client) -> None:
     client.get("/v2/nothing")
     before = scraped(client)
     name = f"s{uuid4().hex}"
-    for path in (f"/{name}", f"/v2/customers/{name}", f"/s/{name}/v2/{name}", f"/_sandbox/{name}", "/v2/nothing"):
+    for path in (
+        f"/{name}",
+        f"/v2/customers/{name}",
+        f"/s/{name}/v2/{name}",
+        f"/_sandbox/{name}",
+        "/v2/nothing",
+    ):
         client.get(path)
         client.request(f"X{name}"[:12].upper(), path)
     created(client.post("/_sandbox/sandboxes", json={"name": name}))
@@ -103,10 +119,16 @@ def test_no_client_makes_labels(client: httpx2.Client) -> None:
 
 @pytest.mark.promise("metrics-need-key")
 def test_off_loopback_the_admin_key_opens_it_as_a_header_or_as_a_bearer() -> None:
-    public = replace(FROZEN, scenario="empty", host="0.0.0.0", admin_key=ADMIN)  # noqa: S104 - nothing is bound to it
-    with running(public) as live, httpx2.Client(base_url=f"http://127.0.0.1:{live.port}", verify=NO_TLS) as client:
+    # nothing is bound to it
+    public = replace(FROZEN, scenario="empty", host="0.0.0.0", admin_key=ADMIN)  # noqa: S104
+    with (
+        running(public) as live,
+        httpx2.Client(base_url=f"http://127.0.0.1:{live.port}", verify=NO_TLS) as client,
+    ):
         admin = {"X-Sandbox-Admin-Key": ADMIN}
-        own = created(client.post("/_sandbox/sandboxes", json={"name": "alice"}, headers=admin))["sandbox"]
+        own = created(client.post("/_sandbox/sandboxes", json={"name": "alice"}, headers=admin))[
+            "sandbox"
+        ]
         control = {"X-Sandbox-Control-Key": own["credentials"]["control_key"]}
         for headers in (
             {},
@@ -117,7 +139,11 @@ def test_off_loopback_the_admin_key_opens_it_as_a_header_or_as_a_bearer() -> Non
         ):
             assert 403 == client.get("/_sandbox/metrics", headers=headers).status_code
         assert 403 == client.get("/s/alice/_sandbox/metrics", headers=control).status_code
-        for headers in (admin, {"Authorization": f"Bearer {ADMIN}"}, {"Authorization": f"bearer {ADMIN}"}):
+        for headers in (
+            admin,
+            {"Authorization": f"Bearer {ADMIN}"},
+            {"Authorization": f"bearer {ADMIN}"},
+        ):
             read(client.get("/_sandbox/metrics", headers=headers))
         for path in ("/_sandbox/clock", "/_sandbox/sandboxes"):
             assert 403 == client.get(path, headers={"Authorization": f"Bearer {ADMIN}"}).status_code

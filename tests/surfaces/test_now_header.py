@@ -12,7 +12,9 @@ NAME = "X-Sandbox-Now"
 
 
 @pytest.mark.check
-def test_every_answer_has_the_time_of_its_sandbox(api: httpx2.Client, control: httpx2.Client) -> None:
+def test_every_answer_has_the_time_of_its_sandbox(
+    api: httpx2.Client, control: httpx2.Client
+) -> None:
     now = iso(FROZEN.now or 0)
     answers = [
         api.get("/v2/customers"), api.get("/v2/customers/nobody"), api.get("/nothing"), api.post("/v2/customers"),

@@ -1,4 +1,6 @@
-"""The page of each operation: what it takes and answers by the served contract, and a call that works."""
+"""The page of each operation: what it takes and answers by the served contract, and a
+call that works.
+"""
 
 import re
 from collections.abc import Iterator
@@ -19,14 +21,18 @@ from ..support.live import NO_TLS, Live
 pytestmark = pytest.mark.check
 
 API, CONTROL = document(), document("sandbox.yaml")
-EVERY = [("api", name) for name in API.operations] + [("control", name) for name in CONTROL.operations]
+EVERY = [("api", name) for name in API.operations] + [
+    ("control", name) for name in CONTROL.operations
+]
 ENDLESS = {"followSandbox"}
 STATEFUL = {
     "payPixCode": [404],  # the example's code is of no order
     "resumeSubscription": [409],  # the example is not to be canceled
     "verifyRequests": [409],  # such requests were not made
 }
-NAME = re.compile(r'<code class="name"><span>([^<]*)</span>([^<]+)</code>(\s*<strong class="required">)?')
+NAME = re.compile(
+    r'<code class="name"><span>([^<]*)</span>([^<]+)</code>(\s*<strong class="required">)?'
+)
 COMMAND = re.compile(r'<pre id="curl"[^>]*>(.*?)</pre>', re.DOTALL)
 BLANK = re.compile(r"Replace <code>")
 OVERLAY = """\
@@ -77,8 +83,12 @@ def command(html: str) -> str:
     return unescape(found[1])
 
 
-def fields(contract: Document, node: Any, above: str = "", opened: tuple[str, ...] = ()) -> Iterator[tuple[str, bool]]:
-    """Every field of a body by its dotted name, and whether it is required: of alternatives, in all objects."""
+def fields(
+    contract: Document, node: Any, above: str = "", opened: tuple[str, ...] = ()
+) -> Iterator[tuple[str, bool]]:
+    """Every field of a body by its dotted name, and whether it is required: of
+    alternatives, in all objects.
+    """
     while "$ref" in node:
         if node["$ref"] in opened:
             return
@@ -95,16 +105,25 @@ def fields(contract: Document, node: Any, above: str = "", opened: tuple[str, ..
     for part in parts:
         for name, is_required in fields(contract, part, above, opened):
             is_inner = "." in name.removeprefix(above)
-            yield name, is_required and (is_inner or all(name.removeprefix(above) in each for each in others))
+            yield (
+                name,
+                is_required
+                and (is_inner or all(name.removeprefix(above) in each for each in others)),
+            )
 
 
 @pytest.mark.parametrize(("surface", "name"), EVERY)
 @pytest.mark.matrix
-def test_every_operation_has_a_page_with_all_that_the_contract_says(live: Live, surface: str, name: str) -> None:
+def test_every_operation_has_a_page_with_all_that_the_contract_says(
+    live: Live, surface: str, name: str
+) -> None:
     contract = {"api": API, "control": CONTROL}[surface]
     operation, html = contract.operations[name], page(live.url, name)
     text = words(html)
-    assert f"{operation.method} {'/_sandbox' if contract is CONTROL else ''}{operation.path.rstrip('/')}" in text
+    assert (
+        f"{operation.method}"
+        f" {'/_sandbox' if contract is CONTROL else ''}{operation.path.rstrip('/')}" in text
+    )
     assert [] == [scope for scope in operation.scopes if scope not in text]
     assert [] == [event for event in operation.emits if event not in text]
     named = {
@@ -116,21 +135,39 @@ def test_every_operation_has_a_page_with_all_that_the_contract_says(live: Live, 
         taken |= set(fields(contract, operation.body))
     assert set() == taken - named.items()
     for parameter in operation.parameters:
-        allowed = [value for value in contract.resolve(parameter.schema).get("enum", ()) if value is not None]
+        allowed = [
+            value
+            for value in contract.resolve(parameter.schema).get("enum", ())
+            if value is not None
+        ]
         assert [] == [value for value in allowed if f"<code>{value}</code>" not in html]
-    sections = dict(zip(*[iter(re.split(r'<section class="card answer" id="([0-9]+)">', html)[1:])] * 2, strict=True))
+    sections = dict(
+        zip(
+            *[iter(re.split(r'<section class="card answer" id="([0-9]+)">', html)[1:])] * 2,
+            strict=True,
+        )
+    )
     assert [str(status) for status in sorted(operation.responses)] == list(sections)
     for status, answer in operation.responses.items():
         section = sections[str(status)].partition("</section>")[0]
         assert set(answer.codes) == set(re.findall(r'errors#\w+">(\w+)</a>', section))
         raw = contract.resolve(operation.raw["responses"][str(status)])
-        shown = [name for media in raw.get("content", {}).values() for name in media.get("examples", ())]
-        told = re.findall(r"<dt>(?:<a [^>]*>)?(\w+)" if status >= 400 else r"<summary>Example <code>(\w+)", section)
+        shown = [
+            name for media in raw.get("content", {}).values() for name in media.get("examples", ())
+        ]
+        told = re.findall(
+            r"<dt>(?:<a [^>]*>)?(\w+)" if status >= 400 else r"<summary>Example <code>(\w+)",
+            section,
+        )
         assert set(shown) <= set(told)
 
 
-def test_every_call_that_a_page_of_the_api_shows_works(live: Live, sandbox_name: str, tmp_path: Path) -> None:
-    """One after the other, in the order of the contract: each is pasted as its page has it at that moment."""
+def test_every_call_that_a_page_of_the_api_shows_works(
+    live: Live, sandbox_name: str, tmp_path: Path
+) -> None:
+    """One after the other, in the order of the contract: each is pasted as its page has
+    it at that moment.
+    """
     base = f"{live.url}/s/{sandbox_name}"
     statuses = {name: pasted(command(page(base, name)), tmp_path) for name in API.operations}
     assert {} == {name: status for name, status in statuses.items() if status >= [300]}
@@ -138,7 +175,10 @@ def test_every_call_that_a_page_of_the_api_shows_works(live: Live, sandbox_name:
 
 @pytest.mark.turn
 def test_every_call_that_a_page_of_a_control_shows_works(serve: Serve, tmp_path: Path) -> None:
-    """Each in a fresh world, unless it says what is to be put in. What needs another state is refused for that."""
+    """Each in a fresh world, unless it says what is to be put in.
+
+    What needs another state is refused for that.
+    """
     base, statuses = serve(seed=7).url, {}
     for name in sorted(CONTROL.operations.keys() - ENDLESS):
         httpx2.post(f"{base}/_sandbox/reset", verify=NO_TLS, timeout=30).raise_for_status()
@@ -158,7 +198,8 @@ def test_every_call_that_a_page_of_a_control_shows_works(serve: Serve, tmp_path:
         ({}, {"Sec-Fetch-Site": "cross-site"}),
         ({}, {"Host": "elsewhere.example"}),
         ({"admin_key": "not-for-everybody"}, {}),
-        ({"host": "0.0.0.0"}, {}),  # noqa: S104 - the test's server listens on loopback all the same
+        # the test's server listens on loopback all the same
+        ({"host": "0.0.0.0"}, {}),  # noqa: S104
     ],
     ids=["origin", "embedded", "host", "admin-key", "public"],
 )

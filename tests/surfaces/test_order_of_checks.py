@@ -16,7 +16,8 @@ NOBODY = f"/v2/customers/{UNKNOWN}"
 
 
 @pytest.mark.parametrize(
-    "accept", [PROBLEM, "application/json", "*/*", "text/html", "application/*", "", "nonsense", "a" * 8_000]
+    "accept",
+    [PROBLEM, "application/json", "*/*", "text/html", "application/*", "", "nonsense", "a" * 8_000],
 )
 def test_whatever_is_accepted_gets_json(door: Door, accept: str) -> None:
     """Nothing is ever 406."""
@@ -30,23 +31,36 @@ def test_whatever_is_accepted_gets_json(door: Door, accept: str) -> None:
 def test_request_ids_differ_and_are_the_servers_own(door: Door) -> None:
     """Successes have one too."""
     paths = ("/v2/customers", "/v2/customers", NOBODY, "/nope")
-    seen = {door.ask("GET", path, headers=[("X-Request-Id", "mine")]).header("x-request-id") for path in paths}
+    seen = {
+        door.ask("GET", path, headers=[("X-Request-Id", "mine")]).header("x-request-id")
+        for path in paths
+    }
     assert len(seen) == 4
     assert seen.isdisjoint({None, "mine"})
 
 
 @pytest.mark.parametrize(
-    "header", [("X-Long", "x" * 20_000), ("Cookie", "a=b; " * 2_000), ("X-Odd", b"\xff\xfe"), ("Range", "bytes=0-1")]
+    "header",
+    [
+        ("X-Long", "x" * 20_000),
+        ("Cookie", "a=b; " * 2_000),
+        ("X-Odd", b"\xff\xfe"),
+        ("Range", "bytes=0-1"),
+    ],
 )
 def test_odd_headers_are_passed_over(door: Door, header: Header) -> None:
     assert door.ask("GET", "/v2/customers?limit=1", headers=[header]).status == 200
 
 
-def test_of_all_mistakes_the_first_in_the_order_of_checks_is_told(door: Door, customer_id: str) -> None:
+def test_of_all_mistakes_the_first_in_the_order_of_checks_is_told(
+    door: Door, customer_id: str
+) -> None:
     """A request that is wrong in every way is corrected step by step."""
     taken = {"document": "11222333000181", "document_type": "cnpj", "type": "company"}
     door.send("POST", "/v2/customers", customer_body(**taken))
-    weak = door.send("POST", "/api-keys", {"name": "Fraca", "scopes": ["orders:read"]}).json()["api_key"]
+    weak = door.send("POST", "/api-keys", {"name": "Fraca", "scopes": ["orders:read"]}).json()[
+        "api_key"
+    ]
     request: dict[str, Any] = {
         "method": "PATCH",
         "path": "/nothing",
@@ -72,20 +86,28 @@ def test_of_all_mistakes_the_first_in_the_order_of_checks_is_told(door: Door, cu
 
 
 def test_a_wrong_header_and_a_wrong_body_are_told_together(door: Door) -> None:
-    answer = door.ask("POST", "/v2/customers", b'{"name": 1}', headers=[("Idempotency-Key", "x" * 300)])
+    answer = door.ask(
+        "POST", "/v2/customers", b'{"name": 1}', headers=[("Idempotency-Key", "x" * 300)]
+    )
     places = {entry["in"] for entry in refused(answer, 422, "validation_error")["details"]}
     assert places == {"header", "body"}
 
 
 def test_target_then_project_then_reference_then_conflict(door: Door) -> None:
-    """A key that may touch one project: what it may not touch is 403 before anything inside it is looked up."""
+    """A key that may touch one project: what it may not touch is 403 before anything inside it is
+    looked up.
+    """
     mine, other = (
-        door.send("POST", "/v2/projects", {"name": name, "status": "active"}).json()["data"]["project"]["id"]
+        door.send("POST", "/v2/projects", {"name": name, "status": "active"}).json()["data"][
+            "project"
+        ]["id"]
         for name in ("Clube da ordem", "Clube vizinho")
     )
     scopes = ["orders:write", "projects:read", "projects:write"]
     key = {"name": "Restrita", "scopes": scopes, "allowed_projects": [mine]}
-    restricted = replace(door, token=door.send("POST", "/api-keys", key).json()["api_key"]["private_key"])
+    restricted = replace(
+        door, token=door.send("POST", "/api-keys", key).json()["api_key"]["private_key"]
+    )
 
     def order(project: str) -> Answer:
         return restricted.send("POST", "/v2/orders/pix", order_body(project, UNKNOWN))
@@ -97,4 +119,6 @@ def test_target_then_project_then_reference_then_conflict(door: Door) -> None:
     refused(order(mine), 409, "reference_not_found")
     assert restricted.ask("POST", f"/v2/projects/{mine}/archive").status == 200
     refused(order(mine), 409, "reference_not_found")
-    refused(restricted.ask("POST", f"/v2/projects/{mine}/activate"), 409, "invalid_state_transition")
+    refused(
+        restricted.ask("POST", f"/v2/projects/{mine}/activate"), 409, "invalid_state_transition"
+    )

@@ -1,4 +1,5 @@
-"""Overlays that take events, scopes and states out of the contract, or call them otherwise: a server that still works.
+"""Overlays that take events, scopes and states out of the contract, or call them otherwise: a
+server that still works.
 
 Where one goes only half the way, the start stops with file, path and reason.
 """
@@ -33,13 +34,17 @@ At = Callable[..., httpx2.Client]
 
 @pytest.fixture
 def at(serve: Serve, tmp_path: Path) -> Iterator[At]:
-    """`at(actions, scenario=…)`: a client with every right, at a server with an overlay of these actions."""
+    """`at(actions, scenario=…)`: a client with every right, at a server with an overlay
+    of these actions.
+    """
     with ExitStack() as stack:
 
         def client(actions: str, scenario: str = "empty") -> httpx2.Client:
             server = serve(overlays=(overlay(tmp_path, actions),), scenario=scenario)
             api = stack.enter_context(httpx2.Client(base_url=server.url, timeout=60, verify=NO_TLS))
-            api.headers["Authorization"] = f"Bearer {api.get('/_sandbox/credentials').json()['jwt']}"
+            api.headers["Authorization"] = (
+                f"Bearer {api.get('/_sandbox/credentials').json()['jwt']}"
+            )
             return api
 
         yield client
@@ -75,12 +80,19 @@ def test_a_removed_event_is_offered_nowhere(at: At, sink: str) -> None:
     hook = hooked(api, ["order.*"], f"{sink}/family")
     assert 201 == hook.status_code, hook.text
     ident = hook.json()["webhook"]["id"]
-    assert 422 == api.post(f"/v2/webhooks/{ident}/test", json={"event_type": "order.paid"}).status_code
-    assert 200 == api.post(f"/v2/webhooks/{ident}/test", json={"event_type": "order.created"}).status_code
+    assert (
+        422 == api.post(f"/v2/webhooks/{ident}/test", json={"event_type": "order.paid"}).status_code
+    )
+    assert (
+        200
+        == api.post(f"/v2/webhooks/{ident}/test", json={"event_type": "order.created"}).status_code
+    )
     assert 422 == api.get("/_sandbox/events", params={"type": "order.paid"}).status_code
 
 
-@pytest.mark.parametrize(("actions", "name"), [(SETTLED, "order.settled"), (PAYMENT, "payment.settled")])
+@pytest.mark.parametrize(
+    ("actions", "name"), [(SETTLED, "order.settled"), (PAYMENT, "payment.settled")]
+)
 def test_a_renamed_event_is_raised_delivered_and_tried_under_its_new_name(
     at: At, sink: str, actions: str, name: str
 ) -> None:
@@ -129,7 +141,9 @@ def test_a_renamed_event_is_raised_delivered_and_tried_under_its_new_name(
         ),
     ],
 )
-def test_half_a_removal_stops_the_start_with_file_path_and_reason(tmp_path: Path, actions: str, reason: str) -> None:
+def test_half_a_removal_stops_the_start_with_file_path_and_reason(
+    tmp_path: Path, actions: str, reason: str
+) -> None:
     file = overlay(tmp_path, actions)
     with pytest.raises(ContractError) as caught:
         create_app(Settings(overlays=(file,), scenario="empty"))
@@ -140,6 +154,9 @@ def test_half_a_removal_stops_the_start_with_file_path_and_reason(tmp_path: Path
 
 def test_pages_do_without_a_description_and_keep_one_in_one_line(at: At) -> None:
     event = "$['x-webhooks']['customer.created'].post"
-    api = at(removed("$.paths['/v2/products'].get.description") + updated(event, '{ description: "A\\n\\n# heading" }'))
+    api = at(
+        removed("$.paths['/v2/products'].get.description")
+        + updated(event, '{ description: "A\\n\\n# heading" }')
+    )
     assert "# listProducts: List products\n" in api.get("/docs/listProducts.md").text
     assert "Event. A # heading\n" in api.get("/docs/customer.created.md").text

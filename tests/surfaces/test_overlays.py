@@ -1,4 +1,6 @@
-"""An overlay corrects the contract at start, and the server routes, validates and publishes by the result."""
+"""An overlay corrects the contract at start, and the server routes, validates and
+publishes by the result.
+"""
 
 from pathlib import Path
 
@@ -60,7 +62,9 @@ actions:
 
 
 @pytest.fixture
-def overlaid(serve: Serve, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Door:
+def overlaid(
+    serve: Serve, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Door:
     """A server with the overlays of the test's parameter."""
     folder = tmp_path_factory.mktemp("overlays")
     files = []
@@ -71,7 +75,10 @@ def overlaid(serve: Serve, tmp_path_factory: pytest.TempPathFactory, request: py
 
 
 @pytest.mark.parametrize(
-    "overlaid", [[RENAMED.replace(', "/v2/clients/{clientId}": {}', "")]], indirect=True, ids=["renamed"]
+    "overlaid",
+    [[RENAMED.replace(', "/v2/clients/{clientId}": {}', "")]],
+    indirect=True,
+    ids=["renamed"],
 )
 def test_a_renamed_path_is_the_path(overlaid: Door) -> None:
     assert overlaid.ask("GET", "/v2/clients?limit=1").status == 200
@@ -105,7 +112,9 @@ def test_an_operation_without_behaviour_is_501(overlaid: Door) -> None:
 
 @pytest.mark.parametrize("overlaid", [[FIELD, ENUM]], indirect=True, ids=["two"])
 def test_overlays_are_applied_in_order_and_published(overlaid: Door) -> None:
-    published = overlaid.ask("GET", "/openapi.json").json()["components"]["schemas"]["CustomerCreate"]["properties"]
+    published = overlaid.ask("GET", "/openapi.json").json()["components"]["schemas"][
+        "CustomerCreate"
+    ]["properties"]
     assert published["nickname"] == {"type": "string", "maxLength": 5}
     assert published["type"]["enum"] == ["individual"]
 
@@ -226,7 +235,9 @@ def moved(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Door:
 
 
 def test_what_only_the_corrected_contract_allows_is_501(moved: Door) -> None:
-    """A body, a missing member and a word that the handlers were not made for: said, instead of failing inside."""
+    """A body, a missing member and a word that the handlers were not made for: said, instead of
+    failing inside.
+    """
     whole = customer_body(document="390.533.447-05", email="rita@example.com")
     partial = {name: value for name, value in whole.items() if name != "document"}
     body = refused(moved.send("POST", "/v2/customers", partial), 501, "not_implemented")
@@ -241,24 +252,37 @@ def test_what_only_the_corrected_contract_allows_is_501(moved: Door) -> None:
     ("action", "message"),
     [
         (
-            "  - target: $.paths['/v2/customers/{customerId}'].get\n    remove: true\n"
-            "  - target: $.paths\n    update: { /v2/customers/newest: { get: { operationId: getCustomer, "
-            "tags: [Customers], security: [{ bearer: [] }], x-scopes: [], "
-            'responses: { "200": { description: x, content: { application/json: { schema: {} } } } } } }'
-            " }\n",
-            r"overlay\.yaml:6: .*newest'\]\.get: the path of getCustomer must have 1 id, and has 0: correct it",
+            (
+                "  - target: $.paths['/v2/customers/{customerId}'].get\n    remove: true\n  -"
+                " target: $.paths\n    update: { /v2/customers/newest: { get: { operationId:"
+                " getCustomer, tags: [Customers], security: [{ bearer: [] }], x-scopes: [],"
+                ' responses: { "200": { description: x, content: { application/json: { schema: {}'
+                " } } } } } } }\n"
+            ),
+            (
+                r"overlay\.yaml:6: .*newest'\]\.get: the path of getCustomer must have 1 id, and"
+                r" has 0: correct it"
+            ),
         ),
         (
             "  - target: $.paths['/v2/plans'].get\n    update: { x-basis: assumed }\n",
-            r"overlay\.yaml:4: .*\.get\['x-basis'\]: 'assumed' is not of type 'object': say documented or assumed",
+            (
+                r"overlay\.yaml:4: .*\.get\['x-basis'\]: 'assumed' is not of type 'object': say"
+                r" documented or assumed"
+            ),
         ),
         (
-            "  - target: $.components.schemas.Order.properties\n    update: { rest: { x-basis-notes: { a: 7 } } }\n",
+            (
+                "  - target: $.components.schemas.Order.properties\n    update: { rest: {"
+                " x-basis-notes: { a: 7 } } }\n"
+            ),
             r"overlay\.yaml:4: .*\.rest\['x-basis-notes'\]\.a: 7 is not of type 'string'",
         ),
     ],
 )
-def test_an_operation_that_cannot_work_so_stops_the_start(tmp_path: Path, action: str, message: str) -> None:
+def test_an_operation_that_cannot_work_so_stops_the_start(
+    tmp_path: Path, action: str, message: str
+) -> None:
     """What would fail with every request is told before the first."""
     file = tmp_path / "overlay.yaml"
     file.write_text(HEAD + action, encoding="utf-8")

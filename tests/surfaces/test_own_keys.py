@@ -1,4 +1,6 @@
-"""API keys differ by sandbox, and a key finds its world: where the path and a header do not choose, it does."""
+"""API keys differ by sandbox, and a key finds its world: where the path and a header do not choose,
+it does.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +21,9 @@ WORLDS = ("keys-one", "keys-two")
 
 def credentials(live: Live, name: str) -> dict[str, Any]:
     """What a sandbox hands out."""
-    body: dict[str, Any] = httpx2.get(f"{live.url}/s/{name}/_sandbox/credentials", timeout=30, verify=NO_TLS).json()
+    body: dict[str, Any] = httpx2.get(
+        f"{live.url}/s/{name}/_sandbox/credentials", timeout=30, verify=NO_TLS
+    ).json()
     return body
 
 
@@ -44,19 +48,30 @@ def customers(door: Door) -> list[str]:
     return [customer["id"] for customer in answer.json()["customers"]]
 
 
-def test_seeded_keys_differ_by_sandbox_and_records_do_not(live: Live, worlds: tuple[Door, Door]) -> None:
-    """Every seeded key, not the main one alone; those of `default` are what the seed alone decides."""
+def test_seeded_keys_differ_by_sandbox_and_records_do_not(
+    live: Live, worlds: tuple[Door, Door]
+) -> None:
+    """Every seeded key, not the main one alone; those of `default` are what the seed
+    alone decides.
+    """
     default, one, two = (credentials(live, name) for name in ("default", *WORLDS))
-    assert 6 == len({body[half] for body in (default, one, two) for half in ("public_key", "private_key")})
+    assert 6 == len(
+        {body[half] for body in (default, one, two) for half in ("public_key", "private_key")}
+    )
     assert default["sample"] == one["sample"] == two["sample"]
     listed = [
-        {key["public_key"]: key["name"] for key in door.ask("GET", "/api-keys?limit=100").json()["api_keys"]}
+        {
+            key["public_key"]: key["name"]
+            for key in door.ask("GET", "/api-keys?limit=100").json()["api_keys"]
+        }
         for door in (Door(live.port, "", default["jwt"]), *worlds)
     ]
     assert len(set().union(*listed)) == 3 * len(listed[0]) > 3
     assert len({tuple(sorted(names.values())) for names in listed}) == 1
     secret = live.settings.signing_secret(b"")
-    assert (default["public_key"], default["private_key"]) == pair_of(secret, live.settings.seed, MAIN_ID)
+    assert (default["public_key"], default["private_key"]) == pair_of(
+        secret, live.settings.seed, MAIN_ID
+    )
 
 
 @pytest.mark.promise("credential-of-one-sandbox")
@@ -83,7 +98,9 @@ def test_a_key_that_somebody_made_finds_its_world(worlds: tuple[Door, Door]) -> 
     one = worlds[0]
     body = {"name": "Minha", "scopes": ["customers:read"]}
     keys = [one.send("POST", "/api-keys", body).json()["api_key"] for _ in range(2)]
-    found = one.send("POST", "/v2/customers", {"name": "Só", "email": "s@example.com", "document": "P4SSKEY2"})
+    found = one.send(
+        "POST", "/v2/customers", {"name": "Só", "email": "s@example.com", "document": "P4SSKEY2"}
+    )
     for key in keys:
         assert found.json()["customer"]["id"] == customers(bare(one, key["private_key"]))[0]
     assert one.ask("DELETE", f"/api-keys/{keys[0]['id']}").status == 200
@@ -93,9 +110,13 @@ def test_a_key_that_somebody_made_finds_its_world(worlds: tuple[Door, Door]) -> 
 
 
 def test_a_copy_has_seeded_keys_of_its_own_and_leaves_made_ones_to_their_world(live: Live) -> None:
-    """What a fork will do: the parent's key finds the parent, and serves in the copy under its name."""
+    """What a fork will do: the parent's key finds the parent, and serves in the copy
+    under its name.
+    """
     parent = door_to(live, "keys-parent")
-    made = parent.send("POST", "/api-keys", {"name": "Minha", "scopes": ["orders:read"]}).json()["api_key"]
+    made = parent.send("POST", "/api-keys", {"name": "Minha", "scopes": ["orders:read"]}).json()[
+        "api_key"
+    ]
     sandboxes = live.app.sandboxes
     world = sandboxes.find("keys-parent")
     assert world is not None

@@ -1,4 +1,6 @@
-"""What programs read: every page as Markdown and short, where to begin, and a way on from every wrong address."""
+"""What programs read: every page as Markdown and short, where to begin, and a way on from every
+wrong address.
+"""
 
 import base64
 import hmac
@@ -34,18 +36,26 @@ def reader(live: Live) -> Iterator[httpx2.Client]:
 def text(reader: httpx2.Client, path: str, **headers: str) -> str:
     """A page as Markdown."""
     answer = reader.get(path, headers=headers)
-    assert (200, "text/markdown; charset=utf-8") == (answer.status_code, answer.headers["content-type"]), path
+    assert (200, "text/markdown; charset=utf-8") == (
+        answer.status_code,
+        answer.headers["content-type"],
+    ), path
     return answer.text
 
 
-def test_every_name_of_the_contract_has_one_page_of_at_most_1200_tokens(reader: httpx2.Client) -> None:
+def test_every_name_of_the_contract_has_one_page_of_at_most_1200_tokens(
+    reader: httpx2.Client,
+) -> None:
     assert len(NAMES) == len({*NAMES})
     sizes = {name: len(text(reader, f"/docs/{name}.md").encode()) for name in NAMES}
     assert {} == {name: size for name, size in sizes.items() if size > 4_800}
 
 
 def test_the_page_of_an_operation_has_what_a_call_needs(reader: httpx2.Client, live: Live) -> None:
-    for name, (base, contract) in {"createPixOrder": ("", API), "payOrder": ("/_sandbox", CONTROL)}.items():
+    for name, (base, contract) in {
+        "createPixOrder": ("", API),
+        "payOrder": ("/_sandbox", CONTROL),
+    }.items():
         operation, page = contract.operations[name], text(reader, f"/docs/{name}.md")
         assert f"`{operation.method} {base}{operation.path}` at `{live.url}`" in page
         body = contract.resolve(operation.body or {})
@@ -61,12 +71,17 @@ def test_the_page_of_an_error_code_says_what_to_do_and_shows_one(reader: httpx2.
     assert "status 409" in page
     assert "**What to do:** Raise `max_subscribers`" in page
     assert '"code": "plan_sold_out"' in page
-    assert '"code": "route_not_found"' in text(reader, "/docs/route_not_found.md")  # which no operation answers
-    assert [] == [code for code in CODES if "**What to do:**" not in text(reader, f"/docs/{code}.md")]
+    # which no operation answers
+    assert '"code": "route_not_found"' in text(reader, "/docs/route_not_found.md")
+    assert [] == [
+        code for code in CODES if "**What to do:**" not in text(reader, f"/docs/{code}.md")
+    ]
 
 
 def test_the_page_of_an_event_shows_its_payload(reader: httpx2.Client) -> None:
-    assert [] == [name for name in API.events if f'"type": "{name}"' not in text(reader, f"/docs/{name}.md")]
+    assert [] == [
+        name for name in API.events if f'"type": "{name}"' not in text(reader, f"/docs/{name}.md")
+    ]
     html = reader.get("/docs/order.paid", headers={"Accept": "text/html"})
     assert '<a href="payOrder"><code>payOrder</code></a>' in html.text
 
@@ -88,8 +103,11 @@ def test_a_page_is_what_accept_names(reader: httpx2.Client) -> None:
         browser = reader.get(path, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
         assert "text/html; charset=utf-8" == browser.headers["content-type"]
         assert "Accept" in browser.headers["vary"].split(", ")
-        assert path == "/" or reader.get(browser.links["alternate"]["url"]).text == text(reader, path, **MARKDOWN)
-    assert text(reader, "/").startswith("# Membership sandbox")  # what `curl` gets, which names nothing
+        assert path == "/" or reader.get(browser.links["alternate"]["url"]).text == text(
+            reader, path, **MARKDOWN
+        )
+    # what `curl` gets, which names nothing
+    assert text(reader, "/").startswith("# Membership sandbox")
     answer = reader.get("/", headers=JSON)
     assert "set-cookie" not in answer.headers
     found = answer.json()
@@ -108,7 +126,13 @@ def test_llms_txt_follows_its_convention_and_is_short(reader: httpx2.Client) -> 
         assert [] == [link for link in links if reader.get(f"{prefix}/{link}").status_code != 200]
     full = reader.get("/llms-full.txt").text
     assert len(full.encode()) <= 60_000
-    titles = ("Quickstart", "Call the API", "Orders, payments and subscriptions", "Webhooks", "Retry safely")
+    titles = (
+        "Quickstart",
+        "Call the API",
+        "Orders, payments and subscriptions",
+        "Webhooks",
+        "Retry safely",
+    )
     assert [] == [title for title in titles if f"# {title}\n" not in full]
     assert "# Error codes" not in full
 
@@ -119,13 +143,19 @@ def test_every_call_of_llms_txt_has_a_path_that_exists(reader: httpx2.Client, li
     assert [] == [path for path in calls if reader.options(path).status_code != 204]
 
 
-def test_a_search_answers_programs_in_short_and_understands_portuguese(reader: httpx2.Client) -> None:
+def test_a_search_answers_programs_in_short_and_understands_portuguese(
+    reader: httpx2.Client,
+) -> None:
     for words in ("refund an order", "estornar um pedido"):
         found = reader.get("/guide", params={"q": words}, headers=JSON).json()
         assert 5 == len(found["results"])
-        assert "/guide/payments.md#fail-expire-or-refund-an-order" in [each["address"] for each in found["results"]]
+        assert "/guide/payments.md#fail-expire-or-refund-an-order" in [
+            each["address"] for each in found["results"]
+        ]
         assert [] == [each for each in found["results"] if not 0 < len(each["text"]) < 900]
-    assert 1 == len(reader.get("/guide", params={"q": "pix", "limit": 1}, headers=JSON).json()["results"])
+    assert 1 == len(
+        reader.get("/guide", params={"q": "pix", "limit": 1}, headers=JSON).json()["results"]
+    )
     found = reader.get("/guide", params={"q": "api= me= pick"}, headers=JSON).json()
     shown = [each["text"] for each in found["results"]]
     assert [] == [text for text in shown if "http://127.0.0.1:4600" in text] != shown
@@ -141,7 +171,9 @@ def test_a_search_answers_programs_in_short_and_understands_portuguese(reader: h
         ("/s/programs/guide/paymnts.md", "/s/programs/guide/payments.md"),
     ],
 )
-def test_a_wrong_address_names_the_nearest_page_and_where_to_begin(reader: httpx2.Client, path: str, near: str) -> None:
+def test_a_wrong_address_names_the_nearest_page_and_where_to_begin(
+    reader: httpx2.Client, path: str, near: str
+) -> None:
     answer = reader.get(path)
     assert 404 == answer.status_code
     assert f"Did you mean {near}" in answer.text
@@ -156,17 +188,23 @@ class Agent:
         page = self.ask(f"curl -s {base}")
         self.known: dict[str, str] = {}
         (block,) = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-        self.shown = ["curl " + call.strip() for call in re.split(r"^curl ", block, flags=re.MULTILINE)[1:]]
+        self.shown = [
+            "curl " + call.strip() for call in re.split(r"^curl ", block, flags=re.MULTILINE)[1:]
+        ]
 
     def ask(self, command: str) -> str:
         """What a command prints."""
-        ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True)
+        ran = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True
+        )
         self.calls += 1
         self.read += len(ran.stdout.encode())
         return ran.stdout
 
     def paste(self, part: str) -> Any:
-        """The answer to the call that has this path, with what is known in place of what stands in capitals."""
+        """The answer to the call that has this path, with what is known in place of what
+        stands in capitals.
+        """
         (call,) = [call for call in self.shown if part in call]
         for name, value in self.known.items():
             call = re.sub(rf"\b{name}\b", value, call)
@@ -195,7 +233,9 @@ def test_an_agent_with_the_address_alone_has_a_paid_order_in_four_calls(agent: A
     assert (4, True) == (agent.calls, agent.tokens <= 3_000)
 
 
-def test_an_agent_with_the_address_alone_has_a_verified_webhook_in_eight_calls(agent: Agent) -> None:
+def test_an_agent_with_the_address_alone_has_a_verified_webhook_in_eight_calls(
+    agent: Agent,
+) -> None:
     """Verified by the inbox, and by the rule that the page tells."""
     agent.begin()
     key = agent.paste("/v2/webhooks")["webhook"]["signing_key"]

@@ -1,4 +1,6 @@
-"""A server that others can reach: the control surface is shut, and nobody makes worlds by naming them."""
+"""A server that others can reach: the control surface is shut, and nobody makes worlds by
+naming them.
+"""
 
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -19,7 +21,8 @@ from ..support.wire import Door
 pytestmark = pytest.mark.check
 
 WAYS = {
-    "its bind": {"host": "0.0.0.0"},  # noqa: S104 - the test's server listens on loopback all the same
+    # the test's server listens on loopback all the same
+    "its bind": {"host": "0.0.0.0"},  # noqa: S104
     "the address of a proxy": {"base_url": "https://sandbox.team.example"},
 }
 
@@ -31,15 +34,21 @@ def public(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.mark.promise("control-closed-without-key")
-@pytest.mark.parametrize("path", ["/_sandbox", "/_sandbox/credentials", "/_sandbox/clock", "/_sandbox/nothing"])
-def test_without_an_admin_key_the_control_surface_is_shut(serve: Serve, path: str, public: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "path", ["/_sandbox", "/_sandbox/credentials", "/_sandbox/clock", "/_sandbox/nothing"]
+)
+def test_without_an_admin_key_the_control_surface_is_shut(
+    serve: Serve, path: str, public: dict[str, str]
+) -> None:
     door = Door(serve(**public).port, "", "x")
     for host, headers in ((None, []), (None, [("X-Sandbox-Admin-Key", "")]), ("localhost", [])):
         refused(door.ask("GET", path, headers=headers, host=host), 403, "admin_key_required")
 
 
 @pytest.mark.promise("control-closed-without-key")
-def test_without_an_admin_key_no_control_key_opens_it(tmp_path: Path, public: dict[str, Any]) -> None:
+def test_without_an_admin_key_no_control_key_opens_it(
+    tmp_path: Path, public: dict[str, Any]
+) -> None:
     """Such a key was handed out while the server of the store had an admin key."""
     of_team = replace(FROZEN, **public, store=tmp_path / "store")
     with running(replace(of_team, admin_key="a-long-admin-key")) as server:
@@ -50,7 +59,9 @@ def test_without_an_admin_key_no_control_key_opens_it(tmp_path: Path, public: di
         assert 200 == Door(server.port, "", "x").ask("GET", "/_sandbox/clock", headers=key).status
     with running(of_team) as server:
         for path in ("/_sandbox/clock", "/_sandbox/credentials"):
-            refused(Door(server.port, "", "x").ask("GET", path, headers=key), 403, "admin_key_required")
+            refused(
+                Door(server.port, "", "x").ask("GET", path, headers=key), 403, "admin_key_required"
+            )
 
 
 def test_health_stays_open(serve: Serve, public: dict[str, str]) -> None:
@@ -70,7 +81,9 @@ def test_health_tells_strangers_neither_a_path_nor_the_seed(
         body = httpx2.get(health, headers=headers, verify=NO_TLS).json()
         assert ("loja", False) == (body["scenario"], "seed" in body)
         assert str(tmp_path) not in str(body)
-    told = httpx2.get(health, headers={"X-Sandbox-Admin-Key": "a-long-admin-key"}, verify=NO_TLS).json()
+    told = httpx2.get(
+        health, headers={"X-Sandbox-Admin-Key": "a-long-admin-key"}, verify=NO_TLS
+    ).json()
     assert (str(file), 42) == (told["scenario"], told["seed"])
     local = httpx2.get(f"{serve(scenario=str(file)).url}/_sandbox/health", verify=NO_TLS).json()
     assert (str(file), 42) == (local["scenario"], local["seed"])
@@ -80,7 +93,11 @@ def test_health_tells_strangers_neither_a_path_nor_the_seed(
 def test_a_world_that_was_not_made_is_404(serve: Serve, public: dict[str, str]) -> None:
     port = serve(**public).port
     refused(Door(port, "/s/alice", "x").ask("GET", "/v2/customers"), 404, "sandbox_not_found")
-    refused(Door(port, "", "x").ask("GET", "/v2/customers", headers=[("X-Sandbox", "alice")]), 404, "sandbox_not_found")
+    refused(
+        Door(port, "", "x").ask("GET", "/v2/customers", headers=[("X-Sandbox", "alice")]),
+        404,
+        "sandbox_not_found",
+    )
     assert Door(port, "/s/default", "x").ask("GET", "/v2/customers").status == 401
 
 
@@ -91,12 +108,17 @@ def told_at_start(live: Live) -> str:
     return out.getvalue()
 
 
-def test_the_start_and_the_front_page_say_how_sandboxes_are_made(serve: Serve, public: dict[str, str]) -> None:
+def test_the_start_and_the_front_page_say_how_sandboxes_are_made(
+    serve: Serve, public: dict[str, str]
+) -> None:
     """On this machine a refused request makes none, and elsewhere no name does."""
     own, shared = serve(), serve(**public, admin_key="k")
     for server, how in (
         (own, "is a separate sandbox, created by the first request to it that succeeds"),
-        (shared, f"is a separate sandbox, created by POST {shared.settings.url}/_sandbox/sandboxes"),
+        (
+            shared,
+            f"is a separate sandbox, created by POST {shared.settings.url}/_sandbox/sandboxes",
+        ),
     ):
         assert how in " ".join(told_at_start(server).split())
         page = httpx2.get(f"{server.url}/", headers={"Accept": "text/html"}, verify=NO_TLS).text
@@ -118,7 +140,11 @@ def test_the_start_says_what_a_public_bind_opens_and_what_stays_closed(
 ) -> None:
     text = told_at_start(serve(**public, **settings))
     where = next(iter(public.values()))
-    said = f"--auth lenient on {where}: everybody who can call this address can read and change every record"
+    said = (
+        f"--auth lenient on {where}: everybody who can call this address can read and change every"
+        " record"
+    )
     assert opens == (said in text)
     assert closed == (f"no --admin-key on {where}: /_sandbox refuses everything" in text)
-    assert (opens + closed + ("base_url" in public)) == text.count("warning")  # the last: no proxy is named
+    # the last: no proxy is named
+    assert (opens + closed + ("base_url" in public)) == text.count("warning")

@@ -1,4 +1,6 @@
-"""Query parameters: strictly spelled, once each; what the contract does not know is ignored and said so."""
+"""Query parameters: strictly spelled, once each; what the contract does not know is ignored and
+said so.
+"""
 
 import pytest
 
@@ -9,7 +11,10 @@ from ..support.wire import Door
 @pytest.mark.parametrize("text", ["1", "100", "%31%30", "1&", "&limit=7"])
 def test_an_integer_is_digits(door: Door, text: str) -> None:
     assert (
-        door.ask("GET", f"/v2/customers?limit={text}" if "limit" not in text else f"/v2/customers?{text}").status == 200
+        door.ask(
+            "GET", f"/v2/customers?limit={text}" if "limit" not in text else f"/v2/customers?{text}"
+        ).status
+        == 200
     )
 
 
@@ -28,7 +33,9 @@ def test_an_integer_is_nothing_else(door: Door, text: str) -> None:
 
 @pytest.mark.parametrize("path", ["/v2/customers", "/_sandbox/requests", "/v2/webhooks/logs"])
 @pytest.mark.parametrize("page", [2**53, 10**18, 10**20 - 1])
-def test_a_page_whose_number_a_client_could_not_read_back_is_refused(door: Door, path: str, page: int) -> None:
+def test_a_page_whose_number_a_client_could_not_read_back_is_refused(
+    door: Door, path: str, page: int
+) -> None:
     """It was answered with another number than was sent."""
     (detail,) = refused(door.ask("GET", f"{path}?page={page}"), 422, "validation_error")["details"]
     assert "max" == detail["code"]
@@ -44,7 +51,14 @@ def test_a_boolean_is_nothing_else(door: Door, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=5&limit=6", "limit=5&limit=5", "limit=5&%6Cimit=5", "email=a@b.co&email=c@d.co", "page=1&page="]
+    "query",
+    [
+        "limit=5&limit=6",
+        "limit=5&limit=5",
+        "limit=5&%6Cimit=5",
+        "email=a@b.co&email=c@d.co",
+        "page=1&page=",
+    ],
 )
 def test_a_parameter_that_stands_twice_is_refused(door: Door, query: str) -> None:
     answer = door.ask("GET", f"/v2/customers?{query}")
@@ -52,20 +66,32 @@ def test_a_parameter_that_stands_twice_is_refused(door: Door, query: str) -> Non
 
 
 def test_every_wrong_parameter_is_told_at_once(door: Door) -> None:
-    answer = door.ask("GET", "/v2/customers?limit=x&page=0&sort=shoe&type=robot&created_since=yesterday")
+    answer = door.ask(
+        "GET", "/v2/customers?limit=x&page=0&sort=shoe&type=robot&created_since=yesterday"
+    )
     body = refused(answer, 422, "validation_error")
-    assert fields(body) == {"limit": "type", "page": "min", "sort": "enum", "type": "enum", "created_since": "format"}
+    assert fields(body) == {
+        "limit": "type",
+        "page": "min",
+        "sort": "enum",
+        "type": "enum",
+        "created_since": "format",
+    }
     assert {entry["in"] for entry in body["details"]} == {"query"}
 
 
 def test_an_unknown_parameter_is_ignored_and_named_in_a_header(door: Door) -> None:
     answer = door.ask("GET", "/v2/customers?limit=1&colour=red&size=2")
     assert answer.status == 200
-    assert answer.header("x-sandbox-warnings") == "unknown_query_parameter:colour, unknown_query_parameter:size"
+    assert (
+        answer.header("x-sandbox-warnings")
+        == "unknown_query_parameter:colour, unknown_query_parameter:size"
+    )
 
 
 @pytest.mark.parametrize(
-    "name", ["a%0D%0AX-Evil:1", "a%0AX-Evil:1", "%00", "%E2%82%AC", "a,b", "x" * 5_000, "%FF", "a%22b", ""]
+    "name",
+    ["a%0D%0AX-Evil:1", "a%0AX-Evil:1", "%00", "%E2%82%AC", "a,b", "x" * 5_000, "%FF", "a%22b", ""],
 )
 def test_an_unknown_parameter_cannot_write_headers(door: Door, name: str) -> None:
     answer = door.ask("GET", f"/v2/customers?{name}=1")
@@ -77,8 +103,12 @@ def test_an_unknown_parameter_cannot_write_headers(door: Door, name: str) -> Non
     "control",
     ["POST /reset?scenario=empty", "DELETE /inbox?nam=erp", "POST /webhooks/drain?held=true"],
 )
-def test_a_control_that_changes_something_refuses_a_query_that_it_does_not_know(door: Door, control: str) -> None:
+def test_a_control_that_changes_something_refuses_a_query_that_it_does_not_know(
+    door: Door, control: str
+) -> None:
     """It would change more than is meant: the members of a reset belong into its body."""
     method, path = control.split()
     refusal = refused(door.ask(method, f"/_sandbox{path}"), 422, "validation_error")
-    assert [("query", "unknown_parameter")] == [(each["in"], each["code"]) for each in refusal["details"]]
+    assert [("query", "unknown_parameter")] == [
+        (each["in"], each["code"]) for each in refusal["details"]
+    ]

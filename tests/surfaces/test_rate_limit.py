@@ -1,4 +1,6 @@
-"""A limit of requests by caller: what is left stands in every answer, and past it the caller must wait."""
+"""A limit of requests by caller: what is left stands in every answer, and past it the
+caller must wait.
+"""
 
 from collections.abc import Iterator
 
@@ -54,21 +56,31 @@ def left(answer: httpx2.Response) -> str:
 
 def test_every_answer_says_what_is_left_until_none_is(caller: httpx2.Client, time: Time) -> None:
     """Refusals count too. The window begins with the first request and ends a minute later."""
-    assert ['"default";r=2;t=60', '"default";r=1;t=60'] == [left(caller.get("/v2/plans")) for _ in range(2)]
+    assert ['"default";r=2;t=60', '"default";r=1;t=60'] == [
+        left(caller.get("/v2/plans")) for _ in range(2)
+    ]
     time.now += 20.5
     assert '"default";r=0;t=40' == left(caller.get("/v2/nowhere"))
     over = caller.get("/v2/plans")
-    assert (429, "rate_limited", "40") == (over.status_code, over.json()["code"], over.headers["Retry-After"])
+    assert (429, "rate_limited", "40") == (
+        over.status_code,
+        over.json()["code"],
+        over.headers["Retry-After"],
+    )
     assert '"default";r=0;t=40' == left(over)
     time.now += 39.5
     assert '"default";r=2;t=60' == left(caller.get("/v2/plans"))
 
 
-def test_the_contract_of_a_limited_server_lists_429_where_it_can_come(server: Live, shared: Shared) -> None:
+def test_the_contract_of_a_limited_server_lists_429_where_it_can_come(
+    server: Live, shared: Shared
+) -> None:
     """Generated clients and contract tests then know it. The control surface has no limit."""
     for url, is_limited in ((server.url, True), (shared.live.url, False)):
         contract = Document(httpx2.get(f"{url}/openapi.json", verify=NO_TLS).json())
-        assert {is_limited} == {429 in operation.responses for operation in contract.operations.values()}
+        assert {is_limited} == {
+            429 in operation.responses for operation in contract.operations.values()
+        }
     control = Document(httpx2.get(f"{server.url}/_sandbox/openapi.json", verify=NO_TLS).json())
     limited = {name for name, operation in control.operations.items() if 429 in operation.responses}
     assert {"exportSandbox", "followSandbox"} == limited
@@ -86,5 +98,7 @@ def test_callers_do_not_take_from_each_other(caller: httpx2.Client) -> None:
 def test_the_api_tells_its_limit(server: Live) -> None:
     """And null where there is none, as the contract's example shows."""
     key = httpx2.get(f"{server.url}/_sandbox/credentials", verify=NO_TLS).json()["public_key"]
-    info = httpx2.get(f"{server.url}/api-keys/info", verify=NO_TLS, headers={"Authorization": f"Bearer {key}"})
+    info = httpx2.get(
+        f"{server.url}/api-keys/info", verify=NO_TLS, headers={"Authorization": f"Bearer {key}"}
+    )
     assert {"requests": 3, "window_seconds": 60} == info.json()["info"]["limits"]["rate_limit"]

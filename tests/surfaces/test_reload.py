@@ -16,7 +16,8 @@ from ..support.processes import PATIENCE, Process
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 SCENARIO = "merchant: { name: Clube do Bolo, city: Recife }\n"
 OVERLAY = (
-    "overlay: 1.0.0\ninfo: { title: Ours, version: '1' }\nactions:\n  - { target: $.info, update: { title: %s } }\n"
+    "overlay: 1.0.0\ninfo: { title: Ours, version: '1' }\nactions:\n  - { target: $.info, update: {"
+    " title: %s } }\n"
 )
 
 
@@ -30,7 +31,10 @@ def reloading(*flags: str) -> Iterator[str]:
 
 
 def until(url: str, path: str, wanted: int, said: str = "", **headers: str) -> httpx2.Response:
-    """The first answer of this status that says so. While the server restarts, requests wait or are cut off."""
+    """The first answer of this status that says so.
+
+    While the server restarts, requests wait or are cut off.
+    """
     end = monotonic() + PATIENCE
     while True:
         try:

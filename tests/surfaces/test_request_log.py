@@ -42,7 +42,11 @@ def told(log: str, ask: Callable[[str, str], None] = four_requests) -> list[str]
     """The lines that a server with `--log` writes of requests."""
     env = {**os.environ, "STUB_PORT": "0", "STUB_LOG": log, "STUB_NOW": "2026-11-20T14:32:05Z"}
     process = Popen(
-        [sys.executable, "-m", "stub_server"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+        [sys.executable, "-m", "stub_server"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
     )
     assert process.stdout is not None
     assert process.stderr is not None
@@ -60,7 +64,9 @@ def told(log: str, ask: Callable[[str, str], None] = four_requests) -> list[str]
 
 
 def test_a_line_says_what_was_asked_and_answered() -> None:
-    """Time, method, world, path, status, operation, code, duration, warnings; a path stays on one line."""
+    """Time, method, world, path, status, operation, code, duration, warnings; a path
+    stays on one line.
+    """
     lines = [re.sub(r"^\d\d:\d\d:\d\d\.\d\d\d|\d+\.\d ms", "…", line) for line in told("requests")]
     assert [
         "… GET    /v2/customers 200 listCustomers … warnings: unknown_query_parameter:kind",

@@ -1,4 +1,6 @@
-"""`stub-server requests`: the journal listed, shown, exported, verified and forgotten from the shell."""
+"""`stub-server requests`: the journal listed, shown, exported, verified and forgotten
+from the shell.
+"""
 
 import json
 from pathlib import Path
@@ -47,12 +49,23 @@ def test_requests_are_listed_newest_first(to: list[str], api: httpx2.Client) -> 
     assert ["ID", "AT", "METHOD", "STATUS", "CODE", "OPERATIONID", "PATH"] == head
     assert [
         [accepted.headers["x-request-id"], "GET", "200", "-", "listPlans", "/v2/plans"],
-        [refused.headers["x-request-id"], "GET", "404", "not_found", "getOrder", f"/v2/orders/{UNKNOWN}"],
+        [
+            refused.headers["x-request-id"],
+            "GET",
+            "404",
+            "not_found",
+            "getOrder",
+            f"/v2/orders/{UNKNOWN}",
+        ],
     ] == [[row[0], *row[2:]] for row in rows]
-    assert ["listPlans"] == [row["operationId"] for row in asked("list", "--limit", "1", *to)["requests"]]
+    assert ["listPlans"] == [
+        row["operationId"] for row in asked("list", "--limit", "1", *to)["requests"]
+    ]
 
 
-def test_a_request_is_shown_whole_and_can_be_sent_again(to: list[str], make_customer: Maker, tmp_path: Path) -> None:
+def test_a_request_is_shown_whole_and_can_be_sent_again(
+    to: list[str], make_customer: Maker, tmp_path: Path
+) -> None:
     made = make_customer(name="Ana Souza")
     shown = asked("show", "last", *to)["request"]
     assert ("createCustomer", 201, made["id"]) == (
@@ -64,7 +77,9 @@ def test_a_request_is_shown_whole_and_can_be_sent_again(to: list[str], make_cust
     assert 0 == said.exit_code, said.output
     lines = said.output.splitlines()
     assert f"id: {shown['id']}" == lines[0]
-    assert {"method: POST", "path: /v2/customers", "status: 201", f"- {shown['events'][0]}"} <= {*lines}
+    assert {"method: POST", "path: /v2/customers", "status: 201", f"- {shown['events'][0]}"} <= {
+        *lines
+    }
     assert "    name: Ana Souza" in lines
     assert "    authorization: '[redacted]'" in lines
     assert [409] == pasted(lines[-1], tmp_path)
@@ -79,7 +94,10 @@ def test_a_path_cannot_move_the_cursor(to: list[str], api: httpx2.Client) -> Non
 
 @pytest.mark.promise("no-escape-in-json")
 def test_json_cannot_move_the_cursor_and_says_the_same(to: list[str], api: httpx2.Client) -> None:
-    """JSON escapes what comes before the space alone: U+009B begins a command too, and U+202E turns text round."""
+    """JSON escapes what comes before the space alone:
+
+    U+009B begins a command too, and U+202E turns text round.
+    """
     title = "\x9b2J\x7f\u202e\U0001f389\U000e0001"
     api.post("/v2/customers", json={"name": title})
     api.get(f"/v2/{quote(title)}")
@@ -87,7 +105,10 @@ def test_json_cannot_move_the_cursor_and_says_the_same(to: list[str], api: httpx
     assert f"/v2/{title}" == shown["path"]
     for words in (("list",), ("show", "last"), ("list", "--json"), ("show", "last", "--json")):
         said = requests(*words, *to).output
-        as_text, as_json = "\\u009b2J\\u007f\\u202e\U0001f389", "\\u009b2J\\u007f\\u202e\\ud83c\\udf89"
+        as_text, as_json = (
+            "\\u009b2J\\u007f\\u202e\U0001f389",
+            "\\u009b2J\\u007f\\u202e\\ud83c\\udf89",
+        )
         shown = {("list",): as_text, ("show", "last"): "\\x9B2J\\x7F"}.get(words, as_json)
         assert shown in said
         assert all(sign.isprintable() for sign in said.replace("\n", ""))
@@ -116,20 +137,34 @@ def test_what_holds_exits_0(to: list[str], make_customer: Maker, way: str, tmp_p
     assert (0, True) == (said.exit_code, says(said.output, "matched: 1", "exactly: 1"))
 
 
-def test_what_does_not_hold_exits_1_with_the_nearest_misses(to: list[str], make_customer: Maker) -> None:
+def test_what_does_not_hold_exits_1_with_the_nearest_misses(
+    to: list[str], make_customer: Maker
+) -> None:
     make_customer(name="Ana")
     ident = asked("show", "last", *to)["request"]["id"]
-    expected = json.dumps({"request": {"operationId": "createCustomer", "body": {"name": "Bia", "notes": None}}})
+    expected = json.dumps(
+        {"request": {"operationId": "createCustomer", "body": {"name": "Bia", "notes": None}}}
+    )
     said = requests("verify", expected, *to)
     assert 1 == said.exit_code
-    assert says(said.output, "ok: false", "at_least: 1", f"- id: {ident}", "request.body.name", "Bia", "Ana")
+    assert says(
+        said.output, "ok: false", "at_least: 1", f"- id: {ident}", "request.body.name", "Bia", "Ana"
+    )
     as_json = requests("verify", expected, "--json", *to)
     report = json.loads(as_json.stdout)
-    assert (1, False, [ident]) == (as_json.exit_code, report["ok"], [miss["id"] for miss in report["nearest"]])
+    assert (1, False, [ident]) == (
+        as_json.exit_code,
+        report["ok"],
+        [miss["id"] for miss in report["nearest"]],
+    )
 
 
-def test_what_the_command_sent_is_counted_only_if_asked_for(to: list[str], api: httpx2.Client) -> None:
-    """Else a look at the orders would change what tests expect, and hide the application's own last request."""
+def test_what_the_command_sent_is_counted_only_if_asked_for(
+    to: list[str], api: httpx2.Client
+) -> None:
+    """Else a look at the orders would change what tests expect, and hide the
+    application's own last request.
+    """
     own = api.get("/v2/plans").headers["x-request-id"]
     refused = api.get(f"/v2/orders/{UNKNOWN}").headers["x-request-id"]
     run = CliRunner()
@@ -141,9 +176,16 @@ def test_what_the_command_sent_is_counted_only_if_asked_for(to: list[str], api: 
     assert refused in run.invoke(main, ["explain", "last", *to]).output
     none = {"request": {"operationId": "listOrders"}, "times": {"exactly": 0}}
     never_paid = {"request": {"operationId": "payOrder"}, "times": {"exactly": 0}}
-    assert [0, 0] == [requests("verify", json.dumps(each), *to).exit_code for each in (none, never_paid)]
-    counted = [requests("verify", json.dumps(each | {"commands": True}), *to) for each in (none, never_paid)]
-    assert [True, True] == [says(said.output, f"matched: {n}") for said, n in zip(counted, (2, 1), strict=True)]
+    assert [0, 0] == [
+        requests("verify", json.dumps(each), *to).exit_code for each in (none, never_paid)
+    ]
+    counted = [
+        requests("verify", json.dumps(each | {"commands": True}), *to)
+        for each in (none, never_paid)
+    ]
+    assert [True, True] == [
+        says(said.output, f"matched: {n}") for said, n in zip(counted, (2, 1), strict=True)
+    ]
     listed = asked("list", "--control", "--commands", *to)["requests"]
     by_command = [row["operationId"] for row in listed if row["by_command"]]
     assert {"listOrders", "payOrder", "verifyRequests"} == {*by_command}

@@ -12,8 +12,12 @@ from ..support.make import created
 
 
 @pytest.mark.promise("sandboxes")
-def test_past_the_limit_the_longest_unused_mention_makes_room(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that were asked for stay; when only such are left, the next one is refused with the limit."""
+def test_past_the_limit_the_longest_unused_mention_makes_room(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that were asked for stay; when only such are left, the next one is refused
+    with the limit.
+    """
     monkeypatch.setattr(room, "MOST", 5)
     server = serve(seed=11)
     with httpx2.Client(base_url=f"{server.url}/_sandbox", timeout=30, verify=NO_TLS) as sandboxes:
@@ -22,7 +26,9 @@ def test_past_the_limit_the_longest_unused_mention_makes_room(serve: Serve, monk
             created(sandboxes.post("/sandboxes", json={"name": name}))
 
         def mention(name: str) -> int:
-            return httpx2.get(f"{server.url}/s/{name}/_sandbox/credentials", verify=NO_TLS).status_code
+            return httpx2.get(
+                f"{server.url}/s/{name}/_sandbox/credentials", verify=NO_TLS
+            ).status_code
 
         make("asked")
         assert [200] * 4 == [mention(name) for name in ("m-one", "m-two", "m-three", "m-one")]

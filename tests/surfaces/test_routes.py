@@ -20,13 +20,21 @@ def served(methods: list[str]) -> str:
 def concrete(path: str) -> str:
     """A path of the contract with ids in the place of its templates."""
     return "/".join(
-        segment if not segment.startswith("{") else "pk_sandbox_0000000000" if segment == "{publicKey}" else ID
+        (
+            segment
+            if not segment.startswith("{")
+            else "pk_sandbox_0000000000"
+            if segment == "{publicKey}"
+            else ID
+        )
         for segment in path.split("/")
     )
 
 
 PATHS = {
-    path: sorted(method.upper() for method in item if method in ("get", "put", "post", "delete", "patch"))
+    path: sorted(
+        method.upper() for method in item if method in ("get", "put", "post", "delete", "patch")
+    )
     for path, item in document().raw["paths"].items()
 }
 
@@ -63,14 +71,19 @@ def test_head_has_the_headers_of_get_and_no_body(door: Door, customer_id: str, p
     get, head = door.ask("GET", path), door.ask("HEAD", path)
     assert (200, 200, b"") == (get.status, head.status, head.body)
     differ = ("x-request-id", "date")
-    assert [h for h in get.headers if h[0] not in differ] == [h for h in head.headers if h[0] not in differ]
+    assert [h for h in get.headers if h[0] not in differ] == [
+        h for h in head.headers if h[0] not in differ
+    ]
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
 @pytest.mark.parametrize(
-    "path", ["/v2/customers/", f"/v2/customers/{ID}/", "/api-keys/", "/v2/orders/pix/", "//v2/customers"]
+    "path",
+    ["/v2/customers/", f"/v2/customers/{ID}/", "/api-keys/", "/v2/orders/pix/", "//v2/customers"],
 )
-def test_a_slash_too_many_is_another_path_and_never_a_redirect(door: Door, method: str, path: str) -> None:
+def test_a_slash_too_many_is_another_path_and_never_a_redirect(
+    door: Door, method: str, path: str
+) -> None:
     refused(door.ask(method, path, b"{}"), 404, "route_not_found")
 
 
@@ -88,7 +101,9 @@ def test_a_slash_too_many_is_another_path_and_never_a_redirect(door: Door, metho
         ("GET", f"/api-keys/{ID}", "DELETE, OPTIONS, PUT"),
     ],
 )
-def test_a_literal_segment_wins_over_a_template(door: Door, method: str, path: str, allow: str) -> None:
+def test_a_literal_segment_wins_over_a_template(
+    door: Door, method: str, path: str, allow: str
+) -> None:
     answer = door.ask(method, path, b'{"name": "X"}')
     refused(answer, 405, "method_not_allowed")
     assert answer.header("allow") == allow

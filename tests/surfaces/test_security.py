@@ -19,10 +19,16 @@ from stub_server.webhooks import courier, inbox
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-TABLES = [block.splitlines()[2:] for block in re.findall(r"(?:^\|.*\n)+", TEXT, re.MULTILINE) if "| Name |" in block]
+TABLES = [
+    block.splitlines()[2:]
+    for block in re.findall(r"(?:^\|.*\n)+", TEXT, re.MULTILINE)
+    if "| Name |" in block
+]
 PROMISES = [(line, line.rpartition(" | ")[2].strip("`| ")) for rows in TABLES for line in rows]
 # The names in marks of tests, whatever other marks these have.
-MARKED = re.compile(r'^@pytest\.mark\.promise\("([^"]+)"\)\n(?=(?:(?!def ).*\n)*def test_)', re.MULTILINE).findall
+MARKED = re.compile(
+    r'^@pytest\.mark\.promise\("([^"]+)"\)\n(?=(?:(?!def ).*\n)*def test_)', re.MULTILINE
+).findall
 MIB = 1024 * 1024
 
 
@@ -35,7 +41,11 @@ def test_each_promise_has_a_test_and_each_mark_a_promise() -> None:
     """By its name, which stands in the last column."""
     names = [name for _, name in PROMISES]
     assert len(set(names)) == len(names) >= 30
-    marked = {name for file in (ROOT / "tests").rglob("test_*.py") for name in MARKED(file.read_text(encoding="utf-8"))}
+    marked = {
+        name
+        for file in (ROOT / "tests").rglob("test_*.py")
+        for name in MARKED(file.read_text(encoding="utf-8"))
+    }
     assert set(names) == marked
 
 
@@ -69,13 +79,20 @@ def test_its_figures_are_those_of_the_code() -> None:
             f"{settings.journal:,} requests",
             f"{journal.MOST_BYTES // MIB} MiB a sandbox",
         ),
-        "Steps, requests and messages of all sandboxes": (f"{bounded.MOST_BYTES_IN_ALL // MIB} MiB",),
+        "Steps, requests and messages of all sandboxes": (
+            f"{bounded.MOST_BYTES_IN_ALL // MIB} MiB",
+        ),
         "Requests that wait": (f"{waiting.OF_SANDBOX} of a sandbox, {waiting.IN_ALL}",),
         "Attempts under way": (f"{courier.OF_SANDBOX} of a sandbox, {courier.IN_ALL} in all",),
         "Files": (f"{package.MOST_BYTES // MIB} MiB packed and unpacked",),
         "User files": (f"{source.MOST_BYTES // MIB} MB, {source.DEEPEST} levels",),
     }
-    assert [] == [(name, figure) for name, told in figures.items() for figure in told if figure not in row(name)]
+    assert [] == [
+        (name, figure)
+        for name, told in figures.items()
+        for figure in told
+        if figure not in row(name)
+    ]
     text = (ROOT / "openapi/components/parameters.yaml").read_text(encoding="utf-8")
     (contract,) = re.findall(r"newest\s+([\d,]+) answers,\s+up\s+to\s+(\d+)\s+MiB", text)
     assert (f"{bounded.MOST_REPLIES:,}", str(bounded.MOST_REPLY_BYTES // MIB)) == contract

@@ -1,4 +1,6 @@
-"""The law of examples: each that is served fits its schema, belongs to the others of its name, and says its name."""
+"""The law of examples: each that is served fits its schema, belongs to the others of its name, and
+says its name.
+"""
 
 import re
 from collections.abc import Iterator
@@ -72,7 +74,9 @@ def served(form: str, live: Live, limited: Live) -> Iterator[tuple[Document, boo
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_each_example_fits_its_schema_belongs_together_and_says_its_name(form: str, live: Live, limited: Live) -> None:
+def test_each_example_fits_its_schema_belongs_together_and_says_its_name(
+    form: str, live: Live, limited: Live
+) -> None:
     broken, count = list[str](), 0
     for contract, is_api in served(form, live, limited):
         compiled = Schemas(contract.raw, formats(is_document, is_document))
@@ -82,14 +86,19 @@ def test_each_example_fits_its_schema_belongs_together_and_says_its_name(form: s
             broken += [*apart(contract, operation), *untrue(contract, operation)] if is_api else []
             count += len(answers(contract, operation))
         for name, event in contract.events.items():
-            broken += [f"{name}: {error}" for error in errors(compiled, event["schema"], event["example"])]
+            broken += [
+                f"{name}: {error}" for error in errors(compiled, event["schema"], event["example"])
+            ]
             broken += misnamed_event(contract, name)
     assert not broken, "\n".join(broken)
     assert count > 40
 
 
 def test_each_example_of_the_written_contract_belongs_to_the_others_of_its_name() -> None:
-    """Names, and members of a request that its answer has too. That they fit is a law of the files."""
+    """Names, and members of a request that its answer has too.
+
+    That they fit is a law of the files.
+    """
     broken = list[str]()
     for entry in ("openapi.yaml", "sandbox.yaml"):
         contract = document(entry)
@@ -112,14 +121,18 @@ def named(contract: Document, node: Any) -> dict[str, Any]:
 def requests(contract: Document, operation: Operation) -> dict[str, Any]:
     """The bodies of an operation's requests, by name."""
     content = (contract.resolve(operation.raw.get("requestBody")) or {}).get("content", {})
-    return {name: value for media in content.values() for name, value in named(contract, media).items()}
+    return {
+        name: value for media in content.values() for name, value in named(contract, media).items()
+    }
 
 
 def answers(contract: Document, operation: Operation) -> dict[str, Any]:
     """Those of its successes."""
     found = dict[str, Any]()
     for status in operation.successes:
-        for media in contract.resolve(operation.raw["responses"][str(status)]).get("content", {}).values():
+        for media in (
+            contract.resolve(operation.raw["responses"][str(status)]).get("content", {}).values()
+        ):
             found |= named(contract, media)
     return found
 
@@ -135,8 +148,14 @@ def unfit(contract: Document, schemas: Schemas, operation: Operation) -> Iterato
     for raw in map(contract.resolve, operation.raw.get("parameters", ())):
         values = named(contract, raw) | ({"example": raw["example"]} if "example" in raw else {})
         for name, value in values.items():
-            yield from (f"{operation.id} {raw['name']} {name}: {e}" for e in errors(schemas, raw["schema"], value))
-    messages = [("request", operation.raw.get("requestBody") or {}), *operation.raw["responses"].items()]
+            yield from (
+                f"{operation.id} {raw['name']} {name}: {e}"
+                for e in errors(schemas, raw["schema"], value)
+            )
+    messages = [
+        ("request", operation.raw.get("requestBody") or {}),
+        *operation.raw["responses"].items(),
+    ]
     for place, message in messages:
         for media in contract.resolve(message).get("content", {}).values():
             for name, value in named(contract, media).items():
@@ -158,15 +177,23 @@ def apart(contract: Document, operation: Operation) -> Iterator[str]:
     for name in sent.keys() & shown.keys():
         for record in records(shown[name]):
             for member in echoed(sent[name], record):
-                yield f"{operation.id} {name}: {member} is sent as {sent[name][member]}, answered as {record[member]}"
+                yield (
+                    f"{operation.id} {name}: {member} is sent as {sent[name][member]}, answered as"
+                    f" {record[member]}"
+                )
             break
 
 
 def echoed(sent: Any, record: Any) -> Iterator[str]:
-    """Members that an answer should repeat and does not. What the server writes in its own way is left out."""
+    """Members that an answer should repeat and does not.
+
+    What the server writes in its own way is left out.
+    """
     for member in sent if isinstance(sent, dict) else ():
         value = sent[member]
-        is_plain = isinstance(value, bool | int | float | str) and not re.search(r"document|email|_at$|phone", member)
+        is_plain = isinstance(value, bool | int | float | str) and not re.search(
+            r"document|email|_at$|phone", member
+        )
         if is_plain and member in record and record[member] != value:
             yield member
 
@@ -202,6 +229,10 @@ def misnamed_event(contract: Document, name: str) -> Iterator[str]:
     lifecycle = contract.lifecycles.get(event["record"] or "")
     state = name.rpartition(".")[2]
     shown = event["example"]["data"][event["payload_key"]]
-    is_shown = lifecycle is not None and state in lifecycle.states and isinstance(shown[lifecycle.field], str)
+    is_shown = (
+        lifecycle is not None
+        and state in lifecycle.states
+        and isinstance(shown[lifecycle.field], str)
+    )
     if lifecycle is not None and is_shown and shown[lifecycle.field] != state:
         yield f"{name} shows a record that is {shown[lifecycle.field]}"

@@ -1,4 +1,6 @@
-"""Settings that change what the HTTP surface takes: lenient credentials, unknown fields, check digits."""
+"""Settings that change what the HTTP surface takes: lenient credentials, unknown fields,
+check digits.
+"""
 
 import httpx2
 import pytest
@@ -14,18 +16,25 @@ from .conftest import door_to
 
 @pytest.mark.check
 @pytest.mark.parametrize(
-    "token", ["abc", "anything at all", "eyJ.x.y", "sk_sandbox_unknown", "pk_sandbox_unknown", "\xff"]
+    "token",
+    ["abc", "anything at all", "eyJ.x.y", "sk_sandbox_unknown", "pk_sandbox_unknown", "\xff"],
 )
 def test_lenient_takes_any_bearer_as_the_seeded_merchant(serve: Serve, token: str) -> None:
     door = Door(serve(auth="lenient").port, "/s/surfaces", token)
     assert door.ask("GET", "/v2/customers?limit=1").status == 200
-    assert door.send("POST", "/api-keys", {"name": "Chave", "scopes": ["orders:read"]}).status == 201
+    assert (
+        door.send("POST", "/api-keys", {"name": "Chave", "scopes": ["orders:read"]}).status == 201
+    )
 
 
 def test_lenient_holds_a_good_credential_to_what_it_may(serve: Serve) -> None:
     server = serve(auth="lenient")
     token = forge.signed(server.settings, scope="orders:read")
-    refused(Door(server.port, "/s/surfaces", token).ask("GET", "/v2/customers"), 403, "insufficient_scope")
+    refused(
+        Door(server.port, "/s/surfaces", token).ask("GET", "/v2/customers"),
+        403,
+        "insufficient_scope",
+    )
 
 
 def test_unknown_fields_can_be_ignored(serve: Serve) -> None:
@@ -44,7 +53,9 @@ def test_unknown_fields_can_be_ignored(serve: Serve) -> None:
     assert fields(refused(wrong, 422, "validation_error")) == {"email": "format"}
 
 
-@pytest.mark.parametrize("document", ["34712695847", "11111111111", "11222333000182", "12ABC34501DE36"])
+@pytest.mark.parametrize(
+    "document", ["34712695847", "11111111111", "11222333000182", "12ABC34501DE36"]
+)
 def test_check_digits_can_be_off(serve: Serve, document: str) -> None:
     strict, loose = door_to(serve()), door_to(serve(check_digits=False))
     body = customer_body(document=document)
@@ -58,7 +69,9 @@ def test_check_digits_can_be_off(serve: Serve, document: str) -> None:
 def test_a_base_url_of_ones_own_is_shown(serve: Serve) -> None:
     server = serve(base_url="https://sandbox.example/", admin_key="a-long-admin-key")
     headers = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
-    shown = httpx2.get(f"{server.url}/_sandbox/credentials", headers=headers, verify=NO_TLS).json()["base_url"]
+    shown = httpx2.get(f"{server.url}/_sandbox/credentials", headers=headers, verify=NO_TLS).json()[
+        "base_url"
+    ]
     assert shown == "https://sandbox.example"
 
 
@@ -67,15 +80,22 @@ def test_unknown_query_parameters_can_be_refused(serve: Serve) -> None:
     """All of them at once, with what the operation takes; what is known is read as ever."""
     door = door_to(serve(unknown_query="reject"))
     assert door.ask("GET", "/v2/customers?limit=1&name=a").status == 200
-    body = refused(door.ask("GET", "/v2/customers?limit=1&colour=red&size=2&colour=blue"), 422, "validation_error")
+    body = refused(
+        door.ask("GET", "/v2/customers?limit=1&colour=red&size=2&colour=blue"),
+        422,
+        "validation_error",
+    )
     assert fields(body) == {"colour": "unknown_parameter", "size": "unknown_parameter"}
     assert {entry["in"] for entry in body["details"]} == {"query"}
     hints = {entry["field"]: entry["message"] for entry in body["details"]}
     assert "Did you mean" not in hints["colour"]
-    one = refused(door.ask("GET", "/v2/analytics?form=2026-01-01T00:00:00Z"), 422, "validation_error")
+    one = refused(
+        door.ask("GET", "/v2/analytics?form=2026-01-01T00:00:00Z"), 422, "validation_error"
+    )
     assert (
         one["message"]
-        == "form: There is no such query parameter here. Did you mean from? This operation takes from, projectId, to."
+        == "form: There is no such query parameter here. Did you mean from? This operation takes"
+        " from, projectId, to."
     )
     writes = door.ask("POST", "/v2/customers?dry=1", b"{}")
     assert fields(refused(writes, 422, "validation_error")) == {"dry": "unknown_parameter"}
@@ -83,4 +103,9 @@ def test_unknown_query_parameters_can_be_refused(serve: Serve) -> None:
     both = door.ask("GET", "/v2/customers?limit=1&limit=2&" + "&".join(f"p{n}" for n in range(500)))
     told = refused(both, 422, "validation_error")["details"]
     assert len(told) == 100
-    assert told[0] == {"field": "limit", "in": "query", "code": "duplicate", "message": "Send it once."}
+    assert told[0] == {
+        "field": "limit",
+        "in": "query",
+        "code": "duplicate",
+        "message": "Send it once.",
+    }

@@ -1,4 +1,6 @@
-"""A server that stops while deliveries are under way hears the answers that come in time, and waits for no other."""
+"""A server that stops while deliveries are under way hears the answers that come in time, and waits
+for no other.
+"""
 
 import re
 import signal
@@ -33,8 +35,21 @@ def address_of(process: "subprocess.Popen[str]") -> str:
 
 @contextmanager
 def delivering(receiver: Receiver) -> Iterator["subprocess.Popen[str]"]:
-    """A server of its own that has just sent something to a receiver, which has not answered yet."""
-    command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--scenario", "empty", "--log", "quiet"]
+    """A server of its own that has just sent something to a receiver, which has not
+    answered yet.
+    """
+    command = [
+        sys.executable,
+        "-m",
+        "stub_server",
+        "serve",
+        "--port",
+        "0",
+        "--scenario",
+        "empty",
+        "--log",
+        "quiet",
+    ]
     process = Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -42,7 +57,11 @@ def delivering(receiver: Receiver) -> Iterator["subprocess.Popen[str]"]:
         with httpx2.Client(base_url=address_of(process), timeout=30, verify=NO_TLS) as client:
             token = created(client.post("/_sandbox/tokens", json={}))["token"]
             client.headers["Authorization"] = f"Bearer {token}"
-            created(client.post("/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]}))
+            created(
+                client.post(
+                    "/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]}
+                )
+            )
             created(client.post("/v2/customers", json=customer_body()))
             assert receiver.arrived.wait(10)
         yield process
@@ -106,20 +125,30 @@ stub_server.console.application.create_console = lambda *_, **__: page
 sys.argv[0] = "stub-server"
 sys.exit(main())
 """
-"""A server whose pages take long to make, and whose resolver never answers. `print` would mix the lines of threads."""
+"""A server whose pages take long to make, and whose resolver never answers.
+
+`print` would mix the lines of threads.
+"""
 FLAGS = ["serve", "--port", "0", "--scenario", "empty", "--log", "quiet"]
 
 
 @pytest.mark.parametrize("flags", [[], ["--reload"], ["--store"]])
 def test_a_server_ends_in_time_whatever_it_waits_for(flags: list[str], tmp_path: Path) -> None:
-    """Streams and requests that wait, a page that is being made, a name that nobody resolves, load: five seconds.
+    """Streams and requests that wait, a page that is being made, a name that nobody resolves, load:
+    five seconds.
 
     It was seen to wait for a thread that waited for the event loop, for ever.
     """
     if flags == ["--store"]:
         flags = ["--store", str(tmp_path / "store")]
-    code = [sys.executable, "-m", "stub_server"] if flags == ["--reload"] else [sys.executable, "-c", STUCK]
-    process = subprocess.Popen([*code, *FLAGS, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    code = (
+        [sys.executable, "-m", "stub_server"]
+        if flags == ["--reload"]
+        else [sys.executable, "-c", STUCK]
+    )
+    process = subprocess.Popen(
+        [*code, *FLAGS, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     try:
         with ExitStack() as stack:
@@ -132,7 +161,9 @@ def test_a_server_ends_in_time_whatever_it_waits_for(flags: list[str], tmp_path:
             requests = ["/_sandbox/stream", "/_sandbox/events?wait=30", "/v2/plans", "/"]
             for path in requests:
                 connection = stack.enter_context(connect(int(url.rpartition(":")[2])))
-                connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Sandbox-Delay: 30000\r\n\r\n".encode())
+                connection.sendall(
+                    f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Sandbox-Delay: 30000\r\n\r\n".encode()
+                )
             created(client.post("/v2/customers", json=customer_body()))
             asked = {"page\n", "name\n"} if code[1] == "-c" else set()
             patience = threading.Timer(60, process.kill)

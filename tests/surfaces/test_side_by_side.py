@@ -15,8 +15,13 @@ from .conftest import door_to
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 
-LARGE = "merchant: { name: Grande, city: Recife }\nmonths: 12\ncustomers: 400\norders: 2000\nprojects: 2\n"
-SEVERAL = 2  # answers that somebody else gets meanwhile: a server that stands still gives one at most, on any machine
+LARGE = (
+    "merchant: { name: Grande, city: Recife }\nmonths: 12\ncustomers: 400\norders:"
+    " 2000\nprojects: 2\n"
+)
+# answers that somebody else gets meanwhile: a server that stands still gives one at most, on any
+# machine
+SEVERAL = 2
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +59,19 @@ def served_meanwhile(live: Live, method: str, path: str, body: bytes, expected: 
 def test_others_are_served_while_a_large_world_is_made_or_judged(
     large: Live, method: str, path: str, body: bytes, expected: int
 ) -> None:
-    """They waited five seconds for a new world and ten for the invariants. What is soon over is tried again."""
+    """They waited five seconds for a new world and ten for the invariants.
+
+    What is soon over is tried again.
+    """
     bodies = (body.replace(b"#", b"%d" % number) for number in range(5))
     assert any(SEVERAL <= served_meanwhile(large, method, path, each, expected) for each in bodies)
 
 
 @pytest.mark.promise("others-served-beside-jobs")
 def test_others_are_served_while_a_sandbox_does_what_was_due(large: Live) -> None:
-    """Its next request waits for a long night's jobs; one to another sandbox waited too, however long they took."""
+    """Its next request waits for a long night's jobs; one to another sandbox waited too, however
+    long they took.
+    """
     door_to(large, "night")
     world = large.app.sandboxes.entry("night").sandbox
     world.clock.wall, world.clock.frozen = (lambda: parse_iso(NOW) + 365 * DAY), False
@@ -75,11 +85,15 @@ def test_a_mention_is_waited_for_by_itself_alone(tmp_path: Path) -> None:
     path.write_text(LARGE, encoding="utf-8")
     with running(replace(FROZEN, scenario="empty")) as live:
         live.app.sandboxes.scenario = str(path)
-        assert SEVERAL <= served_meanwhile(live, "GET", "/s/mentioned/_sandbox/credentials", b"", 200)
+        assert SEVERAL <= served_meanwhile(
+            live, "GET", "/s/mentioned/_sandbox/credentials", b"", 200
+        )
         live.app.sandboxes.scenario, live.app.sandboxes.seed = str(path), 5
         requests = [connect(live.port) for _ in range(4)]
         for connection in requests:
-            connection.sendall(b"GET /s/together/_sandbox/credentials HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            connection.sendall(
+                b"GET /s/together/_sandbox/credentials HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            )
         told = [answer_on(connection).json() for connection in requests]
         for connection in requests:
             connection.close()
@@ -91,17 +105,31 @@ def test_a_mention_is_waited_for_by_itself_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "headers",
     [
-        [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "image")],
-        [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")],
+        [
+            ("Sec-Fetch-Site", "cross-site"),
+            ("Sec-Fetch-Mode", "no-cors"),
+            ("Sec-Fetch-Dest", "image"),
+        ],
+        [
+            ("Sec-Fetch-Site", "cross-site"),
+            ("Sec-Fetch-Mode", "navigate"),
+            ("Sec-Fetch-Dest", "iframe"),
+        ],
         [("Origin", "https://stranger.example"), ("Sec-Fetch-Site", "cross-site")],
         [("Origin", "https://stranger.example")],
         [("Origin", "null")],
     ],
 )
-def test_cross_site_requests_never_reach_the_control_surface(large: Live, headers: list[tuple[str, str]]) -> None:
+def test_cross_site_requests_never_reach_the_control_surface(
+    large: Live, headers: list[tuple[str, str]]
+) -> None:
     """A picture in a strange page had the server judge its world for ten seconds."""
     door = Door(large.port, "", "x")
-    for method, path in (("GET", "/_sandbox/invariants"), ("POST", "/_sandbox/reset"), ("GET", "/_sandbox")):
+    for method, path in (
+        ("GET", "/_sandbox/invariants"),
+        ("POST", "/_sandbox/reset"),
+        ("GET", "/_sandbox"),
+    ):
         answer = door.ask(method, path, headers=headers, token=None)
         assert (403, "admin_key_required") == (answer.status, answer.json()["code"])
     assert 200 == door.ask("GET", "/_sandbox/health", headers=headers, token=None).status
@@ -110,4 +138,7 @@ def test_cross_site_requests_never_reach_the_control_surface(large: Live, header
 @pytest.mark.parametrize("site", ["same-origin", "same-site", "none"])
 def test_pages_and_address_bars_of_this_machine_do(large: Live, site: str) -> None:
     door = Door(large.port, "", "x")
-    assert 200 == door.ask("GET", "/_sandbox/clock", headers=[("Sec-Fetch-Site", site)], token=None).status
+    assert (
+        200
+        == door.ask("GET", "/_sandbox/clock", headers=[("Sec-Fetch-Site", site)], token=None).status
+    )

@@ -1,4 +1,6 @@
-"""Environments and wrong starts: each ends in service, or in one clear line and exit code 2, never in a traceback."""
+"""Environments and wrong starts: each ends in service, or in one clear line and exit code 2, never
+in a traceback.
+"""
 
 import os
 import re
@@ -43,7 +45,9 @@ def redirected(files: str) -> tuple[str, ...]:
 
 def without(module: str) -> tuple[str, ...]:
     """The command where a package is not installed."""
-    code = f"import sys; sys.modules[{module!r}] = None; from stub_server.__main__ import run; run()"
+    code = (
+        f"import sys; sys.modules[{module!r}] = None; from stub_server.__main__ import run; run()"
+    )
     return (sys.executable, "-c", code)
 
 
@@ -202,9 +206,18 @@ def refused(said: "subprocess.CompletedProcess[str]") -> str:
 @pytest.mark.matrix
 def test_what_cannot_start_says_why(name: str, folder: Path) -> None:
     wrong = WRONG[name]
-    args = ["serve", *wrong.args] if {"STUB_PORT", "STUB_SCENARIO"} & wrong.env.keys() else [*wrong.verb, *wrong.args]
+    args = (
+        ["serve", *wrong.args]
+        if {"STUB_PORT", "STUB_SCENARIO"} & wrong.env.keys()
+        else [*wrong.verb, *wrong.args]
+    )
     said = refused(
-        run([*wrong.before, *wrong.command, *args], cwd=folder, env=environment(wrong.env), timeout=PATIENCE)
+        run(
+            [*wrong.before, *wrong.command, *args],
+            cwd=folder,
+            env=environment(wrong.env),
+            timeout=PATIENCE,
+        )
     )
     assert wrong.says in said
     if "STUB_PORT" in wrong.env:
@@ -215,7 +228,10 @@ def test_what_cannot_start_says_why(name: str, folder: Path) -> None:
 
 def test_the_table_has_every_variable() -> None:
     context = click.Context(serve, info_name="serve", **serve.context_settings)
-    known = {option.envvar or f"{context.auto_envvar_prefix}_{str(option.name).upper()}" for option in serve.params}
+    known = {
+        option.envvar or f"{context.auto_envvar_prefix}_{str(option.name).upper()}"
+        for option in serve.params
+    }
     assert known == VARIABLES.keys() | ANY_TEXT
 
 
@@ -281,14 +297,29 @@ STRANGE = {
 
 @contextmanager
 def started(
-    folder: Path, *args: str, env: Mapping[str, str | None] | None = None, before: Sequence[str] = ()
+    folder: Path,
+    *args: str,
+    env: Mapping[str, str | None] | None = None,
+    before: Sequence[str] = (),
 ) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """A server in a folder, and its address once it answers."""
     ready = folder / "ready.json"
-    command = [*before, *COMMAND, "serve", *EMPTY, "--log", "quiet", "--ready-file", str(ready), *args]
+    command = [
+        *before,
+        *COMMAND,
+        "serve",
+        *EMPTY,
+        "--log",
+        "quiet",
+        "--ready-file",
+        str(ready),
+        *args,
+    ]
     variables = environment(env or {})
     pipe = subprocess.PIPE
-    process = Popen(command, cwd=folder, env=variables, stdout=pipe, stderr=pipe, text=True, errors="replace")
+    process = Popen(
+        command, cwd=folder, env=variables, stdout=pipe, stderr=pipe, text=True, errors="replace"
+    )
     try:
         until = time.monotonic() + PATIENCE
         while not ready.exists():
@@ -351,7 +382,9 @@ def both(url: str) -> tuple[bool, bool]:
         (["--host", "0.0.0.0"], (True, False)),  # noqa: S104 - asked for
     ],
 )
-def test_a_server_listens_where_it_is_told_to(host: list[str], served: tuple[bool, bool], tmp_path: Path) -> None:
+def test_a_server_listens_where_it_is_told_to(
+    host: list[str], served: tuple[bool, bool], tmp_path: Path
+) -> None:
     with started(tmp_path, *host) as (_, url):
         assert served == both(url)
         assert answers(url)
@@ -402,14 +435,32 @@ def test_a_server_stops_in_order_however_often_it_is_told_to(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("moment", ["import click", "import stub_server.app", "opens the store", "shows the banner"])
+@pytest.mark.parametrize(
+    "moment", ["import click", "import stub_server.app", "opens the store", "shows the banner"]
+)
 @pytest.mark.matrix
-def test_a_start_that_is_interrupted_ends_in_silence(number: signal.Signals, moment: str, tmp_path: Path) -> None:
-    """Whenever it is, with the exit code that a shell gives to the signal, or 0 for a server that is ready to serve."""
+def test_a_start_that_is_interrupted_ends_in_silence(
+    number: signal.Signals, moment: str, tmp_path: Path
+) -> None:
+    """Whenever it is, with the exit code that a shell gives to the signal, or 0 for a server that
+    is ready to serve.
+    """
     code = INTERRUPTED.format(number=int(number), moment=moment)
-    command = [sys.executable, "-c", code, "serve", *EMPTY, "--store", "store", "--ready-file", "ready.json"]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "serve",
+        *EMPTY,
+        "--store",
+        "store",
+        "--ready-file",
+        "ready.json",
+    ]
     env = environment({})
-    ended = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=PATIENCE)
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=PATIENCE
+    )
     served = moment == "shows the banner"
     code_of_shell = ended.returncode if ended.returncode >= 0 else 128 - ended.returncode
     assert (0 if served else 128 + number) == code_of_shell, ended

@@ -1,4 +1,6 @@
-"""--store DIR: what was answered is there after a restart, however the process ended; what a start refuses."""
+"""--store DIR: what was answered is there after a restart, however the process ended;
+what a start refuses.
+"""
 
 import os
 import shutil
@@ -33,7 +35,14 @@ from ..support.refusal import says
 pytestmark = pytest.mark.check
 
 NOW = ("--now", "2026-11-20T14:32:05.123Z")
-LISTS = ("/v2/customers", "/v2/orders", "/v2/subscriptions", "/v2/webhooks", "/v2/webhooks/logs", "/api-keys")
+LISTS = (
+    "/v2/customers",
+    "/v2/orders",
+    "/v2/subscriptions",
+    "/v2/webhooks",
+    "/v2/webhooks/logs",
+    "/api-keys",
+)
 
 
 def store(folder: Path, *flags: str) -> Process:
@@ -65,13 +74,30 @@ def refusal(folder: Path) -> str:
 def told(server: Process, sandbox: str = "default") -> dict[str, Any]:
     """What a server says of a sandbox."""
     with server.api(sandbox) as api, server.control(sandbox) as control:
-        found: dict[str, Any] = {path: api.get(path, params={"limit": 100}).json() for path in LISTS}
+        found: dict[str, Any] = {
+            path: api.get(path, params={"limit": 100}).json() for path in LISTS
+        }
         found["events"] = control.get("/events", params={"limit": 100}).json()
-        found["clock"] = {k: v for k, v in control.get("/clock").json().items() if k in ("frozen", "pending_timers")}
+        found["clock"] = {
+            k: v
+            for k, v in control.get("/clock").json().items()
+            if k in ("frozen", "pending_timers")
+        }
         shown = control.get(f"/sandboxes/{sandbox}").json()["sandbox"]
-        members = ("name", "scenario", "seed", "parent", "step", "records", "created_at", "expires_at")
+        members = (
+            "name",
+            "scenario",
+            "seed",
+            "parent",
+            "step",
+            "records",
+            "created_at",
+            "expires_at",
+        )
         found["sandbox"] = {name: shown[name] for name in members}
-        found["keys"] = {name: shown["credentials"][name] for name in ("public_key", "private_key", "sample")}
+        found["keys"] = {
+            name: shown["credentials"][name] for name in ("public_key", "private_key", "sample")
+        }
         return found
 
 
@@ -83,12 +109,16 @@ def file_of(server: Process, sandbox: str) -> bytes:
 
 def place(api: httpx2.Client, sample: dict[str, str], **headers: str) -> httpx2.Response:
     """A new order."""
-    return api.post("/v2/orders/pix", json=order_body(sample["projectId"], sample["planId"]), headers=headers)
+    return api.post(
+        "/v2/orders/pix", json=order_body(sample["projectId"], sample["planId"]), headers=headers
+    )
 
 
 @pytest.mark.parametrize("how", ["kill", "stop"])
 def test_what_was_answered_is_there_after_a_restart(tmp_path: Path, how: str) -> None:
-    """Records, ids to come, saved replies, keys, forks with their parents, times to live and the events feed."""
+    """Records, ids to come, saved replies, keys, forks with their parents, times to live and the
+    events feed.
+    """
     with store(tmp_path, *NOW) as server:
         with server.api() as api, server.control() as control:
             sample = control.get("/credentials").json()["sample"]
@@ -96,8 +126,12 @@ def test_what_was_answered_is_there_after_a_restart(tmp_path: Path, how: str) ->
             assert 200 == control.post(f"/orders/{order['id']}/pay").status_code
             assert 200 == control.post("/clock/advance", json={"days": 40}).status_code
             order = created(place(api, sample, **{"Idempotency-Key": "once"}))
-            key = created(api.post("/api-keys", json={"name": "k", "scopes": ["orders:read"]}))["api_key"]
-            created(control.post("/sandboxes/default/fork", json={"name": "twin", "ttl_seconds": 3600}))
+            key = created(api.post("/api-keys", json={"name": "k", "scopes": ["orders:read"]}))[
+                "api_key"
+            ]
+            created(
+                control.post("/sandboxes/default/fork", json={"name": "twin", "ttl_seconds": 3600})
+            )
             created(control.post("/sandboxes", json={"name": "gone"}))
             assert 204 == control.delete("/sandboxes/gone").status_code
             created(place(api, sample))
@@ -116,14 +150,21 @@ def test_what_was_answered_is_there_after_a_restart(tmp_path: Path, how: str) ->
         again = place(api, sample, **{"Idempotency-Key": "once"})
         assert ("true", order["id"]) == (again.headers["idempotent-replayed"], again.json()["id"])
         headers = {"Authorization": f"Bearer {key['private_key']}"}
-        assert 200 == httpx2.get(f"{server.url}/v2/orders", headers=headers, verify=NO_TLS).status_code
+        assert (
+            200 == httpx2.get(f"{server.url}/v2/orders", headers=headers, verify=NO_TLS).status_code
+        )
         created(api.post("/v2/customers", json=customer_body()))
         followed = control.get("/events", params={"after": feed}).json()
-        assert (False, ["customer.created"]) == (followed["began_anew"], [e["type"] for e in followed["events"]])
+        assert (False, ["customer.created"]) == (
+            followed["began_anew"],
+            [e["type"] for e in followed["events"]],
+        )
 
 
 def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) -> None:
-    """Of the steps that it holds none is left, so that the directory is bounded and starts are fast."""
+    """Of the steps that it holds none is left, so that the directory is bounded and
+    starts are fast.
+    """
     settings = replace(FROZEN, scenario="empty", history=100, store=tmp_path / "store")
 
     async def start(app: Application) -> None:
@@ -164,7 +205,9 @@ def _left(folder: Path) -> tuple[int, int, int]:
     """The step of the whole state, the oldest step that is still there, and how many there are."""
     with closing(sqlite3.connect(folder / "store" / DATABASE)) as database:
         ((base,),) = database.execute("select step from states").fetchall()
-        ((first, count),) = database.execute("select min(place) & 0xffffffff, count(*) from steps").fetchall()
+        ((first, count),) = database.execute(
+            "select min(place) & 0xffffffff, count(*) from steps"
+        ).fetchall()
         return base, first or 0, count
 
 
@@ -179,7 +222,11 @@ def test_deliveries_go_on_after_a_restart_and_what_was_held_stays_held(tmp_path:
                 control.post("/webhooks/drain")
                 created(control.post("/sandboxes/default/fork", json={"name": "silent"}))
                 created(control.post("/sandboxes/default/fork", json={"name": "resumed"}))
-            with server.api("silent") as api, server.api("resumed") as other, server.control("resumed") as control:
+            with (
+                server.api("silent") as api,
+                server.api("resumed") as other,
+                server.control("resumed") as control,
+            ):
                 created(api.post("/v2/customers", json=customer_body()))
                 created(other.post("/v2/customers", json=customer_body()))
                 receiver.status = 200
@@ -220,7 +267,8 @@ def changed(folder: Path, *statements: str) -> None:
 def test_a_directory_of_another_format_is_refused(tmp_path: Path, number: int) -> None:
     left(tmp_path)
     for name, value in (("format", str(number)), ("server", "9.0.0")):
-        changed(tmp_path, f"update settings set value = '{value}', sum = {sum_of(name, value)} where name = '{name}'")  # noqa: S608
+        summed = f"value = '{value}', sum = {sum_of(name, value)}"
+        changed(tmp_path, f"update settings set {summed} where name = '{name}'")  # noqa: S608
     before = (tmp_path / DATABASE).read_bytes()
     said = refusal(tmp_path)
     assert says(said, "version 9.0.0 wrote it", f"in format {number}", "Start that version")
@@ -254,8 +302,14 @@ DAMAGES = [
     "update sandboxes set about = replace(about, 'null', '\"me\"')",
     "update sandboxes set about = cast(x'ff' as text)",
     "drop table states",
-    "pragma writable_schema=on; update sqlite_master set sql = replace(sql, 'chain', '`') where name = 'states'",
-    "pragma writable_schema=on; update sqlite_master set name = cast(x'ff' as text) where name like '%tials_1'",
+    (
+        "pragma writable_schema=on; update sqlite_master set sql = replace(sql, 'chain', '`') where"
+        " name = 'states'"
+    ),
+    (
+        "pragma writable_schema=on; update sqlite_master set name = cast(x'ff' as text) where name"
+        " like '%tials_1'"
+    ),
 ]
 
 
@@ -279,13 +333,15 @@ def test_a_damaged_directory_is_told_in_a_line_and_nothing_of_it_is_lost(tmp_pat
         total = api.get("/v2/customers").json()["pagination"]["total"]
         server.kill()
     sandbox = "(select id from sandboxes where name = 'default')"
-    changed(tmp_path / "store", f"update steps set line = line || x'20' where place = {sandbox} << 32 | 2")  # noqa: S608
+    lengthen = "update steps set line = line || x'20'"
+    changed(tmp_path / "store", f"{lengthen} where place = {sandbox} << 32 | 2")
     for _ in range(2):
         said = server.refused()
         assert says(said, "step 2", "default", "from a backup")
         assert "Traceback" not in said
         assert 1 == said.count("\n")
-    changed(tmp_path / "store", f"update steps set line = cast(rtrim(line) as blob) where place = {sandbox} << 32 | 2")  # noqa: S608
+    shorten = "update steps set line = cast(rtrim(line) as blob)"
+    changed(tmp_path / "store", f"{shorten} where place = {sandbox} << 32 | 2")
     with server, server.api() as api:
         assert total == api.get("/v2/customers").json()["pagination"]["total"]
 

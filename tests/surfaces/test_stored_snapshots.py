@@ -1,4 +1,6 @@
-"""--store DIR and snapshots: one that was answered for is there after a restart, one that was dropped is not."""
+"""--store DIR and snapshots: one that was answered for is there after a restart, one that was
+dropped is not.
+"""
 
 import sqlite3
 from contextlib import closing
@@ -44,7 +46,9 @@ def snapshot(control: httpx2.Client, name: str = "clean", **more: object) -> Non
 
 @pytest.mark.parametrize("how", ["kill", pytest.param("stop", marks=pytest.mark.night)])
 def test_snapshots_are_listed_and_restored_after_a_restart(tmp_path: Path, how: str) -> None:
-    """Those of every sandbox, also after the history that led to them is forgotten, and in a second restart."""
+    """Those of every sandbox, also after the history that led to them is forgotten, and
+    in a second restart.
+    """
     with store(tmp_path, *NOW, "--history", "2") as server:
         with server.api() as api, server.control() as control, server.control("other") as other:
             created(api.post("/v2/customers", json=customer_body()))

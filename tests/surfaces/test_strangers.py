@@ -1,4 +1,6 @@
-"""The contract as strangers read it, with fixed examples; a sandbox shows its records to those who may read all."""
+"""The contract as strangers read it, with fixed examples; a sandbox shows its records to those who
+may read all.
+"""
 
 from functools import cache
 from typing import Any
@@ -23,7 +25,8 @@ FOREIGN = "https://editor.swagger.example"
 @pytest.fixture(scope="module")
 def public(serve: Serve) -> Live:
     """A server that others can reach."""
-    return serve(host="0.0.0.0", admin_key=ADMIN)  # noqa: S104 - the test's server listens on loopback all the same
+    # the test's server listens on loopback all the same
+    return serve(host="0.0.0.0", admin_key=ADMIN)  # noqa: S104
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +46,21 @@ def is_fixed(answer: Answer) -> bool:
 def _is_fixed(body: bytes) -> bool:
     found, fixed = parsed(body), with_examples_of_parameters(document().raw)
     found.pop("servers")
-    return bool(found == {key: value for key, value in fixed.items() if key not in ("servers", "x-example-records")})
+    return bool(
+        found
+        == {
+            key: value
+            for key, value in fixed.items()
+            if key not in ("servers", "x-example-records")
+        }
+    )
 
 
 @pytest.mark.promise("strangers-see-no-live-example")
 @pytest.mark.parametrize("path", FILES)
-def test_a_public_server_shows_strangers_no_record(public: Live, credentials: Any, path: str) -> None:
+def test_a_public_server_shows_strangers_no_record(
+    public: Live, credentials: Any, path: str
+) -> None:
     """A public key identifies its merchant, and lets its holder wait at the server's cost."""
     door = Door(public.port, "", "")
     answer = door.ask("GET", path)
@@ -67,8 +79,14 @@ def test_a_public_server_shows_strangers_no_record(public: Live, credentials: An
         assert is_fixed(door.ask("GET", path, headers=[(f"X-Sandbox-{name}-Key", "wrong")]))
 
 
-def test_a_page_of_an_operation_shows_strangers_the_examples_of_the_contract(public: Live, credentials: Any) -> None:
-    samples = [*credentials["sample"].values(), credentials["public_key"], credentials["private_key"]]
+def test_a_page_of_an_operation_shows_strangers_the_examples_of_the_contract(
+    public: Live, credentials: Any
+) -> None:
+    samples = [
+        *credentials["sample"].values(),
+        credentials["public_key"],
+        credentials["private_key"],
+    ]
     door = Door(public.port, "", "")
     order = document().raw["x-example-records"]["orderId"][0]
     for ending in ("", ".md"):

@@ -1,4 +1,7 @@
-"""What refusals say: JSON and no Python, what to send instead, which path was meant, and where the contract is."""
+"""What refusals say:
+
+JSON and no Python, what to send instead, which path was meant, and where the contract is.
+"""
 
 import json
 from typing import Any
@@ -23,12 +26,18 @@ FAULT = "POST /_sandbox/faults"
 def reads(message: str, expected: str) -> bool:
     """Whether a message is like `begins with…says…ends with`."""
     begin, *said, end = expected.split("…")
-    return message.startswith(begin) and message.endswith(end) and all(text in message for text in said)
+    return (
+        message.startswith(begin)
+        and message.endswith(end)
+        and all(text in message for text in said)
+    )
 
 
 def item(**changes: object) -> dict[str, Any]:
     """A body of an order with one item that is like this."""
-    return order_body(UNKNOWN, UNKNOWN, items=[{"description": "Plano", "quantity": 1, "amount": 1} | changes])
+    return order_body(
+        UNKNOWN, UNKNOWN, items=[{"description": "Plano", "quantity": 1, "amount": 1} | changes]
+    )
 
 
 def webhook(**changes: object) -> dict[str, Any]:
@@ -56,12 +65,24 @@ def webhook(**changes: object) -> dict[str, Any]:
         # A web address is told of once, although both its form and its format are wrong.
         (
             ORDER,
-            order_body("x", UNKNOWN, success_url="example.com", cancel_url="http:// x", totalAmount="10"),
-            {"projectId": "…UUID…", "totalAmount": "…number… 10…", "success_url": "…https…", "cancel_url": "…https…"},
+            order_body(
+                "x", UNKNOWN, success_url="example.com", cancel_url="http:// x", totalAmount="10"
+            ),
+            {
+                "projectId": "…UUID…",
+                "totalAmount": "…number… 10…",
+                "success_url": "…https…",
+                "cancel_url": "…https…",
+            },
         ),
         (
             "POST /api-keys",
-            {"name": "Chave", "scopes": ["order:read"], "expires_at": "2027-01-01", "allowed_ips": ["casa"]},
+            {
+                "name": "Chave",
+                "scopes": ["order:read"],
+                "expires_at": "2027-01-01",
+                "allowed_ips": ["casa"],
+            },
             {
                 "scopes[0]": "…orders:read…",
                 "expires_at": "…2026-11-20T14:32:05Z…",
@@ -73,7 +94,11 @@ def webhook(**changes: object) -> dict[str, Any]:
         (
             PLAN,
             {"projectId": UNKNOWN, "name": "x", "amount": 1, "interval": "mounth"},
-            {"interval": '"mounth" is not one of day, week, month, year, null. Did you mean month?…'},
+            {
+                "interval": (
+                    '"mounth" is not one of day, week, month, year, null. Did you mean month?…'
+                )
+            },
         ),
         # What an unknown field was meant to be, or what there is.
         (CUSTOMER, {"full_name": "A"}, {"full_name": "…type, name, email…"}),
@@ -82,22 +107,52 @@ def webhook(**changes: object) -> dict[str, Any]:
         (CUSTOMER, {"address": {"zipcode": "1"}}, {"address.zipcode": "… zip_code?…"}),
         (ADVANCE, {"day": 1}, {"day": "… days?…"}),
         (ADVANCE, {"days": 1, "to": "2030-01-01T00:00:00Z"}, {"body": "…"}),
-        # The contract's own words of a form; its pattern stands beside them where it can be read at all.
+        # The contract's own words of a form; its pattern stands beside them where it can be read at
+        # all.
         (
             CUSTOMER,
-            {"phones": {"mobile_phone": {"country_code": "+55", "area_code": "11", "number": "987654321"}}},
+            {
+                "phones": {
+                    "mobile_phone": {
+                        "country_code": "+55",
+                        "area_code": "11",
+                        "number": "987654321",
+                    }
+                }
+            },
             {"phones.mobile_phone.country_code": '"+55" … 55 (^[0-9]{1,3}$).'},
         ),
-        (WEBHOOK, webhook(headers=[{"name": "Host", "value": "x"}]), {"headers[0].name": '"Host" … X-Team.'}),
+        (
+            WEBHOOK,
+            webhook(headers=[{"name": "Host", "value": "x"}]),
+            {"headers[0].name": '"Host" … X-Team.'},
+        ),
         (
             WEBHOOK,
             webhook(url="https://ana:pass@a.example/b"),
-            {"url": '"https://ana:pass@a.example/b" … and with a port between 1 and 65535 if it names one.'},
+            {
+                "url": (
+                    '"https://ana:pass@a.example/b" … and with a port between 1 and 65535 if it'
+                    " names one."
+                )
+            },
         ),
-        ("POST /_sandbox/snapshots", {"name": "a b"}, {"name": '"a b" …[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$).'}),
+        (
+            "POST /_sandbox/snapshots",
+            {"name": "a b"},
+            {"name": '"a b" …[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$).'},
+        ),
         (FAULT, {"then": {"code": "No!"}}, {"then.code": '"No!" … (^[a-z][a-z0-9_]{0,63}$).'}),
-        (FAULT, {"then": {"headers": {"X-A": "é"}}}, {"then.headers.X-A": '"é" … (^[\\x20-\\x7E]*$).'}),
-        ("GET /_sandbox/requests?status=4x", None, {"status": '"4x" … 4xx (^[1-5]([0-9][0-9]|xx)$).'}),
+        (
+            FAULT,
+            {"then": {"headers": {"X-A": "é"}}},
+            {"then.headers.X-A": '"é" … (^[\\x20-\\x7E]*$).'},
+        ),
+        (
+            "GET /_sandbox/requests?status=4x",
+            None,
+            {"status": '"4x" … 4xx (^[1-5]([0-9][0-9]|xx)$).'},
+        ),
     ],
 )
 def test_a_violation_says_what_was_sent_and_what_to_send(
@@ -136,9 +191,13 @@ def test_a_long_value_is_shown_shortened(door: Door, customer_id: str) -> None:
     assert len(detail["message"]) < 150
 
 
-def test_thousands_of_unknown_fields_are_not_compared_with_the_known_ones(door: Door, customer_id: str) -> None:
+def test_thousands_of_unknown_fields_are_not_compared_with_the_known_ones(
+    door: Door, customer_id: str
+) -> None:
     body = {f"nome{number}": "A" for number in range(900)}
-    details = refused(door.send("PUT", f"/v2/customers/{customer_id}", body), 422, "validation_error")["details"]
+    details = refused(
+        door.send("PUT", f"/v2/customers/{customer_id}", body), 422, "validation_error"
+    )["details"]
     assert len(details) == 100
     assert sum("Did you mean" in entry["message"] for entry in details) <= 20
 
@@ -189,7 +248,9 @@ def test_an_unknown_path_is_told_which_was_meant(door: Door, asked: str, meant: 
         ("GET /_sandbox/requests/%ff%ED%A0%80", "…requestId…"),
     ],
 )
-def test_a_name_that_nothing_can_have_is_told_what_names_are_like(door: Door, asked: str, said: str) -> None:
+def test_a_name_that_nothing_can_have_is_told_what_names_are_like(
+    door: Door, asked: str, said: str
+) -> None:
     method, path = asked.split()
     answer = door.ask(method, path)
     assert 404 == answer.status
@@ -212,7 +273,12 @@ def test_an_unknown_path_is_told_where_the_right_contract_is(door: Door, surface
 
 @pytest.mark.parametrize(
     ("resource", "name"),
-    [("Order", "An order"), ("ApiKey", "An API key"), ("Project", "A project"), ("Invoice", "An invoice")],
+    [
+        ("Order", "An order"),
+        ("ApiKey", "An API key"),
+        ("Project", "A project"),
+        ("Invoice", "An invoice"),
+    ],
 )
 def test_every_resource_has_its_article(resource: str, name: str) -> None:
     assert name == one(resource)

@@ -25,17 +25,31 @@ def test_the_sandboxes_of_a_server_are_listed(
     (line,) = [line for line in lines if line.split()[0] == sandbox_name]
     shown = api.get("/_sandbox/sandboxes/" + sandbox_name).json()["sandbox"]
     name, _, *others = line.split()
-    assert [sandbox_name, "1", shown["now"], str(shown["records"]), "default", "-"] == [name, *others]
+    assert [sandbox_name, "1", shown["now"], str(shown["records"]), "default", "-"] == [
+        name,
+        *others,
+    ]
     assert 2 == len(done("sandboxes", "list", sandbox_name, *to[:2]).splitlines())
     assert [sandbox_name] == [
-        world["name"] for world in asked("sandboxes", "list", f"{sandbox_name}*", *to[:2])["sandboxes"]
+        world["name"]
+        for world in asked("sandboxes", "list", f"{sandbox_name}*", *to[:2])["sandboxes"]
     ]
     assert [] == asked("sandboxes", "list", "nobody-*", *to[:2])["sandboxes"]
     assert "There are no such sandboxes.\n" == done("sandboxes", "list", "nobody", *to[:2])
 
 
 def test_a_sandbox_is_created_with_its_data_and_told_how_it_is_called(live: Live) -> None:
-    said = done("sandboxes", "create", "made-by-hand", "--scenario", "empty", "--seed", "7", "--server", live.url)
+    said = done(
+        "sandboxes",
+        "create",
+        "made-by-hand",
+        "--scenario",
+        "empty",
+        "--seed",
+        "7",
+        "--server",
+        live.url,
+    )
     try:
         assert f"made-by-hand is created.\n  address   {live.url}/s/made-by-hand\n" in said
         shown = asked("sandboxes", "list", "made-by-hand", "--server", live.url)["sandboxes"][0]
@@ -57,7 +71,9 @@ def test_a_fork_is_told_with_its_address_and_key(
     key = said.split()[-1]
     assert (
         200
-        == httpx2.get(f"{live.url}/v2/customers", headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS).status_code
+        == httpx2.get(
+            f"{live.url}/v2/customers", headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS
+        ).status_code
     )
     made = asked("fork", "--deliver", *to)["sandbox"]
     assert (sandbox_name, 1, None) == (made["parent"], made["step"], made["expires_at"])
@@ -102,7 +118,10 @@ def test_a_rewind_goes_to_a_step_a_request_or_an_instant(
     control.post("/clock/advance", json={"days": 2})
     assert now == asked("rewind", "--to", now, *to)["sandbox"]["now"]
     refused = run("rewind", *to)
-    assert (1, True) == (refused.exit_code, "Send at least one of to_step, to_request, to." in refused.stderr)
+    assert (1, True) == (
+        refused.exit_code,
+        "Send at least one of to_step, to_request, to." in refused.stderr,
+    )
     refused = run("rewind", "--to-step", "100000", *to)
     assert (1, True) == (refused.exit_code, "The newest step" in refused.stderr)
     assert "" == refused.stdout

@@ -1,4 +1,6 @@
-"""Files that a user gives: what cannot be used is refused in one line, and nothing hangs or grows."""
+"""Files that a user gives: what cannot be used is refused in one line, and nothing
+hangs or grows.
+"""
 
 import os
 import resource
@@ -17,9 +19,14 @@ from ..support.forked import run
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 HEAD = 'overlay: 1.0.0\ninfo: { title: x, version: "1" }\nactions:\n'
-SELF = HEAD + ("  - target: $.components.schemas\n    update: { Loop: { $ref: '#/components/schemas/Loop' } }\n")
+SELF = (
+    HEAD
+    + "  - target: $.components.schemas\n    update: { Loop: { $ref: '#/components/schemas/Loop'"
+    " } }\n"
+)
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+    f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
 GROWING = HEAD + "  - { target: $.x-more, copy: $.components }\n".join(
     ["  - { target: $, update: { x-more: {} } }\n", "", "", *[""] * 80]
@@ -36,7 +43,10 @@ def checked(path: Path) -> subprocess.CompletedProcess[str]:
     ("text", "reason"),
     [
         ("[" * 200_000, ":1: is nested deeper than 100 levels"),
-        ("a:\n" + "".join(f"{'  ' * depth}- a:\n" for depth in range(1, 3_000)), ": is nested deeper than 100 levels"),
+        (
+            "a:\n" + "".join(f"{'  ' * depth}- a:\n" for depth in range(1, 3_000)),
+            ": is nested deeper than 100 levels",
+        ),
         (BOMB, ": has more than 1,000,000 values"),
         ("a: &a [*a]\n", ": has more than 1,000,000 values, those behind aliases included"),
         ("a: *b\n", ":1: "),
@@ -44,23 +54,43 @@ def checked(path: Path) -> subprocess.CompletedProcess[str]:
         (SELF, ": $.components.schemas.Loop: #/components/schemas/Loop leads back to itself"),
         (GROWING, ": the actions write more than 1,000,000 values"),
         (HEAD + "  - target: $" + "[?@" * 400 + "\n    remove: true\n", ":4: "),
-        (HEAD + '  - { target: "$.x\\e]0;mine\\a\\N", remove: true }\n', "$.x\\u001b]0;mine\\u0007"),
+        (
+            HEAD + '  - { target: "$.x\\e]0;mine\\a\\N", remove: true }\n',
+            "$.x\\u001b]0;mine\\u0007",
+        ),
     ],
-    ids=["deep", "deep-block", "bomb", "recursive", "unknown-alias", "large", "self", "growing", "path", "cursor"],
+    ids=[
+        "deep",
+        "deep-block",
+        "bomb",
+        "recursive",
+        "unknown-alias",
+        "large",
+        "self",
+        "growing",
+        "path",
+        "cursor",
+    ],
 )
-def test_a_file_that_would_hurt_is_refused_in_one_line(tmp_path: Path, text: str, reason: str) -> None:
+def test_a_file_that_would_hurt_is_refused_in_one_line(
+    tmp_path: Path, text: str, reason: str
+) -> None:
     file = tmp_path / "overlay.yaml"
     file.write_text(text, encoding="utf-8")
     result = checked(file)
     assert 1 == result.returncode
     assert "" == result.stdout
-    assert [line for line in result.stderr.splitlines() if line] == [result.stderr.strip()], result.stderr[-2000:]
+    assert [line for line in result.stderr.splitlines() if line] == [result.stderr.strip()], (
+        result.stderr[-2000:]
+    )
     assert str(file) in result.stderr
     assert reason in result.stderr
 
 
 def started(path: Path) -> subprocess.CompletedProcess[str]:
-    """`stub-server serve --scenario FILE`, in a process of its own that may take two gigabytes and half a minute."""
+    """`stub-server serve --scenario FILE`, in a process of its own that may take two gigabytes and
+    half a minute.
+    """
     command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--scenario", str(path)]
     return subprocess.run(
         command,
@@ -86,12 +116,17 @@ def started(path: Path) -> subprocess.CompletedProcess[str]:
     ],
     ids=["deep", "bomb", "large", "crowd"],
 )
-def test_a_scenario_that_would_hurt_is_refused_in_one_line(tmp_path: Path, text: str, reason: str) -> None:
+def test_a_scenario_that_would_hurt_is_refused_in_one_line(
+    tmp_path: Path, text: str, reason: str
+) -> None:
     """It ended the process by a signal, or took all memory."""
     file = tmp_path / "mine.yaml"
     file.write_text(text, encoding="utf-8")
     result = started(file)
-    assert (2, f"Error: mine.yaml{reason}") == (result.returncode, result.stderr[: len(reason) + 16])
+    assert (2, f"Error: mine.yaml{reason}") == (
+        result.returncode,
+        result.stderr[: len(reason) + 16],
+    )
     assert 1 == len(result.stderr.strip().splitlines())
 
 

@@ -23,7 +23,9 @@ def test_the_version_has_the_commit_if_it_was_installed_by_one(tmp_path: Path) -
     assert version(tmp_path) == f"stub-server, version {__version__}\n"
     info = tmp_path / "membership_sandbox-0.3.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: membership-sandbox\nVersion: 0.3.0\n")
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: membership-sandbox\nVersion: 0.3.0\n"
+    )
     origin = {"url": "https://example.com/a.git", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}
     (info / "direct_url.json").write_text(json.dumps(origin))
     assert version(tmp_path) == f"stub-server, version {__version__} (commit {COMMIT})\n"

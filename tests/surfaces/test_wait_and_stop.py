@@ -28,12 +28,16 @@ def served(ready: Path, *flags: str) -> Iterator[tuple["subprocess.Popen[str]", 
     """A server and what its ready file says, once there is one."""
     command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--log", "json"]
     process = Popen(
-        [*command, "--ready-file", str(ready), *flags], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [*command, "--ready-file", str(ready), *flags],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         until = time.monotonic() + PATIENCE
         said: Json = {}
-        while process.pid != said.get("pid"):  # another server's file may be there until this one removes it
+        # another server's file may be there until this one removes it
+        while process.pid != said.get("pid"):
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < until
             time.sleep(0.01)
@@ -53,12 +57,16 @@ def last_line(process: "subprocess.Popen[str]") -> Json:
     return found
 
 
-def test_a_ready_file_has_what_a_first_request_needs_and_goes_with_the_server(tmp_path: Path) -> None:
+def test_a_ready_file_has_what_a_first_request_needs_and_goes_with_the_server(
+    tmp_path: Path,
+) -> None:
     ready = tmp_path / "ready.json"
     ready.write_text('{"url": "http://127.0.0.1:9", "pid": 1}')  # of a server that was killed
     with served(ready) as (process, said):
         assert "0o600" == oct(ready.stat().st_mode & 0o777)
-        with httpx2.Client(headers={"Authorization": f"Bearer {said['token']}"}, verify=NO_TLS) as client:
+        with httpx2.Client(
+            headers={"Authorization": f"Bearer {said['token']}"}, verify=NO_TLS
+        ) as client:
             plan = client.get(f"{said['url']}/v2/plans/{said['sample']['planId']}")
             assert 200 == plan.status_code, plan.text
         process.send_signal(signal.SIGTERM)
@@ -69,7 +77,10 @@ def test_a_ready_file_has_what_a_first_request_needs_and_goes_with_the_server(tm
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--ready-file", "nowhere/ready.json"], "No such file or directory. Name a file in a directory"),
+        (
+            ["--ready-file", "nowhere/ready.json"],
+            "No such file or directory. Name a file in a directory",
+        ),
         (["--ready-file", "file/ready.json"], "Not a directory. Name a file in a directory"),
         (["--ready-file", "."], "is a directory"),
         (["--stop-after-idle", "0"], "0 is not in the range x>=1"),
@@ -77,9 +88,21 @@ def test_a_ready_file_has_what_a_first_request_needs_and_goes_with_the_server(tm
         (["--stop-on-eof", "--reload"], "Leave one of them out."),
     ],
 )
-def test_what_cannot_be_done_is_refused_at_the_start(tmp_path: Path, flags: list[str], said: str) -> None:
+def test_what_cannot_be_done_is_refused_at_the_start(
+    tmp_path: Path, flags: list[str], said: str
+) -> None:
     (tmp_path / "file").touch()
-    command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--scenario", "empty", *flags]
+    command = [
+        sys.executable,
+        "-m",
+        "stub_server",
+        "serve",
+        "--port",
+        "0",
+        "--scenario",
+        "empty",
+        *flags,
+    ]
     ended = run(command, cwd=tmp_path, timeout=PATIENCE)
     assert 2 == ended.returncode
     assert said in ended.stderr
@@ -113,13 +136,29 @@ def test_a_server_that_nobody_uses_stops(tmp_path: Path) -> None:
 
 def test_a_server_ends_with_its_standard_input_and_waits_for_no_client() -> None:
     """SIGTERM alone would wait two seconds for the rest of the body."""
-    command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--scenario", "empty", "--stop-on-eof"]
+    command = [
+        sys.executable,
+        "-m",
+        "stub_server",
+        "serve",
+        "--port",
+        "0",
+        "--scenario",
+        "empty",
+        "--stop-on-eof",
+    ]
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        found = next(match for line in process.stdout if (match := re.search(r"address +http://\S+:(\d+)", line)))
+        found = next(
+            match
+            for line in process.stdout
+            if (match := re.search(r"address +http://\S+:(\d+)", line))
+        )
         with connect(int(found[1])) as half:
-            half.sendall(b"POST /_sandbox/reset HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+            half.sendall(
+                b"POST /_sandbox/reset HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
+            )
             process.stdin.close()
             assert 0 == process.wait(2)

@@ -1,4 +1,6 @@
-"""Before a request is one: headers without end, trailers that would be headers, and bytes that are no HTTP at all."""
+"""Before a request is one: headers without end, trailers that would be headers, and bytes that are
+no HTTP at all.
+"""
 
 import json
 import socket
@@ -18,7 +20,9 @@ from ..support.wire import Answer, Door, answer_on, connect, exchange, rest_of
 MANY = 64 * 1024 * 1024
 
 
-def head(live: Live, *lines: str, size: int = 0, method: str = "GET", path: str = "/_sandbox/health") -> bytes:
+def head(
+    live: Live, *lines: str, size: int = 0, method: str = "GET", path: str = "/_sandbox/health"
+) -> bytes:
     """A request's headers, filled up to exactly so many bytes."""
     text = "\r\n".join([f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{live.port}", *lines])
     if size:
@@ -81,13 +85,17 @@ def test_a_request_has_a_hundred_headers(live: Live) -> None:
         sent = head(live, *(f"X-Sandbox{n}: 1" for n in range(number - 1)))
         answer = exchange(live.port, "GET", sent)
         assert answer.status == expected
-    assert refused(answer, 431, "headers_too_large")["message"].startswith("The request has more than 100 headers")
+    assert refused(answer, 431, "headers_too_large")["message"].startswith(
+        "The request has more than 100 headers"
+    )
 
 
 @pytest.mark.promise("members-query")
 def test_a_query_has_a_thousand_members(live: Live) -> None:
     for path in ("/_sandbox/requests", "/console/requests", "/v2/nothing"):
-        most, more, many = ("&".join(f"a{n}" for n in range(number)) for number in (1_000, 1_001, 9_000))
+        most, more, many = (
+            "&".join(f"a{n}" for n in range(number)) for number in (1_000, 1_001, 9_000)
+        )
         assert exchange(live.port, "GET", head(live, path=f"{path}?{most}")).status != 414
         refused(exchange(live.port, "GET", head(live, path=f"{path}?{more}")), 414, "uri_too_long")
         refused(exchange(live.port, "GET", head(live, path=f"{path}?{many}")), 414, "uri_too_long")
@@ -144,7 +152,11 @@ def test_what_is_no_http_is_400_at_once_and_not_told_on_the_terminal(
     with connect(live.port) as connection:
         connection.sendall(sent)
         answer = answer_on(connection)
-        assert (400, "close", b"") == (answer.status, answer.header("connection"), rest_of(connection))
+        assert (400, "close", b"") == (
+            answer.status,
+            answer.header("connection"),
+            rest_of(connection),
+        )
     assert [] == caplog.messages
 
 
@@ -157,9 +169,15 @@ HERE = b"\r\nHost: localhost\r\n"
         (b"TRACE /v2/plans HTTP/1.1" + HERE, 405, "method_not_allowed"),
         (b"QUERY /v2/plans HTTP/1.1" + HERE, 405, "method_not_allowed"),
         (b"CONNECT /v2/plans HTTP/1.1" + HERE, 405, "method_not_allowed"),
-        (b"POST /v2/plans HTTP/1.1" + HERE + b"Transfer-Encoding: gzip, chunked\r\n", 501, "not_implemented"),
         (
-            b"POST /v2/plans HTTP/1.1" + HERE + b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+            b"POST /v2/plans HTTP/1.1" + HERE + b"Transfer-Encoding: gzip, chunked\r\n",
+            501,
+            "not_implemented",
+        ),
+        (
+            b"POST /v2/plans HTTP/1.1"
+            + HERE
+            + b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
             400,
             "malformed_request",
         ),
@@ -168,12 +186,18 @@ HERE = b"\r\nHost: localhost\r\n"
         (b"GET /v2/plans HTTP/1.1\r\n", 400, "malformed_request"),
         (b"GET http://localhost/v2/plans HTTP/1.1\r\n", 400, "malformed_request"),
         (b"GET http://localhost/v2/plans HTTP/1.1" + HERE, 401, "missing_credentials"),
-        (b"GET http://evil.example/v2/plans HTTP/1.1\r\nHost: evil.example\r\n", 403, "host_not_allowed"),
+        (
+            b"GET http://evil.example/v2/plans HTTP/1.1\r\nHost: evil.example\r\n",
+            403,
+            "host_not_allowed",
+        ),
         (b"GET /_sandbox/health HTTP/1.0\r\n", 200, None),
     ],
     ids=lambda value: value.decode().partition("\r")[0] if isinstance(value, bytes) else str(value),
 )
-def test_the_head_is_read_as_http_says(live: Live, sent: bytes, status: int, code: str | None) -> None:
+def test_the_head_is_read_as_http_says(
+    live: Live, sent: bytes, status: int, code: str | None
+) -> None:
     """RFC 9110, RFC 9112 3.2: methods, transfer codings, encoded slashes and the Host."""
     with connect(live.port) as connection:
         connection.sendall(sent + b"\r\n" + (b"0\r\n\r\n" if b"chunked" in sent else b""))
@@ -206,9 +230,15 @@ def test_a_header_that_decides_comes_once(live: Live, name: str) -> None:
 # -- trailers
 
 
-def trailing(live: Live, *trailers: str, lines: tuple[str, ...] = (), path: str = "/_sandbox/clock") -> Answer:
-    """A request whose chunked body ends with trailers, in one piece: they have come before it is handled."""
-    sent = head(live, "Transfer-Encoding: chunked", "Content-Type: application/json", *lines, path=path)
+def trailing(
+    live: Live, *trailers: str, lines: tuple[str, ...] = (), path: str = "/_sandbox/clock"
+) -> Answer:
+    """A request whose chunked body ends with trailers, in one piece: they have come
+    before it is handled.
+    """
+    sent = head(
+        live, "Transfer-Encoding: chunked", "Content-Type: application/json", *lines, path=path
+    )
     body = "2\r\n{}\r\n0\r\n" + "".join(f"{line}\r\n" for line in trailers) + "\r\n"
     with connect(live.port) as connection:
         connection.sendall(sent + body.encode())
@@ -229,7 +259,9 @@ def test_an_admin_key_in_a_trailer_opens_nothing(serve: Serve) -> None:
 def test_a_trailer_overrides_no_header(live: Live, door: Door) -> None:
     credential = f"Authorization: Bearer {door.token}"
     path = f"{door.prefix}/v2/customers"
-    answer = trailing(live, "Authorization: Bearer x", "Host: evil.example", lines=(credential,), path=path)
+    answer = trailing(
+        live, "Authorization: Bearer x", "Host: evil.example", lines=(credential,), path=path
+    )
     assert answer.status == 200
 
 
@@ -237,7 +269,9 @@ def test_a_trailer_overrides_no_header(live: Live, door: Door) -> None:
 @pytest.mark.parametrize(
     "start", [b"0\r\nX-Long: ", b"1;extension=", b"1\r\n{\r\n0\r\n" + b"A:b\r\n" * 14_000 + b"X: "]
 )
-def test_trailers_and_chunk_extensions_without_end_are_cut_off(live: Live, door: Door, start: bytes) -> None:
+def test_trailers_and_chunk_extensions_without_end_are_cut_off(
+    live: Live, door: Door, start: bytes
+) -> None:
     """A credential is asked for first; behind it they would be read to the end."""
     sent = head(
         live,
@@ -260,7 +294,12 @@ def test_trailers_and_chunk_extensions_without_end_are_cut_off(live: Live, door:
 
 
 UPGRADE = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk")
-SOCKET = ("Connection: Upgrade", "Upgrade: WebSocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: eA==")
+SOCKET = (
+    "Connection: Upgrade",
+    "Upgrade: WebSocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: eA==",
+)
 
 
 @pytest.mark.parametrize("path", ["/_sandbox/health", "/v2/customers", "/nothing"])
@@ -280,19 +319,28 @@ def framed(body: bytes, framing: str) -> tuple[str, bytes]:
     if framing == "length":
         return f"Content-Length: {len(body)}", body
     chunks = [body[:20], body[20:], b""]
-    return "Transfer-Encoding: chunked", b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks)
+    return "Transfer-Encoding: chunked", b"".join(
+        b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks
+    )
 
 
 def new_customer(live: Live, door: Door, framing: str, *lines: str) -> tuple[bytes, bytes]:
     """The head and body of a request that creates a customer; the body has blank lines."""
     length, body = framed(b"\r\n\r\n" + json.dumps(customer_body()).encode() + b"\r\n\r\n", framing)
-    lines = (*lines, f"Authorization: Bearer {door.token}", "Content-Type: application/json", length)
+    lines = (
+        *lines,
+        f"Authorization: Bearer {door.token}",
+        "Content-Type: application/json",
+        length,
+    )
     return head(live, *lines, method="POST", path=f"{door.prefix}/v2/customers"), body
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 @pytest.mark.parametrize("arrives", ["at once", "head and body", "byte by byte"])
-@pytest.mark.parametrize("offer", [UPGRADE, ("upgrade:h2c", "connection:upgrade"), SOCKET[:1]], ids=str)
+@pytest.mark.parametrize(
+    "offer", [UPGRADE, ("upgrade:h2c", "connection:upgrade"), SOCKET[:1]], ids=str
+)
 def test_a_request_that_offers_another_protocol_keeps_its_body(
     live: Live, door: Door, offer: tuple[str, ...], arrives: str, framing: str
 ) -> None:
@@ -312,7 +360,9 @@ def test_a_request_that_offers_another_protocol_keeps_its_body(
 @pytest.mark.promise("body-is-no-request")
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 @pytest.mark.parametrize("offer", [UPGRADE, SOCKET, ()], ids=str)
-def test_a_body_is_never_read_as_the_next_request(live: Live, offer: tuple[str, ...], framing: str) -> None:
+def test_a_body_is_never_read_as_the_next_request(
+    live: Live, offer: tuple[str, ...], framing: str
+) -> None:
     length, body = framed(head(live, path="/_sandbox/credentials") * 2, framing)
     sent = head(live, *offer, length, method="POST", path="/_sandbox/clock/advance")
     with connect(live.port) as connection:

@@ -1,4 +1,6 @@
-"""Which sandbox a request reaches: path prefix, else header, else the credential, else `default`."""
+"""Which sandbox a request reaches: path prefix, else header, else the credential,
+else `default`.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -47,17 +49,25 @@ def test_a_name_of_the_right_form_makes_a_world_at_first_mention(live: Live, nam
 
 @pytest.mark.parametrize("name", WRONG_NAMES)
 def test_a_name_of_another_form_is_404_in_the_path(live: Live, name: str) -> None:
-    refused(Door(live.port, f"/s/{name}", "x").ask("GET", "/v2/customers"), 404, "sandbox_not_found")
+    refused(
+        Door(live.port, f"/s/{name}", "x").ask("GET", "/v2/customers"), 404, "sandbox_not_found"
+    )
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a" * 64, "a b", "é", "a,b"])
 def test_a_name_of_another_form_is_404_in_the_header(door: Door, name: str) -> None:
-    refused(plain(door).ask("GET", "/v2/customers", headers=[("X-Sandbox", name)]), 404, "sandbox_not_found")
+    refused(
+        plain(door).ask("GET", "/v2/customers", headers=[("X-Sandbox", name)]),
+        404,
+        "sandbox_not_found",
+    )
 
 
 def test_the_header_chooses_where_the_path_does_not(door: Door) -> None:
     headers = [("X-Sandbox", "surfaces")]
-    assert plain(door).ask("GET", "/_sandbox/health", headers=headers).json()["sandbox"] == "surfaces"
+    assert (
+        plain(door).ask("GET", "/_sandbox/health", headers=headers).json()["sandbox"] == "surfaces"
+    )
     assert plain(door).ask("GET", "/v2/customers", headers=headers).status == 200
 
 
@@ -77,19 +87,31 @@ def test_the_header_chooses_where_the_path_does_not(door: Door) -> None:
 def test_a_refused_request_makes_no_world(
     live: Live, way: str, method: str, path: str, credential: str | None, status: int, code: str
 ) -> None:
-    """A slip in a name would take the place of a world that somebody uses. The default one's journal tells of it."""
+    """A slip in a name would take the place of a world that somebody uses.
+
+    The default one's journal tells of it.
+    """
     own = forge.signed(live.settings, sandbox="mistyped")
     default = live.app.sandboxes.default
-    known = {"the default sandbox's": f"Bearer {default.origin.credentials['private_key']}", "its own": f"Bearer {own}"}
+    known = {
+        "the default sandbox's": f"Bearer {default.origin.credentials['private_key']}",
+        "its own": f"Bearer {own}",
+    }
     headers = {} if credential is None else {"Authorization": known.get(credential, credential)}
     headers |= {"X-Sandbox": "mistyped"} if way == "header" else {}
     whole = path if way == "header" else f"/s/mistyped{path}"
     answer = httpx2.request(
-        method, live.url + whole, headers=headers, json={} if method == "POST" else None, verify=NO_TLS
+        method,
+        live.url + whole,
+        headers=headers,
+        json={} if method == "POST" else None,
+        verify=NO_TLS,
     )
     assert (status, code) == (answer.status_code, answer.json()["code"])
     assert live.app.sandboxes.find("mistyped") is None
-    shown = httpx2.get(f"{live.url}/_sandbox/requests/{answer.headers['x-request-id']}", verify=NO_TLS)
+    shown = httpx2.get(
+        f"{live.url}/_sandbox/requests/{answer.headers['x-request-id']}", verify=NO_TLS
+    )
     assert (200, whole, status) == (
         shown.status_code, shown.json()["request"]["path"], shown.json()["request"]["status"]
     )  # fmt: skip
@@ -104,17 +126,24 @@ READING = (
 @pytest.mark.check
 @pytest.mark.parametrize("way", ["path", "header"])
 def test_reading_controls_create_no_sandbox(serve: Serve, way: str) -> None:
-    """All but the credentials. A slip in a name left a sandbox behind, whose empty journal answered 200."""
+    """All but the credentials.
+
+    A slip in a name left a sandbox behind, whose empty journal answered 200.
+    """
     live = serve(seed=12)
     live.app.sandboxes.forget("alice")
     client = Door(live.port, "/s/alcie" if way == "path" else "", "x")
     headers = [] if way == "path" else [("X-Sandbox", "alcie")]
 
     def told(read: str) -> str:
-        message = refused(client.ask("GET", f"/_sandbox/{read}", headers=headers), 404, "sandbox_not_found")
+        message = refused(
+            client.ask("GET", f"/_sandbox/{read}", headers=headers), 404, "sandbox_not_found"
+        )
         return str(message["message"])
 
-    assert all(says(text, "alcie", "GET /s/alcie/_sandbox/credentials") for text in map(told, READING))
+    assert all(
+        says(text, "alcie", "GET /s/alcie/_sandbox/credentials") for text in map(told, READING)
+    )
     assert 200 == Door(live.port, "/s/alice", "x").ask("GET", "/_sandbox/credentials").status
     assert says(told("requests"), "alcie", "alice")
     assert ["default", "alice"] == [world.name for world in live.app.sandboxes.sandboxes()]
@@ -124,9 +153,12 @@ def test_reading_controls_create_no_sandbox(serve: Serve, way: str) -> None:
 
 
 def test_names_are_suggested_to_the_admin_alone(serve: Serve) -> None:
-    live = serve(host="0.0.0.0", admin_key="a-long-admin-key")  # noqa: S104 - the server that the test asks
+    # the server that the test asks
+    live = serve(host="0.0.0.0", admin_key="a-long-admin-key")  # noqa: S104
     admin = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
-    made = httpx2.post(f"{live.url}/_sandbox/sandboxes", json={"name": "alice"}, headers=admin, verify=NO_TLS)
+    made = httpx2.post(
+        f"{live.url}/_sandbox/sandboxes", json={"name": "alice"}, headers=admin, verify=NO_TLS
+    )
     assert 201 == made.status_code
     for path, headers, told in (
         ("/v2/customers", {}, False),
@@ -135,7 +167,10 @@ def test_names_are_suggested_to_the_admin_alone(serve: Serve) -> None:
         ("/_sandbox/requests", admin, True),
     ):
         answer = httpx2.get(f"{live.url}/s/alcie{path}", headers=headers, verify=NO_TLS)
-        assert ("sandbox_not_found", told) == (answer.json()["code"], "alice" in answer.text), answer.text
+        assert ("sandbox_not_found", told) == (
+            answer.json()["code"],
+            "alice" in answer.text,
+        ), answer.text
     hidden = httpx2.get(f"{live.url}/s/alcie/_sandbox/requests", verify=NO_TLS)
     assert (403, False) == (hidden.status_code, "alice" in hidden.text)
 
@@ -143,7 +178,9 @@ def test_names_are_suggested_to_the_admin_alone(serve: Serve) -> None:
 def client_of_the_next(live: Live, name: str) -> Door:
     """Somebody with a token of the sandbox that the next request to a name makes."""
     generation = live.app.sandboxes.generations.first(name)
-    return Door(live.port, f"/s/{name}", forge.signed(live.settings, sandbox=name, generation=generation))
+    return Door(
+        live.port, f"/s/{name}", forge.signed(live.settings, sandbox=name, generation=generation)
+    )
 
 
 def test_a_request_that_succeeds_makes_its_world(live: Live) -> None:
@@ -159,7 +196,10 @@ def test_a_request_that_succeeds_makes_its_world(live: Live) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(
             pool.map(
-                lambda number: client.send("POST", "/v2/customers", body | {"document": f"P4SS{number}"}), range(8)
+                lambda number: client.send(
+                    "POST", "/v2/customers", body | {"document": f"P4SS{number}"}
+                ),
+                range(8),
             )
         )
     assert [201] * 8 == [answer.status for answer in answers]

@@ -1,4 +1,6 @@
-"""Claims about boletos: barcode, line and check digits, by codes that others have published as valid."""
+"""Claims about boletos: barcode, line and check digits, by codes that others have
+published as valid.
+"""
 
 import re
 
@@ -10,8 +12,14 @@ from stub_server.core.clock import parse_iso
 from stub_server.domain import boleto
 
 PUBLISHED = [
-    ("23793381286000782713695000063305975520000370000", "23799755200003700003381260007827139500006330"),
-    ("00190000090114971860168524522114675860000102656", "00196758600001026560000001149718606852452211"),
+    (
+        "23793381286000782713695000063305975520000370000",
+        "23799755200003700003381260007827139500006330",
+    ),
+    (
+        "00190000090114971860168524522114675860000102656",
+        "00196758600001026560000001149718606852452211",
+    ),
 ]
 CENTS, DUE, NUMBERS = st.integers(0, 10**10 - 1), st.integers(0, 10**13), st.integers(0, 2**128)
 
@@ -39,14 +47,18 @@ def test_the_due_day_is_counted_in_brazil_and_begins_again_at_1000(due: str, fac
     assert factor == boleto.barcode(1, parse_iso(due), 0)[5:9]
 
 
-@pytest.mark.parametrize(("digits", "check"), [("0" * 43, 1), ("0" * 42 + "1", 9), ("0" * 42 + "5", 1), ("6", 1)])
+@pytest.mark.parametrize(
+    ("digits", "check"), [("0" * 43, 1), ("0" * 42 + "1", 9), ("0" * 42 + "5", 1), ("6", 1)]
+)
 def test_what_has_no_digit_of_modulo_11_is_1(digits: str, check: int) -> None:
     """A remainder of 0, 1 or 10 gives 11, 10 or 1: the check digit of a barcode is never 0."""
     assert check == boleto.modulo_11(digits)
 
 
 @given(CENTS, DUE, NUMBERS)
-def test_every_code_says_its_amount_and_a_bank_that_does_not_exist(cents: int, due: int, number: int) -> None:
+def test_every_code_says_its_amount_and_a_bank_that_does_not_exist(
+    cents: int, due: int, number: int
+) -> None:
     """Line and barcode hold the same digits, and every check digit of both is right."""
     barcode = boleto.barcode(cents, due, number)
     line = boleto.line(barcode)
@@ -60,7 +72,9 @@ def test_every_code_says_its_amount_and_a_bank_that_does_not_exist(cents: int, d
 
 
 def luhn(digits: str) -> str:
-    """The digit of modulo 10, reckoned another way: what is missing to the next ten of Luhn's sum."""
+    """The digit of modulo 10, reckoned another way: what is missing to the next ten
+    of Luhn's sum.
+    """
     total = 0
     for place, digit in enumerate(digits[::-1]):
         total += sum(map(int, str(int(digit) * (2 - place % 2))))

@@ -18,7 +18,9 @@ INSTANTS = st.datetimes(datetime(1900, 1, 1), datetime(2400, 1, 1)).map(
 
 
 def ms(text: str) -> int:
-    return (datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    return (datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
+        milliseconds=1
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,7 +39,8 @@ def ms(text: str) -> int:
         ("1969-12-31T23:59:59.999Z", "month", 1, 2, "1970-02-28T23:59:59.999Z"),
         ("2027-03-31T03:00:00.000Z", "month", 1, -1, "2027-02-28T03:00:00.000Z"),
         ("2027-03-31T00:00:00.000Z", "month", 1, 0, "2027-03-31T00:00:00.000Z"),
-        # On 28 February at 22:30 in São Paulo: a month later there, though UTC says 1 March and 29 March.
+        # On 28 February at 22:30 in São Paulo: a month later there, though UTC says 1 March and 29
+        # March.
         ("2027-03-01T01:30:00.000Z", "month", 1, 1, "2027-03-29T01:30:00.000Z"),
         ("2027-03-01T02:59:59.999Z", "month", 1, 1, "2027-03-29T02:59:59.999Z"),
         ("2027-03-01T03:00:00.000Z", "month", 1, 1, "2027-04-01T03:00:00.000Z"),
@@ -51,14 +54,18 @@ def test_period_ends_clamp_to_the_month_and_keep_anchor_day_and_time(
     assert calendar.add_interval(ms(anchor), interval, count, periods) == ms(end)
 
 
-@pytest.mark.parametrize(("interval", "count"), [("year", 36), ("month", 36), ("week", 36), ("day", 36)])
+@pytest.mark.parametrize(
+    ("interval", "count"), [("year", 36), ("month", 36), ("week", 36), ("day", 36)]
+)
 def test_a_period_beyond_the_year_9999_is_an_overflow(interval: str, count: int) -> None:
     with pytest.raises(OverflowError, match="9999"):
         calendar.add_interval(ms("9999-12-31T00:00:00Z"), interval, count, 1)
 
 
 def test_the_last_month_that_can_be_shown_is_reached() -> None:
-    assert calendar.add_interval(ms("9999-11-30T00:00:00Z"), "month", 1, 1) == ms("9999-12-30T00:00:00Z")
+    assert calendar.add_interval(ms("9999-11-30T00:00:00Z"), "month", 1, 1) == ms(
+        "9999-12-30T00:00:00Z"
+    )
 
 
 @pytest.mark.parametrize(

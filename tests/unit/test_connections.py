@@ -1,4 +1,6 @@
-"""Connections to receivers: one for each attempt, to the address that was checked, for the name that was asked for."""
+"""Connections to receivers: one for each attempt, to the address that was checked, for the name
+that was asked for.
+"""
 
 import asyncio
 import ssl
@@ -33,7 +35,11 @@ class Server:
         """One connection."""
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
-                length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+                length = next(
+                    line
+                    for line in head.lower().split(b"\r\n")
+                    if line.startswith(b"content-length")
+                )
                 await reader.readexactly(int(length.partition(b":")[2]))
                 self.requests += 1
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
@@ -45,7 +51,9 @@ class Server:
 
 
 def with_server(
-    server: Server, use: Callable[[int], Awaitable[list[AttemptOutcome]]], tls: ssl.SSLContext | None = None
+    server: Server,
+    use: Callable[[int], Awaitable[list[AttemptOutcome]]],
+    tls: ssl.SSLContext | None = None,
 ) -> list[AttemptOutcome]:
     """Use a server that listens on a free port of this machine."""
 
@@ -59,7 +67,9 @@ def with_server(
     return asyncio.run(run())
 
 
-def test_a_name_that_changes_its_meaning_reaches_nothing_that_was_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_changes_its_meaning_reaches_nothing_that_was_not_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Each attempt checks the address anew."""
     meant = ["127.0.0.1"]
 
@@ -79,7 +89,9 @@ def test_a_name_that_changes_its_meaning_reaches_nothing_that_was_not_checked(mo
     assert 1 == server.requests
 
 
-def test_a_certificate_is_checked_for_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_is_checked_for_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Though an address is connected to."""
 
     async def resolve(host: str, port: int) -> list[str]:
@@ -94,5 +106,7 @@ def test_a_certificate_is_checked_for_the_name(tmp_path: Path, monkeypatch: pyte
         return [await sender.attempt(delivery(f"https://{host}:{port}/"), 5) for host in hosts]
 
     outcomes = with_server(server, use, certificate)
-    assert [(200, None), (200, None), (None, "tls"), (None, "tls")] == [(o.status, o.error) for o in outcomes]
+    assert [(200, None), (200, None), (None, "tls"), (None, "tls")] == [
+        (o.status, o.error) for o in outcomes
+    ]
     assert 2 == server.requests

@@ -4,10 +4,18 @@ import pytest
 
 from stub_server.domain.customers import from_buyer
 
-ANA = {"name": "Ana", "email": "a@example.com", "document": "AB123", "document_type": "passport", "type": "individual"}
+ANA = {
+    "name": "Ana",
+    "email": "a@example.com",
+    "document": "AB123",
+    "document_type": "passport",
+    "type": "individual",
+}
 
 
-def from_flat(phones: dict[str, str], address: dict[str, str]) -> tuple[object, object, tuple[str, ...]]:
+def from_flat(
+    phones: dict[str, str], address: dict[str, str]
+) -> tuple[object, object, tuple[str, ...]]:
     """What a customer gets of an order's telephones and address, and the warnings."""
     customer, left_out = from_buyer(ANA | {"phones": phones, "address": address})
     return customer["phones"], customer["address"], left_out
@@ -28,9 +36,13 @@ def from_flat(phones: dict[str, str], address: dict[str, str]) -> tuple[object, 
     ],
 )
 def test_a_brazilian_telephone_is_taken_apart(text: str, area_code: str, number: str) -> None:
-    """Written with the country's code or without it, a landline as a mobile; 55 is also an area in the south."""
+    """Written with the country's code or without it, a landline as a mobile; 55 is also an area in
+    the south.
+    """
     phones, _, left_out = from_flat({"mobile_phone": text}, {})
-    assert phones == {"mobile_phone": {"country_code": "55", "area_code": area_code, "number": number}}
+    assert phones == {
+        "mobile_phone": {"country_code": "55", "area_code": area_code, "number": number}
+    }
     assert left_out == ()
 
 
@@ -44,22 +56,30 @@ def test_a_brazilian_telephone_is_taken_apart(text: str, area_code: str, number:
         ("+431234567890123", "43", "1234567890123"),
     ],
 )
-def test_a_telephone_of_another_country_has_its_country_code(text: str, country_code: str, number: str) -> None:
+def test_a_telephone_of_another_country_has_its_country_code(
+    text: str, country_code: str, number: str
+) -> None:
     """Where its area code ends cannot be told."""
     assert from_flat({"mobile_phone": text}, {})[0] == {
         "mobile_phone": {"country_code": country_code, "number": number}
     }
 
 
-@pytest.mark.parametrize("text", ["+4312345678901234", "+123", "vizinha", "", "987654321", "+55119876543210", "+551"])
+@pytest.mark.parametrize(
+    "text", ["+4312345678901234", "+123", "vizinha", "", "987654321", "+55119876543210", "+551"]
+)
 def test_what_cannot_be_taken_apart_is_left_out_and_named(text: str) -> None:
     """One that does not fit takes the others with it."""
     found = from_flat({"home_phone": "+551133334444", "mobile_phone": text}, {})
     assert found == ({}, {}, ("customer_phones_not_copied",))
 
 
-@pytest.mark.parametrize("address", [{"line_1": "a" * 257}, {"country": "Brasil"}, {"bairro": "Batel"}])
-def test_an_address_that_a_customer_could_not_have_is_left_out_and_named(address: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "address", [{"line_1": "a" * 257}, {"country": "Brasil"}, {"bairro": "Batel"}]
+)
+def test_an_address_that_a_customer_could_not_have_is_left_out_and_named(
+    address: dict[str, str],
+) -> None:
     assert from_flat({}, address) == ({}, {}, ("customer_address_not_copied",))
 
 

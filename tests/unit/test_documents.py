@@ -10,11 +10,14 @@ from stub_server.domain.cpf import cpf_with_check_digits
 from stub_server.domain.customers import settled_types
 
 NINE = st.from_regex(r"[0-9]{9}", fullmatch=True).filter(lambda text: len(set(text)) > 1)
-TWELVE = st.from_regex(r"[0-9A-Z]{12}", fullmatch=True).filter(lambda text: not text.startswith("0" * 11))
+TWELVE = st.from_regex(r"[0-9A-Z]{12}", fullmatch=True).filter(
+    lambda text: not text.startswith("0" * 11)
+)
 
 
 @pytest.mark.parametrize(
-    ("stem", "digits"), [("529982247", "25"), ("111444777", "35"), ("347126958", "46"), ("218447306", "54")]
+    ("stem", "digits"),
+    [("529982247", "25"), ("111444777", "35"), ("347126958", "46"), ("218447306", "54")],
 )
 def test_cpf_check_digits_follow_the_golden_vectors(stem: str, digits: str) -> None:
     assert cpf_with_check_digits(stem) == stem + digits
@@ -23,7 +26,12 @@ def test_cpf_check_digits_follow_the_golden_vectors(stem: str, digits: str) -> N
 
 @pytest.mark.parametrize(
     ("stem", "digits"),
-    [("112223330001", "81"), ("482915370001", "84"), ("12ABC34501DE", "35"), ("7K2MB8X40001", "90")],
+    [
+        ("112223330001", "81"),
+        ("482915370001", "84"),
+        ("12ABC34501DE", "35"),
+        ("7K2MB8X40001", "90"),
+    ],
 )
 def test_cnpj_check_digits_follow_the_golden_vectors(stem: str, digits: str) -> None:
     assert documents.cnpj_with_check_digits(stem) == stem + digits
@@ -89,13 +97,18 @@ def test_the_unmasked_form_alone_decides_what_a_document_is(text: str, kind: str
     assert documents.kind(text) == kind
 
 
-@given(st.one_of(st.text(), st.text(st.characters(categories=["Cs", "Nd", "Pd", "Lu"])), st.text(min_size=41)))
+@given(
+    st.one_of(
+        st.text(), st.text(st.characters(categories=["Cs", "Nd", "Pd", "Lu"])), st.text(min_size=41)
+    )
+)
 def test_the_formats_survive_any_string_and_agree_with_kind(text: str) -> None:
     is_one, kind = documents.is_document(text), documents.kind(text)
     if is_one:
         assert kind is not None
         assert documents.is_document_unchecked(text) is True
-    elif not set(" .-/") & set(text):  # a mask has one sign after a letter or digit: "/0000A" has none before it
+    elif not set(" .-/") & set(text):
+        # a mask has one sign after a letter or digit: "/0000A" has none before it
         assert kind is None
 
 
@@ -119,9 +132,14 @@ def test_every_made_cnpj_is_one_also_with_letters(twelve: str) -> None:
         ("FX123456", ("passport", "individual")),
     ],
 )
-def test_document_type_and_type_are_inferred_and_agreeing_claims_pass(document: str, expected: tuple[str, str]) -> None:
+def test_document_type_and_type_are_inferred_and_agreeing_claims_pass(
+    document: str, expected: tuple[str, str]
+) -> None:
     assert documents.infer(document) == expected
-    assert settled_types({"document": document, "document_type": expected[0], "type": expected[1]}) == expected
+    assert (
+        settled_types({"document": document, "document_type": expected[0], "type": expected[1]})
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,5 +164,7 @@ def test_a_contradicting_claim_is_a_conflict_that_names_its_field(
     ("document", "masked"),
     [("347.126.958-46", "***126958**"), ("11222333000181", "11222333000181"), ("ABCDE", "*****")],
 )
-def test_a_masked_document_hides_its_first_three_and_last_two_characters(document: str, masked: str) -> None:
+def test_a_masked_document_hides_its_first_three_and_last_two_characters(
+    document: str, masked: str
+) -> None:
     assert documents.mask_document(document) == masked

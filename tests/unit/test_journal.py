@@ -1,4 +1,6 @@
-"""The journal alone: so many requests, so many bytes, and no more of a path or query than anybody reads."""
+"""The journal alone: so many requests, so many bytes, and no more of a path or query than
+anybody reads.
+"""
 
 import pytest
 
@@ -8,7 +10,9 @@ from stub_server.engine.journal import LONGEST, Journal, Trace
 MIB = 1024 * 1024
 
 
-def trace(path: str = "/v2/customers", query: bytes = b"", size: int = 1_000, ident: str = "req_1") -> Trace:
+def trace(
+    path: str = "/v2/customers", query: bytes = b"", size: int = 1_000, ident: str = "req_1"
+) -> Trace:
     """A request."""
     made = Trace(ident, 0, "GET", path, query, sandbox="default")
     made.size = size
@@ -24,7 +28,10 @@ def filled(journal: Journal, count: int, size: int) -> Journal:
 
 def test_a_path_and_a_query_are_kept_up_to_a_length() -> None:
     path, query = "/v2/" + "é" * LONGEST, b"a" * (LONGEST + 1)
-    assert (path[:LONGEST] + "…", query[:LONGEST] + "…".encode()) == (trace(path).path, trace(query=query).query)
+    assert (path[:LONGEST] + "…", query[:LONGEST] + "…".encode()) == (
+        trace(path).path,
+        trace(query=query).query,
+    )
     assert ("/v2/" + "x" * (LONGEST - 4), b"a" * LONGEST) == (
         trace("/v2/" + "x" * (LONGEST - 4)).path,
         trace(query=b"a" * LONGEST).query,

@@ -12,7 +12,9 @@ CREATED = Fact("createCustomer", "status", "201")
 @pytest.fixture
 def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     """A new one, told by servers that serve the contract."""
-    monkeypatch.setattr("tests.support.ledger.serves_the_contract", lambda origin, module: origin == "ours")
+    monkeypatch.setattr(
+        "tests.support.ledger.serves_the_contract", lambda origin, module: origin == "ours"
+    )
     return Ledger(test="a test")
 
 
@@ -29,7 +31,9 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         ("GET", "/console", None),
     ],
 )
-def test_a_request_means_the_operation_of_its_path(method: str, path: str, operation: str | None) -> None:
+def test_a_request_means_the_operation_of_its_path(
+    method: str, path: str, operation: str | None
+) -> None:
     found = operation_at(method, path)
     assert operation == (found.id if found is not None else None)
 
@@ -43,9 +47,12 @@ def test_what_is_reached_is_no_gap(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "code"), [(202, None), (500, "internal_error"), (409, "duplicate_sku"), (404, "not_found")]
+    ("status", "code"),
+    [(202, None), (500, "internal_error"), (409, "duplicate_sku"), (404, "not_found")],
 )
-def test_what_the_contract_does_not_list_is_reported(ledger: Ledger, status: int, code: str | None) -> None:
+def test_what_the_contract_does_not_list_is_reported(
+    ledger: Ledger, status: int, code: str | None
+) -> None:
     ledger.answered("ours", Answer("POST", "/v2/customers", status, code, False))
     assert [f"createCustomer answered {status} {code or ''}".rstrip()] == ledger.take_undocumented()
     assert [] == ledger.take_undocumented()

@@ -44,13 +44,19 @@ def test_bytes_of_one_log_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log(10, budget)
     filled(log, 5)
     assert ([4, 5], 2 * EMPTY.size) == (numbers(log), budget.used)
-    log.append(EMPTY._replace(number=6, changes=(Change("plans", RECORD, RECORD._replace(public=b"x" * EMPTY.size)),)))
+    log.append(
+        EMPTY._replace(
+            number=6, changes=(Change("plans", RECORD, RECORD._replace(public=b"x" * EMPTY.size)),)
+        )
+    )
     assert ([], 6, 0) == (numbers(log), log.number, budget.used)
 
 
 @pytest.mark.promise("steps-requests-messages-sandboxes")
 def test_bytes_of_all_that_is_kept_are_bounded() -> None:
-    """The largest makes room: a world that nobody uses any more does not keep the others from having a past."""
+    """The largest makes room: a world that nobody uses any more does not keep the others from
+    having a past.
+    """
     budget = Budget(100 * EMPTY.size)
     idle, busy = Log(200, budget), Log(200, budget)
     filled(idle, 90)
@@ -65,5 +71,7 @@ def test_bytes_of_all_that_is_kept_are_bounded() -> None:
 def test_what_a_step_shows_of_itself_holds_no_secret() -> None:
     secret = RECORD._replace(hidden=b"whsec_secret")
     step = EMPTY._replace(changes=(Change("webhooks", None, secret),), saved=REPLY)
-    assert "Step(number=1, at=0, cause=Cause(kind='control', id='', operation='test'))" == repr(step)
+    assert "Step(number=1, at=0, cause=Cause(kind='control', id='', operation='test'))" == repr(
+        step
+    )
     assert "Saved(status=201, expires=0)" == repr(REPLY[1])

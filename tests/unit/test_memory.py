@@ -1,4 +1,6 @@
-"""A world that is no more gives its memory back at once: no cycle keeps it until a collector comes by."""
+"""A world that is no more gives its memory back at once: no cycle keeps it until a
+collector comes by.
+"""
 
 import asyncio
 import gc
@@ -22,7 +24,9 @@ pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 @pytest.fixture(scope="module", autouse=True)
 def what_was_before() -> Iterator[None]:
-    """Out of the collector's sight: to walk through it for every test takes longer than the test."""
+    """Out of the collector's sight: to walk through it for every test takes longer
+    than the test.
+    """
     gc.collect()
     gc.freeze()
     yield
@@ -31,7 +35,9 @@ def what_was_before() -> Iterator[None]:
 
 @pytest.fixture
 def no_collector() -> Iterator[None]:
-    """Whatever goes, goes by its last reference; what earlier tests have left, such as servers, is gone."""
+    """Whatever goes, goes by its last reference; what earlier tests have left, such as
+    servers, is gone.
+    """
     gc.collect()
     gc.disable()
     yield
@@ -56,11 +62,15 @@ def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None
     world = first_used(worlds, "short")
     row = next(world.store.customers.all_rows())
     draft = drafted(world)
-    draft.emit_change(world.store.customers, draft.update(world.store.customers, row, row.public), "updated")
+    draft.emit_change(
+        world.store.customers, draft.update(world.store.customers, row, row.public), "updated"
+    )
     draft.record()
     advance(world, world.clock.now + 40 * DAY)
     twin = world.fork("twin")
-    parts = [(one, one.store, one.log, one.store.customers, one.store.orders) for one in (world, twin)]
+    parts = [
+        (one, one.store, one.log, one.store.customers, one.store.orders) for one in (world, twin)
+    ]
     held = [weakref.ref(part) for many in parts for part in many]
     del world, twin, draft, row, parts
     if end == "reset":
@@ -74,7 +84,9 @@ def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("scenario", some(1, ["default", "empty", "past_due", "extremes"]))
 def test_a_world_whose_past_was_lived_here_is_gone_with_its_last_reference(scenario: str) -> None:
-    """The actors who lived it held it in a cycle: ten resets of a large world took more than a gigabyte."""
+    """The actors who lived it held it in a cycle: ten resets of a large world took more
+    than a gigabyte.
+    """
     worlds = create_app(FROZEN).sandboxes
     asyncio.run(worlds.reset("default", scenario, seed=7))
     world = worlds.default
@@ -87,7 +99,9 @@ def test_a_world_whose_past_was_lived_here_is_gone_with_its_last_reference(scena
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("scenario", some(1, ["default", "past_due", "extremes"]))
 def test_living_a_past_leaves_nothing_to_collect(scenario: str) -> None:
-    """Rows that had been passed by held their tables in a cycle: resets to other seeds cost three megabytes each."""
+    """Rows that had been passed by held their tables in a cycle: resets to other seeds cost three
+    megabytes each.
+    """
     worlds = create_app(FROZEN).sandboxes
     asyncio.run(worlds.reset("default", scenario, seed=7))
     gc.collect()
@@ -96,7 +110,9 @@ def test_living_a_past_leaves_nothing_to_collect(scenario: str) -> None:
 
 
 @pytest.mark.usefixtures("no_collector")
-def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """They stayed until a thousand of them had come."""
     worlds = create_app(FROZEN).sandboxes
     held = weakref.ref(asyncio.run(worlds.fork("default", "short", None, 1)).sandbox)
@@ -124,13 +140,16 @@ def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(monkeypatch
 def test_a_request_that_was_answered_leaves_nothing_to_collect(
     serve: Serve, method: str, path: str, status: int
 ) -> None:
-    """What sends a whole answer knows the scope that it stands in, and what creates a sandbox knows the call.
+    """What sends a whole answer knows the scope that it stands in, and what creates a sandbox knows
+    the call.
 
     Kept there, each request would stay, and with it the sandbox.
     """
     live = serve()
     with httpx2.Client(base_url=live.url, verify=NO_TLS) as client:
-        client.headers["Authorization"] = f"Bearer {live.app.sandboxes.default.origin.credentials['private_key']}"
+        client.headers["Authorization"] = (
+            f"Bearer {live.app.sandboxes.default.origin.credentials['private_key']}"
+        )
         headers = {"X-Sandbox-As-Of": "0"} if path == "/v2/plans" else {}
         body: dict[str, str] | None = {} if method == "POST" else None
         answers = [client.request(method, path, json=body, headers=headers) for _ in range(3)]

@@ -1,4 +1,6 @@
-"""Planted defects: every one of the list is in the code, and is tried with the tests that execute it."""
+"""Planted defects: every one of the list is in the code, and is tried with the tests that
+execute it.
+"""
 
 from pathlib import Path
 
@@ -54,7 +56,9 @@ def test_a_change_stands_in_the_place_of_what_it_replaces() -> None:
 
 
 def test_every_entry_of_the_list_is_in_the_code() -> None:
-    """A commit that moves or rewrites the code of an entry changes `tests/mutants/planted.yaml` with it."""
+    """A commit that moves or rewrites the code of an entry changes `tests/mutants/planted.yaml`
+    with it.
+    """
     found, lost = find(PACKAGE)
     assert [] == lost
     assert 200 == len({defect.mutant for defect in found})
@@ -62,7 +66,9 @@ def test_every_entry_of_the_list_is_in_the_code() -> None:
 
 def test_a_change_is_tried_with_the_tests_that_execute_its_line_and_quick_files_first() -> None:
     seconds = {"a.py::slow": 6.0, "a.py::other": 1.0, "b.py::quick": 1.0, "c.py::long": 500.0}
-    lines = {"m.py": {10: ["a.py::slow", "b.py::quick", "c.py::long", "failed"], 12: ["a.py::other"]}}
+    lines = {
+        "m.py": {10: ["a.py::slow", "b.py::quick", "c.py::long", "failed"], 12: ["a.py::other"]}
+    }
     recorded = Recorded(seconds, lines)
     by_text = {mutant.before: mutant for mutant in mutants(SOURCE, "m.py")}
     assert (["b.py::quick", "a.py::slow"], 7.0) == recorded.tests_of(by_text["a < 2"], SOURCE, 300)

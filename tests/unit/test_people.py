@@ -36,7 +36,10 @@ def test_documents_are_valid_by_an_independent_library(persons: list[Body]) -> N
 
 
 def test_every_field_of_a_person_comes_from_one_place(persons: list[Body]) -> None:
-    places = {(place["city"], place["state"], place["bairro"]): place for place in table("geography")["rows"]}
+    places = {
+        (place["city"], place["state"], place["bairro"]): place
+        for place in table("geography")["rows"]
+    }
     for person in persons:
         address = person["address"]
         if not address:
@@ -50,7 +53,9 @@ def test_every_field_of_a_person_comes_from_one_place(persons: list[Body]) -> No
         assert number.startswith("Bloco ") == is_superquadra
         assert {phone["area_code"] for phone in person["phones"].values()} <= {place["ddd"]}
         if person["type"] == "individual":
-            assert person["document"][8] == str(table("geography")["states"][place["state"]]["cpf_region"])
+            assert person["document"][8] == str(
+                table("geography")["states"][place["state"]]["cpf_region"]
+            )
 
 
 def test_places_agree_with_the_rules_that_warn_about_contacts(persons: list[Body]) -> None:
@@ -86,9 +91,15 @@ def test_our_tables_agree_with_each_other() -> None:
     assert particles <= {"da", "das", "de", "do", "dos"}
     prices = read("prices.yaml", "PriceTable")["monthly"]
     niches = read("niches.yaml", "Niches")["niches"]
-    amounts = [price for niche in niches for price in (niche["monthly_up_to"], *(b["price"] for b in niche["bumps"]))]
+    amounts = [
+        price
+        for niche in niches
+        for price in (niche["monthly_up_to"], *(b["price"] for b in niche["bumps"]))
+    ]
     assert [] == [amount for amount in amounts if round(amount, 2) != amount]
-    assert min(niche["monthly_up_to"] for niche in niches) >= max(float(price) for price in [*prices][:5])
+    assert min(niche["monthly_up_to"] for niche in niches) >= max(
+        float(price) for price in [*prices][:5]
+    )
     for member in ("name", "slug"):
         named = [project[member] for niche in niches for project in niche["projects"]]
         assert len(named) == len(set(named))

@@ -25,7 +25,9 @@ CALLED_BY_OTHERS = {
 def test_the_protocol_knows_nothing_of_uvicorns_but_what_asyncio_and_httptools_call() -> None:
     """It reads no attribute of uvicorn's class, and has none that would take the place of one."""
     used, inherited = set[str](), set[str]()
-    for node in ast.walk(ast.parse(inspect.getsource(HttpProtocol) + inspect.getsource(Connection))):
+    for node in ast.walk(
+        ast.parse(inspect.getsource(HttpProtocol) + inspect.getsource(Connection))
+    ):
         if isinstance(node, ast.Attribute):
             place = ast.unparse(node.value)
             (used if place == "self" else inherited if place == "super()" else set()).add(node.attr)
@@ -35,14 +37,23 @@ def test_the_protocol_knows_nothing_of_uvicorns_but_what_asyncio_and_httptools_c
         one = HttpToolsProtocol(config=config, server_state=ServerState(), app_state={})
         return {*dir(one), *vars(one)}
 
-    own = {name for kind in (HttpProtocol, Connection) for name in (*vars(kind), *kind.__annotations__)}
+    own = {
+        name for kind in (HttpProtocol, Connection) for name in (*vars(kind), *kind.__annotations__)
+    }
     assert set() == inherited - CALLED_BY_OTHERS
     assert set() == used - own
-    of_any_class = {*vars(type("Plain", (), {})), "__annotations__", "__firstlineno__", "__static_attributes__"}
+    of_any_class = {
+        *vars(type("Plain", (), {})),
+        "__annotations__",
+        "__firstlineno__",
+        "__static_attributes__",
+    }
     assert of_any_class >= own & asyncio.run(theirs()) - CALLED_BY_OTHERS
 
 
 def test_the_base_of_the_image_is_pinned_by_its_digest() -> None:
-    bases = re.findall(r"^FROM (?!scratch$)(\S+)", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    bases = re.findall(
+        r"^FROM (?!scratch$)(\S+)", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert bases
     assert all(re.search("@sha256:[0-9a-f]{64}$", base) for base in bases)

@@ -18,7 +18,9 @@ PAULISTA = {
 }
 TEXTS = st.text() | st.sampled_from(["SP", "01310-100", "BR", "11", "55", "²" * 8, "\u0660" * 8])
 ADDRESSES = st.dictionaries(st.sampled_from(["country", "state", "zip_code"]), TEXTS)
-PHONES = st.dictionaries(TEXTS, st.fixed_dictionaries({"country_code": TEXTS}, optional={"area_code": TEXTS}))
+PHONES = st.dictionaries(
+    TEXTS, st.fixed_dictionaries({"country_code": TEXTS}, optional={"area_code": TEXTS})
+)
 
 WARNINGS = (
     "ddd_unknown",
@@ -52,8 +54,12 @@ def test_the_postal_regions_cover_every_state_and_only_sao_paulo_twice() -> None
 
 
 @pytest.mark.parametrize("phones", [MOBILE, {}])
-@pytest.mark.parametrize("address", [PAULISTA, {**PAULISTA, "zip_code": "01310-100", "state": " sp "}, {}])
-def test_a_coherent_or_absent_contact_deserves_no_warning(phones: dict[str, Any], address: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "address", [PAULISTA, {**PAULISTA, "zip_code": "01310-100", "state": " sp "}, {}]
+)
+def test_a_coherent_or_absent_contact_deserves_no_warning(
+    phones: dict[str, Any], address: dict[str, Any]
+) -> None:
     assert places.warnings_for(phones, address) == ()
 
 
@@ -94,11 +100,20 @@ def test_a_doubtful_phone_is_named(phone: dict[str, str], warnings: tuple[str, .
 
 @pytest.mark.parametrize(
     ("ddd", "states"),
-    [("61", {"DF", "GO"}), ("42", {"PR", "SC"}), ("47", {"PR", "SC"}), ("11", {"SP"}), ("68", {"AC"}), ("97", {"AM"})],
+    [
+        ("61", {"DF", "GO"}),
+        ("42", {"PR", "SC"}),
+        ("47", {"PR", "SC"}),
+        ("11", {"SP"}),
+        ("68", {"AC"}),
+        ("97", {"AM"}),
+    ],
 )
 def test_only_a_code_shared_across_a_border_fits_two_states(ddd: str, states: set[str]) -> None:
     phones = {"mobile_phone": MOBILE["mobile_phone"] | {"area_code": ddd}}
-    assert {state for state in places.DDDS if not places.warnings_for(phones, {"state": state})} == states
+    assert {
+        state for state in places.DDDS if not places.warnings_for(phones, {"state": state})
+    } == states
 
 
 CITIES = """SP 11 013, SP 19 130, SP 13 110, RJ 21 220, RJ 21 242, ES 27 290, MG 31 301, MG 34 384, BA 71 401,

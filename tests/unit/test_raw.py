@@ -1,4 +1,6 @@
-"""Deliveries that no client library sends: guarded like every other, and never more than they should be."""
+"""Deliveries that no client library sends: guarded like every other, and never more than they
+should be.
+"""
 
 import asyncio
 import socket
@@ -37,7 +39,9 @@ def half(url: str, sender: Sender = HERE) -> None:
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that answers every connection with the same bytes as soon as it may, and keeps what it was sent."""
+    """A server that answers every connection with the same bytes as soon as it may, and keeps what
+    it was sent.
+    """
     taken: list[bytes] = []
 
     def serve(connection: socket.socket) -> None:

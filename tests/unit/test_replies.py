@@ -1,4 +1,6 @@
-"""Saved replies alone: bounded in number and bytes, and what a step has done to them can be taken back."""
+"""Saved replies alone: bounded in number and bytes, and what a step has done to them can
+be taken back.
+"""
 
 import pytest
 

@@ -29,7 +29,9 @@ def load(folder: Path, text: str, now: str = NOW) -> Sandbox:
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ScenarioError, match=r"no scenario 'defualt'.*busy, default, empty, extremes, past_due"):
+    with pytest.raises(
+        ScenarioError, match=r"no scenario 'defualt'.*busy, default, empty, extremes, past_due"
+    ):
         world("defualt")
 
 
@@ -50,21 +52,36 @@ def test_a_missing_file_is_named() -> None:
             HEAD + "orders: 5\nprojects: [{ slug: canto-livre, status: draft }]",
             r"mine.yaml:\d+: orders: nothing can be",
         ),
-        (HEAD + "customers: 5\neverybody: owes", r"mine.yaml:\d+: everybody: nothing can be bought"),
+        (
+            HEAD + "customers: 5\neverybody: owes",
+            r"mine.yaml:\d+: everybody: nothing can be bought",
+        ),
         (
             HEAD + "everybody: owes\nprojects: [{ slug: canto-livre, status: active, plans: "
             "[{ name: Anual, amount: 9, interval: year }] }]",
             r"mine.yaml:\d+: everybody: past-due members need a monthly plan",
         ),
-        (HEAD + "orders: 10\nprojects: 2", r"mine.yaml:\d+: orders: nobody is left to buy: raise `customers`"),
+        (
+            HEAD + "orders: 10\nprojects: 2",
+            r"mine.yaml:\d+: orders: nobody is left to buy: raise `customers`",
+        ),
         ("- 1", r"mine.yaml:\d+: \(root\): .* is not of type \"object\""),
         ("customers: 3", r"mine.yaml:\d+: \(root\): \"merchant\" is a required property"),
-        (HEAD + "custmers: 3", r"mine.yaml:\d+: \(root\): .*'custmers' is unknown; known are customers"),
+        (
+            HEAD + "custmers: 3",
+            r"mine.yaml:\d+: \(root\): .*'custmers' is unknown; known are customers",
+        ),
         (HEAD + "customers: many", r"mine.yaml:\d+: customers: .*\"integer\""),
         (HEAD + "customers: -1", r"mine.yaml:\d+: customers: -1 is less than the minimum of 0"),
-        (HEAD + "orders: 900000\nscale: 2", r"mine.yaml:\d+: orders: times scale is 1800000; at most 1000000"),
+        (
+            HEAD + "orders: 900000\nscale: 2",
+            r"mine.yaml:\d+: orders: times scale is 1800000; at most 1000000",
+        ),
         (HEAD + "projects: 2.5", r"mine.yaml:\d+: projects"),
-        (HEAD + "personas: [{ story: none, customer: {} }]", r"personas\[0\]: \"name\" is a required property"),
+        (
+            HEAD + "personas: [{ story: none, customer: {} }]",
+            r"personas\[0\]: \"name\" is a required property",
+        ),
         (
             HEAD + "projects: [{ slug: nada, status: active }]",
             r"projects\[0\].slug: the catalogue has no project 'nada'",
@@ -74,14 +91,19 @@ def test_a_missing_file_is_named() -> None:
             r"projects\[0\].status: 'gone' is not one of draft",
         ),
         (
-            HEAD + "projects: [{ slug: canto-livre, status: active }, { slug: canto-livre, status: draft }]",
+            HEAD + "projects: [{ slug: canto-livre, status: active }, { slug: canto-livre, status:"
+            " draft }]",
             r"projects\[1\]: another project has this slug",
         ),
         (
-            HEAD + "projects: [{ slug: canto-livre, status: active, plans: [{ name: M, amount: -1 }] }]",
+            HEAD
+            + "projects: [{ slug: canto-livre, status: active, plans: [{ name: M, amount: -1 }] }]",
             r"projects\[0\].plans\[0\]: amount: .* \(by PlanCreate of the contract\)",
         ),
-        (HEAD + "personas: [nobody]", r"personas\[0\]: there is no persona 'nobody'; known ones are .*past_due_br"),
+        (
+            HEAD + "personas: [nobody]",
+            r"personas\[0\]: there is no persona 'nobody'; known ones are .*past_due_br",
+        ),
         (HEAD + "personas: [past_due_br]", r"the story 'past_due' needs a monthly plan"),
         (
             HEAD + "months: 3\nprojects: 2\npersonas: [loyal_member]",
@@ -92,48 +114,70 @@ def test_a_missing_file_is_named() -> None:
             r"personas\[0\].customer: .*email.* \(by CustomerCreate",
         ),
         (
-            HEAD
-            + "personas: [{ name: a, story: none, customer: { id: x, name: A, email: a@b.com, document: AB123 } }]",
+            HEAD + "personas: [{ name: a, story: none, customer: { id: x, name: A, email: a@b.com,"
+            " document: AB123 } }]",
             r"personas\[0\].customer.id: \"x\" does not match",
         ),
         (
             HEAD + "personas: [{ name: ana, story: sad, customer: {} }]",
             r"personas\[0\].story: 'sad' is not one of none",
         ),
-        (HEAD + "keys: [{ key: k, state: active, name: K, scopes: [all] }]", r"keys\[0\]: scopes.0: .*ApiKeyCreate"),
         (
-            HEAD + "keys: [{ key: k, state: active, name: K, scopes: ['orders:read'], allowed_projects: [nada] }]",
+            HEAD + "keys: [{ key: k, state: active, name: K, scopes: [all] }]",
+            r"keys\[0\]: scopes.0: .*ApiKeyCreate",
+        ),
+        (
+            HEAD
+            + "keys: [{ key: k, state: active, name: K, scopes: ['orders:read'], allowed_projects:"
+            " [nada] }]",
             r"keys\[0\].allowed_projects: there is no project 'nada'",
         ),
         (
-            HEAD + "webhooks: [{ key: w, behaviour: healthy, url: 'ftp://x', events: ['order.paid'] }]",
+            HEAD
+            + "webhooks: [{ key: w, behaviour: healthy, url: 'ftp://x', events: ['order.paid'] }]",
             r"webhooks\[0\]: url: .*WebhookCreate",
         ),
         (
-            HEAD + "records: { customers: [{ name: Ana, email: ana@example.com, document: '11111111111' }] }",
+            HEAD
+            + "records: { customers: [{ name: Ana, email: ana@example.com, document: '11111111111'"
+            " }] }",
             r"records.customers\[0\]: document",
         ),
         (
             HEAD
-            + "records: { customers: [{ name: A, email: a@example.com, document: '34712695846', type: company }] }",
+            + "records: { customers: [{ name: A, email: a@example.com, document: '34712695846',"
+            " type: company }] }",
             r"records.customers\[0\]: type is company",
         ),
         (
-            HEAD + "records: { customers: [{ id: 7, name: A, email: a@example.com, document: AB123 }] }",
+            HEAD
+            + "records: { customers: [{ id: 7, name: A, email: a@example.com, document: AB123 }] }",
             r"customers\[0\].id: 7 is not of type",
         ),
         (SHOP + "  orders: [{ planId: '@clube/mensal' }]", r"records.orders\[0\]: .*required"),
-        (SHOP + "  products: [{ projectId: '@nada', name: P }]", r"records.products\[0\]: projectId names no project"),
         (
-            SHOP + "  customers: [{ name: A, email: a@example.com, document: AB123, created: ontem }]",
+            SHOP + "  products: [{ projectId: '@nada', name: P }]",
+            r"records.products\[0\]: projectId names no project",
+        ),
+        (
+            SHOP
+            + "  customers: [{ name: A, email: a@example.com, document: AB123, created: ontem }]",
             r"customers\[0\].created: \"ontem\" is not a \"date-time\"",
         ),
-        (SHOP + "  customers: [{ name: A, email: a@example.com, document: AB123, days_ago: 9999 }]", "created is 1999"),
+        (
+            SHOP
+            + "  customers: [{ name: A, email: a@example.com, document: AB123, days_ago: 9999 }]",
+            "created is 1999",
+        ),
         *(
             (
                 SHOP
-                + f"  customers: [{{ name: {{ repeat: x, length: {length} }}, email: a@example.com, document: AB1 }}]",
-                r"mine.yaml:\d+: records.customers\[0\].name.length: .* is not a length: give a number from 0 to",
+                + f"  customers: [{{ name: {{ repeat: x, length: {length} }}, email: a@example.com,"
+                " document: AB1 }]",
+                (
+                    r"mine.yaml:\d+: records.customers\[0\].name.length: .* is not a length: give a"
+                    r" number from 0 to"
+                ),
             )
             for length in ("1.0e9", "1.0e400", "-1", "many", "null")
         ),
@@ -174,7 +218,8 @@ def test_an_order_for_which_no_seat_is_left_is_refused(tmp_path: Path) -> None:
     second = ORDER.format(more="days_ago: 2, status: paid").replace("  orders:\n", "")
     second = second.replace("key: first", "key: second").replace("AB123", "AB124")
     with pytest.raises(
-        ScenarioError, match=r"mine.yaml:\d+: records.orders\[1\]: The only place of this plan is taken"
+        ScenarioError,
+        match=r"mine.yaml:\d+: records.orders\[1\]: The only place of this plan is taken",
     ):
         load(tmp_path, text + second)
 
@@ -185,8 +230,8 @@ def test_a_world_of_ones_own(tmp_path: Path) -> None:
     path.write_text(
         SHOP
         + ORDER.format(more="days_ago: 40, status: paid")
-        + f"personas: [{{ name: ana, story: none, customer: {{ id: {ident}, name: Ana, email: A@example.com, "
-        "document: '347.126.958-46' } }]\n",
+        + f"personas: [{{ name: ana, story: none, customer: {{ id: {ident}, name: Ana, email:"
+        " A@example.com, document: '347.126.958-46' } }]\n",
         encoding="utf-8",
     )
     sandbox = world(str(path))
@@ -196,14 +241,27 @@ def test_a_world_of_ones_own(tmp_path: Path) -> None:
     assert (persona.public["document"], persona.public["email"]) == ("34712695846", "a@example.com")
     order = sandbox.store.orders.open(named_uuid("order", "first"))
     assert order is not None
-    assert (order.public["status"], order.hidden["planId"]) == ("paid", named_uuid("plan", "clube", "mensal"))
+    assert (order.public["status"], order.hidden["planId"]) == (
+        "paid",
+        named_uuid("plan", "clube", "mensal"),
+    )
     assert sandbox.store.subscriptions.count("planId", order.hidden["planId"]) == 1
-    assert sandbox.store.orders.count("customerId", order.hidden["customerId"]) == 2, "the renewal of the second month"
+    assert sandbox.store.orders.count("customerId", order.hidden["customerId"]) == 2, (
+        "the renewal of the second month"
+    )
 
 
 def test_ids_in_capitals_name_the_same_records(tmp_path: Path) -> None:
-    """As they do in a request: the order counts for its project, and paying it opens a subscription of its plan."""
-    path, ids = tmp_path / "mine.yaml", (named_uuid("project", "clube"), named_uuid("plan", "clube", "mensal"))
+    """As they do in a request: the order counts for its project, and paying it opens a subscription
+    of its plan.
+    """
+    path, ids = (
+        tmp_path / "mine.yaml",
+        (
+            named_uuid("project", "clube"),
+            named_uuid("plan", "clube", "mensal"),
+        ),
+    )
     order = ORDER.format(more="days_ago: 40, status: paid").replace("@clube/mensal", ids[1].upper())
     path.write_text(SHOP + order.replace("@clube", ids[0].upper()), encoding="utf-8")
     store = world(str(path)).store
@@ -224,13 +282,17 @@ def test_the_example_of_the_readme_can_be_used(tmp_path: Path) -> None:
 def test_two_personas_with_one_document_are_refused(tmp_path: Path) -> None:
     who = "customer: { name: Ana, email: ana@example.com, document: '34712695846' }"
     with pytest.raises(ScenarioError, match="another customer has this document"):
-        load(tmp_path, HEAD + f"personas: [{{ name: a, story: none, {who} }}, {{ name: b, story: none, {who} }}]")
+        load(
+            tmp_path,
+            HEAD
+            + f"personas: [{{ name: a, story: none, {who} }}, {{ name: b, story: none, {who} }}]",
+        )
 
 
 def test_a_date_needs_no_quotes(tmp_path: Path) -> None:
     """It is the text that it looks like, as in JSON."""
-    text = HEAD + (
-        "records:\n"
+    text = (
+        HEAD + "records:\n"
         "  customers:\n"
         "    - { name: Ana, email: ana@example.com, document: AB123, created: 2026-11-01T10:00:00Z,"
         " metadata: { since: 2026-01-02 } }\n"
@@ -243,13 +305,16 @@ def test_a_date_needs_no_quotes(tmp_path: Path) -> None:
 def test_every_mistake_is_named_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(
-        "merchant: { name: Loja }\ncustmers: 3\norders: many\nrecords:\n  customers:\n    - { name: Ana }\n",
+        "merchant: { name: Loja }\ncustmers: 3\norders: many\nrecords:\n  customers:\n    - { name:"
+        " Ana }\n",
         encoding="utf-8",
     )
     with pytest.raises(ScenarioError) as caught:
         world(str(file))
     said = str(caught.value).splitlines()
-    assert ["mine.yaml:1", "mine.yaml:1", "mine.yaml:3"] == sorted(line.split(": ")[0] for line in said)
+    assert ["mine.yaml:1", "mine.yaml:1", "mine.yaml:3"] == sorted(
+        line.split(": ")[0] for line in said
+    )
     assert any('"city"' in line for line in said)
     assert any("'custmers' is unknown" in line for line in said)
 
@@ -257,7 +322,9 @@ def test_every_mistake_is_named_with_its_line(tmp_path: Path) -> None:
 def test_a_record_has_all_its_mistakes_and_a_persona_says_which_plans_count(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     head = "merchant: { name: Loja, city: Recife }\n"
-    file.write_text(head + "records:\n  customers:\n    - { name: Ana, colour: red }\n", encoding="utf-8")
+    file.write_text(
+        head + "records:\n  customers:\n    - { name: Ana, colour: red }\n", encoding="utf-8"
+    )
     with pytest.raises(ScenarioError) as caught:
         world(str(file))
     said = str(caught.value).splitlines()

@@ -26,7 +26,9 @@ def contract() -> Document:
                         "operationId": "carrier",
                         "tags": ["T"],
                         "requestBody": {
-                            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/A"}}}
+                            "content": {
+                                "application/json": {"schema": {"$ref": "#/components/schemas/A"}}
+                            }
                         },
                         "responses": answer,
                     }
@@ -61,30 +63,50 @@ def test_operations_that_reach_a_mark_carry_secrets() -> None:
 
 
 def test_members_are_left_out_by_name_wherever_they_stand() -> None:
-    body: Body = {"Api_Pass": "abc", "deep": [{"api_pass": 'a\\"b\\'}, {"api_pass": None, "other": 5}]}
-    expected = {"Api_Pass": REDACTED, "deep": [{"api_pass": REDACTED}, {"api_pass": None, "other": 5}]}
+    body: Body = {
+        "Api_Pass": "abc",
+        "deep": [{"api_pass": 'a\\"b\\'}, {"api_pass": None, "other": 5}],
+    }
+    expected = {
+        "Api_Pass": REDACTED,
+        "deep": [{"api_pass": REDACTED}, {"api_pass": None, "other": 5}],
+    }
     assert [expected] == without(body)
 
 
 def test_what_is_a_secret_in_the_request_is_none_in_its_refusal() -> None:
     """Refusals repeat values, cut short."""
     request = {"api_pass": "correct horse battery staple"}
-    told = {"message": 'api_pass: "correct horse batte… is no key', "whole": "correct horse battery staple"}
+    told = {
+        "message": 'api_pass: "correct horse batte… is no key',
+        "whole": "correct horse battery staple",
+    }
     _, answer = without(request, told)
     assert {"message": f'api_pass: "{REDACTED}… is no key', "whole": REDACTED} == answer
 
 
 def test_tokens_of_this_server_are_known_by_their_forms() -> None:
-    assert [{"note": f"{REDACTED} x{REDACTED}y {REDACTED}"}] == without({"note": f"{KEY} x{PRIVATE}y {TOKEN}"})
+    assert [{"note": f"{REDACTED} x{REDACTED}y {REDACTED}"}] == without(
+        {"note": f"{KEY} x{PRIVATE}y {TOKEN}"}
+    )
     others = (
-        "task_sk_short whsec_ sk_sandbox_ sk_live_0123456789abcdef eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
+        "task_sk_short whsec_ sk_sandbox_ sk_live_0123456789abcdef"
+        " eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
     )
     assert [{"note": others}] == without({"note": others})
 
 
 def test_what_is_no_json_loses_its_secrets_too() -> None:
-    found = Secrets(contract()).without(b'{"api_pass": "abc', b"a=b&api_pass=c&d=e", b"\xff\xfe", None, b"")
-    expected = [f'{{"api_pass": "{REDACTED}'.encode(), f"a=b&api_pass={REDACTED}&d=e".encode(), b"\xff\xfe", None, b""]
+    found = Secrets(contract()).without(
+        b'{"api_pass": "abc', b"a=b&api_pass=c&d=e", b"\xff\xfe", None, b""
+    )
+    expected = [
+        f'{{"api_pass": "{REDACTED}'.encode(),
+        f"a=b&api_pass={REDACTED}&d=e".encode(),
+        b"\xff\xfe",
+        None,
+        b"",
+    ]
     assert expected == found
 
 
@@ -125,7 +147,9 @@ def test_a_value_of_this_server_is_known_in_any_text(value: str) -> None:
     assert value not in shapeless(f"a-{value}?b")
 
 
-@pytest.mark.parametrize("text", [begins * 3_000 for begins, _ in FORMS] + [FORMS[-1][0] + "a" * 90_000])
+@pytest.mark.parametrize(
+    "text", [begins * 3_000 for begins, _ in FORMS] + [FORMS[-1][0] + "a" * 90_000]
+)
 def test_words_that_begin_like_a_token_are_read_in_linear_time(text: str) -> None:
     started = thread_time()
     shapeless(text)
@@ -171,7 +195,9 @@ def test_what_is_too_much_to_look_through_is_left_out_with_what_belongs_to_it() 
     ],
 )
 def test_a_body_is_searched_in_linear_time(body: bytes) -> None:
-    """The largest that is searched, of shapes that would have a search go back, which takes minutes."""
+    """The largest that is searched, of shapes that would have a search go back, which
+    takes minutes.
+    """
     secrets = Secrets(contract(), own=(b"hunter2",))
     secrets.without(b"{}")
     started = thread_time()

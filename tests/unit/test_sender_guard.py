@@ -27,7 +27,12 @@ def receiver() -> Iterator[Receiver]:
 
 
 def attempt(
-    url: str, *, local: bool = True, timeout: float = 4.0, to: list[str] | None = None, header: str | None = None
+    url: str,
+    *,
+    local: bool = True,
+    timeout: float = 4.0,
+    to: list[str] | None = None,
+    header: str | None = None,
 ) -> AttemptOutcome:
     """One attempt; `to` replaces what the host's name resolves to."""
 
@@ -87,12 +92,16 @@ def test_link_local_and_metadata_addresses_are_never_open(address: str) -> None:
     ],
 )
 def test_private_addresses_are_open_only_to_a_server_of_this_machine(address: str) -> None:
-    """This machine and private networks can be reached when the server is bound to loopback, and only then."""
+    """This machine and private networks can be reached when the server is bound to loopback, and
+    only then.
+    """
     assert allowed(address, local=True)
     assert not allowed(address, local=False)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"]
+)
 def test_a_blocked_address_is_never_connected_to(receiver: Receiver, host: str) -> None:
     """However this machine is written, a server reachable from outside does not post to it."""
     outcome = attempt(receiver.url.replace("127.0.0.1", host), local=False)
@@ -111,7 +120,9 @@ def test_the_address_that_was_checked_is_the_one_connected_to(receiver: Receiver
 
 
 def test_what_is_sent(receiver: Receiver) -> None:
-    """Body byte for byte, the headers of Standard Webhooks, the merchant's own, and nothing of the environment."""
+    """Body byte for byte, the headers of Standard Webhooks, the merchant's own, and
+    nothing of the environment.
+    """
     outcome = attempt(receiver.url, header="matriz")
     (request,) = receiver.requests
     assert request.body == BODY
@@ -130,7 +141,9 @@ def test_what_is_sent(receiver: Receiver) -> None:
     assert outcome.request_headers.items() <= request.headers.items()
 
 
-def test_proxies_of_the_environment_are_ignored(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_of_the_environment_are_ignored(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Deliveries go straight to the address that was checked."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
@@ -204,14 +217,18 @@ def test_an_answer_that_is_no_http_is_a_failed_connection() -> None:
     assert asyncio.run(run()).error == "connection_failed"
 
 
-@pytest.mark.parametrize("url", ["http://a b/", "http://%zz/", "http://" + "a" * 70 + "/", "http://:80/"])
+@pytest.mark.parametrize(
+    "url", ["http://a b/", "http://%zz/", "http://" + "a" * 70 + "/", "http://:80/"]
+)
 def test_a_name_that_names_nothing_is_a_dns_failure(url: str) -> None:
     """The contract takes these addresses; an attempt says that nothing is there."""
     assert attempt(url).error == "dns"
 
 
 def test_an_answer_that_only_ever_continues_is_given_up() -> None:
-    """`100 Continue` without end: what is read of one answer is bounded, and others are served in between."""
+    """`100 Continue` without end: what is read of one answer is bounded, and others are
+    served in between.
+    """
 
     async def run() -> tuple[AttemptOutcome, int]:
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -15,7 +15,9 @@ def cookie(*idents: str, host: str = HOST) -> str:
 
 def test_a_session_holds_at_every_server_with_the_secret_and_at_no_other() -> None:
     ident = Sessions(b"a").begin("secret")
-    assert {"x-sandbox-admin-key": "secret"} == Sessions(b"a").visitor(cookie(ident), HOST, KEYS).keys
+    assert {"x-sandbox-admin-key": "secret"} == Sessions(b"a").visitor(
+        cookie(ident), HOST, KEYS
+    ).keys
     assert {} == Sessions(b"b").visitor(cookie(ident), HOST, KEYS).keys
     assert "secret" not in ident
 

@@ -31,7 +31,9 @@ def test_a_new_key_holds_its_bytes() -> None:
 
 @given(secret=st.binary(min_size=24, max_size=64), text=st.text(st.characters(codec="utf-8")))
 def test_the_reference_library_accepts_ours(secret: bytes, text: str) -> None:
-    """Whatever the key and the body, the independent verifier accepts the signature, for no other body."""
+    """Whatever the key and the body, the independent verifier accepts the signature, for
+    no other body.
+    """
     key, now, body = new_key(secret), wall_ms() // 1000, orjson.dumps({"text": text})
     headers = {
         "webhook-id": "evt_1",
@@ -51,7 +53,9 @@ def test_each_key_signs() -> None:
 
 
 def test_the_old_key_signs_until_its_grace_ends() -> None:
-    """The previous key is valid up to, and not at, the end of its grace; the new one comes first."""
+    """The previous key is valid up to, and not at, the end of its grace; the new one
+    comes first.
+    """
     hidden, until = rotated({"signing_keys": [{"key": "a", "until": None}]}, "b", 1_000, 500)
     assert until == 1_500
     assert valid_keys(hidden, 1_499) == ["b", "a"]
@@ -73,7 +77,9 @@ def test_a_promised_grace_outlives_the_next_rotation() -> None:
 
 
 def test_keys_do_not_pile_up() -> None:
-    """However often a key is rotated, the newest ten sign, and no end lies beyond the last instant."""
+    """However often a key is rotated, the newest ten sign, and no end lies beyond the
+    last instant.
+    """
     hidden = {"signing_keys": [{"key": "0", "until": None}]}
     for number in range(1, 30):
         hidden, until = rotated(hidden, str(number), LATEST, 1_000)

@@ -16,7 +16,9 @@ class Large:
 @pytest.mark.check
 @pytest.mark.parametrize("fails", [True, False])
 def test_what_work_was_given_is_let_go_at_once(*, fails: bool) -> None:
-    """Without the collector of cycles, which comes late where little else is made: uploads have up to 256 MiB."""
+    """Without the collector of cycles, which comes late where little else is made: uploads have up
+    to 256 MiB.
+    """
     held: list[ref[Large]] = []
 
     async def run() -> None:

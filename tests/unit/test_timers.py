@@ -1,4 +1,6 @@
-"""Timers alone: in the order of time, taken out before their time, put back, and never another's under one number."""
+"""Timers alone: in the order of time, taken out before their time, put back, and never another's
+under one number.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,8 +21,14 @@ def taken(timers: Timers, until: int, most: int) -> list[Timer]:
     return found
 
 
-@given(st.lists(st.one_of(st.integers(0, 10), st.integers(0, 400 * 86_400_000), st.none()), max_size=60))
-def test_what_is_due_first_comes_first_however_timers_are_set_and_taken(moves: list[int | None]) -> None:
+@given(
+    st.lists(
+        st.one_of(st.integers(0, 10), st.integers(0, 400 * 86_400_000), st.none()), max_size=60
+    )
+)
+def test_what_is_due_first_comes_first_however_timers_are_set_and_taken(
+    moves: list[int | None],
+) -> None:
     """None takes out what is first, a number sets a timer of that instant."""
     timers, model = Timers(), list[Timer]()
     for seq, due in enumerate(moves, 1):
@@ -31,7 +39,10 @@ def test_what_is_due_first_comes_first_however_timers_are_set_and_taken(moves: l
             first = min(model)
             model.remove(first)
             timers.discard(first)
-        assert (min(model).due if model else None, sorted(model)) == (timers.next_due(), timers.copy().pending())
+        assert (min(model).due if model else None, sorted(model)) == (
+            timers.next_due(),
+            timers.copy().pending(),
+        )
 
 
 def attempt(due: int, seq: int) -> Timer:

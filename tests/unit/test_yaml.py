@@ -40,7 +40,8 @@ def test_what_json_has_no_type_for_is_refused_with_its_line(text: str, reason: s
 def test_a_contract_knows_only_the_types_of_json(tmp_path: Path) -> None:
     file = tmp_path / "contract.yaml"
     file.write_text(
-        "[yes, 'true', true, ~, null, '', -1, '1', 1.5, 1e3, 2026-11-20, <<, '=', no, {}, [], !!str 5, 0x1f, 01, 1_0]"
+        "[yes, 'true', true, ~, null, '', -1, '1', 1.5, 1e3, 2026-11-20, <<, '=', no, {}, [], !!str"
+        " 5, 0x1f, 01, 1_0]"
     )
     expected = [
         "yes",

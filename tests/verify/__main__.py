@@ -1,6 +1,7 @@
 """`make verify-mutants`: mutants of our own server, drawn by a seed, must be found and named.
 
-Exit code 1 for a mutant that was not found, or not named. `test_verify.py` says that the server itself does not depart.
+Exit code 1 for a mutant that was not found, or not named. `test_verify.py` says that the server
+itself does not depart.
 """
 
 import sys
@@ -21,7 +22,9 @@ AT_ONCE = 2
 
 
 class Run(NamedTuple):
-    """One run against a server with some mutants: at most `beside` divergences more, of the operations of `only`."""
+    """One run against a server with some mutants: at most `beside` divergences more, of the
+    operations of `only`.
+    """
 
     mutants: tuple[str, ...]
     beside: int
@@ -41,7 +44,8 @@ def planned(seed: int, draw: int, *, everything: bool) -> Iterator[Run]:
     drawn = [name for name in every() if name not in hidden]
     Random(seed).shuffle(drawn)
     for name in drawn if everything else drawn[:draw]:
-        only = tuple(every()[name].operations) if everything else ()  # a thousand runs of everything take a day
+        # a thousand runs of everything take a day
+        only = tuple(every()[name].operations) if everything else ()
         yield Run((name,), 1, only)
     for size, number in ((2, 20), (4, 5)) if everything else ():
         for start in range(0, size * number, size):
@@ -62,7 +66,9 @@ def main(words: tuple[str, ...], seed: int, draw: int, everything: bool) -> None
     def made(run: Run) -> Outcome:
         url = servers.get()
         try:
-            httpx2.post(f"{url}/_mutants", json=[*run.mutants], timeout=60, verify=NO_TLS).raise_for_status()
+            httpx2.post(
+                f"{url}/_mutants", json=[*run.mutants], timeout=60, verify=NO_TLS
+            ).raise_for_status()
             return verify(url, *(word for name in run.only for word in ("--only", name)))
         finally:
             servers.put(url)
@@ -75,7 +81,10 @@ def main(words: tuple[str, ...], seed: int, draw: int, everything: bool) -> None
             wrong = run.wrong(outcome)
             failed += bool(wrong)
             coverage = outcome.report.get("coverage", 0.0)
-            print(f"{'✗' if wrong else '✓'} {run.name} ({outcome.seconds:.0f} s, {coverage:.1f} %)", flush=True)
+            print(
+                f"{'✗' if wrong else '✓'} {run.name} ({outcome.seconds:.0f} s, {coverage:.1f} %)",
+                flush=True,
+            )
             for each in wrong or map(shown, outcome.divergences):
                 print(f"    {each}")
     print(f"{len(chosen) - failed} of {len(chosen)} runs are as they must be.")

@@ -1,4 +1,6 @@
-"""The sandbox as a foreign backend: a layer around all others, in which mutants change requests and answers."""
+"""The sandbox as a foreign backend: a layer around all others, in which mutants change
+requests and answers.
+"""
 
 import asyncio
 import re
@@ -23,7 +25,10 @@ _OWN = (("host", "127.0.0.1"),)
 
 
 class Backend:
-    """The outermost layer. The control surface is passed on unchanged: a foreign backend has none."""
+    """The outermost layer.
+
+    The control surface is passed on unchanged: a foreign backend has none.
+    """
 
     def __init__(
         self,
@@ -34,11 +39,18 @@ class Backend:
         delay: float = 0.0,
         shuffle: bool = False,
     ) -> None:
-        """`delay` is in seconds, added to each answer; `shuffle` puts the headers of answers into another order.
+        """`delay` is in seconds, added to each answer; `shuffle` puts the headers of answers into
+        another order.
 
         `find` gives the act of a name that `POST /_mutants` sets.
         """
-        self.app, self._acts, self._find, self._delay, self._shuffle = app, acts, find, delay, shuffle
+        self.app, self._acts, self._find, self._delay, self._shuffle = (
+            app,
+            acts,
+            find,
+            delay,
+            shuffle,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].startswith(CONTROL):
@@ -71,7 +83,13 @@ def _asking(app: ASGIApp, origin: Scope) -> Ask:
     """Sends requests to an application from the client of `origin`."""
 
     async def ask(request: Request) -> Answer:
-        question = Question(request.method, unquote(request.path), request.query, dict(request.headers), request.body)
+        question = Question(
+            request.method,
+            unquote(request.path),
+            request.query,
+            dict(request.headers),
+            request.body,
+        )
         reply = await inside.ask(app, "", question, origin["client"])
         return Answer(reply.status, tuple(reply.headers.items()), reply.body)
 
@@ -84,21 +102,30 @@ async def _request(scope: Scope, receive: Receive) -> Request:
         message = await receive()
         body.extend(message.get("body", b""))
         more = message.get("more_body", False)
-    headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"])
+    headers = tuple(
+        (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
+    )
     path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
     return Request(scope["method"], path, query, headers, bytes(body))
 
 
 def is_for(request: Request, method: str, path: str) -> bool:
-    """Whether a request is one with this method to a path of the contract, such as `/v2/plans/{planId}`."""
-    return request.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), request.path) is not None
+    """Whether a request is one with this method to a path of the contract, such as
+    `/v2/plans/{planId}`.
+    """
+    return (
+        request.method == method
+        and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), request.path) is not None
+    )
 
 
 def own(method: str, path: str, body: Any = None) -> Request:
     """A request of the backend itself, to its control surface."""
     if body is None:
         return Request(method, path, headers=_OWN)
-    return with_json(Request(method, path, headers=(*_OWN, ("content-type", "application/json"))), body)
+    return with_json(
+        Request(method, path, headers=(*_OWN, ("content-type", "application/json"))), body
+    )
 
 
 def with_header(request: Request, name: str, value: str | None) -> Request:
@@ -123,7 +150,9 @@ async def without_effect(request: Request, ask: Ask) -> Answer:
     """How the sandbox would answer the request of an owner: a copy of it is asked, and deleted."""
     fork = json_of(await ask(own("POST", f"{CONTROL}/sandboxes/default/fork", {})))["sandbox"]
     credential = f"Bearer {fork['credentials']['jwt']}"
-    inside = with_header(request._replace(path=f"/s/{fork['name']}{request.path}"), "authorization", credential)
+    inside = with_header(
+        request._replace(path=f"/s/{fork['name']}{request.path}"), "authorization", credential
+    )
     answer = await ask(inside)
     await ask(own("DELETE", f"{CONTROL}/sandboxes/{fork['name']}"))
     return answer
@@ -145,17 +174,26 @@ def with_json(request: Request, body: Any) -> Request:
 
 def with_body(answer: Answer, body: bytes) -> Answer:
     """An answer with another body."""
-    headers = tuple((name, str(len(body)) if name == "content-length" else value) for name, value in answer.headers)
+    headers = tuple(
+        (name, str(len(body)) if name == "content-length" else value)
+        for name, value in answer.headers
+    )
     return answer._replace(body=body, headers=headers)
 
 
 def rewritten(answer: Answer, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Answer:
-    """An answer in whose JSON every object, from the innermost out, is what `change` makes of it."""
+    """An answer in whose JSON every object, from the innermost out, is what `change`
+    makes of it.
+    """
 
     def walk(value: Any) -> Any:
         if isinstance(value, list):
             return [walk(item) for item in value]
-        return change({name: walk(item) for name, item in value.items()}) if isinstance(value, dict) else value
+        return (
+            change({name: walk(item) for name, item in value.items()})
+            if isinstance(value, dict)
+            else value
+        )
 
     found = json_of(answer)
     return with_body(answer, orjson.dumps(walk(found))) if found else answer

@@ -1,4 +1,6 @@
-"""Targets that are slow, break off, or speak no HTTP: a front of a sandbox, and servers of raw bytes."""
+"""Targets that are slow, break off, or speak no HTTP: a front of a sandbox, and servers
+of raw bytes.
+"""
 
 import socket
 import socketserver
@@ -14,14 +16,19 @@ import httpx2
 from ..support.live import NO_TLS
 
 Treat = Callable[[int, str, str], str]
-"""By the number of a request (from 1), its method and its path: `pass`, `drop`, or `lose`, which drops the answer."""
+"""By the number of a request (from 1), its method and its path:
+
+`pass`, `drop`, or `lose`, which drops the answer.
+"""
 Speak = Callable[[socket.socket], None]
 """What a server of raw bytes does with a connection."""
 
 
 @contextmanager
 def fronting(url: str, treat: Treat) -> Iterator[str]:
-    """A server in front of a sandbox, until the block ends; the control surface is passed on unchanged."""
+    """A server in front of a sandbox, until the block ends; the control surface is passed
+    on unchanged.
+    """
     numbers = count(1)
 
     class Front(BaseHTTPRequestHandler):
@@ -33,17 +40,33 @@ def fronting(url: str, treat: Treat) -> Iterator[str]:
 
         def treated(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            does = "pass" if self.path.startswith("/_sandbox") else treat(next(numbers), self.command, self.path)
+            does = (
+                "pass"
+                if self.path.startswith("/_sandbox")
+                else treat(next(numbers), self.command, self.path)
+            )
             if does != "drop":
-                headers = {name: value for name, value in self.headers.items() if name.lower() != "content-length"}
-                answer = client.request(self.command, url + self.path, content=body or None, headers=headers)
+                headers = {
+                    name: value
+                    for name, value in self.headers.items()
+                    if name.lower() != "content-length"
+                }
+                answer = client.request(
+                    self.command, url + self.path, content=body or None, headers=headers
+                )
             if does in ("drop", "lose"):
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
             self.send_response(answer.status_code)
             for name, value in answer.headers.items():
-                if name not in ("date", "server", "content-length", "transfer-encoding", "content-encoding"):
+                if name not in (
+                    "date",
+                    "server",
+                    "content-length",
+                    "transfer-encoding",
+                    "content-encoding",
+                ):
                     self.send_header(name, value)
             self.send_header("Content-Length", str(len(answer.content)))
             self.end_headers()
@@ -58,7 +81,10 @@ def fronting(url: str, treat: Treat) -> Iterator[str]:
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
-    with httpx2.Client(timeout=30, verify=NO_TLS) as client, _running(Server(("127.0.0.1", 0), Front)) as address:
+    with (
+        httpx2.Client(timeout=30, verify=NO_TLS) as client,
+        _running(Server(("127.0.0.1", 0), Front)) as address,
+    ):
         yield address
 
 
@@ -81,7 +107,9 @@ def speaking(speak: Speak) -> Iterator[str]:
 
 @contextmanager
 def _running(server: socketserver.TCPServer) -> Iterator[str]:
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+    )
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -14,7 +14,12 @@ HEADERS = {"Content-Type": "application/json", "X-Request-Id": "req_1"}
 
 
 def exchange(
-    method: str, path: str, status: int, body: Any, headers: Mapping[str, str] = HEADERS, sent: bytes = b""
+    method: str,
+    path: str,
+    status: int,
+    body: Any,
+    headers: Mapping[str, str] = HEADERS,
+    sent: bytes = b"",
 ) -> Exchange:
     """An exchange; a body that is no bytes is JSON."""
     content = body if isinstance(body, bytes) else orjson.dumps(body)

@@ -1,4 +1,6 @@
-"""Mutants that follow from the contract: one for each promise that it makes, each of which departs in that alone."""
+"""Mutants that follow from the contract: one for each promise that it makes, each of which departs
+in that alone.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,12 +16,25 @@ from stub_server.domain.cpf import cpf_with_check_digits
 from stub_server.tools.verify.catalogue import Catalogue, Resource, at, queried
 from stub_server.tools.verify.exchange import Answer, Request
 
-from .backend import Act, Ask, as_owner, is_for, json_of, own, rewritten, with_body, with_json, without_query
+from .backend import (
+    Act,
+    Ask,
+    as_owner,
+    is_for,
+    json_of,
+    own,
+    rewritten,
+    with_body,
+    with_json,
+    without_query,
+)
 from .mutants import Mutant
 
 Path = tuple[str, ...]
 Found = Iterator[tuple[str, str, Callable[[], Act]]]
-"""What departs and where, the classes by which it may be found, and what makes an act with a memory of its own."""
+"""What departs and where, the classes by which it may be found, and what makes an act with a memory
+of its own.
+"""
 _BOUNDS = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
 _UNKNOWN = "ffffffff-ffff-4fff-8fff-ffffffffffff"
 _GONE = object()
@@ -55,7 +70,11 @@ def _all(catalogue: Catalogue, operation: Operation) -> Found:
     yield from _of_bounds(catalogue, operation)
     for status, response in operation.responses.items():
         for code in response.codes:
-            yield f"renames {status} {code}", "error-code", partial(_renames, operation, status, code)
+            yield (
+                f"renames {status} {code}",
+                "error-code",
+                partial(_renames, operation, status, code),
+            )
 
 
 def _of_records(catalogue: Catalogue, resource: Resource, operation: Operation) -> Found:
@@ -69,7 +88,10 @@ def _of_records(catalogue: Catalogue, resource: Resource, operation: Operation) 
             yield f"keeps {member}", "not-persisted", loses
     for key in document.unique.get(resource.schema, ()):
         if key.code and len(key.members) == 1:
-            member, shares = key.members[0], partial(_shares, catalogue, operation, key.members[0], key.code)
+            member, shares = (
+                key.members[0],
+                partial(_shares, catalogue, operation, key.members[0], key.code),
+            )
             yield f"shares {member}", "uniqueness", shares
             for ignored in key.ignores:
                 yield f"spells {member} {ignored}", "uniqueness", partial(shares, ignored)
@@ -77,14 +99,25 @@ def _of_records(catalogue: Catalogue, resource: Resource, operation: Operation) 
 
 def _of_bounds(catalogue: Catalogue, operation: Operation) -> Found:
     document = catalogue.document
-    slots = [(Slot(operation, (f"?{name}",)), document.resolve(node)) for name, (_, node) in queried(operation).items()]
+    slots = [
+        (Slot(operation, (f"?{name}",)), document.resolve(node))
+        for name, (_, node) in queried(operation).items()
+    ]
     for path, node, is_required in members(document, catalogue.body(operation) or {}):
         if is_required:
-            yield f"misses {'.'.join(path)}", "laxer", partial(_mends, Slot(operation, path), "required", 0)
+            yield (
+                f"misses {'.'.join(path)}",
+                "laxer",
+                partial(_mends, Slot(operation, path), "required", 0),
+            )
         slots.append((Slot(operation, path), node))
     for slot, node in slots:
         for bound in _BOUNDS:
-            is_void = bound.startswith("min") and node.get(bound) == 0 and (bound != "minimum" or slot.is_query)
+            is_void = (
+                bound.startswith("min")
+                and node.get(bound) == 0
+                and (bound != "minimum" or slot.is_query)
+            )
             if bound in node and not is_void:
                 place = f"{'.'.join(slot.path)} {bound}"
                 yield f"exceeds {place}", "laxer", partial(_mends, slot, bound, node[bound])
@@ -94,8 +127,12 @@ def _of_bounds(catalogue: Catalogue, operation: Operation) -> Found:
 # -- what the contract says of bodies and records
 
 
-def members(document: Document, schema: Json, above: Path = ()) -> Iterator[tuple[Path, Json, bool]]:
-    """The members of a body, also of objects in it: place, schema, and whether its object must have it."""
+def members(
+    document: Document, schema: Json, above: Path = ()
+) -> Iterator[tuple[Path, Json, bool]]:
+    """The members of a body, also of objects in it: place, schema, and whether its object
+    must have it.
+    """
     for name, inner in schema.get("properties", {}).items():
         node = document.resolve(inner)
         yield (*above, name), node, name in schema.get("required", ())
@@ -173,7 +210,9 @@ class Shown:
 
 
 class Slot(NamedTuple):
-    """A value in the requests of an operation: a member of the body, or, as `?name`, a parameter of the query."""
+    """A value in the requests of an operation: a member of the body, or, as `?name`, a parameter of
+    the query.
+    """
 
     operation: Operation
     path: Path
@@ -206,14 +245,20 @@ def _record(catalogue: Catalogue, operation: Operation, answer: Answer) -> Json:
 # -- acts
 
 
-def _loses(catalogue: Catalogue, resource: Resource, operation: Operation, path: Path, *lost: Any) -> Act:
+def _loses(
+    catalogue: Catalogue, resource: Resource, operation: Operation, path: Path, *lost: Any
+) -> Act:
     """A member is not stored: it is what was `lost` from then on, or else what it was before."""
     shown, writers = Shown(path), [*resource.creates, *filter(None, (resource.update,))]
 
     async def act(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
         writer = next((each for each in writers if is_for(request, each.method, each.path)), None)
-        if writer is not None and answer.status < 300 and value_of(json_of(request), path) is not _GONE:
+        if (
+            writer is not None
+            and answer.status < 300
+            and value_of(json_of(request), path) is not _GONE
+        ):
             ident = _record(catalogue, writer, answer)["id"]
             shown.instead.pop(ident, None)
             if writer is operation:
@@ -225,8 +270,12 @@ def _loses(catalogue: Catalogue, resource: Resource, operation: Operation, path:
     return act
 
 
-def _shares(catalogue: Catalogue, operation: Operation, member: str, code: str, ignored: str = "") -> Act:
-    """A second record may have the value, or only the value in a spelling that differs in what is `ignored`."""
+def _shares(
+    catalogue: Catalogue, operation: Operation, member: str, code: str, ignored: str = ""
+) -> Act:
+    """A second record may have the value, or only the value in a spelling that differs in
+    what is `ignored`.
+    """
     shown, sent = Shown((member,)), set[str]()
 
     async def act(request: Request, ask: Ask) -> Answer:
@@ -235,7 +284,10 @@ def _shares(catalogue: Catalogue, operation: Operation, member: str, code: str, 
         value = body.get(member) if isinstance(body, dict) else None
         if not isinstance(value, str):
             return shown.show(answer)
-        if is_for(request, operation.method, operation.path) and json_of(answer).get("code") == code:
+        if (
+            is_for(request, operation.method, operation.path)
+            and json_of(answer).get("code") == code
+        ):
             spelled = {
                 "punctuation": any(char in value for char in ".-"),
                 "blanks": value != " ".join(value.split()),
@@ -272,7 +324,9 @@ def _missorts(operation: Operation, option: str) -> Act:
     other = option[1:] if option.startswith("-") else f"-{option}"
 
     async def act(request: Request, ask: Ask) -> Answer:
-        if is_for(request, "GET", operation.path) and parse_qs(request.query).get("sort") == [option]:
+        if is_for(request, "GET", operation.path) and parse_qs(request.query).get("sort") == [
+            option
+        ]:
             return await ask(without_query(request, "sort", ("sort", other)))
         return await ask(request)
 
@@ -282,7 +336,10 @@ def _missorts(operation: Operation, option: str) -> Act:
 def _opens(operation: Operation) -> Act:
     async def act(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
-        if is_for(request, operation.method, operation.path) and json_of(answer).get("code") == "insufficient_scope":
+        if (
+            is_for(request, operation.method, operation.path)
+            and json_of(answer).get("code") == "insufficient_scope"
+        ):
             return await ask(await as_owner(request, ask))
         return answer
 
@@ -313,7 +370,9 @@ def _excess(value: Any, bound: str, limit: Any) -> Any:
 
 
 def _mends(slot: Slot, rule: str, limit: Any) -> Act:
-    """What breaks one rule is accepted, with a value that was accepted before in its place, or without it."""
+    """What breaks one rule is accepted, with a value that was accepted before in its place, or
+    without it.
+    """
     good: list[Any] = [""] if slot.is_query else []
 
     async def act(request: Request, ask: Ask) -> Answer:
@@ -349,7 +408,11 @@ def _narrows(slot: Slot, bound: str, limit: Any) -> Act:
 
 def _moves(catalogue: Catalogue, resource: Resource, operation: Operation) -> Found:
     lifecycle = resource.lifecycle
-    legal = [(move.from_, move.to) for move in lifecycle.moves if operation.id in move.by] if lifecycle else []
+    legal = (
+        [(move.from_, move.to) for move in lifecycle.moves if operation.id in move.by]
+        if lifecycle
+        else []
+    )
     for start, end in legal:
         yield (
             f"refuses {start} {end}",
@@ -361,7 +424,11 @@ def _moves(catalogue: Catalogue, resource: Resource, operation: Operation) -> Fo
     for start in lifecycle.states:
         for end in {end for _, end in legal} - {"deleted", start}:
             if (start, end) not in legal:
-                yield f"allows {start} {end}", "lifecycle", partial(_allows, catalogue, resource, operation, start, end)
+                yield (
+                    f"allows {start} {end}",
+                    "lifecycle",
+                    partial(_allows, catalogue, resource, operation, start, end),
+                )
 
 
 class Move(NamedTuple):
@@ -385,7 +452,9 @@ def _names_state(catalogue: Catalogue, operation: Operation, field: str) -> bool
     return field in (catalogue.body(operation) or {}).get("properties", {})
 
 
-def _refuses(catalogue: Catalogue, resource: Resource, operation: Operation, start: str, end: str) -> Act:
+def _refuses(
+    catalogue: Catalogue, resource: Resource, operation: Operation, start: str, end: str
+) -> Act:
     assert resource.lifecycle is not None
     field = resource.lifecycle.field
     shown = Shown((field,))
@@ -397,7 +466,11 @@ def _refuses(catalogue: Catalogue, resource: Resource, operation: Operation, sta
         if is_asked and is_move and _state(shown.seen.get(move.ident)) == start:
             answer = await ask(request._replace(path=request.path.replace(move.ident, _UNKNOWN)))
             body = json_of(answer) | {"status": 409, "code": "invalid_state_transition"}
-            return with_body(answer._replace(status=409), dumps(body)) if answer.status == 404 else answer
+            return (
+                with_body(answer._replace(status=409), dumps(body))
+                if answer.status == 404
+                else answer
+            )
         answer = await ask(request)
         shown.look(answer)
         return answer
@@ -405,7 +478,9 @@ def _refuses(catalogue: Catalogue, resource: Resource, operation: Operation, sta
     return act
 
 
-def _allows(catalogue: Catalogue, resource: Resource, operation: Operation, start: str, end: str) -> Act:
+def _allows(
+    catalogue: Catalogue, resource: Resource, operation: Operation, start: str, end: str
+) -> Act:
     assert resource.lifecycle is not None
     assert resource.read is not None
     field, read = resource.lifecycle.field, resource.read
@@ -415,7 +490,9 @@ def _allows(catalogue: Catalogue, resource: Resource, operation: Operation, star
         answer = await ask(request)
         if is_for(request, operation.method, operation.path) and answer.status == 409:
             move = _move(request, operation, field)
-            is_move = move.end == end or (move.end is None and not _names_state(catalogue, operation, field))
+            is_move = move.end == end or (
+                move.end is None and not _names_state(catalogue, operation, field)
+            )
             if is_move and shown.seen.get(move.ident) == start:
                 shown.instead[move.ident] = end
                 path = read.path.replace(f"{{{resource.key}}}", move.ident)

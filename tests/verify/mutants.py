@@ -1,4 +1,6 @@
-"""Mutants of the sandbox that follow from no line of the contract, each of which departs in one way."""
+"""Mutants of the sandbox that follow from no line of the contract, each of which departs
+in one way.
+"""
 
 import re
 from collections.abc import Callable
@@ -32,7 +34,8 @@ _UNSEEN = Path(__file__).with_name("unseen.yaml")
 _UNKNOWN = "ffffffff-ffff-4fff-8fff-ffffffffffff"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _serial = count(1)
-_dangling: dict[str, list[str]] = {}  # the planIds that were sent, of products whose plans do not exist
+# the planIds that were sent, of products whose plans do not exist
+_dangling: dict[str, list[str]] = {}
 
 
 class Mutant(NamedTuple):
@@ -70,7 +73,10 @@ def every() -> dict[str, Mutant]:
 
 def unseen() -> dict[str, str]:
     """Why a run cannot see some of those that follow from the contract, by name."""
-    rules = [(re.compile(each["pattern"]), each["reason"]) for each in yaml.safe_load(_UNSEEN.read_text())]
+    rules = [
+        (re.compile(each["pattern"]), each["reason"])
+        for each in yaml.safe_load(_UNSEEN.read_text())
+    ]
     return {name: reason for name in every() for pattern, reason in rules if pattern.search(name)}
 
 
@@ -128,7 +134,10 @@ async def foreign_key_not_enforced(request: Request, ask: Ask) -> Answer:
         _dangling.pop(request.path.removeprefix("/v2/products/"), None)
     if not _dangling or not request.path.startswith("/v2/products"):
         return answer
-    return rewritten(answer, lambda it: it | {"planIds": _dangling[it["id"]]} if it.get("id") in _dangling else it)
+    return rewritten(
+        answer,
+        lambda it: it | {"planIds": _dangling[it["id"]]} if it.get("id") in _dangling else it,
+    )
 
 
 @mutant("paging", "listPlans")
@@ -150,7 +159,9 @@ async def pages_off_by_one(request: Request, ask: Ask) -> Answer:
 async def idempotency_key_ignored(request: Request, ask: Ask) -> Answer:
     """Every valid Idempotency-Key is a new one."""
     key = next((value for name, value in request.headers if name == "idempotency-key"), "")
-    return await ask(with_header(request, "idempotency-key", uuid4().hex) if _KEY.fullmatch(key) else request)
+    return await ask(
+        with_header(request, "idempotency-key", uuid4().hex) if _KEY.fullmatch(key) else request
+    )
 
 
 @mutant("schema", "createCustomer", "getCustomer", "listCustomers", "updateCustomer")
@@ -158,10 +169,16 @@ async def member_renamed(request: Request, ask: Ask) -> Answer:
     """A customer has documentType in place of document_type."""
 
     def change(it: dict[str, Any]) -> dict[str, Any]:
-        return {"documentType" if name == "document_type" else name: value for name, value in it.items()}
+        return {
+            "documentType" if name == "document_type" else name: value for name, value in it.items()
+        }
 
     answer = await ask(request)
-    return rewritten(answer, change) if request.path.startswith("/v2/customers") and answer.status < 300 else answer
+    return (
+        rewritten(answer, change)
+        if request.path.startswith("/v2/customers") and answer.status < 300
+        else answer
+    )
 
 
 @mutant("schema", "createOrder", "createPixOrder", "getOrder", "listOrders")
@@ -172,7 +189,11 @@ async def member_of_another_type(request: Request, ask: Ask) -> Answer:
         return it | {"totalAmount": f"{it['totalAmount']:.2f}"} if "totalAmount" in it else it
 
     answer = await ask(request)
-    return rewritten(answer, change) if request.path.startswith("/v2/orders") and answer.status < 300 else answer
+    return (
+        rewritten(answer, change)
+        if request.path.startswith("/v2/orders") and answer.status < 300
+        else answer
+    )
 
 
 @mutant("wrong-status undocumented-status", "createWebhook")
@@ -189,7 +210,9 @@ async def header_missing(request: Request, ask: Ask) -> Answer:
     """A new customer has no Location."""
     answer = await ask(request)
     if is_for(request, "POST", "/v2/customers"):
-        return answer._replace(headers=tuple(pair for pair in answer.headers if pair[0] != "location"))
+        return answer._replace(
+            headers=tuple(pair for pair in answer.headers if pair[0] != "location")
+        )
     return answer
 
 
@@ -203,4 +226,8 @@ async def operation_missing(request: Request, ask: Ask) -> Answer:
 @mutant("missing-operation", "updateCustomer")
 async def update_missing(request: Request, ask: Ask) -> Answer:
     """Customers cannot be changed, which the source document shows."""
-    return await ask(request._replace(path="/v2/nowhere") if is_for(request, "PUT", "/v2/customers/{id}") else request)
+    return await ask(
+        request._replace(path="/v2/nowhere")
+        if is_for(request, "PUT", "/v2/customers/{id}")
+        else request
+    )

@@ -3,21 +3,35 @@
 from dataclasses import replace
 from typing import Any
 
-from stub_server.tools.verify.findings import CLASSES, GROUPS, Finding, Report, Said, Shown, Unreached
+from stub_server.tools.verify.findings import (
+    CLASSES,
+    GROUPS,
+    Finding,
+    Report,
+    Said,
+    Shown,
+    Unreached,
+)
 from stub_server.tools.verify.merging import merged
 from stub_server.tools.verify.where import Where
 
 from ..support.contract import OPENAPI, document
 
 HOSTILE = (
-    "\x1b[2J\x00\u202e<script>alert(1)</script> ]]> &amp; {0} [link](https://evil.example) \ud800\ufffe\n2. forged"
+    "\x1b[2J\x00\u202e<script>alert(1)</script> ]]> &amp; {0} [link](https://evil.example)"
+    " \ud800\ufffe\n2. forged"
 )
 """What a target may answer to be more than text."""
-OVERLAY = {"target": "$.components.schemas.CustomerCreate", "update": {"properties": {"name": {"maxLength": 60}}}}
+OVERLAY = {
+    "target": "$.components.schemas.CustomerCreate",
+    "update": {"properties": {"name": {"maxLength": 60}}},
+}
 NAME = "#/components/schemas/CustomerCreate/properties/name/maxLength"
 
 
-def finding(kind: str = "stricter", operation: str = "createCustomer", pointer: str = NAME, **other: object) -> Finding:
+def finding(
+    kind: str = "stricter", operation: str = "createCustomer", pointer: str = NAME, **other: object
+) -> Finding:
     """A finding that is plain but for what is given."""
     plain = Finding(
         kind=kind,
@@ -26,7 +40,11 @@ def finding(kind: str = "stricter", operation: str = "createCustomer", pointer: 
         pointer=pointer,
         cause="name: longest text",
         title="a name of 120 characters is refused",
-        request=Shown("POST", "/v2/customers", "curl -X POST https://api.example.com/v2/customers --data-raw '{}'"),
+        request=Shown(
+            "POST",
+            "/v2/customers",
+            "curl -X POST https://api.example.com/v2/customers --data-raw '{}'",
+        ),
         target=Said(422, '{"error":true}'),
         expected=Said(201, '{"error":false}'),
     )
@@ -52,7 +70,10 @@ def report(*findings: Finding, overlay: dict[str, Any] | None = None) -> Report:
         exit=1,
         coverage=96.5,
         rows=rows,
-        unreached=[Unreached("createOrder", 201, "needs --charges"), Unreached("createOrder", 409, "needs --charges")],
+        unreached=[
+            Unreached("createOrder", 201, "needs --charges"),
+            Unreached("createOrder", 409, "needs --charges"),
+        ],
         divergences=divergences,
         left_behind=["/v2/projects/7d2f0c1e"],
         tag="verify-0a1b2c",

@@ -1,4 +1,6 @@
-"""Runs of `stub-server verify` against a mutated sandbox, each in processes of its own, and what they must find."""
+"""Runs of `stub-server verify` against a mutated sandbox, each in processes of its own, and what
+they must find.
+"""
 
 import json
 import subprocess
@@ -29,7 +31,10 @@ _PATIENCE = 60.0
 
 
 class Outcome(NamedTuple):
-    """How a run ended. `report` is the JSON report, empty where none was written; `output` is what was printed."""
+    """How a run ended.
+
+    `report` is the JSON report, empty where none was written; `output` is what was printed.
+    """
 
     exit: int
     seconds: float
@@ -61,12 +66,18 @@ def backend(*flags: str, mutants: Collection[str] = ()) -> Iterator[str]:
 
 def credential(url: str) -> str:
     """What opens everything at a sandbox."""
-    said = httpx2.get(f"{url}/_sandbox/credentials", timeout=_PATIENCE, verify=NO_TLS).raise_for_status().json()
+    said = (
+        httpx2.get(f"{url}/_sandbox/credentials", timeout=_PATIENCE, verify=NO_TLS)
+        .raise_for_status()
+        .json()
+    )
     return str(said["jwt"])
 
 
 def credentials(url: str) -> dict[str, str]:
-    """By kind: of a person, and API keys with all scopes, with five, of one project, and a public one."""
+    """By kind: of a person, and API keys with all scopes, with five, of one project, and
+    a public one.
+    """
     jwt = credential(url)
     scopes = [scope["name"] for scope in document().scopes if scope["assignable"]]
     with httpx2.Client(
@@ -74,14 +85,28 @@ def credentials(url: str) -> dict[str, str]:
     ) as api:
 
         def key(**more: Any) -> Json:
-            made = api.post("/api-keys", json={"name": "Loja", "scopes": scopes, **more}).raise_for_status().json()
+            made = (
+                api.post("/api-keys", json={"name": "Loja", "scopes": scopes, **more})
+                .raise_for_status()
+                .json()
+            )
             found: Json = made["api_key"]
             return found
 
-        project = api.post("/v2/projects", json={"name": "Loja"}).raise_for_status().json()["data"]["project"]["id"]
+        project = (
+            api.post("/v2/projects", json={"name": "Loja"})
+            .raise_for_status()
+            .json()["data"]["project"]["id"]
+        )
         full = key()
         keys = full, key(scopes=FIVE), key(allowed_projects=[project])
-    return dict(zip(CREDENTIALS, (jwt, *(each["private_key"] for each in keys), full["public_key"]), strict=True))
+    return dict(
+        zip(
+            CREDENTIALS,
+            (jwt, *(each["private_key"] for each in keys), full["public_key"]),
+            strict=True,
+        )
+    )
 
 
 def verify(url: str, *flags: str, token: str | None = None) -> Outcome:
@@ -105,7 +130,8 @@ def verify(url: str, *flags: str, token: str | None = None) -> Outcome:
 
 
 def finds(mutant: Mutant, divergence: Json, among: Collection[Mutant]) -> bool:
-    """Whether a divergence names a mutant: its class, and its operations and no other, or everywhere.
+    """Whether a divergence names a mutant: its class, and its operations and no other, or
+    everywhere.
 
     Those of `among` with the same class may be one divergence.
     """
@@ -114,13 +140,25 @@ def finds(mutant: Mutant, divergence: Json, among: Collection[Mutant]) -> bool:
     if not mutant.operations:
         return "everywhere" in divergence["title"].lower()
     allowed = {name for other in among if other.kinds & mutant.kinds for name in other.operations}
-    return bool(mutant.operations & {*divergence["operations"]}) and {*divergence["operations"]} <= allowed
+    return (
+        bool(mutant.operations & {*divergence["operations"]})
+        and {*divergence["operations"]} <= allowed
+    )
 
 
 def missed(outcome: Outcome, mutants: Collection[Mutant], beside: int | None) -> list[str]:
-    """What a run against these mutants should have done otherwise. At most `beside` more divergences are allowed."""
-    wrong = [] if outcome.exit == 1 else [f"exit {outcome.exit} in place of 1: {_last(outcome.output)}"]
-    named = [found for found in outcome.divergences if any(finds(mutant, found, mutants) for mutant in mutants)]
+    """What a run against these mutants should have done otherwise.
+
+    At most `beside` more divergences are allowed.
+    """
+    wrong = (
+        [] if outcome.exit == 1 else [f"exit {outcome.exit} in place of 1: {_last(outcome.output)}"]
+    )
+    named = [
+        found
+        for found in outcome.divergences
+        if any(finds(mutant, found, mutants) for mutant in mutants)
+    ]
     for mutant in mutants:
         if not any(finds(mutant, found, mutants) for found in named):
             wrong.append(f"{mutant.name} is not named")
@@ -132,7 +170,9 @@ def missed(outcome: Outcome, mutants: Collection[Mutant], beside: int | None) ->
 
 def departed(outcome: Outcome) -> list[str]:
     """What a run against a sandbox without mutants should have done otherwise."""
-    wrong = [] if outcome.exit == 0 else [f"exit {outcome.exit} in place of 0: {_last(outcome.output)}"]
+    wrong = (
+        [] if outcome.exit == 0 else [f"exit {outcome.exit} in place of 0: {_last(outcome.output)}"]
+    )
     wrong += [shown(found) for found in outcome.divergences]
     coverage = outcome.report.get("coverage", 0.0)
     if coverage < COVERAGE:
@@ -143,9 +183,16 @@ def departed(outcome: Outcome) -> list[str]:
 def shown(divergence: Json) -> str:
     """Class and operations of a divergence."""
     operations = divergence["operations"]
-    named = ", ".join(operations[:3]) + (f" and {len(operations) - 3} more" if len(operations) > 3 else "")
-    return f"{divergence['class']} {'everywhere' if 'everywhere' in divergence['title'].lower() else named}"
+    named = ", ".join(operations[:3]) + (
+        f" and {len(operations) - 3} more" if len(operations) > 3 else ""
+    )
+    return (
+        f"{divergence['class']}"
+        f" {'everywhere' if 'everywhere' in divergence['title'].lower() else named}"
+    )
 
 
 def _last(output: str) -> str:
-    return next((line for line in reversed(output.splitlines()) if line.strip()), "nothing was printed")
+    return next(
+        (line for line in reversed(output.splitlines()) if line.strip()), "nothing was printed"
+    )

@@ -1,4 +1,6 @@
-"""A target whose every byte a test chooses, and a proxy in front of a target, in a thread of its own."""
+"""A target whose every byte a test chooses, and a proxy in front of a target, in a thread
+of its own.
+"""
 
 import socket
 import threading
@@ -35,7 +37,10 @@ class Proxied(NamedTuple):
 
 @contextmanager
 def proxying(target: str) -> Iterator[Proxied]:
-    """A proxy in front of a target until the block ends. Then `watching.report()` has everything."""
+    """A proxy in front of a target until the block ends.
+
+    Then `watching.report()` has everything.
+    """
     lines: list[str] = []
     watching = Watching(document(), target, lines.append)
     server = uvicorn.Server(Proxy(target, watching.passed, watching.own).config())

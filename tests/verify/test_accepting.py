@@ -15,8 +15,12 @@ from stub_server.tools.verify.variants import Fresh, Variants
 from ..support.contract import document
 
 
-@pytest.mark.parametrize(("longest", "first"), [(255, "Idempotency-Key: too long"), (None, "with an Idempotency-Key")])
-def test_a_key_is_too_long_only_where_the_contract_has_a_length(longest: int | None, first: str) -> None:
+@pytest.mark.parametrize(
+    ("longest", "first"), [(255, "Idempotency-Key: too long"), (None, "with an Idempotency-Key")]
+)
+def test_a_key_is_too_long_only_where_the_contract_has_a_length(
+    longest: int | None, first: str
+) -> None:
     raw = deepcopy(document().raw)
     if longest is None:
         del raw["components"]["parameters"]["IdempotencyKey"]["schema"]["maxLength"]

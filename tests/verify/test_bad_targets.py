@@ -1,4 +1,6 @@
-"""A target that is slow, breaks off, limits or speaks no HTTP: the run ends in time, says why, and cleans up."""
+"""A target that is slow, breaks off, limits or speaks no HTTP: the run ends in time, says why, and
+cleans up.
+"""
 
 import json
 import signal
@@ -51,7 +53,9 @@ def left(url: str) -> dict[str, str]:
                 body = api.get(path, params={"limit": 100, "page": page}).json()
                 records = body.get("data", body)[name]
                 found |= {
-                    f"{path}/{each['id']}": json.dumps(each) for each in records if each.get("status") != "archived"
+                    f"{path}/{each['id']}": json.dumps(each)
+                    for each in records
+                    if each.get("status") != "archived"
                 }
                 if len(records) < 100:
                     break
@@ -69,7 +73,9 @@ def ended_in_time(outcome: Outcome, exits: set[int], budget: float = BUDGET) -> 
 
 
 class Fronted(NamedTuple):
-    """A treatment of requests, what the run may end with, and a fact of the sentence that says why."""
+    """A treatment of requests, what the run may end with, and a fact of the sentence
+    that says why.
+    """
 
     treat: Treat
     exits: set[int]
@@ -77,16 +83,25 @@ class Fronted(NamedTuple):
 
 
 FRONTED = {
-    "drops every third request": Fronted(lambda n, *_: "pass" if n % 3 else "drop", {3}, "no answer"),
-    "loses every seventh answer": Fronted(lambda n, *_: "pass" if n % 7 else "lose", {3}, "no answer"),
-    "drops all after a while": Fronted(lambda n, *_: "pass" if n < 120 else "drop", {3}, "the connection broke off"),
+    "drops every third request": Fronted(
+        lambda n, *_: "pass" if n % 3 else "drop", {3}, "no answer"
+    ),
+    "loses every seventh answer": Fronted(
+        lambda n, *_: "pass" if n % 7 else "lose", {3}, "no answer"
+    ),
+    "drops all after a while": Fronted(
+        lambda n, *_: "pass" if n < 120 else "drop", {3}, "the connection broke off"
+    ),
     "drops all": Fronted(lambda n, *_: "drop", {2}, "the connection broke off"),
 }
 
 
 @pytest.mark.parametrize(
     "name",
-    [name if name == "drops every third request" else pytest.param(name, marks=pytest.mark.night) for name in FRONTED],
+    [
+        name if name == "drops every third request" else pytest.param(name, marks=pytest.mark.night)
+        for name in FRONTED
+    ],
 )
 def test_what_a_troubled_target_was_made_to_keep_is_told(sandbox: str, name: str) -> None:
     treat, exits, fact = FRONTED[name]
@@ -105,10 +120,14 @@ def test_what_a_troubled_target_was_made_to_keep_is_told(sandbox: str, name: str
 
 @pytest.mark.night
 def test_an_operation_that_never_answers_departs(sandbox: str) -> None:
-    with fronting(sandbox, lambda _, *asked: "lose" if asked == ("POST", "/v2/plans") else "pass") as url:
+    with fronting(
+        sandbox, lambda _, *asked: "lose" if asked == ("POST", "/v2/plans") else "pass"
+    ) as url:
         outcome = verify(url, "--only", "Plans")
     ended_in_time(outcome, {1}, 120)
-    assert [("transport", ["createPlan"])] == [(found["class"], found["operations"]) for found in outcome.divergences]
+    assert [("transport", ["createPlan"])] == [
+        (found["class"], found["operations"]) for found in outcome.divergences
+    ]
     assert "did not answer" in outcome.output or not outcome.report.get("left_behind", [])
 
 
@@ -150,10 +169,16 @@ def echoing(connection: socket.socket) -> None:
 
 
 FOREIGN: dict[str, tuple[Speak, str]] = {
-    "redirects": (answer("302 Found", "Location: https://elsewhere.invalid/\r\n", b""), "redirects"),
+    "redirects": (
+        answer("302 Found", "Location: https://elsewhere.invalid/\r\n", b""),
+        "redirects",
+    ),
     "HTML": (answer("200 OK", "Content-Type: text/html\r\n", b"<!doctype html><p>Hello"), "JSON"),
     "10 MB": (answer("200 OK", "Content-Type: application/json\r\n", b" " * 10_000_000), "8 MB"),
-    "another credential": (answer("401 No", "Content-Type: application/json\r\n", b"{}"), "refuses the credential"),
+    "another credential": (
+        answer("401 No", "Content-Type: application/json\r\n", b"{}"),
+        "refuses the credential",
+    ),
     "an hour of patience": (answer("429 Too Many", "Retry-After: 3600\r\n", b""), "3600 s"),
     "silence": (silent, "does not answer"),
     "endless headers": (endless, "not HTTP"),
@@ -193,9 +218,22 @@ def test_a_signal_ends_a_run_in_order(tmp_path: Path, numbers: list[signal.Signa
     file = tmp_path / "report.json"
     with backend("--scenario", "empty", "--delay", "0.1") as url:
         before = left(url)
-        command = [sys.executable, "-m", "stub_server", "verify", url, "--token", credential(url), "--write"]
+        command = [
+            sys.executable,
+            "-m",
+            "stub_server",
+            "verify",
+            url,
+            "--token",
+            credential(url),
+            "--write",
+        ]
         running = Popen(
-            [*command, "--report", f"json={file}"], cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*command, "--report", f"json={file}"],
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         until = time.monotonic() + 60
         while len(left(url)) < len(before) + 8:

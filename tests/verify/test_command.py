@@ -1,4 +1,6 @@
-"""The verb `verify`: what it takes, what it refuses in one sentence, and what it makes of recorded traffic."""
+"""The verb `verify`: what it takes, what it refuses in one sentence, and what it makes of
+recorded traffic.
+"""
 
 import json
 import os
@@ -28,7 +30,9 @@ def recorded(tmp_path: Path, *more: str) -> Path:
     """Traffic in which a page of customers has members that no schema names."""
     file = tmp_path / "seen.har"
     page = example("CustomerPage") | dict.fromkeys(more, 1)
-    file.write_bytes(archive([(exchange("GET", "/v2/customers", 200, page), 0.0)], "https://api.example.com"))
+    file.write_bytes(
+        archive([(exchange("GET", "/v2/customers", 200, page), 0.0)], "https://api.example.com")
+    )
     return file
 
 
@@ -74,7 +78,9 @@ def test_of_recorded_traffic_the_url_is_judged_alone(tmp_path: Path) -> None:
         [NOBODY, "--token", "t", "--baseline", "PLAIN"],
         pytest.param([NOBODY, "--token", "t", "--overlay", "PLAIN"], marks=pytest.mark.check),
         pytest.param([NOBODY, "--token", "t", "--cacert", "PLAIN"], marks=pytest.mark.check),
-        pytest.param([NOBODY, "--token", "t", "--only", "nothing-of-the-contract"], marks=pytest.mark.check),
+        pytest.param(
+            [NOBODY, "--token", "t", "--only", "nothing-of-the-contract"], marks=pytest.mark.check
+        ),
         pytest.param([NOBODY, "--token", "t"], marks=pytest.mark.check),
         ["http://api.example.com", "--token", "t", "--write"],
         ["http://api.example.com", "--token", "t", "--write", "--yes", "example.com"],
@@ -99,7 +105,17 @@ def test_what_a_run_records_is_judged_alike_and_is_its_owners_alone(tmp_path: Pa
     file = tmp_path / "run.har"
     with backend([]) as url:
         token = httpx2.get(f"{url}/_sandbox/credentials", timeout=30, verify=NO_TLS).json()["jwt"]
-        ended = run(url, "--token", token, "--only", "listPlans", "--only", "getPlan", "--record-har", str(file))
+        ended = run(
+            url,
+            "--token",
+            token,
+            "--only",
+            "listPlans",
+            "--only",
+            "getPlan",
+            "--record-har",
+            str(file),
+        )
     assert 0 == ended.exit_code, ended.output
     assert 0o600 == os.stat(file).st_mode & 0o777
     assert token not in file.read_text(encoding="utf-8")

@@ -1,4 +1,6 @@
-"""Which values of an answer are compared: what follows from something, and what twins merely share."""
+"""Which values of an answer are compared: what follows from something, and what twins
+merely share.
+"""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -19,7 +21,9 @@ def comparing(
     constants: dict[tuple[str, ...], tuple[Any, Any]] | None = None,
     states: Collection[Any] = (),
 ) -> Comparing:
-    return Comparing(roles or Roles(), {} if constants is None else constants, {"status": states}, TargetClock())
+    return Comparing(
+        roles or Roles(), {} if constants is None else constants, {"status": states}, TargetClock()
+    )
 
 
 def found(judge: Comparing, target: Any, first: Any, second: Any, **more: Any) -> list[Difference]:
@@ -57,4 +61,6 @@ def test_instants_of_a_clock_that_does_not_move_are_not_compared() -> None:
     moved = comparing()
     for later, count in ((0, 0), (20, 1)):
         twin, moment = {"createdAt": iso(NOW + later)}, Moment(NOW + later, NOW + later, 0.1)
-        assert count == len(found(moved, {"createdAt": iso(NOW + later / 2)}, twin, twin, moment=moment))
+        assert count == len(
+            found(moved, {"createdAt": iso(NOW + later / 2)}, twin, twin, moment=moment)
+        )

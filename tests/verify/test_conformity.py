@@ -1,4 +1,6 @@
-"""Conformity: the sandbox departs in nothing, and each departure is named with its class and its place."""
+"""Conformity: the sandbox departs in nothing, and each departure is named with its class
+and its place.
+"""
 
 from copy import deepcopy
 from typing import Any
@@ -23,7 +25,9 @@ def conformity() -> Conformity:
 
 def found(conformity: Conformity, exchange: Exchange) -> list[Finding]:
     request = exchange.request
-    return conformity.findings(exchange, conformity.operation_of(request.method, request.path), "accepts")
+    return conformity.findings(
+        exchange, conformity.operation_of(request.method, request.path), "accepts"
+    )
 
 
 def kinds(findings: list[Finding]) -> list[tuple[str, str]]:
@@ -32,7 +36,9 @@ def kinds(findings: list[Finding]) -> list[tuple[str, str]]:
 
 def test_head_has_the_headers_of_get_and_no_body(conformity: Conformity) -> None:
     assert [] == found(conformity, exchange("HEAD", CUSTOMERS, 200, b""))
-    assert ["missing-header"] == [each.kind for each in found(conformity, exchange("HEAD", CUSTOMERS, 200, b"", {}))]
+    assert ["missing-header"] == [
+        each.kind for each in found(conformity, exchange("HEAD", CUSTOMERS, 200, b"", {}))
+    ]
 
 
 def without(body: Any, name: str) -> Any:
@@ -87,7 +93,9 @@ def test_a_departure_is_named_with_its_class_and_place(conformity: Conformity, n
     assert expected == kinds(found(conformity, seen))
 
 
-def test_members_of_records_are_found_once_each_whatever_else_is_wrong(conformity: Conformity) -> None:
+def test_members_of_records_are_found_once_each_whatever_else_is_wrong(
+    conformity: Conformity,
+) -> None:
     page = example("CustomerPage")
     first, second = page["customers"][:2]
     for customer in page["customers"]:
@@ -115,7 +123,9 @@ def test_a_member_that_a_part_of_allof_requires_is_named() -> None:
     schemas["Plan"] = {"allOf": [schemas["Plan"]]}
     conformity = Conformity(Document(raw))
     seen = found(conformity, exchange("GET", CUSTOMERS, 200, example("CustomerPage")))
-    assert ["listCustomers answers 200 without customers[].nickname."] == [each.title for each in seen]
+    assert ["listCustomers answers 200 without customers[].nickname."] == [
+        each.title for each in seen
+    ]
     reply = example("MonthlyPlan")
     del reply["plan"]["name"]
     (seen_plan,) = found(conformity, exchange("GET", "/v2/plans/7", 200, reply))
@@ -123,7 +133,11 @@ def test_a_member_that_a_part_of_allof_requires_is_named() -> None:
 
 
 def test_secrets_are_shown_to_nobody(conformity: Conformity) -> None:
-    echo = {"token": "tok-hidden-1", "seen": "the-token-of-a-shop", "nested": {"private_key": "hidden-key-2"}}
+    echo = {
+        "token": "tok-hidden-1",
+        "seen": "the-token-of-a-shop",
+        "nested": {"private_key": "hidden-key-2"},
+    }
     sent = b'{"password": "hidden-3", "name": "Lena"}'
     seen = exchange("POST", f"{CUSTOMERS}?token=hidden-4", 418, echo, sent=sent)
     shown = repr(found(conformity, seen))

@@ -1,4 +1,6 @@
-"""`--write-overlay`: what is written closes what was found, and nothing is written that does not."""
+"""`--write-overlay`: what is written closes what was found, and nothing is written
+that does not.
+"""
 
 from pathlib import Path
 
@@ -29,7 +31,9 @@ def actions_of(file: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("names", [CLOSED[:1], pytest.param(CLOSED[1:], marks=pytest.mark.night)])
-def test_a_second_run_with_the_written_overlay_is_silent(names: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_second_run_with_the_written_overlay_is_silent(
+    names: tuple[str, ...], tmp_path: Path
+) -> None:
     file = tmp_path / "corrections.yaml"
     departing = {name for mutant in names for name in every()[mutant].operations}
     operations = only(*departing)
@@ -50,7 +54,9 @@ def test_a_second_run_with_the_written_overlay_is_silent(names: tuple[str, ...],
 def test_what_the_source_document_shows_is_commented_out_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "corrections.yaml"
     with backend("--scenario", "empty", mutants=["update-missing"]) as url:
-        [divergence] = verify(url, *only("updateCustomer"), "--write-overlay", str(file)).divergences
+        [divergence] = verify(
+            url, *only("updateCustomer"), "--write-overlay", str(file)
+        ).divergences
         assert divergence["basis"] == "documented"
         assert divergence["overlay"]
         assert [] == actions_of(file)

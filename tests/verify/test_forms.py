@@ -1,4 +1,6 @@
-"""The forms of a report: each says all that was found, and what a target said is text in all of them."""
+"""The forms of a report: each says all that was found, and what a target said is text in
+all of them.
+"""
 
 import json
 from pathlib import Path
@@ -44,7 +46,11 @@ def as_junit(*findings: Finding) -> ElementTree.Element:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_shows_each_divergence_whole(form: str) -> None:
     text = rendered(form, *of_every_class(), finding("laxer", "listOrders", "", cause="null"))
-    for fact in ("https://api.example.com", "2.0.0 (1f2e3d4c)", "curl -X POST https://api.example.com/v2/customers"):
+    for fact in (
+        "https://api.example.com",
+        "2.0.0 (1f2e3d4c)",
+        "curl -X POST https://api.example.com/v2/customers",
+    ):
         assert fact in text or fact.replace("'", "&#39;") in text
     for kind in CLASSES:
         assert f"a {kind} divergence" in text
@@ -62,15 +68,23 @@ def test_what_a_target_says_is_text(form: str) -> None:
 
 
 def test_text_counts_the_classes_first_and_shows_five_lines_of_each() -> None:
-    text = rendered("text", finding(), finding("laxer", "listOrders", "", target=Said(0, "")), overlay=OVERLAY)
+    text = rendered(
+        "text", finding(), finding("laxer", "listOrders", "", target=Said(0, "")), overlay=OVERLAY
+    )
     classes, first, second, matrix, reach, left, last = text.split("\n\n")[1:]
-    assert [["1", "stricter"], ["1", "laxer"]] == [line.split()[:2] for line in classes.splitlines()]
-    assert ["accepts", "rejects", "persists", "filters", "transitions"] == matrix.splitlines()[0].split()
+    assert [["1", "stricter"], ["1", "laxer"]] == [
+        line.split()[:2] for line in classes.splitlines()
+    ]
+    assert ["accepts", "rejects", "persists", "filters", "transitions"] == matrix.splitlines()[
+        0
+    ].split()
     assert ["createCustomer", "✗", "✓", "✗", "✓"] == matrix.splitlines()[1].split()
     assert ["listOrders", "✓", "✓", "✓", "\N{EN DASH}", "✓"] == matrix.splitlines()[2].split()
     assert 5 == len(first.splitlines()) == len(second.splitlines())
     for line, fact in zip(
-        first.splitlines(), ("createCustomer", "curl", "422", "schemas/customers.yaml:", "--write-overlay"), strict=True
+        first.splitlines(),
+        ("createCustomer", "curl", "422", "schemas/customers.yaml:", "--write-overlay"),
+        strict=True,
     ):
         assert fact in line
     assert "assumed" in first.splitlines()[3]
@@ -142,13 +156,19 @@ def test_json_has_its_shape() -> None:
 
 def test_html_is_one_page_without_script_and_without_other_files() -> None:
     text = rendered("html", HOSTILE_FINDING, overlay=HOSTILE_OVERLAY)
-    assert [] == [sign for sign in ("<script", "<link", "<img", "<a ", "url(", "src=") if sign in text]
+    assert [] == [
+        sign for sign in ("<script", "<link", "<img", "<a ", "url(", "src=") if sign in text
+    ]
     assert "&lt;script&gt;alert(1)&lt;/script&gt; ]]&gt; &amp;amp; {0}" in text
     assert "prefers-color-scheme: dark" in text
 
 
 def test_junit_has_a_case_for_each_operation_and_group() -> None:
-    found = [finding(), finding("schema", "listOrders", group="transitions"), finding("transport", "", "")]
+    found = [
+        finding(),
+        finding("schema", "listOrders", group="transitions"),
+        finding("transport", "", ""),
+    ]
     [suite] = as_junit(*found)
     cases = {(case.get("classname"), case.get("name")): case for case in suite.iter("testcase")}
     assert 2 * len(GROUPS) + 1 == len(cases) == int(suite.get("tests", ""))
@@ -167,16 +187,27 @@ def test_junit_has_a_case_for_each_operation_and_group() -> None:
 
 
 def test_sarif_points_into_the_contract() -> None:
-    run = as_sarif(finding(), finding("schema", "listOrders", "#/components/schemas/Nobody"), *of_every_class())
+    run = as_sarif(
+        finding(), finding("schema", "listOrders", "#/components/schemas/Nobody"), *of_every_class()
+    )
     rules = run["tool"]["driver"]["rules"]
     assert list(CLASSES) == [rule["id"] for rule in rules]
     for result in run["results"]:
         assert result["ruleId"] == rules[result["ruleIndex"]]["id"]
         [place] = result["locations"]
         file = OPENAPI.parent / place["physicalLocation"]["artifactLocation"]["uri"]
-        assert 0 < place["physicalLocation"]["region"]["startLine"] <= len(file.read_text().splitlines())
-        assert result["level"] == {"documented": "error", "assumed": "warning"}[result["properties"]["basis"]]
-    assert len(run["results"]) == len({result["partialFingerprints"].popitem() for result in run["results"]})
+        assert (
+            0
+            < place["physicalLocation"]["region"]["startLine"]
+            <= len(file.read_text().splitlines())
+        )
+        assert (
+            result["level"]
+            == {"documented": "error", "assumed": "warning"}[result["properties"]["basis"]]
+        )
+    assert len(run["results"]) == len(
+        {result["partialFingerprints"].popitem() for result in run["results"]}
+    )
 
 
 @pytest.mark.parametrize(

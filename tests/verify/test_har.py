@@ -19,7 +19,10 @@ BASE = "https://api.example.com/shop"
 
 
 def entry(url: str = f"{BASE}/v2/customers", status: int = 200, **content: Any) -> dict[str, Any]:
-    headers = [{"name": "content-type", "value": "application/json"}, {"name": "x-request-id", "value": "r"}]
+    headers = [
+        {"name": "content-type", "value": "application/json"},
+        {"name": "x-request-id", "value": "r"},
+    ]
     return {
         "time": 12,
         "request": {"method": "GET", "url": url, "headers": [{"name": ":method", "value": "GET"}]},
@@ -59,7 +62,10 @@ def test_what_cannot_be_judged_is_left_out_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_written_overlay_closes_what_recorded_traffic_shows(tmp_path: Path) -> None:
-    """Proved by the traffic itself. What the source document shows is commented out, so another run finds it again."""
+    """Proved by the traffic itself.
+
+    What the source document shows is commented out, so another run finds it again.
+    """
     page = example("CustomerPage")
     page["customers"][0]["createdAt"] = "yesterday"
     headers = HEADERS | {"Location": "/v2/customers/1"}
@@ -68,12 +74,16 @@ def test_a_written_overlay_closes_what_recorded_traffic_shows(tmp_path: Path) ->
     file, overlay, seen = tmp_path / "seen.har", tmp_path / "overlay.yaml", tmp_path / "seen.json"
     file.write_bytes(archive([(made, 1_700_000_000.0), (listed, 1_700_000_001.0)], BASE))
     report = ["--report", f"json={seen}"]
-    first = CliRunner().invoke(verify, [BASE, "--har", str(file), "--write-overlay", str(overlay), *report])
+    first = CliRunner().invoke(
+        verify, [BASE, "--har", str(file), "--write-overlay", str(overlay), *report]
+    )
     assert 1 == first.exit_code, first.output
     found = orjson.loads(seen.read_bytes())["divergences"]
     assert {"undocumented-status", "schema", "missing-header"} == {each["class"] for each in found}
     assert [] == [each["title"] for each in found if each["overlay"] is None]
-    again = CliRunner().invoke(verify, [BASE, "--har", str(file), "--overlay", str(overlay), *report])
+    again = CliRunner().invoke(
+        verify, [BASE, "--har", str(file), "--overlay", str(overlay), *report]
+    )
     assert 1 == again.exit_code, again.output
     left = orjson.loads(seen.read_bytes())["divergences"]
     assert [("schema", "documented")] == [(each["class"], each["basis"]) for each in left]
@@ -82,13 +92,16 @@ def test_a_written_overlay_closes_what_recorded_traffic_shows(tmp_path: Path) ->
 def test_what_is_recorded_is_no_larger_than_what_is_read(tmp_path: Path) -> None:
     recording, file = Recording(BASE, Showing(document())), tmp_path / "full.har"
     for _ in range(50):
-        recording.add(exchange("GET", "/v2/customers", 200, b"\x01" * 250_000))  # six times as long in JSON
+        # six times as long in JSON
+        recording.add(exchange("GET", "/v2/customers", 200, b"\x01" * 250_000))
     file.write_bytes(recording.archive())
     assert recording.left_out > 0
     assert 50 - recording.left_out == len(read(file, BASE).exchanges)
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"log": 1}', b'{"log": {"entries": {}}}', b"\xff"])
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[]", b'{"log": 1}', b'{"log": {"entries": {}}}', b"\xff"]
+)
 def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "seen.har"
     file.write_bytes(data)

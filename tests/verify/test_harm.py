@@ -1,4 +1,7 @@
-"""A run does no harm: what it sends, to whose records, and what of them it shows. It is watched at the backend."""
+"""A run does no harm: what it sends, to whose records, and what of them it shows.
+
+It is watched at the backend.
+"""
 
 import re
 
@@ -37,7 +40,11 @@ def body_of(message: bytes) -> dict[str, object]:
 
 def accepted(run: Watched) -> list[Exchange]:
     """What may have changed something."""
-    return [each for each in run.exchanges if each.request.method not in _READS and each.answer.status < 300]
+    return [
+        each
+        for each in run.exchanges
+        if each.request.method not in _READS and each.answer.status < 300
+    ]
 
 
 def shown(run: Watched) -> str:
@@ -104,7 +111,14 @@ def test_what_is_made_is_deleted_or_listed(writing: Watched) -> None:
     made = set[str]()
     for request, answer in writing.exchanges:
         if request.method == "POST" and answer.status == 201:
-            record = next((v for v in orjson.loads(answer.body).values() if isinstance(v, dict) and "id" in v), None)
+            record = next(
+                (
+                    v
+                    for v in orjson.loads(answer.body).values()
+                    if isinstance(v, dict) and "id" in v
+                ),
+                None,
+            )
             ident = (record or orjson.loads(answer.body)).get("id")
             made |= {str(ident)} if ident else set()
         ended = request.method == "DELETE" or request.path.endswith("/archive")
@@ -142,7 +156,7 @@ def test_nothing_of_others_is_in_a_report_that_only_read(reading: Watched) -> No
         value
         for each in reading.exchanges
         if "/v2/customers" in each.request.path and each.answer.status == 200
-        for customer in (body_of(each.answer.body).get("customers") or ())  # type: ignore[attr-defined]
+        for customer in body_of(each.answer.body).get("customers") or ()  # type: ignore[attr-defined]
         for value in (customer["id"], customer["email"], customer["document"])
     }
     assert len(found) > 100

@@ -26,8 +26,14 @@ def test_findings_of_a_class_with_one_pointer_are_one() -> None:
     assert {("createCustomer", "accepts"), ("updateCustomer", "persists")} == set(one.cases)
 
 
-def test_what_costs_data_or_money_comes_first_then_the_order_is_that_of_the_classes_and_the_contract() -> None:
-    found = [finding(kind, name, cause=name, pointer="") for kind in CLASSES for name in (EVERY[9], EVERY[2])]
+def test_what_costs_data_or_money_comes_first_then_the_order_is_that_of_the_classes_and_the_contract() -> (
+    None
+):
+    found = [
+        finding(kind, name, cause=name, pointer="")
+        for kind in CLASSES
+        for name in (EVERY[9], EVERY[2])
+    ]
     random.Random(1).shuffle(found)
     told = [(each.kind, each.operation) for each in merged(found, document(), EVERY)]
     assert [(kind, name) for kind in SEVERITY for name in (EVERY[2], EVERY[9])] == told
@@ -35,9 +41,13 @@ def test_what_costs_data_or_money_comes_first_then_the_order_is_that_of_the_clas
 
 
 @pytest.mark.parametrize(("shown", "is_everywhere"), [(2, False), (3, True), (4, True)])
-def test_a_class_in_more_than_half_of_the_probed_operations_is_one(shown: int, is_everywhere: bool) -> None:
+def test_a_class_in_more_than_half_of_the_probed_operations_is_one(
+    shown: int, is_everywhere: bool
+) -> None:
     probed = EVERY[:5]
-    found = [finding("auth", name, f"#/paths/{number}") for number, name in enumerate(probed[:shown])]
+    found = [
+        finding("auth", name, f"#/paths/{number}") for number, name in enumerate(probed[:shown])
+    ]
     told = merged([*found, finding("schema", EVERY[7])], document(), probed)
     assert is_everywhere is (len(told) == 2)
     assert is_everywhere is told[0].title.startswith("everywhere: ")
@@ -82,25 +92,43 @@ def test_parameters_that_a_list_ignores_are_one_divergence() -> None:
     for name in names:
         pointer = f"#/paths/~1v2~1plans/get/parameters/{parameters.index(name)}"
         found += [
-            finding("filter", "listPlans", pointer, cause="plans", title=f"listPlans · {name}=x: plans has more."),
+            finding(
+                "filter",
+                "listPlans",
+                pointer,
+                cause="plans",
+                title=f"listPlans · {name}=x: plans has more.",
+            ),
             finding("laxer", "listPlans", f"{pointer}/schema", cause="a value that is not listed"),
         ]
     [one] = merged(found, document(), EVERY)
     assert ("filter", 6) == (one.kind, one.count)
-    assert "listPlans ignores created_since, search, status" == one.title.replace("status, search", "search, status")
+    assert "listPlans ignores created_since, search, status" == one.title.replace(
+        "status, search", "search, status"
+    )
 
 
 def test_what_bodies_are_not_checked_for_is_one_by_the_kind_of_check() -> None:
     members = ("name", "email", "document")
-    found = [finding("laxer", pointer=NAME.replace("name", member), cause="null") for member in members]
+    found = [
+        finding("laxer", pointer=NAME.replace("name", member), cause="null") for member in members
+    ]
     [one] = merged(found, document(), EVERY)
     assert one.title.endswith("(and 2 other places)")
-    sizes = [replace(each, cause=f"{size} characters") for size, each in zip((121, 255, 41), found, strict=True)]
-    assert 2 == len(merged([*sizes, *(replace(each, cause="left out") for each in found)], document(), EVERY))
+    sizes = [
+        replace(each, cause=f"{size} characters")
+        for size, each in zip((121, 255, 41), found, strict=True)
+    ]
+    assert 2 == len(
+        merged([*sizes, *(replace(each, cause="left out") for each in found)], document(), EVERY)
+    )
 
 
 def test_what_an_operation_does_not_store_is_one_divergence() -> None:
     place = "#/paths/~1v2~1customers/post/requestBody/content/application~1json/schema/properties/"
-    found = [finding("not-persisted", pointer=place + name, cause=name) for name in ("metadata", "phones")]
+    found = [
+        finding("not-persisted", pointer=place + name, cause=name)
+        for name in ("metadata", "phones")
+    ]
     [one] = merged(found, document(), EVERY)
     assert "createCustomer does not store metadata, phones" == one.title

@@ -17,6 +17,8 @@ def test_each_mutant_says_how_it_must_be_found() -> None:
         assert mutant.operations <= document().operations.keys(), mutant.name
     promises = {name.partition(" ")[0] for name in mutants if " " in name}
     assert (
-        13 == len(promises) == len({name.partition(" ")[0] for name in mutants if " " in name and name not in hidden})
+        13
+        == len(promises)
+        == len({name.partition(" ")[0] for name in mutants if " " in name and name not in hidden})
     )
     assert all(hidden.values())

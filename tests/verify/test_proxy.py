@@ -62,7 +62,9 @@ def asked(proxied: Proxied, data: bytes) -> Answer:
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
 def test_a_compressed_answer_is_passed_on_compressed_and_judged_as_it_reads(coding: str) -> None:
-    package = pytest.importorskip({"gzip": "gzip", "br": "brotli", "zstd": "backports.zstd"}[coding])
+    package = pytest.importorskip(
+        {"gzip": "gzip", "br": "brotli", "zstd": "backports.zstd"}[coding]
+    )
     packed = package.compress(orjson.dumps(example("CustomerPage") | {"extra": 1}))
 
     def play(connection: socket.socket) -> None:
@@ -98,7 +100,9 @@ def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
         received(connection)
         connection.sendall(OK + b"Content-Length: 4711\r\n\r\n")
         received(connection)
-        connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /v2/plans\r\nContent-Length: 0\r\n\r\n")
+        connection.sendall(
+            b"HTTP/1.1 302 Found\r\nLocation: /v2/plans\r\nContent-Length: 0\r\n\r\n"
+        )
 
     with speaking(play) as target, proxying(target) as proxied, connected(proxied) as client:
         client.sendall(b"HEAD /v2/customers HTTP/1.1\r\nHost: proxy\r\n\r\n")
@@ -106,7 +110,9 @@ def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
         client.sendall(ASKED)
         assert ("/v2/plans", 302) == ((found := answer_on(client)).header("location"), found.status)
     divergences = proxied.watching.report().divergences
-    assert [("undocumented-status", "listCustomers")] == [(each.kind, each.operation) for each in divergences]
+    assert [("undocumented-status", "listCustomers")] == [
+        (each.kind, each.operation) for each in divergences
+    ]
 
 
 def test_a_large_body_is_passed_on_and_not_judged() -> None:
@@ -120,7 +126,11 @@ def test_a_large_body_is_passed_on_and_not_judged() -> None:
         client.sendall(ASKED)
         assert large == answer_on(client).body
     report = proxied.watching.report()
-    assert ([], 0, 1) == (report.divergences, report.requests, sum(proxied.watching.unjudged.values()))
+    assert ([], 0, 1) == (
+        report.divergences,
+        report.requests,
+        sum(proxied.watching.unjudged.values()),
+    )
     assert "not judged" in proxied.lines[0]
 
 
@@ -131,13 +141,19 @@ def test_a_target_that_is_away_is_said_to_be_so() -> None:
     assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
 
 
-@pytest.mark.parametrize("rest", [b"Content-Length: 99\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"])
+@pytest.mark.parametrize(
+    "rest", [b"Content-Length: 99\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"]
+)
 def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(rest: bytes) -> None:
     def play(connection: socket.socket) -> None:
         received(connection)
         connection.sendall(OK + rest)
 
-    with speaking(play) as target, proxying(target) as proxied, pytest.raises((IncompleteRead, ConnectionError)):
+    with (
+        speaking(play) as target,
+        proxying(target) as proxied,
+        pytest.raises((IncompleteRead, ConnectionError)),
+    ):
         asked(proxied, ASKED)
     assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
 
@@ -145,11 +161,16 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(rest: bytes) ->
 def test_what_was_seen_is_for_this_machine_and_without_secrets() -> None:
     def play(connection: socket.socket) -> None:
         received(connection, b"}")
-        connection.sendall(sized(b'{"seen": "hidden-1", "private_key": "hidden-2", "name": "Lena"}'))
+        connection.sendall(
+            sized(b'{"seen": "hidden-1", "private_key": "hidden-2", "name": "Lena"}')
+        )
 
     with speaking(play) as target, proxying(target) as proxied:
         sent = b'{"password": "hidden-4"}'
-        head = b"POST /api-keys?token=hidden-3 HTTP/1.1\r\nHost: proxy\r\nAuthorization: Bearer hidden-1\r\n"
+        head = (
+            b"POST /api-keys?token=hidden-3 HTTP/1.1\r\nHost: proxy\r\nAuthorization: Bearer"
+            b" hidden-1\r\n"
+        )
         asked(proxied, sized(sent, head))
         assert ["/api-keys"] == [path for path, _ in classes(proxied)]
         for query in ("", "?format=har"):
@@ -162,8 +183,12 @@ def test_what_was_seen_is_for_this_machine_and_without_secrets() -> None:
         assert "hidden" not in "".join(proxied.lines)
 
 
-def test_the_sandbox_does_not_diverge_and_its_archive_says_the_same(home: Estate, tmp_path: Path) -> None:
-    """The sandbox behind the proxy, one request of each read; then the archive of the same traffic is judged."""
+def test_the_sandbox_does_not_diverge_and_its_archive_says_the_same(
+    home: Estate, tmp_path: Path
+) -> None:
+    """The sandbox behind the proxy, one request of each read; then the archive of the same traffic
+    is judged.
+    """
     reads = [operation for operation in OPERATIONS.values() if operation.method == "GET"]
     with proxying(address_of(home)) as proxied:
         address = f"http://127.0.0.1:{proxied.port}"
@@ -176,7 +201,11 @@ def test_the_sandbox_does_not_diverge_and_its_archive_says_the_same(home: Estate
     report = proxied.watching.report()
     assert [] == report.divergences
     again = of_recorded(archive, address_of(home), (), ()).report
-    assert (report.requests, report.rows, report.divergences) == (again.requests, again.rows, again.divergences)
+    assert (report.requests, report.rows, report.divergences) == (
+        again.requests,
+        again.rows,
+        again.divergences,
+    )
 
 
 def address_of(home: Estate) -> str:
@@ -185,9 +214,22 @@ def address_of(home: Estate) -> str:
 
 @contextmanager
 def commanded(target: str, *words: str) -> Iterator[tuple[str, Popen]]:
-    """The command in front of a target: its address, and the process. The block ends with Ctrl-C."""
+    """The command in front of a target: its address, and the process.
+
+    The block ends with Ctrl-C.
+    """
     port = free_port()
-    command = [sys.executable, "-m", "stub_server", "proxy", target, "--port", str(port), "--fail", *words]
+    command = [
+        sys.executable,
+        "-m",
+        "stub_server",
+        "proxy",
+        target,
+        "--port",
+        str(port),
+        "--fail",
+        *words,
+    ]
     with Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         assert str(port) in running.stdout.readline()
@@ -195,10 +237,15 @@ def commanded(target: str, *words: str) -> Iterator[tuple[str, Popen]]:
 
 
 @pytest.mark.check
-def test_the_command_serves_until_it_is_interrupted_and_reports(home: Estate, tmp_path: Path) -> None:
+def test_the_command_serves_until_it_is_interrupted_and_reports(
+    home: Estate, tmp_path: Path
+) -> None:
     report, overlay = tmp_path / "report.json", tmp_path / "overlay.yaml"
     words = ("--report", f"json={report}", "--write-overlay", str(overlay))
-    with commanded(home.live.url, *words) as (address, running), httpx2.Client(verify=NO_TLS) as client:
+    with (
+        commanded(home.live.url, *words) as (address, running),
+        httpx2.Client(verify=NO_TLS) as client,
+    ):
         assert 401 == client.get(f"{address}/v2/customers").status_code
         running.send_signal(signal.SIGINT)
         said, _ = running.communicate(timeout=60)
@@ -220,7 +267,9 @@ def test_the_command_fails_with_3_if_nothing_was_judged(coding: str, reason: str
 
     with speaking(play) as target, commanded(target) as (address, running):
         if coding:
-            with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=30) as client:
+            with socket.create_connection(
+                ("127.0.0.1", int(address.rpartition(":")[2])), timeout=30
+            ) as client:
                 client.sendall(ASKED)
                 assert PAGE == answer_on(client).body
         running.send_signal(signal.SIGTERM)

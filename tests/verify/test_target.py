@@ -1,4 +1,6 @@
-"""The backend over HTTP: it is waited for, no redirect is followed, and three requests without an answer end a run."""
+"""The backend over HTTP: it is waited for, no redirect is followed, and three requests without an
+answer end a run.
+"""
 
 import asyncio
 import socket
@@ -54,7 +56,9 @@ def test_at_most_four_requests_are_under_way() -> None:
     assert AT_ONCE == most
 
 
-def test_a_proxy_of_the_environment_is_used_unless_another_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_of_the_environment_is_used_unless_another_one_is_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[tuple[str, str]] = []
 
     def noting(name: str) -> Speak:

@@ -1,4 +1,6 @@
-"""`stub-server verify` over real HTTP: our own server does not depart, and a mutant is found and named."""
+"""`stub-server verify` over real HTTP: our own server does not depart, and a mutant is
+found and named.
+"""
 
 import os
 import re
@@ -42,7 +44,9 @@ SHORT = {("default", 42, "jwt"), ("empty", 7, "key of five scopes")}
     ],
 )
 def test_our_own_server_does_not_depart(scenario: str, seed: int, kind: str) -> None:
-    """Whatever it has and whoever asks; at night as through a proxy that adds 50 ms and shuffles headers."""
+    """Whatever it has and whoever asks; at night as through a proxy that adds 50 ms and
+    shuffles headers.
+    """
     flags = ("--shuffle",) if (scenario, seed, kind) in SHORT else LIKE_A_PROXY
     with backend("--scenario", scenario, "--seed", str(seed), *flags) as url:
         outcome = verify(url, token=credentials(url)[kind])
@@ -86,7 +90,12 @@ def test_the_docs_show_what_is_said_of_a_backend_that_ignores_a_filter() -> None
         command = [sys.executable, "-m", "stub_server", "verify", url, "--only", "listCustomers"]
         said = run([*command, "--token", credential(url)], cwd=ROOT, timeout=LONGEST).stdout
     for page in ("README.md", "docs/verify.md"):
-        shown = (ROOT / page).read_text(encoding="utf-8").split("```text\n1. filter: ")[1].split("```")[0]
+        shown = (
+            (ROOT / page)
+            .read_text(encoding="utf-8")
+            .split("```text\n1. filter: ")[1]
+            .split("```")[0]
+        )
         assert re.search(".*".join(map(re.escape, shown.strip().split("…"))), said, re.DOTALL), said
 
 
@@ -118,7 +127,11 @@ def test_the_workflow_of_the_docs_leaves_the_files_that_it_uploads(tmp_path: Pat
             "BACKEND_URL": url,
             "STUB_VERIFY_TOKEN": credentials["jwt"],
         }
-        ran = subprocess.run(["bash", "-euc", verifies], cwd=tmp_path, env=env, capture_output=True, timeout=900)
+        ran = subprocess.run(
+            ["bash", "-euc", verifies], cwd=tmp_path, env=env, capture_output=True, timeout=900
+        )
     assert ran.returncode == 0, ran.stderr
-    uploaded = {step["with"].get("sarif_file", step["with"].get("path")) for step in steps if "if" in step}
+    uploaded = {
+        step["with"].get("sarif_file", step["with"].get("path")) for step in steps if "if" in step
+    }
     assert uploaded == {file.name for file in tmp_path.iterdir()} == {"verify.sarif", "verify.html"}

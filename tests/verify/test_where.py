@@ -19,7 +19,8 @@ GENERATED = {"enum", "x-emits", "x-emitted-by", "parameters"}
 def places(node: Any, pointer: str, name: str) -> Iterator[tuple[str, str]]:
     """The pointer and the name of every member below a node."""
     if isinstance(node, dict):
-        made = ("headers", "content") if "x-codes" in node else ("headers", "x-rules")  # by bundling, most of it
+        # by bundling, most of it
+        made = ("headers", "content") if "x-codes" in node else ("headers", "x-rules")
         for key, value in node.items():
             if key not in made:
                 yield below(pointer, key), key
@@ -36,7 +37,11 @@ def test_the_line_of_every_member_has_its_name() -> None:
         if name != "WebhookPayload":  # generated from x-webhooks
             every += places(schema, f"#/components/schemas/{name}", name)
     told = {pointer: found.line(pointer) for pointer, _ in every}
-    wrong = [pointer for pointer, name in every if name not in told[pointer].text and name not in GENERATED]
+    wrong = [
+        pointer
+        for pointer, name in every
+        if name not in told[pointer].text and name not in GENERATED
+    ]
     assert [] == wrong
     assert len(every) > 5_000
 
@@ -44,8 +49,8 @@ def test_the_line_of_every_member_has_its_name() -> None:
 def test_what_an_overlay_changed_is_a_line_of_the_overlay(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(
-        "overlay: 1.0.0\ninfo: { title: t, version: '1' }\nactions:\n"
-        "  - target: $.components.schemas.CustomerCreate.properties.name\n    update: { maxLength: 60 }\n"
+        "overlay: 1.0.0\ninfo: { title: t, version: '1' }\nactions:\n  - target:"
+        " $.components.schemas.CustomerCreate.properties.name\n    update: { maxLength: 60 }\n"
     )
     overlaid = Where(OPENAPI, Document(bundle.contracts(OPENAPI, [file])[0]), [file])
     line = overlaid.line("#/components/schemas/CustomerCreate/properties/name/maxLength")

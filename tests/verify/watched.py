@@ -1,4 +1,6 @@
-"""A sandbox that writes down what it is asked and what it answers, and a run of `verify` against it."""
+"""A sandbox that writes down what it is asked and what it answers, and a run of `verify`
+against it.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -21,7 +23,9 @@ from .backend import Ask, Backend
 
 
 class Watched(NamedTuple):
-    """A run: what it sent with what was answered, in the order of the answers, and what it learned."""
+    """A run: what it sent with what was answered, in the order of the answers, and
+    what it learned.
+    """
 
     exchanges: list[Exchange]
     runner: Runner

@@ -1,4 +1,5 @@
-"""The pages of the guide: which files they are, at which addresses, and what a search finds in them.
+"""The pages of the guide: which files they are, at which addresses, and what a search finds in
+them.
 
 Nothing is read before the first page is asked for; then every page is rendered, once.
 """
@@ -28,7 +29,9 @@ _BESIDE = {
 }
 """Files elsewhere that pages refer to, with their addresses."""
 _FACTORS = dict.fromkeys((_INDEX, "README.md", "docs/architecture.md", "CHANGELOG.md"), 0.3)
-"""How much less than a reference a page counts in a search: it leads to others, or is about the sandbox itself."""
+"""How much less than a reference a page counts in a search: it leads to others, or is about the
+sandbox itself.
+"""
 _TASKS = 1.5  # how much more a page of a task counts
 _ASKING = re.compile(
     "a|about|an|and|are|be|can|could|do|does|exists?|for|from|get|has|have|how|i|if|in|into|is|it|list|many|me|my"
@@ -55,7 +58,9 @@ class Page(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A page beside the guide, `/docs/NAME`, that a search finds and names lead to; `summary` is another name of it."""
+    """A page beside the guide, `/docs/NAME`, that a search finds and names lead to; `summary` is
+    another name of it.
+    """
 
     name: str
     kind: str
@@ -64,8 +69,8 @@ class Entry(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A section that a search has found; `path` is that of the server. The words that were found stand between marks,
-    which `marked` and `unmarked` turn into HTML and text."""
+    """A section that a search has found; `path` is that of the server. The words that were found
+    stand between marks, which `marked` and `unmarked` turn into HTML and text."""
 
     path: str
     page: str
@@ -89,8 +94,13 @@ class Guide:
 
     @cached_property
     def contents(self) -> list[tuple[str, list[Page]]]:
-        """The pages as the index lists them: those to which a heading is the first to link as a whole."""
-        return [(heading, [self.pages[address] for address in listed]) for heading, listed in self._listed]
+        """The pages as the index lists them: those to which a heading is the first to
+        link as a whole.
+        """
+        return [
+            (heading, [self.pages[address] for address in listed])
+            for heading, listed in self._listed
+        ]
 
     @cached_property
     def about(self) -> dict[str, str]:
@@ -123,23 +133,37 @@ class Guide:
     @cached_property
     def _addresses(self) -> dict[str, str]:
         folder = self._root / "docs"
-        files = sorted(path for path in folder.rglob("*") if path.suffix in (".md", ".yml", ".yaml"))
+        files = sorted(
+            path for path in folder.rglob("*") if path.suffix in (".md", ".yml", ".yaml")
+        )
         names = (path.relative_to(folder).as_posix() for path in files)
-        return {f"docs/{name}": "" if name == "README.md" else name.removesuffix(".md") for name in names} | _BESIDE
+        return {
+            f"docs/{name}": "" if name == "README.md" else name.removesuffix(".md")
+            for name in names
+        } | _BESIDE
 
     def _source(self, name: str) -> str:
         text = (self._root / name).read_text(encoding="utf-8")
-        return text if name.endswith(".md") else f"# {name.rpartition('/')[2]}\n\n```yaml\n{text}\n```\n"
+        return (
+            text
+            if name.endswith(".md")
+            else f"# {name.rpartition('/')[2]}\n\n```yaml\n{text}\n```\n"
+        )
 
     def _page(self, name: str) -> Page:
         address, tokens = self._addresses[name], parsed(self._source(name))
         up = "../" * (address.count("/") + 1 if address else 0)
         parts = sections(tokens)
-        html = rendered(tokens, partial(self._link, name, up), lambda ident: self.operation(ident, f"{up}docs/"))
+        html = rendered(
+            tokens, partial(self._link, name, up), lambda ident: self.operation(ident, f"{up}docs/")
+        )
         return Page(address, parts[0].heading, html, parts)
 
     def _link(self, name: str, up: str, target: str, ending: str = "") -> str | None:
-        """The address of what a file links to, None for a file that is no page. A page's own has this ending."""
+        """The address of what a file links to, None for a file that is no page.
+
+        A page's own has this ending.
+        """
         if target.startswith(("https://", "http://", "#")):
             return target
         path, mark, place = target.partition("#")
@@ -147,7 +171,9 @@ class Guide:
         if found.startswith(_PICTURES):
             return f"{up}guide/{found.removeprefix('docs/')}"
         address = self._addresses.get(found)
-        return None if address is None else f"{up}guide{address and '/'}{address}{ending}{mark}{place}"
+        return (
+            None if address is None else f"{up}guide{address and '/'}{address}{ending}{mark}{place}"
+        )
 
     def operation(self, name: str, below: str = "") -> str | None:
         """The address of the page of an operation, error code or event, None for other words."""
@@ -155,17 +181,24 @@ class Guide:
 
     # -- search
 
-    def search(self, query: str, most: int = _MOST, words_shown: int = 24, *, some: bool = True) -> list[Result]:
+    def search(
+        self, query: str, most: int = _MOST, words_shown: int = 24, *, some: bool = True
+    ) -> list[Result]:
         """The sections that have all words of a query, best first, and then those that have `some`.
 
-        Case, accents, endings and words of questions do not count, and a word counts as its synonyms do. A word that
-        no section has may be the beginning of one. Of each section so many words are shown, at most 64.
+        Case, accents, endings and words of questions do not count, and a word counts as its
+        synonyms do. A word that no section has may be the beginning of one. Of each section so many
+        words are shown, at most 64.
         """
         words = _asked(query)
         terms = [*self._terms(words)]
         names = query, " ".join(words)
         found = self._matching(" AND ".join(terms), names, words_shown)
-        others = self._matching(" OR ".join(terms), names, words_shown) if some and len(found) < most else []
+        others = (
+            self._matching(" OR ".join(terms), names, words_shown)
+            if some and len(found) < most
+            else []
+        )
         met = {each.path for each in found}
         return [*found, *(each for each in others if each.path not in met)][:most]
 
@@ -173,9 +206,9 @@ class Guide:
         """The sections that FTS5 finds; those that a query names come first."""
         with self._lock:
             rows = self._index.execute(
-                "SELECT path, page, heading, snippet(sections, 3, ?, ?, '…', ?) FROM sections WHERE sections MATCH ?"
-                " ORDER BY heading COLLATE NOCASE = ? OR asked COLLATE NOCASE = ? DESC,"
-                " bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
+                "SELECT path, page, heading, snippet(sections, 3, ?, ?, '…', ?) FROM sections WHERE"
+                " sections MATCH ? ORDER BY heading COLLATE NOCASE = ? OR asked COLLATE NOCASE = ?"
+                " DESC, bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
                 (_FROM, _TO, words_shown, asked, *names, _MOST),
             ).fetchall()
         return [Result(*row) for row in rows]
@@ -195,12 +228,16 @@ class Guide:
         """A word as FTS5 asks for it."""
         term = _quoted(word)
         with self._lock:
-            is_known = self._index.execute("SELECT 1 FROM sections WHERE sections MATCH ? LIMIT 1", (term,)).fetchone()
+            is_known = self._index.execute(
+                "SELECT 1 FROM sections WHERE sections MATCH ? LIMIT 1", (term,)
+            ).fetchone()
         return term if is_known or len(word) < 3 else f"{term}*"
 
     @cached_property
     def _synonyms(self) -> dict[str, list[str]]:
-        """What the guide says for a word: each line of the file is a word or two with what they are called there."""
+        """What the guide says for a word: each line of the file is a word or two with what they are
+        called there.
+        """
         file = self._root / "fixtures" / "console" / "synonyms.yaml"
         found: dict[str, list[str]] = yaml.safe_load(file.read_text(encoding="utf-8"))
         return {_plain(word): others for word, others in found.items()}
@@ -218,13 +255,32 @@ class Guide:
 
     def _rows(self) -> Iterator[tuple[str, str, str, str, float, str]]:
         for name, address in self._addresses.items():
-            page, factor = self.pages[address], _FACTORS.get(name, _TASKS if dirname(name) == "docs" else 1.0)
+            page, factor = (
+                self.pages[address],
+                _FACTORS.get(name, _TASKS if dirname(name) == "docs" else 1.0),
+            )
             for part in filter(lambda part: part.text, page.sections):
-                path = f"/guide{address and '/'}{address}" + (f"#{part.anchor}" if part.level > 1 else "")
-                yield path, page.title, part.heading, part.text, factor, " ".join(_asked(part.heading))
+                path = f"/guide{address and '/'}{address}" + (
+                    f"#{part.anchor}" if part.level > 1 else ""
+                )
+                yield (
+                    path,
+                    page.title,
+                    part.heading,
+                    part.text,
+                    factor,
+                    " ".join(_asked(part.heading)),
+                )
         for entry in self._entries:
             asked = " ".join(_asked(entry.summary))
-            yield f"/docs/{entry.name}", entry.kind, entry.name, entry.text.replace("`", ""), 1.0, asked
+            yield (
+                f"/docs/{entry.name}",
+                entry.kind,
+                entry.name,
+                entry.text.replace("`", ""),
+                1.0,
+                asked,
+            )
 
 
 def marked(excerpt: str) -> str:

@@ -1,4 +1,6 @@
-"""One Markdown file as HTML and as sections: headings that can be linked, links that hold in the guide."""
+"""One Markdown file as HTML and as sections: headings that can be linked, links that hold
+in the guide.
+"""
 
 import re
 from collections import Counter
@@ -36,10 +38,13 @@ def parsed(source: str) -> list[Token]:
     return tokens
 
 
-def rendered(tokens: list[Token], link: Callable[[str], str | None], operation: Callable[[str], str | None]) -> str:
+def rendered(
+    tokens: list[Token], link: Callable[[str], str | None], operation: Callable[[str], str | None]
+) -> str:
     """A file as HTML, by its tokens, which are changed.
 
-    `link` answers the address of a target, None to leave the link out; `operation` that of an id, None for other words.
+    `link` answers the address of a target, None to leave the link out; `operation` that of an id,
+    None for other words.
     """
     for token in tokens:
         if token.type in ("fence", "code_block", "table_open"):
@@ -57,15 +62,17 @@ def sections(tokens: list[Token]) -> list[Section]:
     found: list[Section] = []
     for before, token in pairwise(tokens):
         if before.type == "heading_open" and before.tag in _LEVELS:
-            found.append(Section(_LEVELS.index(before.tag) + 1, plain(token), str(before.attrGet("id")), ""))
+            found.append(
+                Section(_LEVELS.index(before.tag) + 1, plain(token), str(before.attrGet("id")), "")
+            )
         elif found and token.type in ("inline", "fence", "code_block"):
             found[-1] = found[-1]._replace(text=f"{found[-1].text} {plain(token)}".strip())
     return found
 
 
 def links(tokens: list[Token]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The links of a file below each heading of the second level: the text before each, such as the cell of a table
-    to its left, and its target."""
+    """The links of a file below each heading of the second level: the text before each, such as the
+    cell of a table to its left, and its target."""
     found: list[tuple[str, list[tuple[str, str]]]] = []
     label = ""
     for before, token in pairwise(tokens):
@@ -73,14 +80,20 @@ def links(tokens: list[Token]) -> list[tuple[str, list[tuple[str, str]]]]:
             found.append((plain(token), []))
             label = ""
         elif found and token.type == "inline":
-            hrefs = [str(child.attrGet("href")) for child in token.children or () if child.type == "link_open"]
+            hrefs = [
+                str(child.attrGet("href"))
+                for child in token.children or ()
+                if child.type == "link_open"
+            ]
             found[-1][1].extend((label, href) for href in hrefs)
             label = plain(token)
     return found
 
 
 def relinked(source: str, link: Callable[[str], str | None]) -> str:
-    """A file as Markdown, whose links lead where `link` says; without those that lead nowhere, and without pictures."""
+    """A file as Markdown, whose links lead where `link` says; without those that lead nowhere, and
+    without pictures.
+    """
 
     def replaced(match: re.Match[str]) -> str:
         address = link(match[2])
@@ -99,7 +112,9 @@ def plain(token: Token) -> str:
 def _linked(
     children: list[Token], link: Callable[[str], str | None], operation: Callable[[str], str | None]
 ) -> Iterator[Token]:
-    """The tokens of a line: links lead to pages of the guide, and the id of an operation to its page."""
+    """The tokens of a line: links lead to pages of the guide, and the id of an operation
+    to its page.
+    """
     opened: list[bool] = []
     for child in children:
         if child.type == "link_open":
@@ -111,7 +126,11 @@ def _linked(
         elif child.type == "link_close":
             if not opened.pop():
                 continue
-        elif child.type == "code_inline" and not opened and (address := operation(child.content)) is not None:
+        elif (
+            child.type == "code_inline"
+            and not opened
+            and (address := operation(child.content)) is not None
+        ):
             start = Token("link_open", "a", 1, attrs={"href": address})
             yield from (start, child, Token("link_close", "a", -1))
             continue

@@ -1,5 +1,7 @@
-"""The records of one merchant in memory, found by id and unique key, listed by the page, and counted.
+"""The records of one merchant in memory, found by id and unique key, listed by the page, and
+counted.
 
-Imports `core` alone, and knows nothing of HTTP, of the rules or of the contract. Begin with `tables.py`, which
-declares the tables, and `table.py`, which is one of them; `memory.py` puts the tables of a merchant together.
+Imports `core` alone, and knows nothing of HTTP, of the rules or of the contract. Begin with
+`tables.py`, which declares the tables, and `table.py`, which is one of them; `memory.py` puts the
+tables of a merchant together.
 """

@@ -1,7 +1,8 @@
-"""What a table derives from its records and updates with every write: indexes, sort orders, texts, sums and members.
+"""What a table derives from its records and updates with every write: indexes, sort orders, texts,
+sums and members.
 
-Keys stay sorted in plain lists. So a page costs the same at any depth and size, and a write to a list of 100,000 keys
-moves less than a megabyte: some microseconds.
+Keys stay sorted in plain lists. So a page costs the same at any depth and size, and a write to a
+list of 100,000 keys moves less than a megabyte: some microseconds.
 """
 
 from bisect import bisect_left, insort
@@ -121,7 +122,10 @@ class SortOrder(Derived):
 
 
 class Sum(Derived):
-    """The sum of a whole number by group; values are pairs of both. A sum that is zero is not stored."""
+    """The sum of a whole number by group; values are pairs of both.
+
+    A sum that is zero is not stored.
+    """
 
     data: dict[Hashable, int]
 
@@ -141,7 +145,9 @@ class Sum(Derived):
 
 
 class Members(Groups):
-    """The different members of each group, with the number of records of each; values are pairs of both."""
+    """The different members of each group, with the number of records of each; values are
+    pairs of both.
+    """
 
     data: dict[Hashable, dict[Hashable, int]]
 
@@ -161,7 +167,9 @@ class Members(Groups):
 
 
 class Views:
-    """All that a table derives from its records besides their unique keys, by name: what its spec asks for."""
+    """All that a table derives from its records besides their unique keys, by name: what its spec
+    asks for.
+    """
 
     def __init__(self, spec: TableSpec) -> None:
         self._spec, self._pairs = spec, [(pair, *pair.split("+")) for pair in spec.pairs]
@@ -170,11 +178,19 @@ class Views:
         self.texts = _made(Texts, *spec.search)
         self.sums = _made(Sum, *spec.sums)
         self.distinct = _made(Members, *spec.distinct)
-        kinds: tuple[Mapping[str, Derived], ...] = self.indexes, self.sorts, self.texts, self.sums, self.distinct
+        kinds: tuple[Mapping[str, Derived], ...] = (
+            self.indexes,
+            self.sorts,
+            self.texts,
+            self.sums,
+            self.distinct,
+        )
         self._parts = list(chain.from_iterable(kind.items() for kind in kinds))
 
     def replace(self, key: int, before: Row | None, after: Row | None) -> None:
-        """Derive from the next version of a record in place of the one before; None where there is none."""
+        """Derive from the next version of a record in place of the one before; None where
+        there is none.
+        """
         old, new = self.derive(before), self.derive(after)
         for name, part in self._parts:
             was, now = old.get(name), new.get(name)
@@ -186,7 +202,9 @@ class Views:
                 part.add(key, now)
 
     def derive(self, row: Row | None) -> Mapping[str, Any]:
-        """The members of a record and what the spec derives of it, by name; none without a record."""
+        """The members of a record and what the spec derives of it, by name; none
+        without a record.
+        """
         if row is None:
             return NONE
         members = {**row.hidden, **row.public}

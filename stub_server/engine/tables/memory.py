@@ -19,13 +19,18 @@ UNUSED: Usage = (0, "")
 
 
 def restriction(projects: Collection[str]) -> str:
-    """The projects that a key is restricted to, as a customer keeps those of the key that created it."""
+    """The projects that a key is restricted to, as a customer keeps those of the key that
+    created it.
+    """
     return ",".join(sorted(projects))
 
 
 @dataclass(frozen=True, slots=True)
 class Merchant:
-    """Who owns a store. `user_id` is the person behind it: the subject of its tokens, the creator of its projects."""
+    """Who owns a store.
+
+    `user_id` is the person behind it: the subject of its tokens, the creator of its projects.
+    """
 
     id: str
     user_id: str
@@ -36,7 +41,10 @@ class Merchant:
 
 @dataclass(eq=False)
 class Usages:
-    """How a merchant's API keys were used. `unrecorded` are those used since the last step, with what that knew."""
+    """How a merchant's API keys were used.
+
+    `unrecorded` are those used since the last step, with what that knew.
+    """
 
     merchant: Merchant
     usage: dict[str, Usage] = field(default_factory=dict)
@@ -65,14 +73,26 @@ class Store(Usages):
     def __init__(self, merchant: Merchant, layout: Layout) -> None:
         super().__init__(merchant)
         self._layout = layout
-        self.tables = {name: Table(name, spec, layout.checks[spec.schema]) for name, spec in layout.tables.items()}
-        self._shared: set[str] = set()  # tables that another store reads too: the first write copies
+        self.tables = {
+            name: Table(name, spec, layout.checks[spec.schema])
+            for name, spec in layout.tables.items()
+        }
+        # tables that another store reads too: the first write copies
+        self._shared: set[str] = set()
         self._name_tables()
 
     def _name_tables(self) -> None:
         tables = self.tables
-        self.api_keys, self.customers, self.projects = tables["api_keys"], tables["customers"], tables["projects"]
-        self.plans, self.products, self.orders = tables["plans"], tables["products"], tables["orders"]
+        self.api_keys, self.customers, self.projects = (
+            tables["api_keys"],
+            tables["customers"],
+            tables["projects"],
+        )
+        self.plans, self.products, self.orders = (
+            tables["plans"],
+            tables["products"],
+            tables["orders"],
+        )
         self.subscriptions, self.webhooks = tables["subscriptions"], tables["webhooks"]
         self.webhook_logs = tables["webhook_logs"]
 
@@ -93,14 +113,18 @@ class Store(Usages):
         return self._live(table, row.id, row.public)
 
     def _live(self, table: Table, ident: str, public: Body) -> Body:
-        """A public part with its live members; a mirror of a record that was deleted is as it was last written."""
+        """A public part with its live members; a mirror of a record that was deleted is as it was
+        last written.
+        """
         if table.spec.live:
             return public | self.counters(table.name, ident, public)
         for name, mirror in table.spec.mirrors.items():
             now = self.tables[mirror.table].peek(public[mirror.reference])
             if now is not None:
                 shown = {member: now[member] for member in public[name]}
-                if shown != public[name] and not (mirror.table == "customers" and self.has_copy_only(public)):
+                if shown != public[name] and not (
+                    mirror.table == "customers" and self.has_copy_only(public)
+                ):
                     public = public | {name: shown}
         return public
 
@@ -109,7 +133,8 @@ class Store(Usages):
     def sees_customer(self, projects: Collection[str], ident: str) -> bool:
         """Whether a key that is restricted to these projects sees a customer.
 
-        It does if one of them has an order of theirs, or if a key with the same restriction created them.
+        It does if one of them has an order of theirs, or if a key with the same restriction created
+        them.
         """
         orders, customers = self.orders, self.customers
         return any(ident in orders.members("customers", project) for project in projects) or (
@@ -120,18 +145,28 @@ class Store(Usages):
     def customers_of(self, projects: Collection[str]) -> Iterable[str]:
         """The ids of the customers that such a key sees, each once."""
         customers = self.customers
-        made = (customers.rows[key].id for key in customers.bucket("made_by", restriction(projects)))
-        # A dict keeps their order, nearly that of their creation, in which they are soon sorted: a set would not.
-        return dict.fromkeys(chain(made, *(self.orders.members("customers", project) for project in projects)))
+        made = (
+            customers.rows[key].id for key in customers.bucket("made_by", restriction(projects))
+        )
+        # A dict keeps their order, nearly that of their creation, in which they are soon sorted: a
+        # set would not.
+        return dict.fromkeys(
+            chain(made, *(self.orders.members("customers", project) for project in projects))
+        )
 
     def has_copy_only(self, subscription: Body) -> bool:
-        """Whether keys of a subscription's project see no more of its customer than what its first order says."""
+        """Whether keys of a subscription's project see no more of its customer than what its first
+        order says.
+        """
         order = self.orders.open(subscription["orderId"])
-        if order is None:  # it is in the same draft, so that the subscription says what it may of the customer
+        # it is in the same draft, so that the subscription says what it may of the customer
+        if order is None:
             return True
         if not order.hidden["copy_only"]:
             return False
-        return subscription["customerId"] not in self.orders.members("customers", subscription["projectId"])
+        return subscription["customerId"] not in self.orders.members(
+            "customers", subscription["projectId"]
+        )
 
     def counters(self, table: str, ident: str, public: Body) -> Body:
         """The live members of a record: what other records add up to."""
@@ -145,27 +180,33 @@ class Store(Usages):
         return {
             "plans_count": self.plans.count("projectId", ident),
             "orders_count": self.orders.count("projectId", ident),
-            "total_revenue": reais(self.orders.total("gross", ident) - self.orders.total("refunded", ident)),
+            "total_revenue": reais(
+                self.orders.total("gross", ident) - self.orders.total("refunded", ident)
+            ),
             "total_subscribers": len(self.subscriptions.members("subscribers", ident)),
             "active_subscribers": len(self.subscriptions.members("active_subscribers", ident)),
         }
 
     def running(self, index: str, ident: str) -> int:
-        """How many subscriptions of a plan (`planId`) or a project (`projectId`) are in a running state."""
+        """How many subscriptions of a plan (`planId`) or a project (`projectId`) are in a
+        running state.
+        """
         count = self.subscriptions.count
         return sum([count(f"{index}+status", (ident, status)) for status in self._layout.running])
 
     def is_sold_out(self, plan: Body, customer_id: str | None) -> bool:
         """Whether a plan has no seat for a customer; None is a customer who is not known yet.
 
-        A seat is a running subscription or, on a one-time plan, a paid order; an open first order holds one. Nobody
-        takes two.
+        A seat is a running subscription or, on a one-time plan, a paid order; an open first order
+        holds one. Nobody takes two.
         """
         most, ident = plan["max_subscribers"], plan["id"]
         if most is None:
             return False
         once = plan["billing_type"] == "one_time"
-        table, counter = (self.orders, "plan_buyers") if once else (self.subscriptions, "plan_subscribers")
+        table, counter = (
+            (self.orders, "plan_buyers") if once else (self.subscriptions, "plan_subscribers")
+        )
         seated = table.members(counter, ident)
         waiting = self.orders.members("plan_waiting", ident)
         if customer_id in seated or customer_id in waiting:
@@ -173,7 +214,9 @@ class Store(Usages):
         return bool(len(seated) + sum(customer not in seated for customer in waiting) >= most)
 
     def use_key(self, ident: str, at: str) -> None:
-        """Count one authenticated request of an API key: a counter beside the record, which the next step records."""
+        """Count one authenticated request of an API key: a counter beside the record, which the
+        next step records.
+        """
         before = self.usage.get(ident)
         self.unrecorded.setdefault(ident, before)
         self.usage[ident] = ((before or UNUSED)[0] + 1, at)

@@ -1,4 +1,6 @@
-"""A page of a table: filters, time range, search and sort order, at the cost of the page wherever an index answers."""
+"""A page of a table: filters, time range, search and sort order, at the cost of the page wherever
+an index answers.
+"""
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable
@@ -10,7 +12,8 @@ from ...core.record import Record, Row
 from .indexes import Keys, contains
 from .table import REMEMBERED, Table
 
-SORTED_OUTRIGHT = 256  # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
+# up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
+SORTED_OUTRIGHT = 256
 Condition: TypeAlias = tuple[str, frozenset[Hashable]]
 """The name of an index, a tag, a unique key or `id`, and the values of which a record has one."""
 
@@ -19,9 +22,9 @@ Condition: TypeAlias = tuple[str, frozenset[Hashable]]
 class Query:
     """What a list was asked for. `since` and `until` are ms, from inclusive to exclusive.
 
-    A record meets all `conditions`. `where` tests a parsed record, for tables that stay small; `contains` maps a search
-    text to what it must satisfy; `between` takes the values of a further sort order from inclusive to exclusive (None
-    is open).
+    A record meets all `conditions`. `where` tests a parsed record, for tables that stay small;
+    `contains` maps a search text to what it must satisfy; `between` takes the values of a further
+    sort order from inclusive to exclusive (None is open).
     """
 
     conditions: list[Condition] = field(default_factory=list)
@@ -58,7 +61,9 @@ def select(table: Table, query: Query) -> tuple[list[Record], int]:
 
 
 def _found(table: Table, query: Query) -> Keys:
-    """What matches, which is remembered until the next write: somebody who turns pages asks the same again."""
+    """What matches, which is remembered until the next write: somebody who turns pages asks the
+    same again.
+    """
     if query.contains or query.where is not None:
         return _find(table, query)
     asked = frozenset(query.conditions), query.between, query.since, query.until, query.sort
@@ -83,7 +88,9 @@ def _find(table: Table, query: Query) -> Keys:
 
 
 def _matching(table: Table, query: Query) -> Keys:
-    """The keys that satisfy what indexes know: the shortest condition decides, its keys are looked up in the others."""
+    """The keys that satisfy what indexes know: the shortest condition decides, its keys are looked
+    up in the others.
+    """
     conditions: list[list[Keys]] = []
     for name, values in _paired(table, query.conditions):
         conditions.append([table.keys_with(name, value) for value in values])
@@ -93,7 +100,8 @@ def _matching(table: Table, query: Query) -> Keys:
         return table.order
     conditions.sort(key=lambda lists: sum(map(len, lists)))
     first, *others = conditions
-    keys = first[0] if len(first) == 1 else sorted(chain.from_iterable(first))  # merges what is sorted already
+    # merges what is sorted already
+    keys = first[0] if len(first) == 1 else sorted(chain.from_iterable(first))
     for lists in others:
         keys = [key for key in keys if _is_in(key, lists)]
     return keys

@@ -14,11 +14,14 @@ from .tables import Check, TableSpec, UniqueViolation
 
 PARSED = 64  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it
-MORE_AT_ONCE = 200  # records that a ring drops beyond the number of new ones: a step must not take long
+# records that a ring drops beyond the number of new ones: a step must not take long
+MORE_AT_ONCE = 200
 
 
 def encoded(value: Any) -> bytes:
-    """JSON without spare memory: orjson returns its whole working buffer, kilobytes for a small record."""
+    """JSON without spare memory: orjson returns its whole working buffer, kilobytes for a
+    small record.
+    """
     return b"%b" % orjson.dumps(value)  # the fastest way to copy
 
 
@@ -30,13 +33,17 @@ def place(created: int, ident: str) -> int:
 class Table:
     """All records of one kind of one merchant.
 
-    `order` has the keys of all records, oldest first; `views` is what the spec asks for besides. `lists` are the keys
-    that queries found; the next write drops them. `parsed` are records that were peeked at lately. `size` is how many
-    bytes the records of a ring have.
+    `order` has the keys of all records, oldest first; `views` is what the spec asks for besides.
+    `lists` are the keys that queries found; the next write drops them. `parsed` are records that
+    were peeked at lately. `size` is how many bytes the records of a ring have.
     """
 
-    def __init__(self, name: str, spec: TableSpec, check: Check, rows: Mapping[int, Record] | None = None) -> None:
-        """`check` validates the public part of every new version against the contract; `rows` are its first records."""
+    def __init__(
+        self, name: str, spec: TableSpec, check: Check, rows: Mapping[int, Record] | None = None
+    ) -> None:
+        """`check` validates the public part of every new version against the contract; `rows` are
+        its first records.
+        """
         self.name, self.spec, self.check = name, spec, check
         self.rows: dict[int, Record] = {}
         self.keys: dict[str, int] = {}
@@ -90,7 +97,9 @@ class Table:
         return self.views.indexes[index].data.get(value) or []
 
     def keys_with(self, name: str, value: Hashable) -> Keys:
-        """The keys of the records with a value of an index, of a tag, of a unique key or as their `id`."""
+        """The keys of the records with a value of an index, of a tag, of a unique key or
+        as their `id`.
+        """
         if name in self.views.indexes:
             return self.bucket(name, value)
         ident: Any = value if name == "id" else self.holder(name, value)
@@ -106,7 +115,9 @@ class Table:
         return key is not None and any(contains(self.bucket(index, value), key) for value in values)
 
     def rows_of(self, index: str, value: Hashable) -> Iterator[Row]:
-        """The records with this value in an index, parsed, oldest first; safe against writes meanwhile."""
+        """The records with this value in an index, parsed, oldest first; safe against
+        writes meanwhile.
+        """
         for key in list(self.bucket(index, value)):
             yield self.parse(self.rows[key])
 
@@ -120,7 +131,9 @@ class Table:
         return self.views.sums[name].data.get(group, 0)
 
     def members(self, name: str, group: Hashable) -> Mapping[Any, int]:
-        """The different members of a group, with the number of records of each; not to be changed."""
+        """The different members of a group, with the number of records of each; not
+        to be changed.
+        """
         return self.views.distinct[name].data.get(group, {})
 
     def __len__(self) -> int:
@@ -128,7 +141,9 @@ class Table:
 
     # -- writing: first prepare (may refuse), then replace (never does)
 
-    def prepare(self, ident: str, public: Body, hidden: Body, before: Row | None, now: int) -> Record:
+    def prepare(
+        self, ident: str, public: Body, hidden: Body, before: Row | None, now: int
+    ) -> Record:
         """Check a new version against the unique keys, and write its bytes.
 
         `now` is when a record without a version before is created, in ms, as its public part says.
@@ -144,7 +159,9 @@ class Table:
         return Record(ident, key, version, encoded(public), encoded(hidden))
 
     def replace(self, before: Row | None, after: Row | None) -> None:
-        """Replace a version by the next one: a record without one before is new, one without one after is deleted."""
+        """Replace a version by the next one: a record without one before is new, one without one
+        after is deleted.
+        """
         row = after or before
         assert row is not None
         ident, key = row.record.id, row.record.key
@@ -184,19 +201,31 @@ class Table:
     # -- a ring, which drops its oldest records for new ones
 
     def outgoing(self, coming: Sequence[Record]) -> list[Record]:
-        """The records of a ring that are dropped when new ones come: the oldest, first of those that need not stay.
+        """The records of a ring that are dropped when new ones come: the oldest, first of those
+        that need not stay.
 
-        Where many can go at once, as when tens of thousands of deliveries are over, the rest goes with the next ones.
+        Where many can go at once, as when tens of thousands of deliveries are over, the rest goes
+        with the next ones.
         """
         ring, going = self.spec.ring, list[Record]()
         assert ring is not None
-        count, size = len(self.rows) + len(coming), self.size + sum([record.size for record in coming])
+        count, size = (
+            len(self.rows) + len(coming),
+            self.size + sum([record.size for record in coming]),
+        )
         if count <= ring.rows and size <= ring.size:
             return going
         buckets = self.views.indexes[ring.by].data
-        for stay, most, most_size in ((False, ring.rows, ring.size), (True, ring.most, ring.most_size)):
-            for key in merge(*(keys for value, keys in buckets.items() if (value in ring.kept) == stay)):
-                if len(going) >= len(coming) + MORE_AT_ONCE or (count <= most and size <= most_size):
+        for stay, most, most_size in (
+            (False, ring.rows, ring.size),
+            (True, ring.most, ring.most_size),
+        ):
+            for key in merge(
+                *(keys for value, keys in buckets.items() if (value in ring.kept) == stay)
+            ):
+                if len(going) >= len(coming) + MORE_AT_ONCE or (
+                    count <= most and size <= most_size
+                ):
                     break
                 going.append(self.rows[key])
                 size -= self.rows[key].size

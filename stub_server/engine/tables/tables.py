@@ -17,7 +17,8 @@ Check = Callable[[Body], None]
 """Raises when a public part does not keep the contract."""
 
 LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
-MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES  # where that many deliveries are still open
+# where that many deliveries are still open
+MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES
 LAST = "~"  # sorts behind every date-time
 NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
 
@@ -25,7 +26,8 @@ NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
 class UniqueViolation(Exception):
     """A value of a unique key has a holder already.
 
-    `schema` and `key` are those of the record that was to be stored, `key` None for a digest; `value` is the value.
+    `schema` and `key` are those of the record that was to be stored, `key` None for a digest;
+    `value` is the value.
     """
 
     def __init__(self, spec: "TableSpec", name: str, value: Any, holder: str) -> None:
@@ -38,15 +40,18 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Mirror(NamedTuple):
-    """A member that shows part of another table's record as that is now; `reference` is the member with its id."""
+    """A member that shows part of another table's record as that is now; `reference` is the member
+    with its id.
+    """
 
     table: str
     reference: str
 
 
 class Ring(NamedTuple):
-    """A table keeps so many records of so many bytes; the oldest go for new ones. Those whose value in the index `by`
-    is one of `kept` stay, until there are more than `most`, or more than `most_size` bytes, in all.
+    """A table keeps so many records of so many bytes; the oldest go for new ones. Those whose value
+    in the index `by` is one of `kept` stay, until there are more than `most`, or more than
+    `most_size` bytes, in all.
     """
 
     rows: int
@@ -64,15 +69,15 @@ def _nothing(public: Body, hidden: Body) -> Body:
 class TableSpec(NamedTuple):
     """One kind of record.
 
-    `schema` names the contract's component that the public part must satisfy. `unique` keys refuse a second holder;
-    `keys` says which of them the contract has.
-    The others name members of a record, or what `derived` makes of one; a record that has None there has no part in it.
-    `indexes` answer equality in the cost of the page alone, `pairs`, each `a+b`, that of two members at once, and
-    `tags` that of members with several values.
-    `sorts` are further orders besides the time of creation; one whose name begins with a minus is for that direction.
-    `search` is folded text that `contains` looks in.
-    `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number, or the different
-    members.
+    `schema` names the contract's component that the public part must satisfy. `unique` keys refuse
+    a second holder; `keys` says which of them the contract has.
+    The others name members of a record, or what `derived` makes of one; a record that has None
+    there has no part in it. `indexes` answer equality in the cost of the page alone, `pairs`, each
+    `a+b`, that of two members at once, and `tags` that of members with several values.
+    `sorts` are further orders besides the time of creation; one whose name begins with a minus is
+    for that direction. `search` is folded text that `contains` looks in.
+    `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number,
+    or the different members.
     `ring` says how many records are kept.
     `mirrors` are the members that show part of another record as it is now.
     """
@@ -97,7 +102,8 @@ class TableSpec(NamedTuple):
 class Layout(NamedTuple):
     """How every store of a server is laid out.
 
-    `tables` by name, `checks` by schema name; `running` are the states in which a subscription counts as a subscriber.
+    `tables` by name, `checks` by schema name; `running` are the states in which a subscription
+    counts as a subscriber.
     """
 
     tables: Mapping[str, TableSpec]
@@ -125,11 +131,14 @@ def _without_punctuation(text: str) -> str:
     return text.encode().translate(None, b" ()+-./").decode()  # many times as fast as str.translate
 
 
-_folded = lru_cache(maxsize=8192)(folded)  # for names and e-mail addresses: they are short, and recur with each order
+# for names and e-mail addresses: they are short, and recur with each order
+_folded = lru_cache(maxsize=8192)(folded)
 
 
 def finder(wanted: str) -> Callable[[str], bool]:
-    """Whether a record's folded text contains what is wanted; what stands before `NUMBERS_END` contains it unmasked."""
+    """Whether a record's folded text contains what is wanted; what stands before `NUMBERS_END`
+    contains it unmasked.
+    """
     words, numbers = folded(wanted), unmasked(wanted)
     if not numbers or numbers == words:
         return lambda text: words in text
@@ -140,7 +149,10 @@ def finder(wanted: str) -> Callable[[str], bool]:
 
 
 def _of_customer(public: Body, hidden: Body) -> Body:
-    phones = [f"{p['country_code']}{p.get('area_code', '')}{p['number']}" for p in public["phones"].values()]
+    phones = [
+        f"{p['country_code']}{p.get('area_code', '')}{p['number']}"
+        for p in public["phones"].values()
+    ]
     numbers = unmasked("\0".join((public["document"], *phones)))
     name = _folded(public["name"])
     text = f"{numbers}{NUMBERS_END}{_folded(public['email'])}\0{name}"
@@ -153,7 +165,8 @@ def _entries(metadata: Body) -> tuple[tuple[str, str], ...] | None:
 
 
 def _described(public: Body, hidden: Body) -> Body:
-    # No text that is searched for contains the sign between them, so none runs from the one into the other.
+    # No text that is searched for contains the sign between them, so none runs from the one into
+    # the other.
     text = folded(f"{public['name'] or ''}\0{public.get('description') or ''}")
     return {"name": _folded(public["name"]), "search": text}
 
@@ -165,11 +178,17 @@ def _of_plan(public: Body, hidden: Body) -> Body:
 def _buyer_and_code(public: Body) -> str:
     customer = public["customer"]
     numbers = unmasked("\0".join((customer["document"], *customer["phones"].values())))
-    return f"{numbers}{NUMBERS_END}{public['code'].lower()}\0{_folded(customer['email'])}\0{_folded(customer['name'])}"
+    texts = (public["code"].lower(), _folded(customer["email"]), _folded(customer["name"]))
+    return numbers + NUMBERS_END + "\0".join(texts)
 
 
 def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hidden: Body) -> Body:
-    project, plan, customer, status = hidden["projectId"], hidden["planId"], hidden["customerId"], public["status"]
+    project, plan, customer, status = (
+        hidden["projectId"],
+        hidden["planId"],
+        hidden["customerId"],
+        public["status"],
+    )
     paid, refunded = hidden["paid_cents"], hidden["refunded_cents"]
     is_first = not hidden["renewal"]
     return {
@@ -191,7 +210,8 @@ def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hid
 def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Body:
     project, customer, status = public["projectId"], public["customerId"], public["status"]
     is_running = status in running
-    # What an active subscription brings in, and how often: few different ones, so their number by kind is counted.
+    # What an active subscription brings in, and how often: few different ones, so their number by
+    # kind is counted.
     terms = cents(public["amount"]), public["interval"], public["interval_count"]
     return {
         "next_billing_at": public["next_billing_at"] or LAST,
@@ -242,7 +262,9 @@ def extract_of(key: UniqueKey) -> Extract:
 def table_specs(
     sets: Mapping[str, Mapping[str, Collection[str]]], unique: Mapping[str, Sequence[UniqueKey]]
 ) -> Mapping[str, TableSpec]:
-    """The tables by name; `sets` are the named sets of states of each schema, `unique` its unique keys."""
+    """The tables by name; `sets` are the named sets of states of each schema, `unique`
+    its unique keys.
+    """
     open_deliveries, orders = tuple(sets["WebhookLogEntry"]["open"]), sets["Order"]
     specs = {
         "api_keys": TableSpec(
@@ -257,7 +279,8 @@ def table_specs(
         ),
         "customers": TableSpec(
             "Customer",
-            unique={"document": lambda public, hidden: public["document"]},  # stored without what the key ignores
+            # stored without what the key ignores
+            unique={"document": lambda public, hidden: public["document"]},
             derived=_of_customer,
             indexes=("email", "type", "document_type", "made_by"),
             tags=("metadata",),
@@ -290,7 +313,15 @@ def table_specs(
         "orders": TableSpec(
             "Order",
             derived=partial(_of_order, orders["payable"], orders["kept"]),
-            indexes=("projectId", "planId", "status", "customerId", "subscriptionId", "document", "paymentMethod"),
+            indexes=(
+                "projectId",
+                "planId",
+                "status",
+                "customerId",
+                "subscriptionId",
+                "document",
+                "paymentMethod",
+            ),
             pairs=("projectId+status", "planId+status"),
             tags=("metadata",),
             sorts=("totalAmount", "paid_at"),
@@ -303,16 +334,22 @@ def table_specs(
             derived=partial(_of_subscription, sets["Subscription"]["running"]),
             indexes=("projectId", "planId", "status", "customerId"),
             pairs=("projectId+status", "planId+status", "customerId+planId"),
-            sorts=("next_billing_at", "-next_billing_at"),  # what is billed no more is last in both directions
+            # what is billed no more is last in both directions
+            sorts=("next_billing_at", "-next_billing_at"),
             distinct=("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
-            mirrors={"customer": Mirror("customers", "customerId"), "plan": Mirror("plans", "planId")},
+            mirrors={
+                "customer": Mirror("customers", "customerId"),
+                "plan": Mirror("plans", "planId"),
+            },
         ),
         "webhooks": TableSpec("Webhook", indexes=("is_active", "projectId")),
         "webhook_logs": TableSpec(
             "WebhookLogEntry",
             indexes=("webhookId", "projectId", "status", "event_type", "event_id"),
             pairs=("webhookId+status",),
-            ring=Ring(LOG_ROWS, LOG_BYTES, MOST_LOG_ROWS, MOST_LOG_BYTES, "status", open_deliveries),
+            ring=Ring(
+                LOG_ROWS, LOG_BYTES, MOST_LOG_ROWS, MOST_LOG_BYTES, "status", open_deliveries
+            ),
         ),
     }
     return {name: _with_keys(spec, unique.get(spec.schema, ())) for name, spec in specs.items()}

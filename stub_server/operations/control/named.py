@@ -1,4 +1,6 @@
-"""Records as controls take them: by the id, orders and subscriptions by the code or as `last` too."""
+"""Records as controls take them: by the id, orders and subscriptions by the code or
+as `last` too.
+"""
 
 from itertools import chain
 
@@ -17,7 +19,10 @@ def open_named(work: Work, table: str, name: str, what: str) -> Row:
 
 
 def open_referred(work: Work, member: str, ident: str) -> Row:
-    """The same of the record to which a member of the body refers, such as `planId`. Raises Conflict."""
+    """The same of the record to which a member of the body refers, such as `planId`.
+
+    Raises Conflict.
+    """
     what = member.removesuffix("Id")
     try:
         return work.open_of_any(f"{what}s", ident.lower(), what)
@@ -26,7 +31,9 @@ def open_referred(work: Work, member: str, ident: str) -> Row:
 
 
 def _made_last(work: Work, table: str) -> str:
-    """The id of the record that was made last: by date it may be another, as orders of a persona are older."""
+    """The id of the record that was made last: by date it may be another, as orders of a persona
+    are older.
+    """
     tables = [store.tables[table] for store in work.sandbox.stores.values()]
     for step in reversed(work.sandbox.log):
         for change in chain.from_iterable(reversed(part.changes) for part in step.parts):

@@ -1,4 +1,6 @@
-"""The sandbox as a whole: health, readiness, metrics, credentials, tokens, assumptions, checks and reset."""
+"""The sandbox as a whole: health, readiness, metrics, credentials, tokens, assumptions,
+checks and reset.
+"""
 
 from pathlib import PurePath
 
@@ -21,13 +23,17 @@ MOST_MERCHANTS = 100
 def get_health(work: Work) -> Reply:
     """On a public server, only callers with the admin key see the seed and the scenario's path."""
     server, sandbox = work.server, work.sandbox
-    trusted = not server.settings.is_public or server.knows_admin(work.request.headers.get(ADMIN_KEY))
+    trusted = not server.settings.is_public or server.knows_admin(
+        work.request.headers.get(ADMIN_KEY)
+    )
     return reply.value(
         {
             "status": "ok",
             "version": server.version,
             "sandbox": sandbox.name,
-            "scenario": sandbox.origin.scenario if trusted else PurePath(sandbox.origin.scenario).stem,
+            "scenario": (
+                sandbox.origin.scenario if trusted else PurePath(sandbox.origin.scenario).stem
+            ),
             **({"seed": sandbox.origin.seed} if trusted else {}),
             "now": work.now_text,
             "operations": len(server.document.operations),
@@ -40,7 +46,11 @@ def get_health(work: Work) -> Reply:
 def get_readiness(work: Work) -> Reply:
     """Raises Unavailable while the store cannot be written, and once the server stops."""
     if work.server.closing.is_announced:
-        raise Unavailable("The server is stopping.", advice="Send requests to another one.", code="server_stopping")
+        raise Unavailable(
+            "The server is stopping.",
+            advice="Send requests to another one.",
+            code="server_stopping",
+        )
     persistence = work.server.sandboxes.persistence
     if persistence.failure is not None:
         raise persistence.failure.again()
@@ -68,7 +78,9 @@ def issue_token(work: Work, body: Body | None) -> Reply:
     work.draft.open_store()
     scopes = sorted(asked.get("scopes", ["*"]))
     seconds = asked.get("expires_in", 3600)
-    token, expires = work.server.tokens.issue(work.sandbox, merchant_id, store.merchant.user_id, scopes, seconds)
+    token, expires = work.server.tokens.issue(
+        work.sandbox, merchant_id, store.merchant.user_id, scopes, seconds
+    )
     body = {
         "token": token,
         "token_type": "Bearer",
@@ -97,7 +109,9 @@ async def reset_sandbox(work: Work, body: Body | None) -> Reply:
     asked = body or {}
     scenario, now = checked_beginning(work, asked)
     reset = work.server.sandboxes.reset
-    sandbox = await reset(work.sandbox.name, scenario, asked.get("seed"), now, asked.get("settings"))
+    sandbox = await reset(
+        work.sandbox.name, scenario, asked.get("seed"), now, asked.get("settings")
+    )
     work.move_to(sandbox)
     return reply.value(
         {

@@ -1,4 +1,6 @@
-"""Certificates: a receiver is sent what receivers get wrong, and judged by what it answers and does."""
+"""Certificates: a receiver is sent what receivers get wrong, and judged by what it
+answers and does.
+"""
 
 from ...core.problem import Conflict
 from ...core.record import Body, Row
@@ -21,20 +23,29 @@ USUAL = "order.paid"
 async def certify_receiver(work: Work, body: Body) -> Reply:
     sandbox, server = work.sandbox, work.server
     if sandbox.name in server.certifying or len(server.certifying) >= AT_ONCE:
-        message = f"A receiver is being certified in the sandbox {sandbox.name}, or in {AT_ONCE} others. Wait for it."
+        message = (
+            f"A receiver is being certified in the sandbox {sandbox.name}, or in {AT_ONCE} others."
+            " Wait for it."
+        )
         raise Conflict.at("sandbox", message, "certification_running", where="path")
     webhook: Body = {"headers": (), "events": ["*"], "projectId": None, **body}
     keys, is_abroad = [body.get("signing_key", "")], work.request.is_foreign
     if "signing_key" not in body:
         is_known = "webhookId" in body
-        row = open_referred(work, "webhookId", body["webhookId"]) if is_known else _webhook_at(work, body["url"])
+        row = (
+            open_referred(work, "webhookId", body["webhookId"])
+            if is_known
+            else _webhook_at(work, body["url"])
+        )
         webhook, keys = row.public, valid_keys(row.hidden, work.now)
         is_abroad = is_abroad or row.hidden.get(ABROAD, False)
     headers = tuple((header["name"], header["value"]) for header in webhook["headers"])
     target = Delivery(webhook["url"], "", b"", headers, tuple(keys))
     event_type = body.get("event_type") or _usual(work, webhook["events"])
     entry = server.document.events[event_type]
-    samples = Samples(sandbox, work.store, entry, event_type, project=webhook["projectId"], run=work.trace.id)
+    samples = Samples(
+        sandbox, work.store, entry, event_type, project=webhook["projectId"], run=work.trace.id
+    )
     usual = server.courier.sender
     sender = Sender(local=usual.local and not is_abroad, cacert=usual.cacert)
     watched = Effects(body["effects"], sender) if "effects" in body else None
@@ -43,7 +54,13 @@ async def certify_receiver(work: Work, body: Body) -> Reply:
         report = await certify(Session(sandbox, target, sender, samples, effects=watched))
     finally:
         server.certifying.discard(sandbox.name)
-    return reply.value({"certificate": {"sandbox": sandbox.name, "url": target.url, "event_type": event_type} | report})
+    return reply.value(
+        {
+            "certificate": (
+                {"sandbox": sandbox.name, "url": target.url, "event_type": event_type} | report
+            )
+        }
+    )
 
 
 def _webhook_at(work: Work, url: str) -> Row:
@@ -54,10 +71,14 @@ def _webhook_at(work: Work, url: str) -> Row:
                 work.work_for(store)
                 return row
     advice = "POST /v2/webhooks registers it. Or give its signing_key."
-    raise Conflict.at("url", "No webhook of the sandbox has this address.", "reference_not_found", advice=advice)
+    raise Conflict.at(
+        "url", "No webhook of the sandbox has this address.", "reference_not_found", advice=advice
+    )
 
 
 def _usual(work: Work, patterns: list[str]) -> str:
-    """A type that a webhook with these patterns listens to: paid orders, else the first of the catalogue."""
+    """A type that a webhook with these patterns listens to: paid orders, else the first
+    of the catalogue.
+    """
     heard = [name for name in work.server.document.events if listens(patterns, name)]
     return USUAL if USUAL in heard else heard[0]

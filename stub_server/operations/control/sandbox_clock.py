@@ -1,4 +1,6 @@
-"""The clock that rules expiry, billing and retries: forward only, and everything due on the way is done."""
+"""The clock that rules expiry, billing and retries: forward only, and everything due on
+the way is done.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -70,16 +72,29 @@ def _jobs(work: Work, fired: list[Fired], query: Body) -> Body:
     for job in fired:
         counted[job.job] += 1
         if counted[job.job] <= FIRST or query.get("details") == "all":
-            shown.append({"at": iso(job.at), "job": job.job, "resource": job.subject, "events": list(job.events)})
+            shown.append(
+                {
+                    "at": iso(job.at),
+                    "job": job.job,
+                    "resource": job.subject,
+                    "events": list(job.events),
+                }
+            )
     return {"fired": shown, "counts": dict(sorted(counted.items()))}
 
 
 def _concerned(work: Work, ident: str) -> set[str]:
-    """The ids of a record, and of the subscriptions and orders of a customer, or the orders of a subscription."""
+    """The ids of a record, and of the subscriptions and orders of a customer, or the
+    orders of a subscription.
+    """
     found = {ident}
     for store in work.sandbox.stores.values():
         orders, subscriptions = store.orders, store.subscriptions
-        for table, index in ((orders, "customerId"), (orders, "subscriptionId"), (subscriptions, "customerId")):
+        for table, index in (
+            (orders, "customerId"),
+            (orders, "subscriptionId"),
+            (subscriptions, "customerId"),
+        ):
             found |= {table.rows[key].id for key in table.bucket(index, ident)}
     return found
 
@@ -94,31 +109,50 @@ def list_timers(work: Work, query: Body) -> Reply:
     def shown(timer: Timer) -> Body:
         held = timer.seq in timers.on_hold
         resource = table_of_job(timer.job)
-        return {"due": iso(timer.due), "job": timer.job, "resource": resource, "id": timer.subject, "held": held}
+        return {
+            "due": iso(timer.due),
+            "job": timer.job,
+            "resource": resource,
+            "id": timer.subject,
+            "held": held,
+        }
 
     return reply.listed_here("timers", found, query, shown)
 
 
 def _is_left_behind(work: Work, timer: Timer) -> bool:
-    """Whether a job is to expire or pay an order that no longer waits for its payment: it would change nothing."""
+    """Whether a job is to expire or pay an order that no longer waits for its payment: it would
+    change nothing.
+    """
     if timer.job not in ("order.expire", "order.pay"):
         return False
     orders = work.sandbox.stores[timer.merchant_id].orders
-    return not orders.is_in(timer.subject, "status", work.sandbox.rules.lifecycles["Order"].sets["payable"])
+    return not orders.is_in(
+        timer.subject, "status", work.sandbox.rules.lifecycles["Order"].sets["payable"]
+    )
 
 
-async def _jump(work: Work, to: int, body: Body, then: Callable[[], object] = _nothing) -> tuple[list[Fired], bool]:
+async def _jump(
+    work: Work, to: int, body: Body, then: Callable[[], object] = _nothing
+) -> tuple[list[Fired], bool]:
     check_not_advancing(work.sandbox)
     if to < work.now:
         message = f"The clock shows {work.now_text} and moves forward only."
-        raise Conflict.at("to", message, "clock_moves_forward_only", advice="POST /_sandbox/reset begins again.")
+        raise Conflict.at(
+            "to", message, "clock_moves_forward_only", advice="POST /_sandbox/reset begins again."
+        )
     farthest = min(work.now + FARTHEST, LATEST_START)
     if to > farthest:
-        message = f"The farthest time is {iso(farthest)}: at most 3650 days from now, and never past the year 8999."
+        message = (
+            f"The farthest time is {iso(farthest)}: at most 3650 days from now, and never past the"
+            " year 8999."
+        )
         raise Conflict.at("to", message, "clock_too_far")
     seconds = body.get("wait_seconds", PATIENCE)
     with work.server.waiting.take(work.sandbox.name):
-        passed = await pass_time(work.server.courier, work.sandbox, to, work.cause, seconds=seconds, then=then)
+        passed = await pass_time(
+            work.server.courier, work.sandbox, to, work.cause, seconds=seconds, then=then
+        )
     work.check_there()
     return passed
 
@@ -139,7 +173,8 @@ def _clock(work: Work) -> Body:
     sandbox = work.sandbox
     timers = sandbox.timers
     job, attempt = timers.next_due(), timers.next_attempt()
-    if attempt is not None and attempt <= sandbox.clock.now:  # what is due already is on its way, or held
+    # what is due already is on its way, or held
+    if attempt is not None and attempt <= sandbox.clock.now:
         attempt = None
     due = min(filter(None, (job, attempt)), default=None)
     return {

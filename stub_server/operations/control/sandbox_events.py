@@ -25,7 +25,10 @@ async def list_events(work: Work, query: Body) -> Reply:
         return await _since(work, query)
     found = [event for event in work.sandbox.events if _is_asked_for(event, query)][::-1]
     page, limit = query["page"], query["limit"]
-    return _page(found[(page - 1) * limit : page * limit], {"pagination": reply.pagination(page, limit, len(found))})
+    return _page(
+        found[(page - 1) * limit : page * limit],
+        {"pagination": reply.pagination(page, limit, len(found))},
+    )
 
 
 def _is_asked_for(event: Event, query: Body) -> bool:
@@ -40,12 +43,16 @@ def _page(events: list[Event], rest: Body) -> Reply:
 
 
 def trigger_event(work: Work, body: Body) -> Reply:
-    """Raise an event without a cause: no record changes, and all webhooks that listen to it receive it."""
+    """Raise an event without a cause: no record changes, and all webhooks that listen to
+    it receive it.
+    """
     entry = work.server.document.events[body["type"]]
     subject = _subject(work, body, entry)
     event = samples.sample(work.draft, body["type"], entry, subject)
     if "overrides" in body:
-        event = event._replace(resource=orjson.dumps(_patched(orjson.loads(event.resource), body["overrides"])))
+        event = event._replace(
+            resource=orjson.dumps(_patched(orjson.loads(event.resource), body["overrides"]))
+        )
         _check_payload(work, entry, event)
     work.draft.raise_event(event)
     return reply.value({"event": orjson.Fragment(event.payload())}, status=201)
@@ -57,13 +64,18 @@ def _check_payload(work: Work, entry: Body, event: Event) -> None:
     error = next(schema.iter_errors(orjson.loads(event.payload())), None)
     if error is not None:
         field = ".".join(str(step) for step in error.instance_path)[:200] or "overrides"
-        message = f"Overrides are merged into data.{entry['payload_key']}; with them the payload violates the "
+        message = (
+            f"Overrides are merged into data.{entry['payload_key']}; with them the payload violates"
+            " the "
+        )
         message += f"contract at {field}: {error.message[:300]}"
         raise Conflict.at("overrides", message, "event_conflict")
 
 
 def _subject(work: Work, body: Body, entry: Body) -> Record | None:
-    """The record that the event is about: the one that is asked for, of any merchant, else the newest."""
+    """The record that the event is about: the one that is asked for, of any merchant,
+    else the newest.
+    """
     ident = body.get("resource_id")
     if ident is None:
         return next(iter(samples.newest(work.draft, body["type"], entry)), None)
@@ -91,7 +103,9 @@ def _patched(value: Any, changes: Any) -> Any:
 
 
 async def _since(work: Work, query: Body) -> Reply:
-    """The events after a position, oldest first; while there are none it waits as long as it may."""
+    """The events after a position, oldest first; while there are none it waits as
+    long as it may.
+    """
     server, loop = work.server, asyncio.get_running_loop()
     until = loop.time() + query.get("wait", 0)
     entry = work.entry
@@ -131,7 +145,8 @@ def _position(entry: Entry, count: int) -> str:
 
 
 def _read(entry: Entry, since: str) -> tuple[int, bool]:
-    """How many events had been raised at a position, and whether the sandbox has been reset or rewound since.
+    """How many events had been raised at a position, and whether the sandbox has been reset or
+    rewound since.
 
     If so, all events are new but those with which it began.
     """

@@ -12,11 +12,20 @@ from ...server.work import Work
 
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
 # Headers that HTTP framing depends on: a rule that sets them would only break the connection.
-_FRAMING = ("content-length", "transfer-encoding", "connection", "x-request-id", "x-sandbox-simulated", "date")
+_FRAMING = (
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "x-request-id",
+    "x-sandbox-simulated",
+    "date",
+)
 
 
 def list_faults(work: Work, query: Body) -> Reply:
-    return reply.listed_here("faults", list(work.sandbox.faults.rules.values())[::-1], query, _shown)
+    return reply.listed_here(
+        "faults", list(work.sandbox.faults.rules.values())[::-1], query, _shown
+    )
 
 
 def create_fault(work: Work, body: Body) -> Reply:
@@ -24,7 +33,9 @@ def create_fault(work: Work, body: Body) -> Reply:
         raise Conflict.at("then", "Send then or a preset.", CONFLICT)
     delay = body.get("then", {}).get("delay_ms")
     if isinstance(delay, dict) and delay["min"] > delay["max"]:
-        raise Conflict.at("then.delay_ms", "Send a then.delay_ms whose min is not larger than its max.", CONFLICT)
+        raise Conflict.at(
+            "then.delay_ms", "Send a then.delay_ms whose min is not larger than its max.", CONFLICT
+        )
     if "delay" in body.get("then", {}) and delay is None:
         raise Conflict.at("then.delay", "Send then.delay_ms with then.delay.", CONFLICT)
     for name in body.get("then", {}).get("headers", {}):

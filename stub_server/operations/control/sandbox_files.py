@@ -17,7 +17,8 @@ from ...storage.state import capture
 
 MOST_DOWNLOADS = 16  # of a server at once
 _MOST_SHOWN = 1_000  # characters of a reason
-_PIECE, _IN_MEMORY = 64 * 1024, 1024 * 1024  # bytes that are read at once; and of a file, which beyond that is on disk
+# bytes that are read at once; and of a file, which beyond that is on disk
+_PIECE, _IN_MEMORY = 64 * 1024, 1024 * 1024
 
 
 async def export_sandbox(work: Work, query: Body) -> Reply:
@@ -27,7 +28,11 @@ async def export_sandbox(work: Work, query: Body) -> Reply:
     sandbox = work.sandbox
     state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
     snapshots = work.entry.snapshots.all()
-    return await _file(work, "sandbox", lambda to: write_sandbox(to, state, steps, snapshots, secrets=query["secrets"]))
+    return await _file(
+        work,
+        "sandbox",
+        lambda to: write_sandbox(to, state, steps, snapshots, secrets=query["secrets"]),
+    )
 
 
 async def _record(work: Work, *, secrets: bool) -> Reply:
@@ -45,7 +50,9 @@ async def _record(work: Work, *, secrets: bool) -> Reply:
 
     def write(file: IO[bytes]) -> None:
         requests = map(line, traces)
-        write_recording(file, state, steps, about=about, start=start, requests=requests, secrets=secrets)
+        write_recording(
+            file, state, steps, about=about, start=start, requests=requests, secrets=secrets
+        )
 
     return await _file(work, "stub", write)
 
@@ -54,7 +61,10 @@ async def _file(work: Work, ending: str, write: Callable[[IO[bytes]], None]) -> 
     """What is written, under the sandbox's name. Raises Limited, Conflict."""
     server = work.server
     if len(server.downloads) >= MOST_DOWNLOADS:
-        message = f"{MOST_DOWNLOADS} files are being sent, which is the maximum. Send this again in 5 seconds."
+        message = (
+            f"{MOST_DOWNLOADS} files are being sent, which is the maximum. Send this again in 5"
+            " seconds."
+        )
         raise Limited(message, headers={"Retry-After": "5"})
     file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed with the response
     server.downloads.add(file)
@@ -62,10 +72,15 @@ async def _file(work: Work, ending: str, write: Callable[[IO[bytes]], None]) -> 
         await server.sandboxes.worker.beside(lambda: write(file))
     except BadFile as error:
         file.close()
-        raise Conflict(str(error), code="sandbox_too_large", details=[_detail(error, str(error))]) from None
+        raise Conflict(
+            str(error), code="sandbox_too_large", details=[_detail(error, str(error))]
+        ) from None
     size = file.tell()
     file.seek(0)
-    named = (b"content-disposition", f'attachment; filename="{work.sandbox.name}.{ending}"'.encode())
+    named = (
+        b"content-disposition",
+        f'attachment; filename="{work.sandbox.name}.{ending}"'.encode(),
+    )
     return Streamed(_pieces(file), MEDIA.encode(), (named, (b"content-length", b"%d" % size)))
 
 

@@ -23,7 +23,10 @@ def list_steps(work: Work, query: Body) -> Reply:
 
 def get_record_history(work: Work, resource: str, ident: str, query: Body) -> Reply:
     if resource not in work.store.tables:
-        raise NotFound("There is no such kind of record.", advice="GET /_sandbox/steps names the kinds that exist.")
+        raise NotFound(
+            "There is no such kind of record.",
+            advice="GET /_sandbox/steps names the kinds that exist.",
+        )
     tables = (store.tables[resource] for store in work.sandbox.stores.values())
     present = next(filter(None, (table.find(ident) for table in tables)), None)
     found = versions(work.sandbox.log, resource, ident, present)

@@ -1,4 +1,6 @@
-"""The inbox: what arrived at the addresses that need no server of one's own, and what they answer."""
+"""The inbox: what arrived at the addresses that need no server of one's own, and what
+they answer.
+"""
 
 from ...core.clock import iso, iso_or_none
 from ...core.problem import Invalid, NotFound, detail
@@ -11,7 +13,9 @@ from ...webhooks.inbox import SHOWN_BODY, Answer, Box, Message
 
 
 def list_inboxes(work: Work, query: Body) -> Reply:
-    return reply.listed_here("inboxes", work.entry.inbox.boxes(), query, lambda entry: _summary(work, *entry))
+    return reply.listed_here(
+        "inboxes", work.entry.inbox.boxes(), query, lambda entry: _summary(work, *entry)
+    )
 
 
 def clear_inboxes(work: Work, query: Body) -> Reply:

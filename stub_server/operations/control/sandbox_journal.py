@@ -13,8 +13,13 @@ from ...server.work import Work
 
 
 async def _chosen(work: Work, query: Body) -> list[Trace]:
-    """The requests so far that a query means, newest first. Others are served while they are looked for."""
-    return await work.server.sandboxes.worker.in_slices(chosen(list(work.sandbox.journal)[::-1], query))
+    """The requests so far that a query means, newest first.
+
+    Others are served while they are looked for.
+    """
+    return await work.server.sandboxes.worker.in_slices(
+        chosen(list(work.sandbox.journal)[::-1], query)
+    )
 
 
 async def list_requests(work: Work, query: Body) -> Reply:
@@ -30,7 +35,8 @@ async def get_request(work: Work, ident: str) -> Reply:
     trace = work.sandbox.journal.find(ident)
     if trace is None:
         raise NotFound(
-            "The journal has no request with this id. It keeps the newest (--journal), and a reset empties it."
+            "The journal has no request with this id. It keeps the newest (--journal), and a reset"
+            " empties it."
         )
     server = work.server
     explanation = await server.explain(server, work.sandbox, trace)
@@ -40,14 +46,18 @@ async def get_request(work: Work, ident: str) -> Reply:
 async def get_requests_har(work: Work, query: Body) -> Reply:
     found = await _chosen(work, query)
     server = work.server
-    return Streamed(archive(found, server.settings.url + work.prefix, server.version), b"application/har+json")
+    return Streamed(
+        archive(found, server.settings.url + work.prefix, server.version), b"application/har+json"
+    )
 
 
 async def verify_requests(work: Work, body: Body) -> Reply:
     expected = Expectation(body, {"": work.server.document, CONTROL: work.server.control})
     # Its own alone: the request has warnings of its headers and query as well.
     warnings = [] if work.sandbox.journal.is_whole else ["oldest_requests_forgotten"]
-    report = await work.server.sandboxes.worker.in_slices(expected.judged(list(work.sandbox.journal)[::-1]))
+    report = await work.server.sandboxes.worker.in_slices(
+        expected.judged(list(work.sandbox.journal)[::-1])
+    )
     if not report["matched"]:
         warnings += expected.warnings()
     work.warn(*warnings)

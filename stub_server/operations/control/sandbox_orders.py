@@ -21,7 +21,9 @@ def inspect_order(work: Work, ident: str) -> Reply:
     project = work.store.projects.peek(row.hidden["projectId"])
     shop = "" if project is None else project["name"]
     order, sandbox, server = row.public["id"], work.sandbox, work.server
-    address = pay_url(server.settings.url, sandbox.name, order, server.sandboxes.pay_key(sandbox, order))
+    address = pay_url(
+        server.settings.url, sandbox.name, order, server.sandboxes.pay_key(sandbox, order)
+    )
     return _shown(work, row, shop=shop, pay_url=address)
 
 
@@ -34,7 +36,8 @@ def pay_pix_code(work: Work, body: Body) -> Reply:
     try:
         amount_of(code)
     except BrCodeError as error:
-        # Not 422: no schema says what a checksum is, and a code with a wrong one is that of no order.
+        # Not 422: no schema says what a checksum is, and a code with a wrong one is that of no
+        # order.
         message = f"This is not the qr_code of a PIX order: {error}"
         raise NotFound(message, details=[detail("qr_code", error.reason, message)]) from None
     return _paid(work, _with_code(work, code), body)
@@ -43,7 +46,10 @@ def pay_pix_code(work: Work, body: Body) -> Reply:
 def _paid(work: Work, row: Row, asked: Body) -> Reply:
     paid_at = parse_iso(asked["paid_at"]) if "paid_at" in asked else None
     payer = billing.payer_of(work.draft, row, asked.get("payer"))
-    return _changed(work, billing.pay(work.draft, row, payer, paid_at, _amount(asked), late=asked.get("late", False)))
+    return _changed(
+        work,
+        billing.pay(work.draft, row, payer, paid_at, _amount(asked), late=asked.get("late", False)),
+    )
 
 
 def fail_order(work: Work, ident: str, body: Body | None) -> Reply:
@@ -76,7 +82,9 @@ def dispute_order(work: Work, ident: str, body: Body | None) -> Reply:
 
 def resolve_dispute(work: Work, ident: str, body: Body) -> Reply:
     row = _open(work, ident)
-    return _changed(work, (renewals.win if body["outcome"] == "won" else renewals.lose)(work.draft, row))
+    return _changed(
+        work, (renewals.win if body["outcome"] == "won" else renewals.lose)(work.draft, row)
+    )
 
 
 def _amount(asked: Body | None) -> int | None:
@@ -109,10 +117,24 @@ def _changed(work: Work, record: Record) -> Reply:
 
 def _shown(work: Work, row: Row, **more: str) -> Reply:
     hidden = row.hidden
-    names = ("projectId", "planId", "customerId", "subscriptionId", "metadata", "success_url", "cancel_url")
+    names = (
+        "projectId",
+        "planId",
+        "customerId",
+        "subscriptionId",
+        "metadata",
+        "success_url",
+        "cancel_url",
+    )
     allowed = work.lifecycle("Order").controls(row.public["status"])
-    if row.public["status"] == "expired" and "pay" in allowed and not payments.can_be_late(row.public, work.now):
+    if (
+        row.public["status"] == "expired"
+        and "pay" in allowed
+        and not payments.can_be_late(row.public, work.now)
+    ):
         allowed.remove("pay")
     if "dispute" in allowed and not payments.can_be_disputed(row.public, hidden, work.now):
         allowed.remove("dispute")
-    return reply.value({"order": row.public, **{name: hidden[name] for name in names}, **more, "allowed": allowed})
+    return reply.value(
+        {"order": row.public, **{name: hidden[name] for name in names}, **more, "allowed": allowed}
+    )

@@ -14,18 +14,34 @@ from .named import open_referred
 
 def add_persona(work: Work, body: Body) -> Reply:
     wanted, plans = body.get("customer", {}), _plans(work, body)
-    if "document" in wanted and work.store.customers.holder("document", normalise(wanted["document"])) is not None:
-        raise Conflict.at("customer.document", "Another customer has this document.", "duplicate_document")
+    if (
+        "document" in wanted
+        and work.store.customers.holder("document", normalise(wanted["document"])) is not None
+    ):
+        raise Conflict.at(
+            "customer.document", "Another customer has this document.", "duplicate_document"
+        )
     persona = work.server.sandboxes.factory.seeding.persona(body["persona"])
     made = live(work.draft, persona, wanted, offers_of(work.store, plans))
     (customer,) = made["customers"]
-    members = {"customer": customer, "subscriptions": made["subscriptions"], "orders": made["orders"]}
+    members = {
+        "customer": customer,
+        "subscriptions": made["subscriptions"],
+        "orders": made["orders"],
+    }
     return reply.value({"persona": body["persona"], **members}, 201)
 
 
 def _plans(work: Work, body: Body) -> list[Body]:
-    """The plans that the story may be about: the one that is named, else all on sale. Raises Conflict."""
-    named = {name: open_referred(work, name, body[name]).public for name in ("planId", "projectId") if name in body}
+    """The plans that the story may be about: the one that is named, else all on sale.
+
+    Raises Conflict.
+    """
+    named = {
+        name: open_referred(work, name, body[name]).public
+        for name in ("planId", "projectId")
+        if name in body
+    }
     store, project = work.store, named.get("projectId")
     if "planId" in named:
         plan = named["planId"]

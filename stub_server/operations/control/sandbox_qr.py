@@ -1,4 +1,7 @@
-"""QR images of the sandbox's own PIX codes. They need no credential, so that a page can show them."""
+"""QR images of the sandbox's own PIX codes.
+
+They need no credential, so that a page can show them.
+"""
 
 from ...core.problem import NotFound
 from ...core.record import Body

@@ -22,7 +22,10 @@ def get_behaviour(work: Work, ident: str) -> Reply:
 
 def set_behaviour(work: Work, ident: str, body: Body) -> Reply:
     row = work.open_of_any("customers", ident, "customer")
-    behaviour = {"payment": body["payment"], "times": body.get("times") if body["payment"] else None}
+    behaviour = {
+        "payment": body["payment"],
+        "times": body.get("times") if body["payment"] else None,
+    }
     hidden = {name: value for name, value in row.hidden.items() if name != "behaviour"}
     if behaviour["payment"] is not None:
         hidden["behaviour"] = behaviour

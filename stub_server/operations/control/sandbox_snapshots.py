@@ -17,7 +17,9 @@ from ...storage.state import Snapshot, measured
 async def create_snapshot(work: Work, body: Body) -> Reply:
     sandboxes, name, description = work.server.sandboxes, body["name"], body.get("description")
     if description is not None:  # lists show it, and files that hold no secrets
-        description = Secrets(own=(work.server.admin_key, work.server.settings.secret)).text(description)
+        description = Secrets(own=(work.server.admin_key, work.server.settings.secret)).text(
+            description
+        )
     while True:
         entry = work.entry
         entry.snapshots.check_room(name)

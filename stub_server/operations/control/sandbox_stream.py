@@ -1,4 +1,5 @@
-"""What happens in a sandbox, as it happens: requests, steps, events, deliveries and the clock, as an event stream.
+"""What happens in a sandbox, as it happens: requests, steps, events, deliveries and the clock, as
+an event stream.
 
 A reader has a position in journal, log and events, and no queue: a slow one costs nothing.
 """
@@ -38,10 +39,14 @@ async def follow_sandbox(work: Work) -> Reply:
     server, entry = work.server, work.entry
     most = server.settings.max_streams
     own = sum(place.incarnation == entry.incarnation for place in server.followers)
-    for count, limit, what in ((own, max(1, most // OF_ONE), "sandbox"), (len(server.followers), most, "server")):
+    for count, limit, what in (
+        (own, max(1, most // OF_ONE), "sandbox"),
+        (len(server.followers), most, "server"),
+    ):
         if count >= limit:
             message = (
-                f"This {what} already has {counted(limit, 'reader')}, the maximum (--max-streams). Close one first."
+                f"This {what} already has {counted(limit, 'reader')}, the maximum (--max-streams)."
+                " Close one first."
             )
             raise Limited(message, headers={"Retry-After": "5"})
     given = work.request.headers.get(b"last-event-id")
@@ -94,7 +99,10 @@ class Place:
                 yield self._message("request", row(trace))
 
     def _steps(self, log: Log) -> Iterator[bytes]:
-        """The new steps. The place moves on with the last message of each: who resumes before that has it again."""
+        """The new steps.
+
+        The place moves on with the last message of each: who resumes before that has it again.
+        """
         yield from self._gap("step", log.oldest - 1)
         new = list(takewhile(lambda step: step.number > self.read_of["step"], reversed(log)))
         for step in new[: -_AT_ONCE - 1 : -1]:
@@ -119,7 +127,10 @@ class Place:
 
 
 async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[bytes, None]:
-    loop, generation = asyncio.get_running_loop(), server.sandboxes.entry(name).sandbox.origin.generation
+    loop, generation = (
+        asyncio.get_running_loop(),
+        server.sandboxes.entry(name).sandbox.origin.generation,
+    )
     server.followers.add(place)
     try:
         yield b"retry: 1000\n\n"
@@ -129,7 +140,10 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
                 entry = server.sandboxes.entry(name)
             except NotFound:
                 return
-            if entry.incarnation != place.incarnation or entry.sandbox.origin.generation != generation:
+            if (
+                entry.incarnation != place.incarnation
+                or entry.sandbox.origin.generation != generation
+            ):
                 return
             await _catch_up(server, entry)
             if server.sandboxes.persistence.lease == 0:  # another server may have the sandbox

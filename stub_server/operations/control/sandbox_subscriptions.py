@@ -45,7 +45,10 @@ def renew_subscription(work: Work, ident: str) -> Reply:
         message = "The project is suspended: nothing is renewed until it is active again."
         raise Conflict.at("projectId", message, "project_not_active")
     if has_dispute(row.hidden):
-        message = "An order of the subscription is disputed: nothing is renewed until the dispute is resolved."
+        message = (
+            "An order of the subscription is disputed: nothing is renewed until the dispute is"
+            " resolved."
+        )
         raise Conflict.at("status", message, where="path")
     order_id = row.hidden["renewal_order"]
     order = draft.open(work.store.orders, order_id)
@@ -84,4 +87,6 @@ def _shown(work: Work, ident: str, order_id: str | None) -> Reply:
     assert row is not None  # subscriptions are never deleted
     order = work.draft.open(work.store.orders, order_id)
     subscription = work.store.shown_row(work.store.subscriptions, row)
-    return reply.value({"subscription": subscription, "order": None if order is None else order.public})
+    return reply.value(
+        {"subscription": subscription, "order": None if order is None else order.public}
+    )

@@ -23,7 +23,12 @@ async def drain_webhooks(work: Work, body: Body | None) -> Reply:
     work.check_there()
     await do_due(sandbox, work.server.sandboxes.worker)
     deliveries = counts(courier, sandbox)
-    answer = {"now": iso(sandbox.clock.now), "complete": complete, "released": released, "deliveries": deliveries}
+    answer = {
+        "now": iso(sandbox.clock.now),
+        "complete": complete,
+        "released": released,
+        "deliveries": deliveries,
+    }
     return reply.value(answer)
 
 

@@ -22,10 +22,19 @@ async def list_sandboxes(work: Work, query: Body) -> Reply:
 async def create_sandbox(work: Work, body: Body | None) -> Reply:
     asked = body or {}
     sandboxes, (scenario, now) = work.server.sandboxes, checked_beginning(work, asked)
-    beginning: dict[str, Any] = {"now": now, "ttl": asked.get("ttl_seconds"), "settings": asked.get("settings")}
+    beginning: dict[str, Any] = {
+        "now": now,
+        "ttl": asked.get("ttl_seconds"),
+        "settings": asked.get("settings"),
+    }
     if not _prefers_to_ask(work):
-        return _made(work, await sandboxes.create(asked.get("name"), scenario, asked.get("seed"), **beginning))
-    name, creation = await sandboxes.create_beside(asked.get("name"), scenario, asked.get("seed"), **beginning)
+        return _made(
+            work,
+            await sandboxes.create(asked.get("name"), scenario, asked.get("seed"), **beginning),
+        )
+    name, creation = await sandboxes.create_beside(
+        asked.get("name"), scenario, asked.get("seed"), **beginning
+    )
     await asyncio.wait((creation,), timeout=SOON)
     if creation.done():
         return _made(work, creation.result())
@@ -47,7 +56,11 @@ async def delete_sandbox(work: Work, name: str) -> Reply:
 async def fork_sandbox(work: Work, name: str, body: Body | None) -> Reply:
     asked = body or {}
     entry = await work.server.sandboxes.fork(
-        name, asked.get("name"), asked.get("step"), asked.get("ttl_seconds"), deliver=asked.get("deliver", False)
+        name,
+        asked.get("name"),
+        asked.get("step"),
+        asked.get("ttl_seconds"),
+        deliver=asked.get("deliver", False),
     )
     return _made(work, entry)
 
@@ -58,7 +71,9 @@ async def rotate_sandbox(work: Work, name: str, body: Body | None) -> Reply:
     return reply.value(
         {
             "sandbox": shown(work, entry),
-            "keys": [shown_key(store, record, None) for store, record in made[: -MOST_SHOWN - 1 : -1]],
+            "keys": [
+                shown_key(store, record, None) for store, record in made[: -MOST_SHOWN - 1 : -1]
+            ],
             "keys_total": len(made),
             "keys_deleted": deletes,
         }

@@ -1,5 +1,6 @@
 """Says why a request was refused, and finds the nearest request that succeeds.
 
-It sends requests through the layers to copies of a sandbox. Begin with `explaining.py`, then `repairs.py`: what
-refuses an attempt names the repair that makes the next one. `mending.py` has the values, `rehearsal.py` the copies.
+It sends requests through the layers to copies of a sandbox. Begin with `explaining.py`, then
+`repairs.py`: what refuses an attempt names the repair that makes the next one. `mending.py` has the
+values, `rehearsal.py` the copies.
 """

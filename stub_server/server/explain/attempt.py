@@ -1,4 +1,6 @@
-"""A refused request on its way to one that succeeds: as repairs have made it so far, and what they may look at."""
+"""A refused request on its way to one that succeeds: as repairs have made it so far, and what they
+may look at.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,11 @@ TABLES = {
 
 @dataclass
 class Situation:
-    """One request and its refusal. `copy` is a copy of the sandbox after the calls that come `before`.
+    """One request and its refusal. `copy` is a copy of the sandbox after the calls that come
+    `before`.
 
-    `changes` are those of the request, by their place: `path`, or `body.customer.name`. `rules` are the contract's by
-    error code.
+    `changes` are those of the request, by their place: `path`, or `body.customer.name`. `rules` are
+    the contract's by error code.
     """
 
     mender: Mender
@@ -58,7 +61,9 @@ class Situation:
     def __post_init__(self) -> None:
         self.document = self.mender.document
         self.operations, self.values = self.document.routed(self.question.path)
-        """The operations of the path by method, and the values of its parameters; of an unknown path none."""
+        """The operations of the path by method, and the values of its parameters; of an unknown
+        path none.
+        """
 
     @property
     def operation(self) -> Operation:
@@ -85,7 +90,9 @@ class Situation:
         return body.get(name) if isinstance(body, dict) else None
 
     def change(self, place: str, given: Any, made: Any, why: str, **parts: Any) -> None:
-        """Note that a value becomes another one, and replace `path`, `query`, `headers` or `body` (bytes) for it."""
+        """Note that a value becomes another one, and replace `path`, `query`, `headers` or `body`
+        (bytes) for it.
+        """
         if given != made:
             change = self.changes.setdefault(place, changed(place, given, made, why))
             change["to"] = _short(made)
@@ -150,7 +157,9 @@ class Situation:
 
     # -- calls that come first
 
-    def call_first(self, why: str, operation: Operation, values: dict[str, str], body: Any = ABSENT) -> None:
+    def call_first(
+        self, why: str, operation: Operation, values: dict[str, str], body: Any = ABSENT
+    ) -> None:
         """Make a call before the request, with its credential."""
         headers = {"authorization": self.question.headers["authorization"]}
         raw = b""
@@ -164,7 +173,9 @@ class Situation:
 
 
 def changed(where: str, given: Any, made: Any, why: str) -> Body:
-    """A change as it is shown; `where` is the place in the request, or `before` for a call that is made first."""
+    """A change as it is shown; `where` is the place in the request, or `before` for a call that is
+    made first.
+    """
     return {"where": where, "from": _short(given), "to": _short(made), "why": why}
 
 

@@ -1,4 +1,6 @@
-"""Explains a refusal: what the contract, the rule or the state says, and the nearest request that would succeed now."""
+"""Explains a refusal: what the contract, the rule or the state says, and the nearest request that
+would succeed now.
+"""
 
 import asyncio
 import logging
@@ -40,16 +42,28 @@ _DROPPED_HEADERS = {
 """Headers that the nearest request leaves out, and why."""
 _NOT_THIS_SERVER = ("host_not_allowed", "delivery_not_allowed")
 _NO_SANDBOX = (*_NOT_THIS_SERVER, "sandbox_not_found")
-"""Codes of requests that are refused before a sandbox is chosen: the journal of `default` has them."""
+"""Codes of requests that are refused before a sandbox is chosen: the journal of
+`default` has them.
+"""
 _SETTINGS = {
-    "unknown_field": "An overlay (--overlay) adds a field; --unknown-fields ignore drops those that are unknown.",
-    "invalid_document": "With --check-digits off, or check_digits of the sandbox's settings, any digits are accepted.",
+    "unknown_field": (
+        "An overlay (--overlay) adds a field; --unknown-fields ignore drops those that are unknown."
+    ),
+    "invalid_document": (
+        "With --check-digits off, or check_digits of the sandbox's settings, any digits are"
+        " accepted."
+    ),
 }
-"""By the code of a violation, which settings would accept the request. Answers name none: clients cannot set them."""
+"""By the code of a violation, which settings would accept the request.
+
+Answers name none: clients cannot set them.
+"""
 _UNKNOWN = {"kind": RULE, "text": "The message says what is asked for.", "has_nearest": False}
 _LONGEST_EXCERPT = 600  # characters
 _PARTS = {
-    **dict.fromkeys(("missing_credentials", "invalid_token", "token_expired", "jwt_required"), "security"),
+    **dict.fromkeys(
+        ("missing_credentials", "invalid_token", "token_expired", "jwt_required"), "security"
+    ),
     **dict.fromkeys(("insufficient_scope", "scope_escalation"), "x-scopes"),
     **dict.fromkeys(("unsupported_media_type", "malformed_json"), "requestBody"),
 }
@@ -79,7 +93,9 @@ class Explainer:
     async def _explained(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body:
         code, answer = trace.code or "", object_in(trace.answer or b"")
         rule = self._rules.get(code, _UNKNOWN)
-        refusal = Refusal(str(answer.get("message", "")), code=code, details=answer.get("details", ()))
+        refusal = Refusal(
+            str(answer.get("message", "")), code=code, details=answer.get("details", ())
+        )
         situation = self._situation(server, sandbox, trace, refusal)
         operations = situation.operations
         method = {"HEAD": "GET"}.get(trace.method, trace.method)
@@ -91,42 +107,64 @@ class Explainer:
             try:
                 is_found = await nearest(situation)
             except Exception:  # the rest of the explanation is shown all the same
-                log.exception("defect while looking for the nearest of a %s of sandbox %s", code, sandbox.name)
+                log.exception(
+                    "defect while looking for the nearest of a %s of sandbox %s", code, sandbox.name
+                )
             if not is_found and state is None and operation is not None:
                 state = state_behind(situation, situation.refusal.code)
         kind = _kind(rule["kind"], trace, is_same=is_found and not situation.changes)
         is_about = operation is not None and kind != FAULT
         summary = refusal.message or f"The request was refused with {code}. {rule['text']}"
-        settings = [] if _path_of(trace).startswith(CONTROL) else [detail["code"] for detail in refusal.details]
+        settings = (
+            []
+            if _path_of(trace).startswith(CONTROL)
+            else [detail["code"] for detail in refusal.details]
+        )
         return {
-            "summary": " ".join([summary, *(text for name, text in _SETTINGS.items() if name in settings)]),
+            "summary": " ".join(
+                [summary, *(text for name, text in _SETTINGS.items() if name in settings)]
+            ),
             "kind": kind,
-            "contract": _place(situation.document, operation, refusal) if operation and is_about else None,
+            "contract": (
+                _place(situation.document, operation, refusal) if operation and is_about else None
+            ),
             "rule": None if kind == CONTRACT else {"name": code, "text": rule["text"]},
             "state": state if is_about else None,
             "nearest": _shown(server, sandbox, trace, situation, kind) if is_found else None,
         }
 
-    def _situation(self, server: Server, sandbox: Sandbox, trace: Trace, refusal: Refusal) -> Situation:
-        """The request as it was sent, with the ready token of the caller's merchant, in a copy of the sandbox."""
+    def _situation(
+        self, server: Server, sandbox: Sandbox, trace: Trace, refusal: Refusal
+    ) -> Situation:
+        """The request as it was sent, with the ready token of the caller's merchant, in a copy of
+        the sandbox.
+        """
         merchant = _merchant(sandbox, trace, self._mender.document)
         token = server.tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
         headers = {name: value for name, value in trace.headers if name in _KEPT_HEADERS}
         headers["authorization"] = f"Bearer {token}"
         body = b"" if trace.body is None or trace.body == LEFT_OUT else trace.body
-        question = Question(trace.method, _path_of(trace), trace.query.decode("latin-1"), headers, body)
+        question = Question(
+            trace.method, _path_of(trace), trace.query.decode("latin-1"), headers, body
+        )
         copy = self._rehearsal.copy_of(sandbox)
-        return Situation(self._mender, self._rehearsal, copy, merchant.id, question, refusal, self._rules)
+        return Situation(
+            self._mender, self._rehearsal, copy, merchant.id, question, refusal, self._rules
+        )
 
 
 def _path_of(trace: Trace) -> str:
-    """The path without the prefix, which a request still has that was refused before a sandbox was chosen."""
+    """The path without the prefix, which a request still has that was refused before a
+    sandbox was chosen.
+    """
     has_prefix = trace.code in _NO_SANDBOX and trace.path.startswith("/s/")
     return "/" + trace.path[3:].partition("/")[2] if has_prefix else trace.path
 
 
 def _merchant(sandbox: Sandbox, trace: Trace, document: Document) -> Merchant:
-    """The merchant of the caller; of one that a fault has kept unknown, that of the record in the path."""
+    """The merchant of the caller; of one that a fault has kept unknown, that of the
+    record in the path.
+    """
     if trace.caller is not None and trace.caller.merchant_id in sandbox.stores:
         return sandbox.stores[trace.caller.merchant_id].merchant
     for name, ident in document.routed(_path_of(trace))[1].items():
@@ -158,12 +196,18 @@ def _may_be_repaired(trace: Trace, rule: Json) -> bool:
 
 
 def _kind(usual: str, trace: Trace, *, is_same: bool) -> str:
-    """The kind of a refusal. A failure that a fault rule or a header caused is a fault, whatever its code is.
+    """The kind of a refusal. A failure that a fault rule or a header caused is a fault, whatever
+    its code is.
 
     A record that the ready token finds and an API key did not is hidden from that key.
     """
     labels, caller = (trace.simulated or "").split(", "), trace.caller
-    if is_same and trace.code == "not_found" and caller is not None and caller.kind == "private_key":
+    if (
+        is_same
+        and trace.code == "not_found"
+        and caller is not None
+        and caller.kind == "private_key"
+    ):
         return AUTH
     is_asked_for = "prefer" in labels or "simulate" in labels
     if is_asked_for or (is_same and any(label.startswith("fault:") for label in labels)):
@@ -172,13 +216,21 @@ def _kind(usual: str, trace: Trace, *, is_same: bool) -> str:
 
 
 def _shown(server: Server, sandbox: Sandbox, trace: Trace, s: Situation, kind: str) -> Body | None:
-    """The changes and the commands of the nearest request; None where a shell cannot take one of them."""
+    """The changes and the commands of the nearest request; None where a shell cannot take
+    one of them.
+    """
     base = server.settings.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
     has_key = server.admin_key is not None
     commands = []
     for call in (*s.before, s.question):
         text = command(
-            call.method, call.path, call.query, call.headers, call.body, base_url=base, has_admin_key=has_key
+            call.method,
+            call.path,
+            call.query,
+            call.headers,
+            call.body,
+            base_url=base,
+            has_admin_key=has_key,
         )
         if text is None:
             return None
@@ -197,22 +249,32 @@ def _call(question: Question) -> Body:
         "method": question.method,
         "path": question.path,
         "query": question.query,
-        "headers": {name: value for name, value in question.headers.items() if name != "authorization"},
+        "headers": {
+            name: value for name, value in question.headers.items() if name != "authorization"
+        },
         "body": body_of(question.body),
     }
 
 
 def _first_changes(trace: Trace, kind: str, base: str) -> list[Body]:
-    """What every nearest request has differently: the credential, this sandbox, and no header that makes it fail."""
+    """What every nearest request has differently: the credential, this sandbox, and no header that
+    makes it fail.
+    """
     changes = []
     if kind == AUTH and trace.code not in _NOT_THIS_SERVER:
         caller = trace.caller
         sender = None if caller is None else f"{caller.kind} {caller.key_id or caller.subject}"
         ready = "Bearer <the ready token>"
-        changes.append(changed("header.Authorization", sender, ready, "It is valid and has every scope."))
+        changes.append(
+            changed("header.Authorization", sender, ready, "It is valid and has every scope.")
+        )
     path = _path_of(trace)
     if trace.code == "sandbox_not_found" or path != trace.path:
-        changes.append(changed("path", trace.path, base + path, "The request reached no sandbox. This one exists."))
+        changes.append(
+            changed(
+                "path", trace.path, base + path, "The request reached no sandbox. This one exists."
+            )
+        )
     sent = dict(trace.headers)
     for header, why in _DROPPED_HEADERS.items():
         if header in sent and (header != "host" or trace.code == "host_not_allowed"):
@@ -224,7 +286,9 @@ def _first_changes(trace: Trace, kind: str, base: str) -> list[Body]:
 
 
 def _place(document: Document, operation: Operation, refusal: Refusal) -> Body | None:
-    """The pointer and excerpt that a refusal of the contract or of the credential is about; None without one."""
+    """The pointer and excerpt that a refusal of the contract or of the credential is about; None
+    without one.
+    """
     base = f"#/paths/{escaped(operation.path)}/{operation.method.lower()}"
     part = _PARTS.get(refusal.code)
     if part is not None:
@@ -236,7 +300,9 @@ def _place(document: Document, operation: Operation, refusal: Refusal) -> Body |
         return None if operation.body is None else _in_body(document, operation.body, base, field)
     for parameter in operation.parameters:
         if parameter.name.lower() == field.lower():
-            return _excerpt("/".join(("#", *map(escaped, parameter.at), "schema")), parameter.schema)
+            return _excerpt(
+                "/".join(("#", *map(escaped, parameter.at), "schema")), parameter.schema
+            )
     return None
 
 
@@ -260,4 +326,7 @@ def _excerpt(pointer: str, node: Any) -> Body:
         if "properties" in node:
             node["properties"] = list(node["properties"])
     text = orjson.dumps(node, option=orjson.OPT_NON_STR_KEYS).decode()
-    return {"pointer": pointer, "excerpt": text if len(text) <= _LONGEST_EXCERPT else text[:_LONGEST_EXCERPT] + "…"}
+    return {
+        "pointer": pointer,
+        "excerpt": text if len(text) <= _LONGEST_EXCERPT else text[:_LONGEST_EXCERPT] + "…",
+    }

@@ -1,4 +1,6 @@
-"""Mends a request at the places where it violates the contract, and leaves the rest as it was sent."""
+"""Mends a request at the places where it violates the contract, and leaves the rest
+as it was sent.
+"""
 
 import math
 import re
@@ -63,8 +65,12 @@ class Mender:
                 return candidate
         return ABSENT
 
-    def mend(self, schema: Json, body: Any, entry: Detail, now: str, example: Any) -> Iterator[tuple[str, Any, Any]]:
-        """Replace or remove the value at the place of a violation; yields fields with their values before and after."""
+    def mend(
+        self, schema: Json, body: Any, entry: Detail, now: str, example: Any
+    ) -> Iterator[tuple[str, Any, Any]]:
+        """Replace or remove the value at the place of a violation; yields fields with their values
+        before and after.
+        """
         place = steps(entry["field"])
         *above, last = place
         holder = _at(body, above)
@@ -111,7 +117,10 @@ def _at(value: Any, path: Sequence[str | int]) -> Any:
 
 
 def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
-    """Candidates for a schema's type, made from a value. The schema itself decides which of them it accepts."""
+    """Candidates for a schema's type, made from a value.
+
+    The schema itself decides which of them it accepts.
+    """
     kind = schema.get("type")
     options = {str(option): option for option in schema.get("enum") or ()}
     if options:
@@ -139,7 +148,9 @@ def _distinct(items: list[Any]) -> list[Any]:
 
 
 def samples(schema: Json, now: str) -> Iterator[Any]:
-    """Candidates that are made from the schema alone: its example, its default, and what its limits suggest."""
+    """Candidates that are made from the schema alone: its example, its default, and what
+    its limits suggest.
+    """
     yield from (schema[name] for name in ("example", "default") if name in schema)
     yield from schema.get("enum") or ()
     kind = schema.get("type")
@@ -161,7 +172,9 @@ def samples(schema: Json, now: str) -> Iterator[Any]:
 
 
 def _numbers(schema: Json, text: str) -> Iterator[int | float]:
-    """The number of a text such as `49.90`, `49,90` or `R$ 1.249,90` within the limits, if it has one."""
+    """The number of a text such as `49.90`, `49,90` or `R$ 1.249,90` within the limits,
+    if it has one.
+    """
     text = text.replace("R$", "").strip()[:40]
     if "," in text:
         text = text.replace(".", "").replace(",", ".")

@@ -1,4 +1,6 @@
-"""Runs requests through the API in a copy of a sandbox: no journal, no rate limit, and nothing leaves the server."""
+"""Runs requests through the API in a copy of a sandbox: no journal, no rate limit, and nothing
+leaves the server.
+"""
 
 import asyncio
 import dataclasses
@@ -38,7 +40,9 @@ class Rehearsal:
 
     @cached_property
     def routing(self) -> Routing:
-        return next(layer for layer in self._app().middleware_stack or () if isinstance(layer, Routing))
+        return next(
+            layer for layer in self._app().middleware_stack or () if isinstance(layer, Routing)
+        )
 
     def copy_of(self, sandbox: Sandbox) -> Sandbox:
         """A copy of a sandbox for rehearsals: it keeps no steps, and has no fault rules."""
@@ -49,7 +53,8 @@ class Rehearsal:
         return twin
 
     async def ask(self, copy: Sandbox, asked: Question) -> Refusal | None:
-        """Why a copy of a sandbox refuses a request, after the jobs that are due in it; None if it accepts it.
+        """Why a copy of a sandbox refuses a request, after the jobs that are due in it; None if it
+        accepts it.
 
         Others are served between two answers.
         """

@@ -1,7 +1,7 @@
 """The nearest request that succeeds: what refuses it names the repair that makes the next attempt.
 
-A repair changes the request of a situation; one that changes nothing has no advice. The method and the record
-in the path stay as they were sent, and no repair switches off what the request did not.
+A repair changes the request of a situation; one that changes nothing has no advice. The method and
+the record in the path stay as they were sent, and no repair switches off what the request did not.
 """
 
 import copy
@@ -28,7 +28,9 @@ _FITS = "This record exists and fits."
 
 
 async def nearest(s: Situation) -> bool:
-    """Repair the request until it succeeds in the copy of the sandbox; whether that was possible."""
+    """Repair the request until it succeeds in the copy of the sandbox; whether that
+    was possible.
+    """
     for _ in range(MOST):
         refusal = await s.rehearsal.ask(s.copy, s.question)
         if refusal is None:
@@ -49,7 +51,10 @@ async def nearest(s: Situation) -> bool:
 
 
 def another_route(s: Situation) -> None:
-    """404: the most similar path. No other is tried: after "active" for "activate" would come "archive"."""
+    """404: the most similar path.
+
+    No other is tried: after "active" for "activate" would come "archive".
+    """
     given = s.question.path
     method, path = s.rehearsal.routing.nearest(s.question.method, given) or ("", "")
     if method == s.question.method and "{" not in path and not path.startswith(CONTROL):
@@ -58,7 +63,9 @@ def another_route(s: Situation) -> None:
 
 
 def as_json(s: Situation) -> None:
-    """400 and 415: the body declared as JSON; one that is none is replaced by the contract's example."""
+    """400 and 415: the body declared as JSON; one that is none is replaced by the
+    contract's example.
+    """
     if not s.question.body:
         s.set_header("content-type", None, "There is no body.")
         return
@@ -74,7 +81,8 @@ def mended(s: Situation) -> None:
     if len(raw) > LARGEST or raw.count(b",") > WIDEST:
         return
     body, example, schema = s.body, _harmless_example(s), s.operation.body
-    by_place = {(entry["in"], entry["field"]): entry for entry in s.refusal.details}  # one value may break two rules
+    # one value may break two rules
+    by_place = {(entry["in"], entry["field"]): entry for entry in s.refusal.details}
     for entry in sorted(by_place.values(), key=lambda entry: entry["code"] != "unknown_field"):
         if entry["in"] == "query":
             _mend_parameter(s, entry["field"], entry["message"])
@@ -90,7 +98,9 @@ def mended(s: Situation) -> None:
 
 
 def _mend_member(s: Situation, schema: Json, body: Any, entry: Detail, example: Any) -> None:
-    """Replace the value at the place of a violation by one that the contract accepts, or leave it out."""
+    """Replace the value at the place of a violation by one that the contract accepts, or
+    leave it out.
+    """
     for field, given, made in s.mender.mend(schema, body, entry, s.later, example):
         s.change(f"body.{field}", given, made, entry["message"])
 
@@ -142,7 +152,9 @@ def another_record(s: Situation) -> None:
 
     What keeps it from being used is the next refusal.
     """
-    name, bracket, _ = s.refusal.details[0]["field"].partition("[") if s.refusal.details else ("", "", "")
+    name, bracket, _ = (
+        s.refusal.details[0]["field"].partition("[") if s.refusal.details else ("", "", "")
+    )
     projects = [row for row in s.newest(s.store.projects) if row.public["status"] != "archived"]
     projects.sort(key=lambda row: row.public["status"] != "active")
     if bracket:
@@ -157,7 +169,9 @@ def _another_plan(s: Situation, projects: list[str]) -> None:
     """The order for another plan, if possible one of the project that the body names."""
     wanted = str(s.member("projectId")).lower()
     plans = [row for row in s.newest(s.store.plans) if row.public["projectId"] in projects]
-    plans.sort(key=lambda row: (row.public["projectId"] != wanted, projects.index(row.public["projectId"])))
+    plans.sort(
+        key=lambda row: (row.public["projectId"] != wanted, projects.index(row.public["projectId"]))
+    )
     plans.sort(key=lambda row: row.public["status"] != "active")
     if plans:
         s.set_member("projectId", plans[0].public["projectId"], _FITS)
@@ -165,7 +179,9 @@ def _another_plan(s: Situation, projects: list[str]) -> None:
 
 
 def first_moved(s: Situation) -> None:
-    """The request after the calls that bring its record into a state from which it is accepted, or with another one."""
+    """The request after the calls that bring its record into a state from which it is accepted, or
+    with another one.
+    """
     found = needed(s, s.refusal.code)
     if found is not None and found.lifecycle is not None and _move_first(s, found, found.lifecycle):
         return
@@ -177,13 +193,22 @@ def first_moved(s: Situation) -> None:
 
 def _move_first(s: Situation, found: Needed, lifecycle: Lifecycle) -> bool:
     """Bring a record into one of the states that it needs, if calls can."""
-    why = f"The {found.resource.lower()} is {found.is_now}, and must be {' or '.join(found.values)}."
+    why = (
+        f"The {found.resource.lower()} is {found.is_now}, and must be {' or '.join(found.values)}."
+    )
     for state in found.values:
-        actions = [_action(s, lifecycle, *pair) for pair in pairwise(way(lifecycle, found.is_now, state))]
+        actions = [
+            _action(s, lifecycle, *pair) for pair in pairwise(way(lifecycle, found.is_now, state))
+        ]
         if actions and None not in actions:
             for action in filter(None, actions):
                 body = example_of(action, s.document) if action.body_required else ABSENT
-                s.call_first(why, action, {name: found.row.id for name in TABLES if f"{{{name}}}" in action.path}, body)
+                s.call_first(
+                    why,
+                    action,
+                    {name: found.row.id for name in TABLES if f"{{{name}}}" in action.path},
+                    body,
+                )
             return True
     return False
 
@@ -211,7 +236,9 @@ def changed_plan(s: Situation) -> None:
         changes = {"payment_methods": [*found.is_now, method]}
     operation = s.document.operations.get("updatePlan")
     if operation is not None:
-        s.call_first("The plan must allow this order.", operation, {"planId": found.row.id}, changes)
+        s.call_first(
+            "The plan must allow this order.", operation, {"planId": found.row.id}, changes
+        )
 
 
 def total_of_items(s: Situation) -> None:
@@ -229,7 +256,8 @@ def free_value(s: Situation) -> None:
         name = entry["field"]
         if name in _SIMILAR:
             like = s.member(name) or (s.target and s.target.public[name])
-            made = _SIMILAR[name](str(like), s.copy.log.number + 1)  # which grows with each record that is made
+            # which grows with each record that is made
+            made = _SIMILAR[name](str(like), s.copy.log.number + 1)
             s.set_member(name, made, entry["message"])
 
 

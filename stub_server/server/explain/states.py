@@ -12,7 +12,9 @@ _LONGEST_ID = 200  # characters of an id
 
 
 class Needed(NamedTuple):
-    """A record, the field that is behind a refusal, and the values with which the request is accepted."""
+    """A record, the field that is behind a refusal, and the values with which the request
+    is accepted.
+    """
 
     resource: str
     row: Row
@@ -26,7 +28,9 @@ class Needed(NamedTuple):
 
 
 def state_behind(s: Situation, code: str) -> Body | None:
-    """The state behind a refusal, with the moves that leave it; None where no record's state is behind it."""
+    """The state behind a refusal, with the moves that leave it; None where no record's state is
+    behind it.
+    """
     if code == "method_not_allowed":
         asked, operations = s.question, s.operations
         moves = [f"{method} ({operation.id})" for method, operation in sorted(operations.items())]
@@ -58,7 +62,9 @@ def needed(s: Situation, code: str) -> Needed | None:
 
 
 def _record_of(s: Situation, resource: str) -> Row | None:
-    """The record that a request is about: of the path, of the record in the path, or of the body."""
+    """The record that a request is about: of the path, of the record in the path, or
+    of the body.
+    """
     if resource not in ("Project", "Plan"):
         return s.target
     name = f"{resource.lower()}Id"
@@ -70,7 +76,9 @@ def _record_of(s: Situation, resource: str) -> Row | None:
 
 
 def _before_the_move(s: Situation) -> Needed | None:
-    """The record of the path, and the states from which it goes to the one that the request names or leads to."""
+    """The record of the path, and the states from which it goes to the one that the request names
+    or leads to.
+    """
     table = next((s.table(name) for name in s.values if name in TABLES), None)
     lifecycle = None if table is None else s.copy.rules.lifecycles.get(table.spec.schema)
     if lifecycle is None or s.target is None:
@@ -80,7 +88,9 @@ def _before_the_move(s: Situation) -> Needed | None:
     if not isinstance(wanted, str):
         wanted = next((move.to for move in own), None)
     values = dict.fromkeys(move.from_ for move in own if move.to == wanted and move.from_ != "new")
-    return Needed(lifecycle.resource, s.target, lifecycle.field, [*values] or [str(wanted)], lifecycle)
+    return Needed(
+        lifecycle.resource, s.target, lifecycle.field, [*values] or [str(wanted)], lifecycle
+    )
 
 
 def _similar_records(s: Situation) -> Body | None:
@@ -90,11 +100,22 @@ def _similar_records(s: Situation) -> Body | None:
     if table is None:
         return None
     field = "public_key" if name == "publicKey" else "id"
-    known = [row.public[field] for row in s.newest(table) if field == "id" or row.public["is_active"]]
+    known = [
+        row.public[field] for row in s.newest(table) if field == "id" or row.public["is_active"]
+    ]
     similar = nearest(s.values[name], known)
     values = [similar] if similar else known[:_NAMED] or ["a record of the caller, who has none"]
     return _shown(table.spec.schema, s.values[name][:_LONGEST_ID], field, None, values)
 
 
-def _shown(resource: str, ident: str, field: str, is_: object, values: list[str], *moves: str) -> Body:
-    return {"resource": resource, "id": ident, "field": field, "is": is_, "needed": values, "moves": list(moves)}
+def _shown(
+    resource: str, ident: str, field: str, is_: object, values: list[str], *moves: str
+) -> Body:
+    return {
+        "resource": resource,
+        "id": ident,
+        "field": field,
+        "is": is_,
+        "needed": values,
+        "moves": list(moves),
+    }

@@ -1,5 +1,6 @@
-"""Reads the journal of a sandbox, which `engine/journal.py` writes, for the controls and for recordings.
+"""Reads the journal of a sandbox, which `engine/journal.py` writes, for the controls and for
+recordings.
 
-Begin with `entries.py`; `expectations.py` verifies requests, `archive.py` writes HAR, `recordable.py` chooses what a
-recording contains.
+Begin with `entries.py`; `expectations.py` verifies requests, `archive.py` writes HAR,
+`recordable.py` chooses what a recording contains.
 """

@@ -1,4 +1,7 @@
-"""Requests of the journal as an HTTP archive: HAR 1.2, http://www.softwareishard.com/blog/har-12-spec/."""
+"""Requests of the journal as an HTTP archive:
+
+HAR 1.2, http://www.softwareishard.com/blog/har-12-spec/.
+"""
 
 import asyncio
 from base64 import b64encode
@@ -22,7 +25,8 @@ Headers = Sequence[tuple[str, str]]
 async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGenerator[bytes, None]:
     """The archive in pieces; others are served between them. `traces` are newest first.
 
-    `base_url` is the address of the sandbox. Times are the machine's, as the clock of a sandbox may be frozen.
+    `base_url` is the address of the sandbox. Times are the machine's, as the clock of a sandbox may
+    be frozen.
     """
     head = {"version": "1.2", "creator": {"name": "stub-server", "version": version}}
     yield b'{"log":' + orjson.dumps(head)[:-1] + b',"entries":['
@@ -54,12 +58,15 @@ def _entry(trace: Trace, base_url: str) -> dict[str, Any]:
 
 
 def entry(
-    request: tuple[str, str, str, Headers, bytes], answer: tuple[int, Headers, bytes], started: str, took: float
+    request: tuple[str, str, str, Headers, bytes],
+    answer: tuple[int, Headers, bytes],
+    started: str,
+    took: float,
 ) -> dict[str, Any]:
     """An entry of an archive, in milliseconds.
 
-    A request is method, URL, query, headers and body; an answer status, headers and body. A body of an answer that is
-    no text is encoded as HAR says it; one of a request cannot be.
+    A request is method, URL, query, headers and body; an answer status, headers and body. A body of
+    an answer that is no text is encoded as HAR says it; one of a request cannot be.
     """
     method, url, query, sent, body = request
     status, answered, content = answer
@@ -74,7 +81,11 @@ def entry(
             "cookies": [],
             "headers": _pairs(sent),
             "queryString": _pairs(parse_qsl(query, keep_blank_values=True, errors="replace")),
-            **({"postData": {"mimeType": _named(sent, "content-type"), "text": text}} if body else {}),
+            **(
+                {"postData": {"mimeType": _named(sent, "content-type"), "text": text}}
+                if body
+                else {}
+            ),
             "headersSize": -1,
             "bodySize": len(body),
         },
@@ -84,7 +95,11 @@ def entry(
             "httpVersion": "HTTP/1.1",
             "cookies": [],
             "headers": _pairs(answered),
-            "content": {"size": len(content), "mimeType": _named(answered, "content-type"), **_content(content)},
+            "content": {
+                "size": len(content),
+                "mimeType": _named(answered, "content-type"),
+                **_content(content),
+            },
             "redirectURL": _named(answered, "location") if 300 <= status < 400 else "",
             "headersSize": -1,
             "bodySize": len(content),

@@ -18,9 +18,20 @@ from ..server import Server
 
 # Headers of a connection, or that are made anew when a request is sent again.
 OF_THE_CONNECTION = frozenset(
-    ("host", "connection", "content-length", "transfer-encoding", "accept-encoding", "expect", "keep-alive", "te",
-     "upgrade", "x-sandbox", "authorization")
-)  # fmt: skip
+    (
+        "host",
+        "connection",
+        "content-length",
+        "transfer-encoding",
+        "accept-encoding",
+        "expect",
+        "keep-alive",
+        "te",
+        "upgrade",
+        "x-sandbox",
+        "authorization",
+    )
+)
 
 
 def row(trace: Trace) -> Body:
@@ -45,7 +56,9 @@ def row(trace: Trace) -> Body:
 
 
 def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
-    """A request with all that the journal stores of it; the outcome of its last stage is its own."""
+    """A request with all that the journal stores of it; the outcome of its last stage
+    is its own.
+    """
     stages = [{"step": name, "outcome": "passed", "us": us} for name, us in trace.stages()]
     stages[-1]["outcome"] = _outcome(trace)
     return {
@@ -96,10 +109,14 @@ def plain(text: str) -> str:
 
 
 def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
-    """The command that sends a request again, with the ready token; None where a part of it is not known."""
+    """The command that sends a request again, with the ready token; None where a part of
+    it is not known.
+    """
     is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or not trace.received_head
     sent = joined(trace.headers)
-    lacks_body = trace.body is None and (sent.get("content-length", "0") != "0" or "transfer-encoding" in sent)
+    lacks_body = trace.body is None and (
+        sent.get("content-length", "0") != "0" or "transfer-encoding" in sent
+    )
     if is_cut or lacks_body or trace.body == LEFT_OUT or not trace.method.isalpha():
         return None
     base_url = server.settings.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
@@ -110,7 +127,13 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     query = trace.query.decode("latin-1")
     has_key = server.admin_key is not None
     return command(
-        trace.method, plain(trace.path), query, headers, trace.body or b"", base_url=base_url, has_admin_key=has_key
+        trace.method,
+        plain(trace.path),
+        query,
+        headers,
+        trace.body or b"",
+        base_url=base_url,
+        has_admin_key=has_key,
     )
 
 
@@ -122,7 +145,9 @@ def caller_of(trace: Trace, *members: str) -> Body | None:
 
 
 def chosen(journal: Iterable[Trace], query: Body) -> Generator[None, None, list[Trace]]:
-    """The requests that a query of the list admits, in the order of `journal`; others may be served where it yields."""
+    """The requests that a query of the list admits, in the order of `journal`; others may be served
+    where it yields.
+    """
     since, until = end_of_range(query, "since"), end_of_range(query, "until")
     found = []
     for trace in journal:
@@ -136,7 +161,11 @@ def chosen(journal: Iterable[Trace], query: Body) -> Generator[None, None, list[
 def _admits(query: Body, trace: Trace) -> bool:
     equal = {"operationId": trace.operation, "method": trace.method, "code": trace.code}
     caller = trace.caller
-    names = () if caller is None else (caller.kind, caller.key_id or "", caller.subject, caller.merchant_id)
+    names = (
+        ()
+        if caller is None
+        else (caller.kind, caller.key_id or "", caller.subject, caller.merchant_id)
+    )
     return (
         all(query.get(name, value) == value for name, value in equal.items())
         and ("status" not in query or has_status(query["status"], trace.status))
@@ -155,5 +184,10 @@ def has_status(wanted: str, status: int) -> bool:
 
 
 def _contains(trace: Trace, text: bytes) -> bool:
-    parts = trace.body or b"", trace.answer or b"", trace.query, trace.path.encode("utf-8", "replace")
+    parts = (
+        trace.body or b"",
+        trace.answer or b"",
+        trace.query,
+        trace.path.encode("utf-8", "replace"),
+    )
     return any(text in part for part in parts)

@@ -1,4 +1,6 @@
-"""What is expected of the requests to a sandbox: which ones, how often, the nearest ones, and likely slips."""
+"""What is expected of the requests to a sandbox: which ones, how often, the nearest ones, and
+likely slips.
+"""
 
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -51,8 +53,12 @@ class Expectation:
         self._counts_commands: bool = body.get("commands", False)
         self._times: Mapping[str, int] = body.get("times", {"at_least": 1})
         self._since = end_of_range(body, "since")
-        named = [base for base, document in documents.items() if self._names_one(document.operations)]
-        self._looks_at_control = named == [CONTROL] or self._request.get("path", "").startswith(CONTROL)
+        named = [
+            base for base, document in documents.items() if self._names_one(document.operations)
+        ]
+        self._looks_at_control = named == [CONTROL] or self._request.get("path", "").startswith(
+            CONTROL
+        )
 
     def judged(self, journal: Iterable[Trace]) -> Generator[None, None, Body]:
         """The report about requests, newest first; others may be served where it yields."""
@@ -77,18 +83,28 @@ class Expectation:
             else:
                 matched.append(trace.id)
         ((name, number),), count = self._times.items(), len(matched)
-        ok = {"exactly": count == number, "at_least": count >= number, "at_most": count <= number}[name]
+        ok = {"exactly": count == number, "at_least": count >= number, "at_most": count <= number}[
+            name
+        ]
         return {
             "ok": ok,
             "code": None if ok else "verification_failed",
             "matched": count,
             "expected": dict(self._times),
             "requests": matched[:MOST_IDS],
-            "nearest": [] if ok else [{"id": ident, "differences": _shown(found)} for _, _, ident, found in misses],
+            "nearest": (
+                []
+                if ok
+                else [{"id": ident, "differences": _shown(found)} for _, _, ident, found in misses]
+            ),
         }
 
     def _target(self, trace: Trace) -> Iterator[Difference]:
-        for name, actual in (("operationId", trace.operation), ("method", trace.method), ("path", trace.path)):
+        for name, actual in (
+            ("operationId", trace.operation),
+            ("method", trace.method),
+            ("path", trace.path),
+        ):
             if name in self._request and (actual is None or not glob(self._request[name], actual)):
                 yield f"request.{name}", self._request[name], _or_absent(actual)
 
@@ -96,10 +112,14 @@ class Expectation:
         request, response = self._request, self._response
         if "status" in response and not has_status(str(response["status"]), trace.status):
             yield "response.status", response["status"], _or_absent(trace.status or None)
-        if "code" in response and not (trace.code is not None and glob(response["code"], trace.code)):
+        if "code" in response and not (
+            trace.code is not None and glob(response["code"], trace.code)
+        ):
             yield "response.code", response["code"], _or_absent(trace.code)
         if "query" in request:
-            query = dict(parse_qsl(trace.query.decode("latin-1"), keep_blank_values=True, errors="replace"))
+            query = dict(
+                parse_qsl(trace.query.decode("latin-1"), keep_blank_values=True, errors="replace")
+            )
             yield from differences(request["query"], query, "request.query")
         if "header" in request:
             wanted = {name.lower(): value for name, value in request["header"].items()}
@@ -113,11 +133,15 @@ class Expectation:
         return any(glob(self._request.get("operationId", ""), name) for name in operations)
 
     def unknown(self) -> Iterator[str]:
-        """Messages about an operation or a method that does not exist, which no request could match."""
+        """Messages about an operation or a method that does not exist, which no request
+        could match.
+        """
         names = [*chain.from_iterable(document.operations for document in self._documents.values())]
         if "operationId" in self._request and not self._names_one(names):
             yield _unknown(self._asked["operationId"], "operation", names)
-        if "method" in self._request and not any(glob(self._request["method"], known) for known in _METHODS):
+        if "method" in self._request and not any(
+            glob(self._request["method"], known) for known in _METHODS
+        ):
             yield _unknown(self._asked["method"], "method of HTTP", _METHODS)
 
     def warnings(self) -> Iterator[str]:
@@ -126,14 +150,17 @@ class Expectation:
         known: list[tuple[str, Operation]] = []
         codes: list[str] = []
         for base, document in self._documents.items():
-            known += [(base + operation.path, operation) for operation in document.operations.values()]
+            known += [
+                (base + operation.path, operation) for operation in document.operations.values()
+            ]
             codes += document.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())
         path = request.get("path", "*")
         known = [each for each in known if path == "*" or _may_be(path, each[0])]
         if not known:
             yield "unknown_path"
         if "method" in request and known:
-            methods = {"OPTIONS", *(operation.method for _, operation in known)}  # every path answers that one
+            # every path answers that one
+            methods = {"OPTIONS", *(operation.method for _, operation in known)}
             if "GET" in methods:
                 methods.add("HEAD")
             if not any(glob(request["method"], method) for method in methods):
@@ -154,7 +181,11 @@ def _check_size(body: Body) -> None:
         raise _too_much(f"At most {MOST_VALUES} values can be expected.")
     for _, node in nodes(body):
         for value in node.values() if isinstance(node, dict) else node:
-            if isinstance(value, str) and len(value) > LONGEST_GLOB and ("*" in value or "?" in value):
+            if (
+                isinstance(value, str)
+                and len(value) > LONGEST_GLOB
+                and ("*" in value or "?" in value)
+            ):
                 raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
 
 
@@ -215,14 +246,21 @@ def _cut(value: Any) -> Any:
 
 def _unknown(asked: str, what: str, known: Sequence[str]) -> str:
     similar = nearest(asked, known)
-    return plain(f"There is no {what} {asked[:_LONGEST_NAME]}." + (f" Did you mean {similar}?" if similar else ""))
+    return plain(
+        f"There is no {what} {asked[:_LONGEST_NAME]}."
+        + (f" Did you mean {similar}?" if similar else "")
+    )
 
 
 def _may_be(asked: str, template: str) -> bool:
-    """Whether a glob may match a path of a template, in which a segment of the glob may be an id."""
+    """Whether a glob may match a path of a template, in which a segment of the glob
+    may be an id.
+    """
     if asked.count("/") > template.count("/"):
         return False
     first, *rest = _PARAMETER.split(template)
     ids = {segment.replace("*", "").replace("?", "x") or "x" for segment in asked.split("/")}
-    paths = (first + "".join(map(str.__add__, chosen, rest)) for chosen in product(ids, repeat=len(rest)))
+    paths = (
+        first + "".join(map(str.__add__, chosen, rest)) for chosen in product(ids, repeat=len(rest))
+    )
     return any(glob(asked, path) for path in paths)

@@ -1,4 +1,6 @@
-"""Which requests of the journal a recording contains, from which step on, and each as a line of it."""
+"""Which requests of the journal a recording contains, from which step on, and each as
+a line of it.
+"""
 
 from collections.abc import Iterable
 from urllib.parse import unquote
@@ -27,9 +29,11 @@ def answered(trace: Trace, member: str) -> Body:
 
 
 def recording_start(requests: Iterable[Trace]) -> int:
-    """How many requests, in the order in which they acted, must be left out for the others to be sent again.
+    """How many requests, in the order in which they acted, must be left out for the others to be
+    sent again.
 
-    A snapshot that is restored must have been taken by one of those others, and a request that a rewind names be one.
+    A snapshot that is restored must have been taken by one of those others, and a request that a
+    rewind names be one.
     """
     begun = 0
     snapshots: set[str] = set()
@@ -48,25 +52,31 @@ def recording_start(requests: Iterable[Trace]) -> int:
 def _goes_beyond(request: Trace, snapshots: set[str], idents: set[str]) -> bool:
     if request.operation == "restoreSnapshot":
         return named(request) not in snapshots
-    to_request = object_in(request.body).get("to_request") if request.operation == "rewindSandbox" else None
+    to_request = (
+        object_in(request.body).get("to_request") if request.operation == "rewindSandbox" else None
+    )
     return to_request is not None and to_request not in idents
 
 
 def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
-    """The newest requests of a sandbox before which its state is kept, in the order in which they acted.
+    """The newest requests of a sandbox before which its state is kept, in the order in which they
+    acted.
 
-    And how many the journal has that cannot be sent again, or are older than the steps. Raises Conflict where there are
-    none but those.
+    And how many the journal has that cannot be sent again, or are older than the steps. Raises
+    Conflict where there are none but those.
     """
     journal, log = sandbox.journal, sandbox.log
     if not journal.keeps_bodies:
         raise not_stored(
-            "The journal of this server stores no bodies (--journal 0), so nothing can be recorded.",
+            "The journal of this server stores no bodies (--journal 0), so nothing can be"
+            " recorded.",
             "requests",
             "query",
         )
     every = list(journal)
-    replacements = [n for n, t in enumerate(every, 1) if t.operation in _REPLACING and t.status == 200]
+    replacements = [
+        n for n, t in enumerate(every, 1) if t.operation in _REPLACING and t.status == 200
+    ]
     begun = replacements[-1] if replacements else 0
     # In the order of their changes: the journal has them in the order in which they ended.
     ordered = sorted(every[begun:], key=lambda trace: trace.before)
@@ -80,7 +90,10 @@ def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
             found.append(trace)
     left_out = len(ordered) - len(found)
     if left_out and not found:
-        message = "The state before the stored requests is no longer stored. Start the server with a larger --history."
+        message = (
+            "The state before the stored requests is no longer stored. Start the server with a"
+            " larger --history."
+        )
         raise not_stored(message, "requests", "query")
     found.reverse()
     begun = recording_start(found)
@@ -120,7 +133,8 @@ def line(trace: Trace) -> Body:
 def _is_whole(trace: Trace) -> bool:
     """Whether a request is known as it came, but for its secrets.
 
-    A body that is not there had no part in what was done: its operation takes none, or the request was refused.
+    A body that is not there had no part in what was done: its operation takes none, or the request
+    was refused.
     """
     is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD
     return not is_cut and trace.received_head != b"" and trace.body != LEFT_OUT

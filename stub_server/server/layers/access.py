@@ -1,7 +1,8 @@
 """AccessPolicy: which pages may read answers, and who may use the control surface.
 
-On loopback the credentials derive from the seed, so every web page could know them: only pages of this machine, and of
-origins that the user names, may read responses. Elsewhere every origin may, and the credential decides.
+On loopback the credentials derive from the seed, so every web page could know them: only pages of
+this machine, and of origins that the user names, may read responses. Elsewhere every origin may,
+and the credential decides.
 """
 
 import hmac
@@ -24,30 +25,41 @@ from .way import REQUEST, TARGET, TRACE
 METRICS, AGENTS = f"{CONTROL}/metrics", f"{CONTROL}/mcp"
 _ROTATION = re.compile(rf"{CONTROL}/sandboxes/([^/]+)/rotate").fullmatch
 _PREFLIGHT = b"access-control-request-method"
-_READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}  # what pages of every origin may read
+# what pages of every origin may read
+_READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}
 _LONGEST_ORIGIN = 200
-_PAGES = "/_sandbox answers only pages of this machine. For one of another, start the server with --cors-origin."
+_PAGES = (
+    "/_sandbox answers only pages of this machine. For one of another, start the server with"
+    " --cors-origin."
+)
 
-CONSOLE = ("/console/", "/pay/")  # paths of pages that act begin so: only pages of the same origin may read them
+# paths of pages that act begin so: only pages of the same origin may read them
+CONSOLE = ("/console/", "/pay/")
 _NOT_BY_CONTROL_KEY = frozenset(("sandboxes", "import", "metrics"))
 _WITH_CREDENTIALS = (b"access-control-allow-credentials", b"true")
 _EXPOSED = (
     b"access-control-expose-headers",
-    b"X-Request-Id, Location, WWW-Authenticate, Retry-After, Idempotent-Replayed, X-Sandbox-Warnings, "
-    b"X-Sandbox-Simulated, X-Sandbox-Now, RateLimit, RateLimit-Policy, ETag",
+    (
+        b"X-Request-Id, Location, WWW-Authenticate, Retry-After, Idempotent-Replayed,"
+        b" X-Sandbox-Warnings, X-Sandbox-Simulated, X-Sandbox-Now, RateLimit, RateLimit-Policy,"
+        b" ETag"
+    ),
 )
 _METHODS = (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 _COMMON = (
-    b"Authorization, Content-Type, Accept, Idempotency-Key, Prefer, X-Sandbox, X-Sandbox-Admin-Key, "
-    b"X-Sandbox-Control-Key, X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
+    b"Authorization, Content-Type, Accept, Idempotency-Key, Prefer, X-Sandbox, X-Sandbox-Admin-Key,"
+    b" X-Sandbox-Control-Key, X-Sandbox-Client-IP, X-Sandbox-Simulate, X-Sandbox-Delay"
 )
 VARY = (b"vary", b"Origin, Accept, Accept-Encoding")
-"""On every response, with or without an Origin: a cache must not give one origin's response to another, nor a page to
-a program that asks for Markdown, nor a packed contract to one that cannot unpack it."""
+"""On every response, with or without an Origin: a cache must not give one origin's response to
+another, nor a page to a program that asks for Markdown, nor a packed contract to one that cannot
+unpack it."""
 
 
 def opens(path: str) -> bool:
-    """Whether a control key is enough for a path: not for other sandboxes, imports, or addresses of no webhook."""
+    """Whether a control key is enough for a path: not for other sandboxes, imports, or addresses of
+    no webhook.
+    """
     if _rotated(path) is not None:
         return True
     return next(filter(None, path.removeprefix(CONTROL).split("/")), "") not in _NOT_BY_CONTROL_KEY
@@ -80,14 +92,24 @@ class AccessPolicy:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         request: Request = scope[REQUEST]
         target: Target = scope[TARGET]
-        if request.method == "OPTIONS" and b"origin" in request.headers and _PREFLIGHT in request.headers:
+        if (
+            request.method == "OPTIONS"
+            and b"origin" in request.headers
+            and _PREFLIGHT in request.headers
+        ):
             return self._preflight(scope, request, target.path)
-        if target.path.startswith(CONTROL) and (request.method, target.path) not in request.permitted:
+        if (
+            target.path.startswith(CONTROL)
+            and (request.method, target.path) not in request.permitted
+        ):
             check_control(self._server, request, target.path, target.sandbox.name)
         return self.app(scope, receive, send)
 
     async def _preflight(self, scope: Scope, request: Request, path: str) -> Answer:
-        """Answer what a page may send. Raises Forbidden for a foreign page and the control surface."""
+        """Answer what a page may send.
+
+        Raises Forbidden for a foreign page and the control surface.
+        """
         trace, origin = scope[TRACE], request.headers[b"origin"]
         guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
         if guarded and not may_control(self._server.settings, origin):
@@ -102,7 +124,10 @@ class AccessPolicy:
                 (b"access-control-allow-origin", origin),
                 _WITH_CREDENTIALS,
                 _METHODS,
-                (b"access-control-allow-headers", request.headers.get(b"access-control-request-headers", _COMMON)),
+                (
+                    b"access-control-allow-headers",
+                    request.headers.get(b"access-control-request-headers", _COMMON),
+                ),
                 (b"access-control-max-age", b"600"),
                 (b"vary", b"Origin, Access-Control-Request-Headers"),
                 (b"content-length", b"0"),
@@ -111,10 +136,14 @@ class AccessPolicy:
         return Preflight(204, allowed)
 
 
-def answer_headers(server: Server, path: str, origin: bytes, origins: Origins, trace: Trace) -> Headers:
-    """The headers with which a browser lets a page of this origin read the answer, credentials included.
+def answer_headers(
+    server: Server, path: str, origin: bytes, origins: Origins, trace: Trace
+) -> Headers:
+    """The headers with which a browser lets a page of this origin read the answer, credentials
+    included.
 
-    There are none for a page that may not read it; the terminal shows how to allow that. `path` is that in the sandbox.
+    There are none for a page that may not read it; the terminal shows how to allow that. `path` is
+    that in the sandbox.
     """
     if path not in _READ_BY_ALL:
         if path.startswith(CONSOLE):
@@ -127,7 +156,8 @@ def answer_headers(server: Server, path: str, origin: bytes, origins: Origins, t
 
 
 def may_control(settings: Settings, origin: bytes) -> bool:
-    """Whether a page may use the control surface: one of this machine, or one that is named; `*` names none.
+    """Whether a page may use the control surface: one of this machine, or one that is named; `*`
+    names none.
 
     A key is no reason: a browser may hold one for every page that its user opens.
     """
@@ -147,17 +177,21 @@ def _refused(origin: bytes) -> str:
 
 
 def check_control(server: Server, request: Request, path: str, sandbox: str | None) -> None:
-    """The control surface requires a key if the admin key is set, else a caller on this machine, and no other can call.
+    """The control surface requires a key if the admin key is set, else a caller on this machine,
+    and no other can call.
 
-    `sandbox` is None if there is none of the name. On loopback an inbox takes deliveries from every process of this
-    machine. Raises Forbidden, BadRequest for two keys, and Limited for wrong ones.
+    `sandbox` is None if there is none of the name. On loopback an inbox takes deliveries from every
+    process of this machine. Raises Forbidden, BadRequest for two keys, and Limited for wrong ones.
     """
     if path in OPEN_CONTROL:
         return
     if path == AGENTS:
         request = replace(request, headers=with_bearer_key(server, request.headers))
     if server.admin_key is None and not server.settings.loopback:
-        raise _closed("/_sandbox is closed, because other machines can reach this server. Start it with --admin-key.")
+        raise _closed(
+            "/_sandbox is closed, because other machines can reach this server. Start it with"
+            " --admin-key."
+        )
     if CONTROL_KEY in request.headers:
         _check_control_key(server, request, path, sandbox)
         return
@@ -169,7 +203,9 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
 
 
 def _check_control_key(server: Server, request: Request, path: str, sandbox: str | None) -> None:
-    """Raises BadRequest for two keys; Forbidden for the key of another sandbox, and where no control key is enough."""
+    """Raises BadRequest for two keys; Forbidden for the key of another sandbox, and where no
+    control key is enough.
+    """
     if ADMIN_KEY in request.headers:
         raise BadRequest("Send X-Sandbox-Control-Key or X-Sandbox-Admin-Key, not both.")
     named = _rotated(path) or sandbox
@@ -179,7 +215,9 @@ def _check_control_key(server: Server, request: Request, path: str, sandbox: str
         server.count_wrong_key(request.peer)
         raise _closed("X-Sandbox-Control-Key is not the control key of this sandbox.")
     if not opens(path):
-        raise _closed("A control key is not enough here. Send the server's admin key as X-Sandbox-Admin-Key.")
+        raise _closed(
+            "A control key is not enough here. Send the server's admin key as X-Sandbox-Admin-Key."
+        )
 
 
 def _check_admin_key(server: Server, request: Request, path: str) -> None:
@@ -206,7 +244,9 @@ def _check_page(server: Server, headers: Mapping[bytes, bytes]) -> None:
 
 
 def with_bearer_key(server: Server, headers: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
-    """Headers in which a bearer is the key that it is, the server's or a sandbox's: clients of tools send theirs so."""
+    """Headers in which a bearer is the key that it is, the server's or a sandbox's: clients of
+    tools send theirs so.
+    """
     scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
     if scheme.lower() != b"bearer":
         return headers
@@ -219,7 +259,9 @@ def _closed(message: str) -> Forbidden:
 
 
 def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a browser sent this for a page that is not of this machine, by Origin or Sec-Fetch-Site."""
+    """Whether a browser sent this for a page that is not of this machine, by Origin or
+    Sec-Fetch-Site.
+    """
     origin = headers.get(b"origin")
     if origin is None:  # an image or a script of a page has none
         return headers.get(b"sec-fetch-site") == b"cross-site"

@@ -1,4 +1,6 @@
-"""What answers are made of: refusals in one shape, streams piece by piece, and connections closed on purpose."""
+"""What answers are made of: refusals in one shape, streams piece by piece, and connections closed
+on purpose.
+"""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,7 +23,10 @@ Passage: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 CONNECTION = "stub_server.connection"
 """Where the state in a scope has its Connection; a scope without a socket has none."""
 JSON = (b"content-type", b"application/json")
-_DEFECT = "The sandbox failed by a defect of its own. Its log has the request id; the request may work after a reset."
+_DEFECT = (
+    "The sandbox failed by a defect of its own. Its log has the request id; the request may work"
+    " after a reset."
+)
 
 
 def render(error: Exception, trace: Trace, sandbox: str | None = None) -> "Answer":
@@ -45,7 +50,10 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> "Answe
         }
     )
     headers: Headers = [JSON, (b"content-length", b"%d" % len(body))]
-    headers += [(name.lower().encode(), text.encode("latin-1", "replace")) for name, text in refusal.headers.items()]
+    headers += [
+        (name.lower().encode(), text.encode("latin-1", "replace"))
+        for name, text in refusal.headers.items()
+    ]
     return Answer(refusal.status, headers, body)
 
 
@@ -64,11 +72,16 @@ def connection_of(scope: Scope) -> Connection | None:
 
 
 class HungUp(ConnectionResetError):
-    """A fault rule dropped the connection of a client in this process, which has no socket to close."""
+    """A fault rule dropped the connection of a client in this process, which has no
+    socket to close.
+    """
 
 
 async def hang_up(scope: Scope, receive: Receive, *, unsent: bool) -> None:
-    """Close the connection; if `unsent`, without what is still to be sent. Raises HungUp without a socket."""
+    """Close the connection; if `unsent`, without what is still to be sent.
+
+    Raises HungUp without a socket.
+    """
     connection = connection_of(scope)
     if connection is None:
         raise HungUp("a fault rule of the sandbox dropped the connection")
@@ -94,14 +107,17 @@ def has_left(scope: Scope) -> bool:
 class Answer:
     """A whole answer. Layers return one; the outermost adds headers, and has it sent.
 
-    The body is there in `parts`, to which the journal refers, since the store has them anyway, and joined.
+    The body is there in `parts`, to which the journal refers, since the store has them anyway, and
+    joined.
     """
 
     __slots__ = ("body", "headers", "parts", "status")
     is_final = False  # whether it is sent as it is
     is_preflight = False  # whether no further headers are added
 
-    def __init__(self, status: int, headers: Headers, body: bytes = b"", parts: Sequence[bytes] | None = None) -> None:
+    def __init__(
+        self, status: int, headers: Headers, body: bytes = b"", parts: Sequence[bytes] | None = None
+    ) -> None:
         """Without `parts` the body is one of them."""
         self.status, self.headers, self.body = status, headers, body
         self.parts = (body,) if parts is None else parts
@@ -177,4 +193,6 @@ class Forwarded(Answer):
 
 
 Layer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[Answer]]
-"""A layer as the one before it sees it: an ASGI application that leaves sending to the outermost."""
+"""A layer as the one before it sees it: an ASGI application that leaves sending to
+the outermost.
+"""

@@ -1,4 +1,6 @@
-"""RequestContext, the outermost layer: says what arrived, sends the answer, and has the journal written."""
+"""RequestContext, the outermost layer: says what arrived, sends the answer, and has the
+journal written.
+"""
 
 import asyncio
 import re
@@ -34,8 +36,12 @@ class RequestContext:
     Forwarding alone sends by itself, up to the end, what another server answers.
     """
 
-    def __init__(self, app: Layer, server: Server, origins: Origins, hops: Hops | None = None) -> None:
-        """`origins` are the pages that may read the API; `hops` recognises requests of other servers of the store."""
+    def __init__(
+        self, app: Layer, server: Server, origins: Origins, hops: Hops | None = None
+    ) -> None:
+        """`origins` are the pages that may read the API; `hops` recognises requests of other
+        servers of the store.
+        """
         self.app, self._server, self._origins, self._hops = app, server, origins, hops
         self._sandboxes, self._persistence = server.sandboxes, server.sandboxes.persistence
         self._is_shared = self._persistence.is_shared
@@ -46,7 +52,8 @@ class RequestContext:
             await self._live(receive, send)
             return
         forwarded_for = None if self._hops is None else self._hops.take(scope)
-        scope = {**scope, REQUEST: request_of(scope, forwarded_for)}  # an idle connection keeps its own last scope
+        # an idle connection keeps its own last scope
+        scope = {**scope, REQUEST: request_of(scope, forwarded_for)}
         answer: Answer | None = None
         try:
             try:
@@ -77,7 +84,12 @@ class RequestContext:
         target: Target = scope[TARGET]
         trace: Trace = scope[TRACE]
         sandbox = target.sandbox
-        if isinstance(error, NotFound) and sandbox.status.is_gone and not target.was_gone and self._is_shared:
+        if (
+            isinstance(error, NotFound)
+            and sandbox.status.is_gone
+            and not target.was_gone
+            and self._is_shared
+        ):
             error = gone()  # another server may have it
         if isinstance(error, NotFound | Unavailable) and sandbox.status.is_undone:
             error = (self._persistence.failure or undone()).again()
@@ -90,14 +102,20 @@ class RequestContext:
     def _begin(self, scope: Scope) -> None:
         """Begin the trace of a request for which no sandbox was chosen."""
         request: Request = scope[REQUEST]
-        target = scope[TARGET] = Target(self._sandboxes, self._sandboxes.default, request.path, is_chosen=False)
+        target = scope[TARGET] = Target(
+            self._sandboxes, self._sandboxes.default, request.path, is_chosen=False
+        )
         scope[TRACE] = target.begin(request)
 
     def _damaged(self, answer: Answer, scope: Scope) -> Answer:
-        """What fault rules make of an answer. Where that cannot be sent, the refusal in its place is left whole."""
+        """What fault rules make of an answer.
+
+        Where that cannot be sent, the refusal in its place is left whole.
+        """
         faults: Injection = scope[FAULTS]
         damaged = answer if answer.is_final else faults.damaged(answer)
-        if isinstance(damaged, Dropped) and scope[REQUEST].is_hop:  # the connection is the other server's
+        # the connection is the other server's
+        if isinstance(damaged, Dropped) and scope[REQUEST].is_hop:
             assert self._hops is not None
             return Said(503, [(HOP, self._hops.said[Word.DROPPED])])
         return damaged
@@ -109,7 +127,9 @@ class RequestContext:
         target: Target = scope[TARGET]
         if self._is_shared and answer.status != 503 and target.path not in ABOUT_THE_SERVER:
             self._persistence.check_lease()
-        if (self._persistence.committing or target.sandbox.status.is_undone) and answer.status < 500:
+        if (
+            self._persistence.committing or target.sandbox.status.is_undone
+        ) and answer.status < 500:
             return self._send_later(answer, scope, receive, send)
         self._complete(answer, scope)
         return answer.send(scope, receive, send)
@@ -147,7 +167,10 @@ class RequestContext:
         trace.status, trace.parts = answer.status, answer.parts
 
     async def _settle(self, target: Target, trace: Trace) -> None:
-        """Wait until what a request did or saw is stored. Raises Unavailable where it was undone."""
+        """Wait until what a request did or saw is stored.
+
+        Raises Unavailable where it was undone.
+        """
         persistence = self._persistence
         try:
             if persistence.committing:
@@ -174,7 +197,9 @@ class RequestContext:
             listener(trace, trace.warnings)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Start the parts of the server that work beside requests, and stop them when the server stops."""
+        """Start the parts of the server that work beside requests, and stop them when the
+        server stops.
+        """
         server, sandboxes = self._server, self._sandboxes
         await receive()
         self._persistence.start()
@@ -182,7 +207,8 @@ class RequestContext:
         if sandboxes.residence is not None:
             sandboxes.residence.start()
         await send({"type": "lifespan.startup.complete"})
-        await asyncio.to_thread(server.tokens.signed, {})  # imports what signs: too long for a turn of the event loop
+        # imports what signs: too long for a turn of the event loop
+        await asyncio.to_thread(server.tokens.signed, {})
         await receive()
         if sandboxes.residence is not None:
             sandboxes.residence.stop()
@@ -192,7 +218,10 @@ class RequestContext:
 
 
 def request_of(scope: Scope, forwarded_for: str | None = None) -> Request:
-    """What arrived. `forwarded_for` is the client of another server, which has sent the request on."""
+    """What arrived.
+
+    `forwarded_for` is the client of another server, which has sent the request on.
+    """
     headers = scope["headers"]
     return Request(
         scope["method"],

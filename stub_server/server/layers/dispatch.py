@@ -29,10 +29,12 @@ _MEMBER = re.compile(r"[.\[]")
 
 
 class Dispatch:
-    """Calls the handler, checks its reply against the contract, and records change and saved reply in one step.
+    """Calls the handler, checks its reply against the contract, and records change and saved reply
+    in one step.
 
-    Handlers run on the event loop. What must come before is done in this order: fault rules that read the body, an
-    earlier state of the sandbox, a sandbox that does not exist yet, and a reply that was saved for an Idempotency-Key.
+    Handlers run on the event loop. What must come before is done in this order: fault rules that
+    read the body, an earlier state of the sandbox, a sandbox that does not exist yet, and a reply
+    that was saved for an Idempotency-Key.
     """
 
     def __init__(self, server: Server) -> None:
@@ -54,13 +56,16 @@ class Dispatch:
     async def _elsewhere(self, scope: Scope, request: Request, target: Target) -> Answer:
         """Execute a request in an earlier state of its sandbox, or in one that is created for it.
 
-        Raises Unavailable if another request has created the sandbox, without the merchant of this one.
+        Raises Unavailable if another request has created the sandbox, without the merchant of this
+        one.
         """
         trace: Trace = scope[TRACE]
         caller: Caller | None = scope.get(CALLER)
         if AS_OF in request.headers:
             check_past(request.method, trace.path, is_control=scope[ENDPOINT].base != "")
-            target.move_to(await self._past.of(target.sandbox, request.headers[AS_OF].decode("latin-1")))
+            target.move_to(
+                await self._past.of(target.sandbox, request.headers[AS_OF].decode("latin-1"))
+            )
             await target.create(trace)
             return await self._handle(scope, request, target)
         await target.create(trace)
@@ -84,13 +89,27 @@ class Dispatch:
             store = sandbox.store
         else:  # the past may not have this merchant
             store = sandbox.stores.get(caller.merchant_id) or sandbox.store_of(caller.merchant_id)
-        work = Work(self._server, request, target, scope[TRACE], sandbox, store, caller, arguments.upload, scope)
+        work = Work(
+            self._server,
+            request,
+            target,
+            scope[TRACE],
+            sandbox,
+            store,
+            caller,
+            arguments.upload,
+            scope,
+        )
         if HEADER in request.headers and endpoint.operation.takes_key:
             return self._once(work, endpoint, arguments, request.headers[HEADER])
         return self._perform(work, endpoint, arguments)
 
-    async def _once(self, work: Work, endpoint: Endpoint, arguments: Arguments, header: bytes) -> Answer:
-        """Execute a request that is repeated with its Idempotency-Key once, and answer with the saved reply."""
+    async def _once(
+        self, work: Work, endpoint: Endpoint, arguments: Arguments, header: bytes
+    ) -> Answer:
+        """Execute a request that is repeated with its Idempotency-Key once, and answer with the
+        saved reply.
+        """
         repeatable = Repeatable(work, arguments.body, header)
         earlier = repeatable.earlier()
         if earlier is not None:
@@ -105,7 +124,11 @@ class Dispatch:
                 return repeatable.failed(error)
 
     async def _perform(
-        self, work: Work, endpoint: Endpoint, arguments: Arguments, repeatable: Repeatable | None = None
+        self,
+        work: Work,
+        endpoint: Endpoint,
+        arguments: Arguments,
+        repeatable: Repeatable | None = None,
     ) -> Answer:
         trace = work.trace
         trace.rule_at = (perf_counter_ns() - trace.began) // 1000
@@ -130,10 +153,19 @@ class Dispatch:
             raise _refusal_of(error, endpoint, arguments) from None
 
 
-def _refusal_of(error: ContractViolation | UniqueViolation, endpoint: Endpoint, arguments: Arguments) -> Exception:
-    """What is answered where a result cannot be stored or answered; the error itself where it is a defect."""
+def _refusal_of(
+    error: ContractViolation | UniqueViolation, endpoint: Endpoint, arguments: Arguments
+) -> Exception:
+    """What is answered where a result cannot be stored or answered; the error itself
+    where it is a defect.
+    """
     is_api = not endpoint.base  # a control creates records only where it fills a sandbox
-    if isinstance(error, UniqueViolation) and error.key is not None and error.key.code is not None and is_api:
+    if (
+        isinstance(error, UniqueViolation)
+        and error.key is not None
+        and error.key.code is not None
+        and is_api
+    ):
         refusal = duplicate(error.schema, error.key, error.value)
         _locate(refusal, arguments)
         return refusal
@@ -143,10 +175,16 @@ def _refusal_of(error: ContractViolation | UniqueViolation, endpoint: Endpoint, 
 
 
 def _locate(conflict: Conflict, arguments: Arguments) -> None:
-    """Details about what the request did not send, such as a status, are about the record that the path names."""
+    """Details about what the request did not send, such as a status, are about the record that the
+    path names.
+    """
     sent = arguments.body if isinstance(arguments.body, dict) else {}
     if arguments.ids:
         conflict.details = tuple(
-            each | {"in": "path"} if each["in"] == "body" and _MEMBER.split(each["field"])[0] not in sent else each
+            (
+                each | {"in": "path"}
+                if each["in"] == "body" and _MEMBER.split(each["field"])[0] not in sent
+                else each
+            )
             for each in conflict.details
         )

@@ -17,7 +17,10 @@ from ..resolver import not_built
 
 @dataclass(eq=False)
 class Endpoint:
-    """An operation as Connexion has `parsed` it. Its handler is found, and compiled, with its first request."""
+    """An operation as Connexion has `parsed` it.
+
+    Its handler is found, and compiled, with its first request.
+    """
 
     parsed: AbstractOperation
     base: str  # the path below which the operations of the document are: empty for the API
@@ -27,14 +30,21 @@ class Endpoint:
     ignore_unknown: bool  # whether members that a body of the API must not have are dropped
 
     def __post_init__(self) -> None:
-        self.operation, self.security = self.document.operations[self.parsed.operation_id], self.parsed.security
+        self.operation, self.security = (
+            self.document.operations[self.parsed.operation_id],
+            self.parsed.security,
+        )
         self.proved: set[tuple[int, Any]] = set()
         """Statuses and shapes that the contract has, as handlers reply them."""
 
     @property
     def made_for(self) -> Operation | None:
         """The operation that the handler was written for, where overlays may have changed it."""
-        return None if self.shipped is None or self.base else self.shipped.operations.get(self.operation.id)
+        return (
+            None
+            if self.shipped is None or self.base
+            else self.shipped.operations.get(self.operation.id)
+        )
 
     @cached_property
     def handler(self) -> Callable[..., Any]:
@@ -55,10 +65,14 @@ class Endpoint:
 
     @cached_property
     def _keeps_figures(self) -> bool:
-        """Whether no overlay bounds the pages of lists, which differ from answer to answer, in a new way."""
+        """Whether no overlay bounds the pages of lists, which differ from answer to answer, in a
+        new way.
+        """
         if self.shipped is None or self.made_for is None:
             return True
-        new, old = (contract.raw["components"]["schemas"] for contract in (self.document, self.shipped))
+        new, old = (
+            contract.raw["components"]["schemas"] for contract in (self.document, self.shipped)
+        )
         if new.get("Pagination") != old.get("Pagination"):
             return False
         return self.operation.parameters == self.made_for.parameters
@@ -74,14 +88,16 @@ class Endpoint:
     def check(self, reply: Reply) -> None:
         """Raises ContractViolation for a status, header or body that the contract does not have.
 
-        Stored records were checked when they were written; the shape around them is checked when it first occurs, and
-        a body without a shape every time.
+        Stored records were checked when they were written; the shape around them is checked when it
+        first occurs, and a body without a shape every time.
         """
         self._take_status(reply)
         response = self.operation.responses.get(reply.status)
         ident, media = self.operation.id, reply.media.decode()
         if response is None:
-            raise ContractViolation(f"{ident} answered {reply.status}, which the contract does not list")
+            raise ContractViolation(
+                f"{ident} answered {reply.status}, which the contract does not list"
+            )
         if media == JSON and (reply.parts or response.media):
             _check_headers(ident, response, reply)
             self._check_body(reply)

@@ -24,22 +24,39 @@ SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
 LOOK = 0.25  # seconds between two checks whether the client of a delayed request is still there
 _OF_ALL = (
-    (408, "request_timeout"), (429, "rate_limited"), (500, "internal_error"), (503, "simulated_fault"),
-    (503, "sandbox_unavailable"), (503, "store_unavailable"), (503, "too_many_connections"), (502, "simulated_fault"),
+    (408, "request_timeout"),
+    (429, "rate_limited"),
+    (500, "internal_error"),
+    (503, "simulated_fault"),
+    (503, "sandbox_unavailable"),
+    (503, "store_unavailable"),
+    (503, "too_many_connections"),
+    (502, "simulated_fault"),
     (504, "simulated_fault"),
-)  # fmt: skip
-"""Statuses and codes of refusals that may be asked of any operation; of two, the first is the usual one."""
+)
+"""Statuses and codes of refusals that may be asked of any operation; of two, the first is
+the usual one.
+"""
 _WISHES = frozenset((PREFER, SIMULATE, DELAY))
 _PREFERENCES = ("code", "example")
 
 
 class FaultInjection:
-    """Acts on requests to the API, before the credential is read. The control surface has no faults."""
+    """Acts on requests to the API, before the credential is read.
+
+    The control surface has no faults.
+    """
 
     def __init__(self, app: Layer, server: Server) -> None:
-        """The contract of the server has the statuses and codes that the operations of the API answer."""
+        """The contract of the server has the statuses and codes that the operations of
+        the API answer.
+        """
         self.app, self._server, self._document = app, server, server.document
-        known = [pair for operation in self._document.operations.values() for pair in _refusals(operation)]
+        known = [
+            pair
+            for operation in self._document.operations.values()
+            for pair in _refusals(operation)
+        ]
         self._statuses = {code: status for status, code in reversed(known)}
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
@@ -49,7 +66,9 @@ class FaultInjection:
             return self._inject(scope[ENDPOINT].operation, scope, receive, send)
         return self.app(scope, receive, send)
 
-    async def _inject(self, operation: Operation, scope: Scope, receive: Receive, send: Send) -> Answer:
+    async def _inject(
+        self, operation: Operation, scope: Scope, receive: Receive, send: Send
+    ) -> Answer:
         request: Request = scope[REQUEST]
         target: Target = scope[TARGET]
         trace: Trace = scope[TRACE]
@@ -58,7 +77,9 @@ class FaultInjection:
         effects_of = partial(sandbox.faults.by_request, texts, request.headers, sandbox.clock.now)
         wishes = list(self._asked(request, trace, operation))
         # On a server that others can reach, only authenticated callers may cause a delay.
-        late = [] if self._server.settings.loopback else [wish for wish in wishes if wish.only_waits]
+        late = (
+            [] if self._server.settings.loopback else [wish for wish in wishes if wish.only_waits]
+        )
         injection = scope[FAULTS] = Injection(
             self._server,
             partial(self._refusal, operation),
@@ -73,17 +94,26 @@ class FaultInjection:
         usual = (code for known, code in _refusals(operation) if known == status)
         code = then.get("code") or next(usual, "simulated_fault")
         real = {} if "message" in then else self._example(operation, status, code)
-        message = then.get("message") or real.get("message") or f"The sandbox simulates this answer ({effect.label})."
+        message = (
+            then.get("message")
+            or real.get("message")
+            or f"The sandbox simulates this answer ({effect.label})."
+        )
         details, headers = real.get("details", ()), dict(_usual(status, code, operation.scopes))
         return Refusal(message, status=status, code=code, details=details, headers=headers)
 
     def _example(self, operation: Operation, status: int, code: str) -> dict[str, Any]:
         """The contract's example of a refusal; empty if it has none."""
         values = self._document.examples(operation.raw["responses"].get(str(status)))
-        return next((value for value in values if isinstance(value, dict) and value.get("code") == code), {})
+        return next(
+            (value for value in values if isinstance(value, dict) and value.get("code") == code), {}
+        )
 
     def _asked(self, request: Request, trace: Trace, operation: Operation) -> Iterator[Effect]:
-        """What a request's headers ask for. Raises BadRequest for what the operation cannot answer."""
+        """What a request's headers ask for.
+
+        Raises BadRequest for what the operation cannot answer.
+        """
         headers = request.headers
         if DELAY in headers:
             yield _delay(headers[DELAY])
@@ -96,27 +126,47 @@ class FaultInjection:
             )
             unknown = [name for name in reversed(preferred) if name not in _PREFERENCES]
             guessed = unknown[:MOST_WARNINGS]
-            trace.warn(warning_of("unknown_preference", name, nearest(name, _PREFERENCES)) for name in guessed)
-            yield from _wished(operation, "Prefer", "prefer", preferred.get("code"), preferred.get("example"))
+            trace.warn(
+                warning_of("unknown_preference", name, nearest(name, _PREFERENCES))
+                for name in guessed
+            )
+            yield from _wished(
+                operation, "Prefer", "prefer", preferred.get("code"), preferred.get("example")
+            )
 
 
 class Injection:
-    """The faults of one request. Dispatch applies those of rules that read the body, once it has been validated."""
+    """The faults of one request.
+
+    Dispatch applies those of rules that read the body, once it has been validated.
+    """
 
     effect: Effect | None = None  # the first effect that does more than wait
 
     def __init__(
-        self, server: Server, refusal: Callable[[Effect], Refusal], of_body: Callable[[Any], Iterable[Effect]]
+        self,
+        server: Server,
+        refusal: Callable[[Effect], Refusal],
+        of_body: Callable[[Any], Iterable[Effect]],
     ) -> None:
-        """`refusal` makes the answer that an effect asks for; `of_body` has the effects that depend on the body."""
-        self._server, self._refusal, self.of_body, self._labels = server, refusal, of_body, list[str]()
+        """`refusal` makes the answer that an effect asks for; `of_body` has the effects that depend
+        on the body.
+        """
+        self._server, self._refusal, self.of_body, self._labels = (
+            server,
+            refusal,
+            of_body,
+            list[str](),
+        )
 
     async def __call__(
         self, app: Layer, effects: Iterable[Effect], scope: Scope, receive: Receive, send: Send
     ) -> Answer:
-        """Pass the request on after the delays of the effects up to the first that does more; the rest are ignored.
+        """Pass the request on after the delays of the effects up to the first that does more; the
+        rest are ignored.
 
-        Raises the refusal that replaces the answer, and BadRequest if the client leaves: then nothing is done.
+        Raises the refusal that replaces the answer, and BadRequest if the client leaves: then
+        nothing is done.
         """
         before = after = 0
         for effect in effects:
@@ -161,10 +211,13 @@ class Injection:
         if "drop_connection" in then:
             return Dropped()
         sent = then.get("headers", {}).items()
-        given = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in sent]
+        given = [
+            (name.lower().encode(), value.encode("latin-1", "replace")) for name, value in sent
+        ]
         names = {name for name, _ in given}
         headers = [*(header for header in headers if header[0].lower() not in names), *given]
-        if given:  # whatever type the rule names, a browser runs nothing of it beside the pages of this server
+        # whatever type the rule names, a browser runs nothing of it beside the pages of this server
+        if given:
             headers += _INERT
         if then.get("corrupt_json") and body:
             body = body[:-1] + b","  # of the same length, but not JSON
@@ -174,7 +227,10 @@ class Injection:
         return Answer(answer.status, headers, body)
 
 
-_INERT = [(b"content-security-policy", b"sandbox; default-src 'none'"), (b"x-content-type-options", b"nosniff")]
+_INERT = [
+    (b"content-security-policy", b"sandbox; default-src 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+]
 
 
 async def _is_there_after(delay: int, scope: Scope) -> bool:
@@ -193,7 +249,10 @@ def _delay(header: bytes) -> Effect:
     text, mark, when = [part.strip() for part in header.decode("latin-1").partition(";")]
     is_number = text.isascii() and text.isdigit() and len(text) <= 6 and int(text) <= LONGEST_DELAY
     if not is_number or (mark and when.lower() != AFTER):
-        message = f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}, or 800; after."
+        message = (
+            f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}, or 800;"
+            " after."
+        )
         details = [detail("X-Sandbox-Delay", "simulation", message, "header")]
         raise BadRequest(message, details=details)
     return Effect("delay", delay_after=int(text)) if mark else Effect("delay", delay=int(text))
@@ -202,7 +261,10 @@ def _delay(header: bytes) -> Effect:
 def _usual(status: int, code: str, scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
     """The headers of a real refusal of this status and code."""
     if code == "insufficient_scope":
-        yield "WWW-Authenticate", f'{REALM}, error="insufficient_scope", scope="{" ".join(sorted(scopes))}"'
+        yield (
+            "WWW-Authenticate",
+            f'{REALM}, error="insufficient_scope", scope="{" ".join(sorted(scopes))}"',
+        )
     elif status == 401:
         is_bad = code not in ("missing_credentials", "simulated_fault")
         yield "WWW-Authenticate", f'{REALM}, error="invalid_token"' if is_bad else REALM
@@ -213,16 +275,31 @@ def _usual(status: int, code: str, scopes: Iterable[str]) -> Iterator[tuple[str,
 def _preferences(header: str) -> dict[str, str]:
     """The members of a Prefer header by name; the first of two counts (RFC 7240)."""
     members = [member.partition("=") for member in header.replace(";", ",").split(",")]
-    return {name.strip().lower(): value.strip().strip('"') for name, _, value in reversed(members) if name.strip()}
+    return {
+        name.strip().lower(): value.strip().strip('"')
+        for name, _, value in reversed(members)
+        if name.strip()
+    }
 
 
 def _refusals(operation: Operation) -> list[tuple[int, str]]:
-    """The statuses and codes that an operation may refuse with; the contract lists the most usual codes first."""
-    return [(status, code) for status, response in operation.responses.items() for code in response.codes] + [*_OF_ALL]
+    """The statuses and codes that an operation may refuse with; the contract lists the most usual
+    codes first.
+    """
+    return [
+        (status, code)
+        for status, response in operation.responses.items()
+        for code in response.codes
+    ] + [*_OF_ALL]
 
 
-def _wished(operation: Operation, header: str, label: str, status: str | None, code: str | None) -> Iterator[Effect]:
-    """The refusal of this status, this code, or both; nothing for a success. Raises BadRequest if there is none."""
+def _wished(
+    operation: Operation, header: str, label: str, status: str | None, code: str | None
+) -> Iterator[Effect]:
+    """The refusal of this status, this code, or both; nothing for a success.
+
+    Raises BadRequest if there is none.
+    """
     if status is None and code is None:
         return
     refusals = _refusals(operation)
@@ -230,7 +307,9 @@ def _wished(operation: Operation, header: str, label: str, status: str | None, c
     found = next(((s, c) for s, c in known if status in (None, str(s)) and code in (None, c)), None)
     if found is None:
         asked = " ".join([part for part in (status, code) if part is not None])
-        codes = sorted({c for s, c in refusals if status in (None, str(s))}) if code is not None else ()
+        codes = (
+            sorted({c for s, c in refusals if status in (None, str(s))}) if code is not None else ()
+        )
         listed = ", ".join(codes or sorted({str(s) for s, _ in known}))
         message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
         raise BadRequest(message, details=[detail(header, "simulation", message, "header")])

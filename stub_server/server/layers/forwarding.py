@@ -1,4 +1,5 @@
-"""Forwarding: a request whose sandbox another server of the store has is answered by that server, over one hop.
+"""Forwarding: a request whose sandbox another server of the store has is answered by that server,
+over one hop.
 
 Only a server that shares its store imports this module: importing httpcore2 takes 15 ms.
 """
@@ -22,16 +23,27 @@ from .way import HOLDER, REQUEST, TARGET, TRACE, Holder
 
 CONNECT = 2.0  # seconds
 KEPT = 32  # idle connections
-KEPT_FOR = 30.0  # seconds for which an idle connection is kept, fewer than the server leaves it open
+# seconds for which an idle connection is kept, fewer than the server leaves it open
+KEPT_FOR = 30.0
 LOOKS = 5.0  # seconds after which this server checks that the other one still has the sandbox
 REPEATABLE = 262_144  # bytes of a body that can be sent again
 _OF_CONNECTIONS = frozenset(
-    (b"connection", b"expect", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade")
+    (
+        b"connection",
+        b"expect",
+        b"keep-alive",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    )
 )
 _OF_ANSWERS = frozenset((b"connection", b"date", b"transfer-encoding"))  # this server sends its own
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _UNREACHED = (httpcore2.ConnectError, httpcore2.ConnectTimeout)
-# A ValueError is raised of a kept connection that the other server reset: uvloop then has no socket to look at.
+# A ValueError is raised of a kept connection that the other server reset: uvloop then has no socket
+# to look at.
 _LOST = (TimeoutError, ValueError, *_UNREACHED, httpcore2.NetworkError, httpcore2.ProtocolError)
 
 
@@ -84,15 +96,21 @@ class Forwarding:
                 forwarded = self._request(request, holder, scope, client)
                 return Forwarded(await self._exchange(holder, trace, forwarded, client, send))
         except httpcore2.LocalProtocolError as error:  # such as HTTP/1.0 without a Host
-            raise BadRequest(f"The server that has this sandbox cannot be asked this: {error}.") from None
+            raise BadRequest(
+                f"The server that has this sandbox cannot be asked this: {error}."
+            ) from None
         except _LOST as error:
             if not client.has_left and not trace.status:
                 raise _unanswered(request.method, client, error) from None
             return Forwarded(partial(_cut, unsent=False))
 
-    def _request(self, request: Request, holder: Holder, scope: Scope, client: "Client") -> httpcore2.Request:
+    def _request(
+        self, request: Request, holder: Holder, scope: Scope, client: "Client"
+    ) -> httpcore2.Request:
         """The request as it came, without what is about the connection."""
-        headers = [(name, value.strip()) for name, value in request.sent if name not in _OF_CONNECTIONS]
+        headers = [
+            (name, value.strip()) for name, value in request.sent if name not in _OF_CONNECTIONS
+        ]
         if b"transfer-encoding" in request.headers:
             headers.append((b"transfer-encoding", b"chunked"))
         return httpcore2.Request(
@@ -106,7 +124,10 @@ class Forwarding:
     async def _exchange(
         self, holder: Holder, trace: Trace, request: httpcore2.Request, client: "Client", send: Send
     ) -> Passage:
-        """What sends the end of the answer, once the rest has been sent on. Raises NotThere, and those of `_LOST`."""
+        """What sends the end of the answer, once the rest has been sent on.
+
+        Raises NotThere, and those of `_LOST`.
+        """
         async with asyncio.timeout(None) as limit:
             supervising = asyncio.create_task(self._supervise(holder, client, limit))
             try:
@@ -134,7 +155,9 @@ class Forwarding:
         return _end
 
     async def _supervise(self, holder: Holder, client: "Client", limit: asyncio.Timeout) -> None:
-        """End the exchange when the client has left, or the other server does not have the sandbox any more."""
+        """End the exchange when the client has left, or the other server does not have the sandbox
+        any more.
+        """
         while True:
             try:
                 async with asyncio.timeout(LOOKS):
@@ -166,7 +189,10 @@ class Client:
         self._is_received = asyncio.Event()  # whether the whole body has come
 
     async def body(self) -> AsyncGenerator[bytes]:
-        """The body piece by piece. Raises httpcore2.NetworkError where the client leaves before its end."""
+        """The body piece by piece.
+
+        Raises httpcore2.NetworkError where the client leaves before its end.
+        """
         more = True
         while more:
             message = await self._receive()
@@ -201,7 +227,8 @@ def _unanswered(method: str, client: Client, error: Exception) -> Unavailable:
     if isinstance(error, _UNREACHED) or (method in _SAFE and client.again is not None):
         return NotThere(client.again)
     return Unavailable(
-        "The server that has this sandbox stopped before its answer. Read the sandbox to see what was done.",
+        "The server that has this sandbox stopped before its answer. Read the sandbox to see what"
+        " was done.",
         code="store_unavailable",
         headers={"Retry-After": "1"},
     )

@@ -1,4 +1,6 @@
-"""What servers of one store tell each other: whose request is forwarded, and that nothing was done with it."""
+"""What servers of one store tell each other: whose request is forwarded, and that nothing was done
+with it.
+"""
 
 import hmac
 from enum import Enum
@@ -10,9 +12,11 @@ from starlette.types import Receive, Scope
 
 from ...core.problem import Unavailable
 
-HOP = b"x-sandbox-hop"  # the last header of a forwarded request; in an answer to one it is one of the words below
+# the last header of a forwarded request; in an answer to one it is one of the words below
+HOP = b"x-sandbox-hop"
 VALID = 30  # seconds by which the clocks of two servers may differ
-AVOIDED = 2.0  # seconds in which a server that is about to stop is asked nothing: its end would cut requests off
+# seconds in which a server that is about to stop is asked nothing: its end would cut requests off
+AVOIDED = 2.0
 
 
 class Word(Enum):
@@ -28,8 +32,13 @@ class Hops:
 
     def __init__(self, secret: bytes) -> None:
         self._key = hmac.digest(secret, HOP, "sha256")
-        self.said = {word: hmac.digest(self._key, word.value, "sha256").hex().encode() for word in Word}
-        """The words as they are sent. They are secret: a fault rule may add any header to an answer."""
+        self.said = {
+            word: hmac.digest(self._key, word.value, "sha256").hex().encode() for word in Word
+        }
+        """The words as they are sent.
+
+        They are secret: a fault rule may add any header to an answer.
+        """
         self.words = {said: word for word, said in self.said.items()}
         self._stopping: dict[str, float] = {}  # until when a server is asked nothing, by address
 
@@ -41,7 +50,9 @@ class Hops:
         return self._stopping.get(address, 0.0) > monotonic()
 
     def header(self, scope: Scope) -> tuple[bytes, bytes]:
-        """The header of a forwarded request: the time, the client's address, and a signature of both and the target."""
+        """The header of a forwarded request: the time, the client's address, and a signature of
+        both and the target.
+        """
         address, _ = scope.get("client") or ("-", 0)
         claim = b"%d %b" % (time(), address.encode("latin-1", "replace"))
         return HOP, b"%b %b" % (claim, self._signature(scope, claim))
@@ -79,13 +90,22 @@ class NotThere(Unavailable):
 
     def __init__(self, receive: Receive | None, said: bytes | None = None) -> None:
         """`said` is a word for the server that sent the request."""
-        headers = {"Retry-After": "1"} if said is None else {"Retry-After": "1", HOP.decode(): said.decode()}
-        super().__init__("The server that has this sandbox cannot be reached. Send the request again.", headers=headers)
+        headers = (
+            {"Retry-After": "1"}
+            if said is None
+            else {"Retry-After": "1", HOP.decode(): said.decode()}
+        )
+        super().__init__(
+            "The server that has this sandbox cannot be reached. Send the request again.",
+            headers=headers,
+        )
         self.receive = receive
 
 
 def target_of(scope: Scope) -> bytes:
-    """Path and query of a request as they were sent, in ASCII; a layer may have changed them in the scope."""
+    """Path and query of a request as they were sent, in ASCII; a layer may have changed
+    them in the scope.
+    """
     query = quote(scope["query_string"], safe=punctuation).encode()
     path: bytes = scope["raw_path"]
     return path + b"?" + query if query else path

@@ -1,7 +1,8 @@
-"""HostPolicy: by which host names the server is called, and what no proxy before it may read in another way.
+"""HostPolicy: by which host names the server is called, and what no proxy before it may read in
+another way.
 
-With DNS rebinding, a foreign page whose host name resolves to this machine is same-origin with the server. Only the
-Host header, which holds the foreign name, shows it.
+With DNS rebinding, a foreign page whose host name resolves to this machine is same-origin with the
+server. Only the Host header, which holds the foreign name, shows it.
 """
 
 from collections.abc import Awaitable, Iterable
@@ -17,14 +18,23 @@ from ..server import Server
 from .answers import Answer, Layer, Pairs
 from .way import REQUEST
 
-# Headers that decide what happens. Of two, this server and a proxy before it might each believe another one.
+# Headers that decide what happens. Of two, this server and a proxy before it might each believe
+# another one.
 _ONCE = frozenset(
     (
-        b"host", b"origin", b"authorization", b"content-type", b"transfer-encoding", b"idempotency-key",
-        b"sec-fetch-site", b"webhook-id",
+        b"host",
+        b"origin",
+        b"authorization",
+        b"content-type",
+        b"transfer-encoding",
+        b"idempotency-key",
+        b"sec-fetch-site",
+        b"webhook-id",
     )
-)  # fmt: skip
-OPEN_CONTROL = frozenset((f"{CONTROL}/health", f"{CONTROL}/ready", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png"))
+)
+OPEN_CONTROL = frozenset(
+    (f"{CONTROL}/health", f"{CONTROL}/ready", f"{CONTROL}/qr.svg", f"{CONTROL}/qr.png")
+)
 """Paths of the control surface that anyone may request, by any name of the host."""
 DELIVERY = b"webhook-id"
 _FOREIGN_HOST = "The Host header names another machine. Call the server by localhost or 127.0.0.1."
@@ -37,7 +47,10 @@ class Hosts:
     """The hosts that a server accepts: those of this machine and those that the user names."""
 
     def __init__(self, named: Iterable[str], *, loopback: bool) -> None:
-        """`named` are as in a Host header. Off loopback every host is accepted: there the credential decides."""
+        """`named` are as in a Host header.
+
+        Off loopback every host is accepted: there the credential decides.
+        """
         self._named = {host_name(text) for text in named} - {None}
         self._everyone = not loopback
         self.admits = lru_cache(maxsize=64)(self._admits)
@@ -59,9 +72,11 @@ def _repeated(sent: Pairs) -> str | None:
 
 
 class HostPolicy:
-    """Refuses requests of pages of other hosts, of too many parts, that proxies may read otherwise, and deliveries.
+    """Refuses requests of pages of other hosts, of too many parts, that proxies may read otherwise,
+    and deliveries.
 
-    It counts wrong admin keys before anybody else looks at one, since paths that need none may answer them otherwise.
+    It counts wrong admin keys before anybody else looks at one, since paths that need none may
+    answer them otherwise.
     """
 
     def __init__(self, app: Layer, server: Server, hosts: Hosts) -> None:
@@ -73,19 +88,31 @@ class HostPolicy:
         headers = request.headers
         _check_head(request, scope["http_version"])
         given = headers.get(ADMIN_KEY)
-        if given is not None and self._server.admin_key is not None and not self._server.knows_admin(given):
+        if (
+            given is not None
+            and self._server.admin_key is not None
+            and not self._server.knows_admin(given)
+        ):
             self._server.count_wrong_key(request.peer)
-        if not self._hosts.admits(headers.get(b"host")) and _without_prefix(request.path) not in OPEN_CONTROL:
+        if (
+            not self._hosts.admits(headers.get(b"host"))
+            and _without_prefix(request.path) not in OPEN_CONTROL
+        ):
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         # A webhook's delivery could change something here, or cause more deliveries.
         if DELIVERY in headers and inbox_at(request.method, _without_prefix(request.path)) is None:
-            message = f"Webhook deliveries to this server are for inboxes only: /s/SANDBOX{CONTROL}/inbox/NAME."
+            message = (
+                "Webhook deliveries to this server are for inboxes only:"
+                f" /s/SANDBOX{CONTROL}/inbox/NAME."
+            )
             raise Forbidden(message, code="delivery_not_allowed")
         return self.app(scope, receive, send)
 
 
 def _check_head(request: Request, version: str) -> None:
-    """Raises a 431, a 414, BadRequest and NotBuilt for what is too large, or what proxies may read otherwise."""
+    """Raises a 431, a 414, BadRequest and NotBuilt for what is too large, or what proxies
+    may read otherwise.
+    """
     headers, sent = request.headers, request.sent
     if len(sent) > MOST_HEADERS:
         message = f"The request has more than {MOST_HEADERS} headers, the most that is read."
@@ -96,7 +123,9 @@ def _check_head(request: Request, version: str) -> None:
     if version == "1.1" and b"host" not in headers:
         raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
     if headers.get(b"transfer-encoding", b"").strip().lower() not in (b"", b"chunked"):
-        raise NotBuilt("Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked.")
+        raise NotBuilt(
+            "Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked."
+        )
     repeated = None if len(headers) == len(sent) else _repeated(sent)
     if repeated is not None:
         raise BadRequest(f"The request has more than one {repeated} header. Send one.")
@@ -115,7 +144,10 @@ def _without_prefix(path: str) -> str:
 
 
 def inbox_at(method: str, path: str) -> str | None:
-    """The name of the inbox that a request posts to; None for every other request. `path` has no prefix."""
+    """The name of the inbox that a request posts to; None for every other request.
+
+    `path` has no prefix.
+    """
     if method != "POST" or not path.startswith(INBOX):
         return None
     name = path[len(INBOX) :]

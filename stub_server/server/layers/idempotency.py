@@ -22,7 +22,11 @@ class Repeatable:
 
     def __init__(self, work: Work, body: object, header: bytes) -> None:
         """`header` has the key."""
-        self._work, self._key, self._fingerprint = work, _key_of(work, header), _fingerprint(work, body)
+        self._work, self._key, self._fingerprint = (
+            work,
+            _key_of(work, header),
+            _fingerprint(work, body),
+        )
 
     def earlier(self) -> Answer | None:
         """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
@@ -34,7 +38,10 @@ class Repeatable:
         if saved is None or saved.expires <= self._work.now:
             return None
         if saved.fingerprint != self._fingerprint:
-            message = "This key was used with another body, or by a caller with other rights. Use a new key."
+            message = (
+                "This key was used with another body, or by a caller with other rights. Use a new"
+                " key."
+            )
             raise Conflict.at("Idempotency-Key", message, "idempotency_key_reused", where="header")
         reply = Reply(saved.status, (saved.body,), None, (*saved.headers, REPLAYED))
         reply.body = saved.body
@@ -52,10 +59,13 @@ class Repeatable:
 
     def saved(self, reply: Reply) -> tuple[ReplyKey, Saved]:
         """A reply, whose body is joined, as it is saved: for 24 hours of the sandbox's clock."""
-        return self._key, Saved(self._fingerprint, self._work.now + DAY, reply.status, reply.body, tuple(reply.headers))
+        return self._key, Saved(
+            self._fingerprint, self._work.now + DAY, reply.status, reply.body, tuple(reply.headers)
+        )
 
     def failed(self, error: Exception) -> Answer:
-        """The answer of a request that failed after it had recorded a step: it is saved, as it must not be done twice.
+        """The answer of a request that failed after it had recorded a step: it is saved, as it must
+        not be done twice.
 
         The step was recorded before the handler waited, such as a delivery opened.
         """
@@ -78,9 +88,15 @@ def _key_of(work: Work, header: bytes) -> ReplyKey:
 def _fingerprint(work: Work, body: object) -> bytes:
     """A hash that is equal for equal JSON bodies and queries of callers with equal rights.
 
-    Rights count because a saved reply may hold a secret, which a caller with fewer rights must not get.
+    Rights count because a saved reply may hold a secret, which a caller with fewer rights must not
+    get.
     """
     canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS) if body is not None else b""
     caller = work.caller
-    rights = caller and [sorted(caller.scopes), None if caller.projects is None else sorted(caller.projects)]
-    return hashlib.sha256(b"\x00".join((canonical, work.request.query, orjson.dumps(rights)))).digest()
+    rights = caller and [
+        sorted(caller.scopes),
+        None if caller.projects is None else sorted(caller.projects),
+    ]
+    return hashlib.sha256(
+        b"\x00".join((canonical, work.request.query, orjson.dumps(rights)))
+    ).digest()

@@ -1,4 +1,6 @@
-"""Requests that this server sends to itself, for a page: each passes every layer, as one from a socket would."""
+"""Requests that this server sends to itself, for a page: each passes every layer, as one from a
+socket would.
+"""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -16,7 +18,8 @@ from .way import INTERNAL, PERMITTED
 class Question(NamedTuple):
     """A request. `path` is the one in its sandbox, `headers` are by name in lower case.
 
-    A request that `is_internal` only reads, for a page: the journal, rate limits and fault rules ignore it.
+    A request that `is_internal` only reads, for a page: the journal, rate limits and fault rules
+    ignore it.
     """
 
     method: str
@@ -83,7 +86,9 @@ async def ask(
         await app({**scope_of(prefix, question, peer), PERMITTED: permitted}, receive, send)
     except HungUp:
         return Reply(0, {}, b"")
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head[0]["headers"]}
+    headers = {
+        name.decode("latin-1"): value.decode("latin-1") for name, value in head[0]["headers"]
+    }
     return Reply(head[0]["status"], headers, b"".join(parts))
 
 
@@ -100,7 +105,10 @@ def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> d
         "raw_path": quote(path, errors="surrogatepass").encode(),
         "query_string": question.query.encode("latin-1", "replace"),
         "root_path": "",
-        "headers": [(name.encode(), value.encode("latin-1", "replace")) for name, value in question.headers.items()],
+        "headers": [
+            (name.encode(), value.encode("latin-1", "replace"))
+            for name, value in question.headers.items()
+        ],
         "client": peer,
         "server": None,
         "extensions": {},

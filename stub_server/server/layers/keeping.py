@@ -18,25 +18,35 @@ _READING = ("GET", "HEAD", "OPTIONS")
 
 
 def _changes_nothing(request: Request, target: Target) -> bool:
-    """Whether a request to the control surface only reads, or is a message to an inbox, which has it."""
+    """Whether a request to the control surface only reads, or is a message to an inbox,
+    which has it.
+    """
     return request.method in _READING or inbox_at(request.method, target.path) is not None
 
 
 class Keeping:
-    """Of the control surface, what may change something is kept; an inbox itself stores what it receives."""
+    """Of the control surface, what may change something is kept; an inbox itself stores
+    what it receives.
+    """
 
     def __init__(self, server: Server) -> None:
-        self._secrets = Secrets(server.document, server.control, own=(server.admin_key, server.settings.secret))
+        self._secrets = Secrets(
+            server.document, server.control, own=(server.admin_key, server.settings.secret)
+        )
         self._head_of = lru_cache(maxsize=_CACHED)(self._read_head)
 
     def keep(self, request: Request, target: Target, trace: Trace, answer: Answer | None) -> None:
-        """Take the secrets out of a trace, and write it to the journal; it has the answer's parts already."""
+        """Take the secrets out of a trace, and write it to the journal; it has the
+        answer's parts already.
+        """
         is_control = trace.is_control = target.path.startswith(CONTROL)
         has_secrets = False
         # The path alone of an operation of the API that succeeded names records, and nothing else.
         is_plain = trace.operation is not None and 200 <= trace.status < 300 and not is_control
         if not is_plain or trace.query or trace.warnings:
-            has_secrets = self._secrets.suspects_line("\n".join((trace.path, *trace.warnings)), trace.query)
+            has_secrets = self._secrets.suspects_line(
+                "\n".join((trace.path, *trace.warnings)), trace.query
+            )
         if has_secrets:
             self._redact_line(trace)
         if not trace.is_kept or (is_control and _changes_nothing(request, target)):
@@ -47,13 +57,17 @@ class Keeping:
             self._take_messages(request, trace, answer, has_secrets=has_secrets)
         else:
             trace.body = trace.parts = None
-        trace.size = OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
+        trace.size = (
+            OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
+        )
         trace.size += len(trace.received_head) + len(trace.sent_head) + len(trace.body or b"")
         if answer is not None and trace.parts is not None:
             trace.size += len(answer.body)
         target.sandbox.journal.append(trace)
 
-    def _take_messages(self, request: Request, trace: Trace, answer: Answer | None, *, has_secrets: bool) -> None:
+    def _take_messages(
+        self, request: Request, trace: Trace, answer: Answer | None, *, has_secrets: bool
+    ) -> None:
         """Keep headers and body of a request, and headers of its answer, all without secrets."""
         if answer is not None:
             trace.received_head, head_has_secrets = self._head_of(tuple(request.sent))
@@ -86,6 +100,8 @@ class Keeping:
     def _redact_line(self, trace: Trace) -> None:
         """Remove secrets from the request line, and from warnings."""
         secrets = self._secrets
-        trace.path = secrets.line(trace.path.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        trace.path = secrets.line(trace.path.encode("utf-8", "surrogatepass")).decode(
+            "utf-8", "surrogatepass"
+        )
         trace.query = secrets.query(trace.query.decode("latin-1")).encode("latin-1")
         trace.warnings = [secrets.text(warning) for warning in trace.warnings]

@@ -47,14 +47,23 @@ class Pages:
         most: Callable[[Work], int],
         agents: Page,
     ) -> None:
-        """`console` answers pages that are not listed, below `CONSOLE` POST too. `most` is how many bytes are read.
+        """`console` answers pages that are not listed, below `CONSOLE` POST too. `most` is how many
+        bytes are read.
 
         `agents` answers their tools.
         """
-        self.app, self._server, self._pages, self._console, self._most = app, server, pages, console, most
+        self.app, self._server, self._pages, self._console, self._most = (
+            app,
+            server,
+            pages,
+            console,
+            most,
+        )
         self._agents = agents
         self._names = [
-            path.removeprefix(f"{DOCS}/") for path in pages if path.startswith(f"{DOCS}/") and path[-3:] != ".md"
+            path.removeprefix(f"{DOCS}/")
+            for path in pages
+            if path.startswith(f"{DOCS}/") and path[-3:] != ".md"
         ]
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
@@ -70,7 +79,9 @@ class Pages:
         if path == AGENTS:
             scope[TRACE].is_kept = False
             return self._agents(self._work(scope))
-        if path.startswith(f"{DOCS}/") and b"text/html" not in scope[REQUEST].headers.get(b"accept", b""):
+        if path.startswith(f"{DOCS}/") and b"text/html" not in scope[REQUEST].headers.get(
+            b"accept", b""
+        ):
             raise self._no_page(path.removeprefix(f"{DOCS}/"))
         if path.startswith(_BELOW):
             if not path.startswith(INBOX):
@@ -101,7 +112,15 @@ class Pages:
 
     def _work(self, scope: Scope, body: bytes = b"") -> Work:
         sandbox = scope[TARGET].sandbox
-        return Work(self._server, scope[REQUEST], scope[TARGET], scope[TRACE], sandbox, sandbox.store, upload=body)
+        return Work(
+            self._server,
+            scope[REQUEST],
+            scope[TARGET],
+            scope[TRACE],
+            sandbox,
+            sandbox.store,
+            upload=body,
+        )
 
     async def _show_console(self, scope: Scope, receive: Receive) -> Answer:
         request: Request = scope[REQUEST]
@@ -114,25 +133,35 @@ class Pages:
         return await _show(self._console, work, ALLOW_FORMS if has_forms else ALLOW)
 
     async def _take_delivery(self, name: str, scope: Scope, receive: Receive) -> Answer:
-        """Put a request into the inbox of this name. It has no operation: senders decide what they post.
+        """Put a request into the inbox of this name. It has no operation: senders decide what they
+        post.
 
         Raises NotFound.
         """
         if is_name(name) is None:
-            raise NotFound("The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and .")
+            raise NotFound(
+                "The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and ."
+            )
         request: Request = scope[REQUEST]
         target: Target = scope[TARGET]
         body = bytes(await request.read(receive))
         await target.create(scope[TRACE])
-        sent = joined((name.decode("latin-1"), value.decode("latin-1")) for name, value in request.sent)
+        sent = joined(
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.sent
+        )
         message = self._work(scope).entry.inbox.receive(target.sandbox, name, sent, body, wall_ms())
         wanted, reason = message.answer, message.verdict.reason
         if wanted.delay_ms:
             with self._server.waiting.take(target.sandbox.name):
                 await asyncio.sleep(wanted.delay_ms / 1000)
-        headers, content = {header["name"].lower(): header["value"] for header in wanted.headers}, b""
+        headers, content = (
+            {header["name"].lower(): header["value"] for header in wanted.headers},
+            b"",
+        )
         if wanted.status not in _BODILESS:
-            content = orjson.dumps({"received": message.number, "verified": reason is None, "reason": reason})
+            content = orjson.dumps(
+                {"received": message.number, "verified": reason is None, "reason": reason}
+            )
             headers |= {"content-type": "application/json", "content-length": str(len(content))}
         encoded: Headers = [(header.encode(), value.encode()) for header, value in headers.items()]
         return Answer(wanted.status, encoded, content)
@@ -140,7 +169,9 @@ class Pages:
 
 def _browses(scope: Scope) -> bool:
     """Whether a browser opens a path that is none of the API and the controls."""
-    is_read = scope["method"] in ("GET", "HEAD") and not scope[TARGET].path.startswith(_OF_THE_CONTROLS)
+    is_read = scope["method"] in ("GET", "HEAD") and not scope[TARGET].path.startswith(
+        _OF_THE_CONTROLS
+    )
     return is_read and b"text/html" in scope[REQUEST].headers.get(b"accept", b"")
 
 

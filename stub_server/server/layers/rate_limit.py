@@ -18,24 +18,35 @@ MOST_CALLERS = 10_000  # whose requests are counted
 
 
 class RateLimit:
-    """A caller is a credential, or an address without one, in one sandbox. The control surface has no limit."""
+    """A caller is a credential, or an address without one, in one sandbox.
+
+    The control surface has no limit.
+    """
 
     def __init__(self, app: Layer, rule: tuple[int, int]) -> None:
-        """`rule` is a number of requests and of seconds: a window begins with a caller's first request."""
+        """`rule` is a number of requests and of seconds: a window begins with a caller's
+        first request.
+        """
         most, seconds = rule
         self.app, self.most, self.seconds = app, most, seconds
         self._policy = f'"default";q={most};w={seconds}'
-        self._windows: dict[bytes, tuple[float, int]] = {}  # when a window ends, and the requests in it
+        # when a window ends, and the requests in it
+        self._windows: dict[bytes, tuple[float, int]] = {}
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         request: Request = scope[REQUEST]
         target: Target = scope[TARGET]
         if not target.path.startswith(CONTROL) and not request.is_internal:
-            scope[LIMITS] = self.take(target.sandbox.name, request.headers.get(b"authorization"), request.peer)
+            scope[LIMITS] = self.take(
+                target.sandbox.name, request.headers.get(b"authorization"), request.peer
+            )
         return self.app(scope, receive, send)
 
     def take(self, sandbox: str, authorization: bytes | None, peer: str) -> Headers:
-        """Count a request and return the RateLimit headers. Raises Limited, with these and Retry-After."""
+        """Count a request and return the RateLimit headers.
+
+        Raises Limited, with these and Retry-After.
+        """
         now = monotonic()
         # Neither the case of the scheme nor blanks after it make another caller.
         credential = (authorization or b"").partition(b" ")[2].strip() or peer.encode()
@@ -45,7 +56,8 @@ class RateLimit:
             ends, used = now + self.seconds, 0
         is_over = used >= self.most
         used += not is_over
-        self._windows[caller] = ends, used  # moved to the end: the caller that has been idle longest is first
+        # moved to the end: the caller that has been idle longest is first
+        self._windows[caller] = ends, used
         if len(self._windows) > MOST_CALLERS:
             del self._windows[next(iter(self._windows))]
         left, seconds = self.most - used, ceil(ends - now)

@@ -35,13 +35,19 @@ class Application(ConnexionMiddleware):
     sandboxes: Sandboxes
 
     def __init__(self, dispatch: Layer, layers: Callable[[Server], Sequence[Any]]) -> None:
-        """`dispatch` is the innermost layer; `layers` returns those around it: classes that take the next layer."""
+        """`dispatch` is the innermost layer; `layers` returns those around it: classes that take
+        the next layer.
+        """
         super().__init__(dispatch, import_name=__name__, middlewares=[])
         self._layers = layers
 
     def serve(self, server: Server) -> None:
         """Set the server behind the layers. It must be called before the first request."""
-        self.server, self.sandboxes, self.middlewares = server, server.sandboxes, [*self._layers(server)]
+        self.server, self.sandboxes, self.middlewares = (
+            server,
+            server.sandboxes,
+            [*self._layers(server)],
+        )
 
 
 class _Node:
@@ -58,16 +64,19 @@ class _Node:
 
 
 class Routing(SpecMiddleware):
-    """A tree of path segments. A literal segment wins over a templated one, in whatever order the document has them.
+    """A tree of path segments. A literal segment wins over a templated one, in whatever order the
+    document has them.
 
-    405 and OPTIONS name every method of the path; a trailing slash is another path; HEAD is routed like GET.
+    405 and OPTIONS name every method of the path; a trailing slash is another path; HEAD is routed
+    like GET.
     """
 
     def __init__(self, app: Layer) -> None:
         self.app = app
         self._root = _Node()
         self._static: dict[str, _Node] = {}
-        self._below: dict[str, _Node] = {}  # of paths whose last segment alone is templated, by what comes before it
+        # of paths whose last segment alone is templated, by what comes before it
+        self._below: dict[str, _Node] = {}
 
     def add_api(self, specification: Specification, **options: Any) -> None:
         _API(specification, tree=self, **options)
@@ -89,7 +98,8 @@ class Routing(SpecMiddleware):
             self._below[start] = node
         elif "/{" not in path:
             self._static[path] = node
-            if path == f"{endpoint.base}/":  # the base path itself is the index, with its slash or without
+            # the base path itself is the index, with its slash or without
+            if path == f"{endpoint.base}/":
                 self._static[endpoint.base] = node
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
@@ -122,11 +132,15 @@ class Routing(SpecMiddleware):
 
     def nearest(self, method: str, path: str) -> tuple[str, str] | None:
         """The method and path that are most similar to those of a request without an operation."""
-        found = [near for reading in _readings(path) if (near := self._nearest(reading)) is not None]
+        found = [
+            near for reading in _readings(path) if (near := self._nearest(reading)) is not None
+        ]
         if not found:
             return None
         node, spelled = next((near for near in found if method in near[0].methods), found[0])
-        return method if method in node.methods else next(iter(node.methods)), f"/{'/'.join(spelled)}"
+        return (
+            method if method in node.methods else next(iter(node.methods))
+        ), f"/{'/'.join(spelled)}"
 
     def _nearest(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
         if len(segments) > _DEEPEST or sum(map(len, segments)) > _LONGEST:
@@ -141,7 +155,9 @@ class Routing(SpecMiddleware):
 
 
 def _readings(path: str) -> list[list[str]]:
-    """How a path may be read, likeliest first: an empty segment is an id left out, or a slash too many."""
+    """How a path may be read, likeliest first: an empty segment is an id left out, or a
+    slash too many.
+    """
     whole = path.strip("/").split("/")
     plain = [segment for segment in whole if segment]
     if plain != whole:
@@ -157,7 +173,13 @@ def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | Non
     """The node whose path is most similar to these segments, and how it is spelled."""
     spelled: list[str] = []
     for segment in segments:
-        name = segment if segment in node.literals else nearest(segment, list(node.literals)) if segment else None
+        name = (
+            segment
+            if segment in node.literals
+            else nearest(segment, list(node.literals))
+            if segment
+            else None
+        )
         child = node.template if name is None else node.literals[name]
         if child is None:
             return None
@@ -167,7 +189,9 @@ def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | Non
 
 
 def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, ...]] | None:
-    """The node of a path, and the values of its parameters; a literal wins, unless nothing matches below it."""
+    """The node of a path, and the values of its parameters; a literal wins, unless nothing matches
+    below it.
+    """
     if at == len(segments):
         return (node, ()) if node.methods else None
     segment = segments[at]
@@ -180,9 +204,13 @@ def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, 
 
 
 class _API(AbstractRoutingAPI):
-    """The operations of one contract as Connexion parses them, which it adds to the tree of Routing."""
+    """The operations of one contract as Connexion parses them, which it adds to the tree
+    of Routing.
+    """
 
-    def __init__(self, *args: Any, tree: Routing, endpoint: Callable[..., Endpoint], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, tree: Routing, endpoint: Callable[..., Endpoint], **kwargs: Any
+    ) -> None:
         self._tree, self._endpoint = tree, endpoint
         super().__init__(*args, **kwargs)
 
@@ -192,5 +220,7 @@ class _API(AbstractRoutingAPI):
     def _framework_path_and_name(self, operation: AbstractOperation, path: str) -> tuple[str, str]:
         return self.base_path + path, operation.operation_id
 
-    def _add_operation_internal(self, method: str, path: str, operation: Endpoint, name: str | None = None) -> None:
+    def _add_operation_internal(
+        self, method: str, path: str, operation: Endpoint, name: str | None = None
+    ) -> None:
         self._tree.add(method.upper(), path, operation)

@@ -1,4 +1,6 @@
-"""Security: turns an Authorization header into a caller, whose scopes must be those of the operation."""
+"""Security: turns an Authorization header into a caller, whose scopes must be those of
+the operation.
+"""
 
 from collections.abc import Awaitable
 from dataclasses import replace
@@ -31,7 +33,8 @@ _MAPPED = IPv6Network("::ffff:0:0/96")
 
 
 def no_credentials(why: str = "") -> Unauthenticated:
-    """401 for a request without a bearer credential: a challenge without an error, as RFC 6750 §3.1 demands.
+    """401 for a request without a bearer credential: a challenge without an error, as RFC 6750 §3.1
+    demands.
 
     `why` says what was sent instead.
     """
@@ -53,11 +56,18 @@ def sees_everything(server: Server, request: Request, sandbox: Sandbox, trace: T
         return False
     scopes = server.document.scopes
     reads = [scope["name"] for scope in scopes if scope["access"] == "read" and scope["assignable"]]
-    return caller.projects is None and caller.merchant_id == sandbox.store.merchant.id and all(map(caller.may, reads))
+    return (
+        caller.projects is None
+        and caller.merchant_id == sandbox.store.merchant.id
+        and all(map(caller.may, reads))
+    )
 
 
 class Security:
-    """Checks the credential, where the operation requires one. The journal learns whose it is, even if refused."""
+    """Checks the credential, where the operation requires one.
+
+    The journal learns whose it is, even if refused.
+    """
 
     def __init__(self, app: Layer, server: Server) -> None:
         self.app, self._gate = app, Gate(server)
@@ -80,7 +90,8 @@ class Gate:
     def admit(self, operation: Operation, scope: Scope) -> Caller:
         """Whom a request is from. Raises Unauthenticated (401) or Forbidden (403).
 
-        Checked in order: present, parses, known, right kind of credential, expired, inactive, address, scopes.
+        Checked in order: present, parses, known, right kind of credential, expired, inactive,
+        address, scopes.
         """
         sandbox: Sandbox = scope[TARGET].sandbox
         trace: Trace = scope[TRACE]
@@ -97,16 +108,22 @@ class Gate:
             )
         if caller.key_id is not None:
             store.use_key(caller.key_id, iso(sandbox.clock.now))
-        if "*" not in caller.scopes and (lacking := [s for s in operation.scopes if not caller.may(s)]):
+        if "*" not in caller.scopes and (
+            lacking := [s for s in operation.scopes if not caller.may(s)]
+        ):
             first = min(lacking)
             raise Forbidden(
                 f"This credential lacks the scope {first}.",
                 details=[detail("scope", "required", first, "header")],
-                headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{first}"'},
+                headers={
+                    "WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{first}"'
+                },
             )
         return caller
 
-    def caller(self, request: Request, sandbox: Sandbox, trace: Trace, scheme: str | None) -> Caller:
+    def caller(
+        self, request: Request, sandbox: Sandbox, trace: Trace, scheme: str | None
+    ) -> Caller:
         """Whose credential it is; `scheme` is what the operation asks for."""
         headers = request.headers
         header = headers.get(b"authorization")
@@ -117,8 +134,13 @@ class Gate:
         kind, _, text = header.decode("latin-1").strip().partition(" ")
         text = text.strip()
         if kind.lower() != "bearer" or not text:
-            wrong = "has nothing after Bearer" if kind.lower() == "bearer" else "does not begin with Bearer"
-            raise no_credentials(f"The Authorization header {wrong}. ")  # not quoted: it may be a secret
+            wrong = (
+                "has nothing after Bearer"
+                if kind.lower() == "bearer"
+                else "does not begin with Bearer"
+            )
+            # not quoted: it may be a secret
+            raise no_credentials(f"The Authorization header {wrong}. ")
         if text.startswith(_KEYS):
             return self._of_key(text, scheme, request, sandbox, trace)
         try:
@@ -136,20 +158,25 @@ class Gate:
             raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
         if claims["sandbox"] != sandbox.name:
             raise bad_credentials(
-                "This token is for another sandbox.", advice="GET /_sandbox/credentials has one for this sandbox."
+                "This token is for another sandbox.",
+                advice="GET /_sandbox/credentials has one for this sandbox.",
             )
         if claims.get("generation", "") != sandbox.origin.generation:
             message = "This token has ended: the sandbox was rotated, or deleted and created again."
             raise bad_credentials(message, advice="GET /_sandbox/credentials has a new one.")
         return caller
 
-    def _of_key(self, token: str, scheme: str | None, request: Request, sandbox: Sandbox, trace: Trace) -> Caller:
+    def _of_key(
+        self, token: str, scheme: str | None, request: Request, sandbox: Sandbox, trace: Trace
+    ) -> Caller:
         is_public = token.startswith("pk_")
         key = _key_in(sandbox, token)
         if key is not None:
             trace.caller = key
         if is_public and scheme != "publicBearer" and not self._is_lenient:
-            raise bad_credentials("A public key only identifies a merchant. Use the private key or a token here.")
+            raise bad_credentials(
+                "A public key only identifies a merchant. Use the private key or a token here."
+            )
         if key is not None and scheme == "jwt" and not is_public:
             raise Forbidden(
                 "API keys are managed with a JWT, never with an API key.",
@@ -165,11 +192,15 @@ class Gate:
         return key
 
     def _check_key(self, key: Caller, request: Request, sandbox: Sandbox) -> None:
-        """Raises Unauthenticated for a key that has expired or is switched off, Forbidden for a foreign address."""
+        """Raises Unauthenticated for a key that has expired or is switched off, Forbidden for a
+        foreign address.
+        """
         if key.expires_at is not None and key.expires_at <= iso(sandbox.clock.now):
             raise bad_credentials("This API key has expired. Use another one.", "api_key_expired")
         if not key.is_active:
-            raise bad_credentials("This API key is switched off: set its is_active to true.", "api_key_inactive")
+            raise bad_credentials(
+                "This API key is switched off: set its is_active to true.", "api_key_inactive"
+            )
         if key.networks:
             self._check_address(key, request)
 
@@ -196,15 +227,25 @@ class Gate:
             plain = "".join(sign if sign.isprintable() else "?" for sign in text[:_LONGEST_ADDRESS])
             shown = plain or "an unknown address"
             raise Forbidden(
-                f"This API key may not be used from {shown} (allowed_ips). To try another address, send it as "
+                f"This API key may not be used from {shown} (allowed_ips). To try another address,"
+                " send it as "
                 f"X-Sandbox-Client-IP{' with the admin key' if server.settings.is_public else ''}.",
                 code="ip_not_allowed",
-                details=[detail("allowed_ips", "ip_not_allowed", "The address is not in the key's list.", "header")],
+                details=[
+                    detail(
+                        "allowed_ips",
+                        "ip_not_allowed",
+                        "The address is not in the key's list.",
+                        "header",
+                    )
+                ],
             )
 
 
 def network_of(text: str) -> IPv4Network | IPv6Network:
-    """A network or a single address, host bits ignored, as IPv4 where it is IPv4 written as IPv6."""
+    """A network or a single address, host bits ignored, as IPv4 where it is IPv4
+    written as IPv6.
+    """
     network = ip_network(text, strict=False)
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
         return IPv4Network((unmapped(network.network_address), network.prefixlen - 96))
@@ -238,11 +279,16 @@ def _unique(token: str) -> tuple[str, str]:
 
 
 def _key_in(sandbox: Sandbox, token: str) -> Caller | None:
-    """The API key of a sandbox with this private or public half. The caller of a public half has no scopes."""
+    """The API key of a sandbox with this private or public half.
+
+    The caller of a public half has no scopes.
+    """
     unique, value = _unique(token)
     for store in sandbox.stores.values():
         record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
         if record is not None:
             key = _key_of(record, store.merchant.id)
-            return key if unique == "digest" else replace(key, kind="public_key", scopes=frozenset())
+            return (
+                key if unique == "digest" else replace(key, kind="public_key", scopes=frozenset())
+            )
     return None

@@ -1,4 +1,6 @@
-"""The sandbox that a request is for: chosen by the path's prefix, the header, the credential, else the default one."""
+"""The sandbox that a request is for: chosen by the path's prefix, the header, the credential, else
+the default one.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Container
@@ -25,11 +27,13 @@ SERVED_WHEN_BROKEN = ABOUT_THE_SERVER | {f"{CONTROL}/reset"}
 CREDENTIALS = f"{CONTROL}/credentials"
 _OTHERS = f"{CONTROL}/sandboxes/"
 _LOCAL = OPEN_CONTROL | {f"{CONTROL}/sandboxes"}
-PATIENCE, PAUSE = 3.0, 0.1  # seconds for which a sandbox is looked for whose server is gone, and between two looks
+# seconds for which a sandbox is looked for whose server is gone, and between two looks
+PATIENCE, PAUSE = 3.0, 0.1
 
 
 class SandboxSelection:
-    """Chooses the sandbox, removes its prefix from the path, brings it up to date, and begins the request's trace.
+    """Chooses the sandbox, removes its prefix from the path, brings it up to date, and begins the
+    request's trace.
 
     Jobs that are due are done in slices of time. A sandbox that cannot be served is refused.
     """
@@ -64,18 +68,30 @@ class SandboxSelection:
         """The same with a store, where a sandbox may not be in memory, or be on another server."""
         request: Request = scope[REQUEST]
         path = request.path if rest is None else rest
-        if path.startswith(_OTHERS):  # the server that has this sandbox answers, whichever one the request names
+        # the server that has this sandbox answers, whichever one the request names
+        if path.startswith(_OTHERS):
             other = path[len(_OTHERS) :].partition("/")[0]
             return self._open(name, rest, scope, receive, send, other=other)
         sandbox = self._sandboxes.choose(name or DEFAULT)
         if sandbox is None or (name is None and b"authorization" in request.headers):
-            if rest is not None or name not in (None, DEFAULT) or not (path in _LOCAL or path in self._pages):
+            if (
+                rest is not None
+                or name not in (None, DEFAULT)
+                or not (path in _LOCAL or path in self._pages)
+            ):
                 return self._open(name, rest, scope, receive, send)
             sandbox = self._sandboxes.default
         return self._go_on(sandbox, scope, receive, send, rest=rest)
 
     async def _open(
-        self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send, *, other: str = ""
+        self,
+        name: str | None,
+        rest: str | None,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        other: str = "",
     ) -> Answer:
         request: Request = scope[REQUEST]
         residence = self._residence
@@ -104,12 +120,19 @@ class SandboxSelection:
         answer = await self._go_on(found, scope, receive, send, rest=rest)
         return answer
 
-    async def _first(self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send) -> Answer:
-        """Serve the first request to a sandbox. Raises NotFound for one that only reads the control surface."""
+    async def _first(
+        self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send
+    ) -> Answer:
+        """Serve the first request to a sandbox.
+
+        Raises NotFound for one that only reads the control surface.
+        """
         request, settings, sandboxes = scope[REQUEST], self._server.settings, self._sandboxes
         headers = request.headers
         # A foreign page must not create sandboxes in a developer's server: their number is limited.
-        if settings.loopback and (is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))):
+        if settings.loopback and (
+            is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))
+        ):
             raise NotFound("There is no such sandbox.", code="sandbox_not_found")
         path = request.path if rest is None else rest
         is_control, reads = path.startswith(CONTROL), request.method in ("GET", "HEAD")
@@ -120,7 +143,9 @@ class SandboxSelection:
         else:
             suggests = not settings.is_public or self._server.knows_admin(headers.get(ADMIN_KEY))
             only_reads = is_control and reads and path != CREDENTIALS
-            sandbox = await sandboxes.pending_sandbox(name, creates=not only_reads, suggests=suggests)
+            sandbox = await sandboxes.pending_sandbox(
+                name, creates=not only_reads, suggests=suggests
+            )
         is_pending = sandboxes.find(sandbox.name) is not sandbox
         return await self._go_on(sandbox, scope, receive, send, rest=rest, is_pending=is_pending)
 
@@ -156,8 +181,12 @@ class SandboxSelection:
         scope[TRACE].begin(sandbox.clock.now, sandbox.log.number)
         return await self._serve(target, scope, receive, send)
 
-    def _serve(self, target: Target, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        """Raises Unavailable where the sandbox is broken, except for requests that end that state."""
+    def _serve(
+        self, target: Target, scope: Scope, receive: Receive, send: Send
+    ) -> Awaitable[Answer]:
+        """Raises Unavailable where the sandbox is broken, except for requests that
+        end that state.
+        """
         sandbox = target.sandbox
         if sandbox.status.is_broken and target.path not in SERVED_WHEN_BROKEN:
             raise broken(sandbox.name)
@@ -197,4 +226,6 @@ async def _to_the_pages(scope: Scope, target: Target) -> Answer:
     """Redirect to the pages of a sandbox, which are below `/s/{name}/`, with the slash."""
     query = scope[REQUEST].query
     scope[TRACE].is_kept = False
-    return Answer(307, [(b"location", target.prefix.encode() + b"/" + (b"?" + query if query else b""))])
+    return Answer(
+        307, [(b"location", target.prefix.encode() + b"/" + (b"?" + query if query else b""))]
+    )

@@ -37,7 +37,9 @@ class Past:
             if step == number and known() is sandbox:
                 return past
         with self._server.waiting.take(sandbox.name):
-            state: Sandbox = await self._server.sandboxes.worker.in_line(state_at(sandbox, number, sandbox.name))
+            state: Sandbox = await self._server.sandboxes.worker.in_line(
+                state_at(sandbox, number, sandbox.name)
+            )
         state.journal = sandbox.journal
         self._states.append((ref(sandbox, self._forget), number, state))
         return state
@@ -61,7 +63,10 @@ def _asked(text: str) -> tuple[int | None, int]:
     try:
         return None, parse_iso(text)
     except ValueError:
-        why = f"{text[:60]!r} is neither the number of a step nor a date-time such as 2026-11-20T14:32:05Z"
+        why = (
+            f"{text[:60]!r} is neither the number of a step nor a date-time such as"
+            " 2026-11-20T14:32:05Z"
+        )
         raise _impossible(why) from None
 
 

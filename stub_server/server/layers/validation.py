@@ -1,4 +1,5 @@
-"""Validation: reads the body, and checks it and the parameters against the contract, with every violation at once.
+"""Validation: reads the body, and checks it and the parameters against the contract, with every
+violation at once.
 
 Parameters and body are one value, checked against one compiled schema.
 """
@@ -23,7 +24,16 @@ from ...contract.generated import SOURCE
 from ...contract.schema import LONGEST_KEY, Validator, prune, translate
 from ...contract.source import Json
 from ...core.money import LARGEST
-from ...core.problem import BadRequest, Conflict, Detail, Invalid, NotBuilt, NotFound, Unsupported, detail
+from ...core.problem import (
+    BadRequest,
+    Conflict,
+    Detail,
+    Invalid,
+    NotBuilt,
+    NotFound,
+    Unsupported,
+    detail,
+)
 from ...core.record import has_more_values, is_deeper_than
 from ...core.text import warning_of
 from ...domain.documents import checks_digits
@@ -34,7 +44,8 @@ from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread
 from .way import ARGUMENTS, ENDPOINT, REQUEST, TARGET, TRACE, VALUES
 
 DEEPEST = 32
-# Of a body with more commas only the first violation is listed: finding all would delay other requests.
+# Of a body with more commas only the first violation is listed: finding all would delay other
+# requests.
 WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
@@ -48,24 +59,37 @@ _LONGEST_INTEGER = 4_000  # digits: Python reads no more
 CODE, _BAD_JSON = "metadata_key_invalid", "malformed_json"
 _KEY_ADVICE = f"A key has 1 to {LONGEST_KEY} characters and no NUL."
 _DEEPEST_MAP = 8
-_RELIED_ON = ("type", "nullable", "required", "enum")  # the keywords that handlers need, beside formats
+# the keywords that handlers need, beside formats
+_RELIED_ON = ("type", "nullable", "required", "enum")
 # Members whose values are stored as sent: no rule reads them.
 _STORED = {
     f"{resource}{request}": members
-    for resource, members in (("Product", {"type", "status"}), ("Plan", {"visibility"}), ("Project", {"visibility"}))
+    for resource, members in (
+        ("Product", {"type", "status"}),
+        ("Plan", {"visibility"}),
+        ("Project", {"visibility"}),
+    )
     for request in ("Create", "Update")
 }
-# Numbers that rules compute with, and how far: overlays may widen the shipped bounds so much, and never downwards.
-_MOST = {"amount": LARGEST, "totalAmount": LARGEST, "interval_count": 100, "trial_period_days": 36_500}
+# Numbers that rules compute with, and how far: overlays may widen the shipped bounds so much, and
+# never downwards.
+_MOST = {
+    "amount": LARGEST,
+    "totalAmount": LARGEST,
+    "interval_count": 100,
+    "trial_period_days": 36_500,
+}
 _DEEPEST_SCHEMA = 12  # levels: a schema may refer to itself
 
 Values: TypeAlias = tuple[str, ...]  # the ids of a path
-Place = tuple[str, ...]  # where a body has a map with free keys, such as metadata: the members that lead there
+# where a body has a map with free keys, such as metadata: the members that lead there
+Place = tuple[str, ...]
 
 
 @dataclass(slots=True, eq=False)
 class Arguments:
-    """What a handler is given, validated: the ids of the path, and query and body by name, if it takes them.
+    """What a handler is given, validated: the ids of the path, and query and body by name, if it
+    takes them.
 
     `upload` is a file in the body, while it is processed.
     """
@@ -106,13 +130,17 @@ class Validation:
         requests = self._compiled[endpoint] = OperationRequests(endpoint)
         return requests
 
-    async def _with_body(self, requests: "OperationRequests", scope: Scope, receive: Receive, send: Send) -> Answer:
+    async def _with_body(
+        self, requests: "OperationRequests", scope: Scope, receive: Receive, send: Send
+    ) -> Answer:
         request: Request = scope[REQUEST]
         body = scope[TRACE].body = bytes(await request.read(receive))
         scope[ARGUMENTS] = requests.read(scope, body)
         return await self.app(scope, receive, send)
 
-    async def _with_file(self, media: Sequence[str], scope: Scope, receive: Receive, send: Send) -> Answer:
+    async def _with_file(
+        self, media: Sequence[str], scope: Scope, receive: Receive, send: Send
+    ) -> Answer:
         """Read a file of one of these media types. Raises Unsupported, and a 413."""
         request: Request = scope[REQUEST]
         sent = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
@@ -132,9 +160,17 @@ class OperationRequests:
     """The compiled validation of one operation's requests."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        operation, resolve, is_api = endpoint.operation, endpoint.document.resolve, not endpoint.base
+        operation, resolve, is_api = (
+            endpoint.operation,
+            endpoint.document.resolve,
+            not endpoint.base,
+        )
         named = inspect.signature(endpoint.handler).parameters
-        self._takes_query, self._takes_body, self._resolve = "query" in named, "body" in named, resolve
+        self._takes_query, self._takes_body, self._resolve = (
+            "query" in named,
+            "body" in named,
+            resolve,
+        )
         self._may_reject_query = is_api
         # A member that is misspelt, or belongs into the body, would change more than is meant.
         self._narrows = not is_api and operation.method != "GET" and 422 in operation.responses
@@ -143,15 +179,22 @@ class OperationRequests:
         self._prunes = operation.body if endpoint.ignore_unknown and is_api else None
         in_path = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "path"}
         self._ids = [
-            (name, in_path[name].get("format") == "uuid", re.compile(in_path[name].get("pattern", "")))
+            (
+                name,
+                in_path[name].get("format") == "uuid",
+                re.compile(in_path[name].get("pattern", "")),
+            )
             for name in re.findall(r"\{([^}]+)\}", operation.path)
         ]
         self._has_one_uuid = [is_id for _, is_id, _ in self._ids] == [True]
         query = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "query"}
         self._casts = {name: cast_of(schema) for name, schema in query.items()}
         self._repeated = {name for name, schema in query.items() if schema.get("type") == "array"}
-        self._parsed = lru_cache(maxsize=32)(self._parse)  # lists are asked with the same query again and again
-        self._defaults = {name: schema["default"] for name, schema in query.items() if "default" in schema}
+        # lists are asked with the same query again and again
+        self._parsed = lru_cache(maxsize=32)(self._parse)
+        self._defaults = {
+            name: schema["default"] for name, schema in query.items() if "default" in schema
+        }
         self._header_names = {p.name: p.name.lower().encode() for p in _in(operation, "header")}
         self._shape = _shape_of(operation)
         self.validator = endpoint.schemas.compile(self._shape, request=True)
@@ -160,14 +203,17 @@ class OperationRequests:
         self._takes_nothing = not self._shape["properties"] and self._relied_on is None
         conflict = operation.responses.get(409)
         # Of maps whose keys are stored: then the contract lists the code of invalid ones.
-        self._maps = tuple(free_maps(operation.body, resolve)) if conflict and CODE in conflict.codes else ()
+        self._maps = (
+            tuple(free_maps(operation.body, resolve)) if conflict and CODE in conflict.codes else ()
+        )
         not_found = operation.responses.get(404)
         self._not_found_code = not_found.codes[0] if not_found and not_found.codes else None
 
     def read(self, scope: Scope, body: bytes) -> Arguments:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
 
-        Raises BadRequest, Unsupported, Invalid, NotBuilt, Conflict, then NotFound for a malformed id.
+        Raises BadRequest, Unsupported, Invalid, NotBuilt, Conflict, then NotFound for a malformed
+        id.
         """
         arguments: dict[str, Any] = {}
         value = _EMPTY
@@ -211,14 +257,18 @@ class OperationRequests:
         if self.has_body and (raw or self._body_required):
             _check_coding(request)
             body = self._body(request.headers.get(b"content-type"), raw)
-            value["body"] = body if self._prunes is None else prune(body, self._prunes, self._resolve)
+            value["body"] = (
+                body if self._prunes is None else prune(body, self._prunes, self._resolve)
+            )
         return value
 
     def _query(self, scope: Scope) -> dict[str, Any]:
         found, odd = self._parsed(scope[REQUEST].query)
         if not odd:
             return found
-        may_reject = self._may_reject_query and scope[TARGET].sandbox.settings.unknown_query == "reject"
+        may_reject = (
+            self._may_reject_query and scope[TARGET].sandbox.settings.unknown_query == "reject"
+        )
         wrong: dict[str, Detail] = {}
         for name in odd:
             if len(wrong) >= _MOST_WRONG:
@@ -252,7 +302,10 @@ class OperationRequests:
     def _query_advice(self, name: str, before: int) -> str:
         names = sorted(self._casts)
         hint = did_you_mean(name, names) if before < MOST_GUESSED else ""
-        return f"There is no such query parameter here.{hint} This operation takes {', '.join(names) or 'none'}."
+        return (
+            f"There is no such query parameter here.{hint} This operation takes"
+            f" {', '.join(names) or 'none'}."
+        )
 
     def _body(self, media: bytes | None, raw: bytes) -> Any:
         if (raw or media is not None) and not _is_json(media or b""):
@@ -285,9 +338,13 @@ class OperationRequests:
         for value, (name, is_id, pattern) in zip(values, self._ids, strict=True):
             if is_id:
                 if is_uuid(value) is None:
-                    raise NotFound("The id in the path is not a UUID, so no record has it.", code=self._not_found_code)
+                    raise NotFound(
+                        "The id in the path is not a UUID, so no record has it.",
+                        code=self._not_found_code,
+                    )
                 checked.append(value.lower())
-            elif pattern.search(value) is None or value.endswith("\n"):  # `$` matches before one, too
+            elif pattern.search(value) is None or value.endswith("\n"):
+                # `$` matches before one, too
                 sent = shown(value.encode(errors="replace").decode())
                 message = f"{sent} cannot exist: every {name} matches {pattern.pattern}"
                 raise NotFound(message, code=self._not_found_code)
@@ -300,7 +357,9 @@ _EMPTY: dict[str, Any] = {}
 
 
 def _validator_of_handler(endpoint: Endpoint, shape: Json) -> Validator | None:
-    """Rejects what overlays allow but the handler, written for the shipped contract, cannot process."""
+    """Rejects what overlays allow but the handler, written for the shipped contract,
+    cannot process.
+    """
     shipped, made_for = endpoint.shipped, endpoint.made_for
     if shipped is None or made_for is None:
         return None
@@ -311,8 +370,14 @@ def _validator_of_handler(endpoint: Endpoint, shape: Json) -> Validator | None:
 
 
 def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
-    """The schema of what a handler relies on in a request: required members, types, and values that rules read."""
-    stored = _STORED.get(str(node.get("$ref", "")).rpartition("/")[2], ()) if isinstance(node, dict) else ()
+    """The schema of what a handler relies on in a request: required members, types, and values that
+    rules read.
+    """
+    stored = (
+        _STORED.get(str(node.get("$ref", "")).rpartition("/")[2], ())
+        if isinstance(node, dict)
+        else ()
+    )
     node = resolve(node)
     if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
         return {}
@@ -337,7 +402,8 @@ def _relied_on_itself(node: Json) -> dict[str, Json]:
     kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
     if node.get("format") in READ:
         kept["format"] = node["format"]
-    # Names of events and scopes are stored as sent; event types and states are looked up, and must exist.
+    # Names of events and scopes are stored as sent; event types and states are looked up, and must
+    # exist.
     source = str(node.get(SOURCE, "event_types"))
     if source != "event_types" and ":" not in source:
         kept.pop("enum", None)
@@ -348,12 +414,19 @@ def _bound(kept: dict[str, Json], members: Json, resolve: Callable[[Json], Json]
     """Bound the members that are numbers of which a handler can process so much."""
     for name in _MOST.keys() & kept.keys():
         number = resolve(members[name])
-        kept[name] |= {"minimum": number.get("minimum"), "maximum": max(_MOST[name], number.get("maximum", inf))}
+        kept[name] |= {
+            "minimum": number.get("minimum"),
+            "maximum": max(_MOST[name], number.get("maximum", inf)),
+        }
 
 
 def _in(operation: Operation, place: str) -> list[Any]:
     """The parameters that are validated at a place of a request."""
-    return [p for p in operation.parameters if p.place == place and (place, p.name.lower()) not in _READ_BEFORE]
+    return [
+        p
+        for p in operation.parameters
+        if p.place == place and (place, p.name.lower()) not in _READ_BEFORE
+    ]
 
 
 def _shape_of(operation: Operation) -> dict[str, Any]:
@@ -362,7 +435,10 @@ def _shape_of(operation: Operation) -> dict[str, Any]:
     for place in ("query", "header"):
         if parameters := _in(operation, place):
             required = [p.name for p in parameters if p.required]
-            members[place] = {"type": "object", "properties": {p.name: p.schema for p in parameters}}
+            members[place] = {
+                "type": "object",
+                "properties": {p.name: p.schema for p in parameters},
+            }
             members[place] |= {"required": required} if required else {}
     needed = [place for place, schema in members.items() if "required" in schema]
     if operation.body is not None:
@@ -374,7 +450,9 @@ def _shape_of(operation: Operation) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def _is_json(media: bytes) -> bool:
-    """Whether a media type is JSON in UTF-8 (RFC 8259): in another charset the same bytes would mean other text."""
+    """Whether a media type is JSON in UTF-8 (RFC 8259): in another charset the same bytes would
+    mean other text.
+    """
     charset = _CHARSET.search(media)
     fits = charset is None or charset[1].lower() in (b"utf-8", b"utf8", b"us-ascii")
     return fits and _JSON_TYPE(media.strip()) is not None
@@ -396,7 +474,10 @@ def _check_coding(request: Request) -> None:
 
 
 def cast_of(schema: Json) -> Callable[[str], Any] | None:
-    """How to convert a query text to its schema's type. Text that cannot be converted is kept, and refused later."""
+    """How to convert a query text to its schema's type.
+
+    Text that cannot be converted is kept, and refused later.
+    """
     kind = schema.get("type")
     if kind == "integer":
         return lambda text: int(text) if _INTEGER(text) and len(text) <= _LONGEST_INTEGER else text
@@ -432,4 +513,8 @@ def check_names(body: Json, places: tuple[Place, ...]) -> None:
                 wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
     if wrong:
         named = ", ".join(entry["field"] for entry in wrong)
-        raise Conflict(f"{named}: a key has 1 to {LONGEST_KEY} characters and no NUL.", code=CODE, details=wrong)
+        raise Conflict(
+            f"{named}: a key has 1 to {LONGEST_KEY} characters and no NUL.",
+            code=CODE,
+            details=wrong,
+        )

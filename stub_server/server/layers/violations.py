@@ -94,24 +94,38 @@ def details_of(error: Any, schema_at: SchemaAt) -> list[Detail]:
     contexts = getattr(error.kind, "context", ())
     if path and any(contexts):
         # Those of schemas that are for such values: no error is about the type of the value itself.
-        fitting = [c for c in contexts if not any(_names(each) and list(each.instance_path) == path for each in c)]
+        fitting = [
+            c
+            for c in contexts
+            if not any(_names(each) and list(each.instance_path) == path for each in c)
+        ]
         if fitting:
             fitting.sort(key=_distance)
             return [entry for each in fitting[0] for entry in details_of(each, schema_at)]
         types = [name for found in contexts for each in found for name in _names(each)]
-        message = f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
+        message = (
+            f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
+        )
         return [detail(field_name(inside) or place, "type", message, place)]
     if kind == "additionalProperties":
         return [
             detail(field_name([*inside, name]), code, advice, place)
-            for name, advice in _unknown(error.kind.unexpected, list(schema_at(path).get("properties", ())))
+            for name, advice in _unknown(
+                error.kind.unexpected, list(schema_at(path).get("properties", ()))
+            )
         ]
     if kind == "required":
         inside = [*inside, error.kind.property]
     if not path:
-        return [detail("body" if not inside else field_name(inside), code, "A body is required.", "body")]
+        return [
+            detail(
+                "body" if not inside else field_name(inside), code, "A body is required.", "body"
+            )
+        ]
     if kind == "format" and error.kind.format == "document":
-        return [detail(field_name(inside), "invalid_document", document_advice(error.instance), place)]
+        return [
+            detail(field_name(inside), "invalid_document", document_advice(error.instance), place)
+        ]
     return [detail(field_name(inside) or place, code, _message(error, schema_at(path)), place)]
 
 
@@ -120,9 +134,15 @@ def unread(body: bytes, error: ValueError) -> str:
     try:
         text = body.decode()
     except UnicodeDecodeError as wrong:
-        return f"The body is not UTF-8, as JSON is: byte {wrong.start + 1} is 0x{body[wrong.start]:02X}."
+        return (
+            f"The body is not UTF-8, as JSON is: byte {wrong.start + 1} is"
+            f" 0x{body[wrong.start]:02X}."
+        )
     at = getattr(error, "pos", 0)
-    whole, rest = _BEFORE_A_COMMA(text[max(at - _LONGEST_NUMBER, 0) : at]), _DIGITS(text[at : at + _LONGEST_NUMBER])
+    whole, rest = (
+        _BEFORE_A_COMMA(text[max(at - _LONGEST_NUMBER, 0) : at]),
+        _DIGITS(text[at : at + _LONGEST_NUMBER]),
+    )
     hint = f" Decimals have a point: {whole[1]}.{rest[0]}." if whole and rest else ""
     return f"The body is not JSON: {str(error)[:200]}.{hint}"
 
@@ -146,10 +166,13 @@ def document_advice(value: object) -> str:
         return "CNPJ check digits do not match."
     for kind, length in (("cpf", 11), ("cnpj", 14)):
         if len(digits) < length and digits.isdigit() and kind_of(digits.zfill(length)) == kind:
-            return f"A {kind.upper()} has {length} digits; leading zeros may have been lost: {digits.zfill(length)}."
+            return (
+                f"A {kind.upper()} has {length} digits; leading zeros may have been lost:"
+                f" {digits.zfill(length)}."
+            )
     return (
-        "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 9 letters A-Z and digits, one of them a "
-        "letter; any other, of up to 20, needs document_type passport)."
+        "Send a CPF (11 digits), a CNPJ (14 characters) or a passport (5 to 9 letters A-Z and"
+        " digits, one of them a letter; any other, of up to 20, needs document_type passport)."
     )
 
 
@@ -172,7 +195,10 @@ def _distance(errors: Sequence[Any]) -> tuple[bool, int]:
 
 
 def _message(error: Any, schema: Mapping[str, Any]) -> str:
-    """What is wrong with a value, and what to send, in a sentence. `schema` is the contract's at its place."""
+    """What is wrong with a value, and what to send, in a sentence.
+
+    `schema` is the contract's at its place.
+    """
     kind, value = error.kind, shown(error.instance)
     match kind.name:
         case "type":
@@ -191,12 +217,15 @@ def _message(error: Any, schema: Mapping[str, Any]) -> str:
     if kind.name in _BOUNDS:
         bound = kind.multiple_of if kind.name == "multipleOf" else kind.limit
         return f"{value} {_BOUNDS[kind.name]} {bound}."
-    return _SENTENCES.get(kind.name, "{} does not satisfy {} of the contract.").format(value, kind.name)
+    return _SENTENCES.get(kind.name, "{} does not satisfy {} of the contract.").format(
+        value, kind.name
+    )
 
 
 def shown(value: Any) -> str:
     """A value as JSON, cut short."""
-    text = str(value) if type(value) is int else orjson.dumps(value).decode()  # orjson knows 64 bits
+    # orjson knows 64 bits
+    text = str(value) if type(value) is int else orjson.dumps(value).decode()
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 
@@ -216,7 +245,9 @@ def _types(types: Sequence[str], value: Any) -> str:
 
 
 def _form(error: Any, schema: Mapping[str, Any]) -> str:
-    """What is wanted of a text in place of one that another pattern has, in the words that the contract has for it."""
+    """What is wanted of a text in place of one that another pattern has, in the words that the
+    contract has for it.
+    """
     pattern = error.kind.pattern
     if schema.get("format") == "uri" and not _BEGINS_WELL(str(error.instance)):
         return _WEB

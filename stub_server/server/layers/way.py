@@ -20,9 +20,12 @@ REQUEST, TARGET, TRACE = "stub_server.request", "stub_server.target", "stub_serv
 TOKEN, HOLDER, LIMITS = "stub_server.token", "stub_server.holder", "stub_server.limits"
 ENDPOINT, VALUES, FAULTS = "stub_server.endpoint", "stub_server.values", "stub_server.engine"
 CALLER, ARGUMENTS = "stub_server.caller", "stub_server.arguments"
-INTERNAL = "stub_server.internal"  # in the scope of a request that this server itself sends to show a page
+# in the scope of a request that this server itself sends to show a page
+INTERNAL = "stub_server.internal"
 PERMITTED = "stub_server.permitted"
-"""In the same: pairs of method and path of the control surface that the page may request without a key."""
+"""In the same: pairs of method and path of the control surface that the page may request
+without a key.
+"""
 
 
 class Holder(NamedTuple):

@@ -1,8 +1,10 @@
-"""Stores steps: each is committed before an answer or a delivery shows it, or its sandbox is opened anew without it.
+"""Stores steps: each is committed before an answer or a delivery shows it, or its sandbox is opened
+anew without it.
 
-One commit is in flight at a time. What is recorded meanwhile is the next one. An answer waits for the steps of its own
-sandbox alone. A commit adds steps and changes the row of each sandbox, if that still has the newest step and the holder
-that this process knows. If it fails, its sandboxes are unloaded, and opened again with what the store has.
+One commit is in flight at a time. What is recorded meanwhile is the next one. An answer waits for
+the steps of its own sandbox alone. A commit adds steps and changes the row of each sandbox, if that
+still has the newest step and the holder that this process knows. If it fails, its sandboxes are
+unloaded, and opened again with what the store has.
 """
 
 from __future__ import annotations
@@ -26,17 +28,19 @@ from .beside import Beside
 from .entry import Entry, records_of
 from .making import SandboxFactory
 
-LEAST = 64 * 1024 * 1024  # bytes of steps after which a state is written, of sandboxes whose state is smaller
+# bytes of steps after which a state is written, of sandboxes whose state is smaller
+LEAST = 64 * 1024 * 1024
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
 log = logging.getLogger("stub_server")
 
 
 @dataclass(slots=True)
 class Stored:
-    """A sandbox whose steps are stored: how many bytes the state has that opening it begins with, and the steps since.
+    """A sandbox whose steps are stored: how many bytes the state has that opening it begins with,
+    and the steps since.
 
-    `newest` is the number of the newest step and `chain` its sum, `committed` both of the newest one that is stored.
-    `contract` is empty where the state and the steps are not all of one.
+    `newest` is the number of the newest step and `chain` its sum, `committed` both of the newest
+    one that is stored. `contract` is empty where the state and the steps are not all of one.
     """
 
     entry: Entry
@@ -83,11 +87,12 @@ class Stored:
 
 @dataclass(slots=True)
 class Pending(Batch):
-    """What is committed together: steps, or a change, which is made wholly or not at all (`is_atomic`).
+    """What is committed together: steps, or a change, which is made wholly or not at all
+    (`is_atomic`).
 
-    `touched` are the sandboxes whose rows are stored, by a change as they are stored so far; `gone` are those that end.
-    `known` is set when the outcome is known; `failure` says why it is not done. It is not done either where a name
-    `is_duplicate`.
+    `touched` are the sandboxes whose rows are stored, by a change as they are stored so far; `gone`
+    are those that end. `known` is set when the outcome is known; `failure` says why it is not done.
+    It is not done either where a name `is_duplicate`.
     """
 
     touched: dict[int, Stored] = field(default_factory=dict)
@@ -123,7 +128,8 @@ class Commits:
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
         self._wake = asyncio.Event()
         self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
-        self.committing: asyncio.Task[None] | None = None  # while there is anything that is not stored yet
+        # while there is anything that is not stored yet
+        self.committing: asyncio.Task[None] | None = None
 
     def _follow(self, stored: Stored) -> None:
         """Store every further step of a sandbox."""
@@ -152,7 +158,11 @@ class Commits:
     async def _commit(self) -> None:
         """Commit until nothing is left: what steps have touched, then each change by itself."""
         while self._pending.touched or self._changes:
-            self._flying, self._pending, self._changes = [self._pending, *self._changes], Pending(), []
+            self._flying, self._pending, self._changes = (
+                [self._pending, *self._changes],
+                Pending(),
+                [],
+            )
             try:
                 for pending in self._flying:
                     if pending.touched or pending.is_atomic:
@@ -176,7 +186,9 @@ class Commits:
         for stored in (*pending.touched.values(), *pending.gone):
             if stored.number in lost:
                 self._lose(stored, is_undone=stored.committed[0] < stored.newest)
-                pending.failure = unwritten("the sandbox no longer exists, or another server has it")
+                pending.failure = unwritten(
+                    "the sandbox no longer exists, or another server has it"
+                )
         pending.known.set()
 
     def _lose_all(self) -> None:
@@ -185,7 +197,9 @@ class Commits:
             self._lose(stored)
 
     def _lose(self, stored: Stored, *, is_undone: bool = True) -> None:
-        """Unload a sandbox that another process has, that was deleted, or that may be otherwise in the store."""
+        """Unload a sandbox that another process has, that was deleted, or that may be otherwise in
+        the store.
+        """
         sandbox = stored.entry.sandbox
         sandbox.status.is_undone = sandbox.status.is_undone or is_undone
         if self._stored.get(sandbox.name) is stored:
@@ -193,7 +207,10 @@ class Commits:
             self.on_lost(sandbox)
 
     def _change_soon(
-        self, changes: Iterable[Statement] = (), stored: Stored | None = None, ends: Sequence[Stored] = ()
+        self,
+        changes: Iterable[Statement] = (),
+        stored: Stored | None = None,
+        ends: Sequence[Stored] = (),
     ) -> Pending:
         numbers = [each.number for each in ends]
         change = Pending([*changes], is_atomic=True, ends=numbers, gone=ends)
@@ -204,9 +221,15 @@ class Commits:
         return change
 
     async def _changed(
-        self, changes: Iterable[Statement] = (), stored: Stored | None = None, ends: Sequence[Stored] = ()
+        self,
+        changes: Iterable[Statement] = (),
+        stored: Stored | None = None,
+        ends: Sequence[Stored] = (),
     ) -> bool:
-        """Make a change, and wait until it is stored; False where a name is taken. Raises Unavailable."""
+        """Make a change, and wait until it is stored; False where a name is taken.
+
+        Raises Unavailable.
+        """
         self._check_written()
         change = self._change_soon(changes, stored, ends)
         await change.known.wait()
@@ -220,7 +243,10 @@ class Commits:
             raise self.failure.again()
 
     async def settled(self, sandbox: Sandbox) -> None:
-        """Wait until all steps that a sandbox has recorded are stored. Raises Unavailable when they are not."""
+        """Wait until all steps that a sandbox has recorded are stored.
+
+        Raises Unavailable when they are not.
+        """
         if sandbox.status.is_undone:
             raise (self.failure or undone()).again()
         stored = self._stored.get(sandbox.name)
@@ -235,7 +261,9 @@ class Commits:
                 return
 
     def store_row_soon(self, name: str, keys: Iterable[str] = ()) -> None:
-        """Store the row of a sandbox, and API keys by which it is found, with the next commit; do not wait for that."""
+        """Store the row of a sandbox, and API keys by which it is found, with the next commit; do
+        not wait for that.
+        """
         stored = self._stored.get(name)
         if stored is not None:
             self._pending.touched[stored.number] = stored
@@ -256,8 +284,8 @@ class Commits:
     async def _fail(self, error: Exception) -> None:
         """Unload the sandboxes that the store may have otherwise, and wait until it can be written.
 
-        They are opened again with what the store has. Until the store can be written, every sandbox refuses changes,
-        stops its clock and sends no delivery.
+        They are opened again with what the store has. Until the store can be written, every sandbox
+        refuses changes, stops its clock and sends no delivery.
         """
         self.failure = failure = unwritten(self.store.reason(error))
         log.error("the store cannot be written, and changes are refused (%s)", line_of(error))
@@ -265,7 +293,8 @@ class Commits:
         self._flying, self._pending, self._changes = [], Pending(), []
         failed = [pending for pending in every if not pending.known.is_set()]
         for pending in failed:
-            if pending.steps or self.is_shared:  # a broken connection leaves open whether a change was made
+            # a broken connection leaves open whether a change was made
+            if pending.steps or self.is_shared:
                 for stored in (*pending.touched.values(), *pending.gone):
                     self._lose(stored)
             pending.failure = failure
@@ -303,7 +332,9 @@ class Commits:
 
 
 def _next_due(sandbox: Sandbox) -> int | None:
-    """When the next delivery of a sandbox is due, in ms of the machine; None where none is, or its clock is frozen."""
+    """When the next delivery of a sandbox is due, in ms of the machine; None where none is, or its
+    clock is frozen.
+    """
     timers, clock = sandbox.timers, sandbox.clock
     if clock.frozen or sandbox.status.held_before == SILENT:
         return None

@@ -14,27 +14,37 @@ from ...webhooks.inbox import Inbox
 
 MOST_SNAPSHOTS = 20  # also of a file
 MOST_SNAPSHOT_BYTES, MOST_SNAPSHOT_BYTES_IN_ALL = 256 * 1024 * 1024, 1024 * 1024 * 1024
-NAMING = "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a digit"
+NAMING = (
+    "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a"
+    " digit"
+)
 is_name = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?").fullmatch
 
 
 def folded(name: str) -> str:
-    """A sandbox's name in lower case. Other alphabets stay, since some of their capitals become ASCII letters."""
+    """A sandbox's name in lower case.
+
+    Other alphabets stay, since some of their capitals become ASCII letters.
+    """
     return name.lower() if name.isascii() else name
 
 
 def too_many(most: int) -> Conflict:
     """409 where there are as many sandboxes as a server keeps."""
     message = (
-        f"There are {most} sandboxes, the maximum of a server. DELETE /_sandbox/sandboxes/NAME deletes one; those "
-        "that are created with ttl_seconds expire."
+        f"There are {most} sandboxes, the maximum of a server. DELETE /_sandbox/sandboxes/NAME"
+        " deletes one; those that are created with ttl_seconds expire."
     )
     return Conflict.at("name", message, "too_many_sandboxes")
 
 
 def duplicate_name(name: str) -> Conflict:
     """409 for a name that a sandbox has."""
-    advice = "Choose another name." if name == DEFAULT else f"DELETE /_sandbox/sandboxes/{name} deletes it."
+    advice = (
+        "Choose another name."
+        if name == DEFAULT
+        else f"DELETE /_sandbox/sandboxes/{name} deletes it."
+    )
     message = f"There is a sandbox {name} already. {advice}"
     return Conflict.at("name", message, "duplicate_sandbox")
 
@@ -58,7 +68,8 @@ def keys_of(sandbox: Sandbox) -> Iterator[str]:
 
 
 class Snapshots:
-    """The snapshots of one sandbox by name, which stay when the log drops steps, bounded in number and bytes.
+    """The snapshots of one sandbox by name, which stay when the log drops steps, bounded in number
+    and bytes.
 
     `budget` is shared by those of a server.
     """
@@ -72,7 +83,11 @@ class Snapshots:
         found = self._snapshots.get(name)
         if found is None:
             advice = "GET /_sandbox/snapshots lists them."
-            raise NotFound(f"This sandbox has no snapshot {name[:63]}.", advice=advice, code="snapshot_not_found")
+            raise NotFound(
+                f"This sandbox has no snapshot {name[:63]}.",
+                advice=advice,
+                code="snapshot_not_found",
+            )
         return found
 
     def all(self) -> list[Snapshot]:
@@ -95,9 +110,14 @@ class Snapshots:
 
     def _check_bytes(self, more: int) -> None:
         if _size(self.all()) + more > MOST_SNAPSHOT_BYTES:
-            raise _too_many(f"The snapshots of a sandbox have at most {MOST_SNAPSHOT_BYTES >> 20} MiB together.")
+            raise _too_many(
+                f"The snapshots of a sandbox have at most {MOST_SNAPSHOT_BYTES >> 20} MiB together."
+            )
         if self.budget.used + more > self.budget.most:
-            raise _too_many(f"The snapshots of all sandboxes have at most {self.budget.most >> 20} MiB together.")
+            raise _too_many(
+                f"The snapshots of all sandboxes have at most {self.budget.most >> 20} MiB"
+                " together."
+            )
 
     def keep(self, *snapshots: Snapshot) -> None:
         """Keep snapshots for which there is room, each in place of the one of the same name."""
@@ -122,16 +142,18 @@ def _size(snapshots: Iterable[Snapshot]) -> int:
 
 
 def _too_many(message: str) -> Conflict:
-    return Conflict.at("name", message, "too_many_snapshots", advice="DELETE /_sandbox/snapshots/NAME frees one.")
+    return Conflict.at(
+        "name", message, "too_many_snapshots", advice="DELETE /_sandbox/snapshots/NAME frees one."
+    )
 
 
 @dataclass(slots=True)
 class Entry:
     """A sandbox and what the server knows of it. Times are the machine's, in ms.
 
-    One that was `created_on_first_use` of its name makes room for others. `inbox` and `snapshots` are not part of its
-    state. `incarnation` changes with a reset or a rewind, since event ids then begin again;
-    `origin_events` is how many events it began with.
+    One that was `created_on_first_use` of its name makes room for others. `inbox` and `snapshots`
+    are not part of its state. `incarnation` changes with a reset or a rewind, since event ids then
+    begin again; `origin_events` is how many events it began with.
     """
 
     sandbox: Sandbox
@@ -150,8 +172,8 @@ class Entry:
 class Keyring(dict[str, str]):
     """The names of sandboxes by their keys: digests of private keys, and public keys.
 
-    A key belongs to the first sandbox that names it, so a copy does not take its parent's keys away. This only says
-    where to look; the sandbox decides whether the key is valid.
+    A key belongs to the first sandbox that names it, so a copy does not take its parent's keys
+    away. This only says where to look; the sandbox decides whether the key is valid.
     """
 
     def add(self, sandbox: str, keys: Iterable[str]) -> None:

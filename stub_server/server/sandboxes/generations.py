@@ -1,7 +1,7 @@
 """Generations: of all sandboxes that ever have one name, each has credentials of its own.
 
-Tokens, seeded keys, the control key and pay links are made from a sandbox's name and generation. A new generation ends
-all of them at once.
+Tokens, seeded keys, the control key and pay links are made from a sandbox's name and generation. A
+new generation ends all of them at once.
 """
 
 from hashlib import sha256
@@ -15,8 +15,8 @@ _BYTES = 8  # of a generation
 class Generations:
     """Draws the generations of one server's sandboxes.
 
-    On a public server they are random. On a plain one each follows from the seed, the name and the one before, so that
-    tests are repeatable; the first one of a name is empty.
+    On a public server they are random. On a plain one each follows from the seed, the name and the
+    one before, so that tests are repeatable; the first one of a name is empty.
     """
 
     def __init__(self, settings: Settings) -> None:

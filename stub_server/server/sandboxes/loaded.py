@@ -14,8 +14,12 @@ from .persistence import Persistence
 class LoadedSandboxes:
     """Sandboxes by name. One that has expired is deleted when it is looked for."""
 
-    def __init__(self, on_due: Callable[[Sandbox], None], persistence: Persistence, generations: Generations) -> None:
-        """`on_due` is called with a sandbox that is new or gone, and when something falls due in one."""
+    def __init__(
+        self, on_due: Callable[[Sandbox], None], persistence: Persistence, generations: Generations
+    ) -> None:
+        """`on_due` is called with a sandbox that is new or gone, and when something falls
+        due in one.
+        """
         self._on_due, self.persistence, self.generations = on_due, persistence, generations
         self.keyring = Keyring()
         self._entries: dict[str, Entry] = {}
@@ -48,7 +52,9 @@ class LoadedSandboxes:
         return entry
 
     def entries(self, pattern: str = "*") -> list[Entry]:
-        """The sandboxes whose name matches a glob, in which capitals mean the same; those made last first."""
+        """The sandboxes whose name matches a glob, in which capitals mean the same; those
+        made last first.
+        """
         for entry in list(self._entries.values()):
             self._has_expired(entry)
         pattern = folded(pattern)
@@ -57,7 +63,10 @@ class LoadedSandboxes:
     def seeded_owner(self, unique: str, value: str) -> str | None:
         """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
         sandbox = self.find(self.keyring.get(value, ""))
-        if sandbox is None or sandbox.store.api_keys.holder(unique, value) not in sandbox.origin.seeded_keys:
+        if (
+            sandbox is None
+            or sandbox.store.api_keys.holder(unique, value) not in sandbox.origin.seeded_keys
+        ):
             return None
         return sandbox.name
 
@@ -80,7 +89,9 @@ class LoadedSandboxes:
         self._on_due(sandbox)
 
     def forget(self, name: str) -> None:
-        """Delete a sandbox, if it is there and not the default one; the next use of its name creates another."""
+        """Delete a sandbox, if it is there and not the default one; the next use of its name
+        creates another.
+        """
         if name != DEFAULT and name in self._entries:
             self.persistence.delete_soon(name)
             entry = self._entries.pop(name)
@@ -93,7 +104,8 @@ class LoadedSandboxes:
         if entry is not None and entry.sandbox is sandbox:
             self._leave(self._entries.pop(sandbox.name))
             if sandbox is self.default:
-                self.default = sandbox.fork(DEFAULT)  # for what is refused before a sandbox is chosen
+                # for what is refused before a sandbox is chosen
+                self.default = sandbox.fork(DEFAULT)
 
     def _leave(self, entry: Entry) -> None:
         """Free what a removed sandbox held; its pending jobs are not done."""

@@ -26,7 +26,10 @@ log = logging.getLogger("stub_server")
 
 
 class SandboxFactory:
-    """One per server. All sandboxes share one budget for logs, journals and inboxes, and one for snapshots."""
+    """One per server.
+
+    All sandboxes share one budget for logs, journals and inboxes, and one for snapshots.
+    """
 
     def __init__(
         self,
@@ -38,34 +41,47 @@ class SandboxFactory:
         secret: bytes,
         control_secret: bytes,
     ) -> None:
-        """`secret` signs; `control_secret` is random, whatever the seed, and makes the control keys."""
+        """`secret` signs; `control_secret` is random, whatever the seed, and makes the
+        control keys.
+        """
         self.rules, self.seeding, self.settings, self.worker = rules, seeding, settings, worker
-        self.secret, self.control_secret, self.shapes = secret, control_secret, Shapes(seeding.fixtures)
+        self.secret, self.control_secret, self.shapes = (
+            secret,
+            control_secret,
+            Shapes(seeding.fixtures),
+        )
         self.contract: str = rules.converter.contract["digest"]
         # Apart: a snapshot is refused where there is no room, and never dropped for what others do.
         self._budget, self._for_snapshots = Budget(), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
-        self._filler = BackgroundWorker()  # of its own: files and snapshots do not wait for a large sandbox
-        self._filling: dict[str, tuple[Sandbox, int]] = {}  # with the instants (ms) at which they are filled
+        # of its own: files and snapshots do not wait for a large sandbox
+        self._filler = BackgroundWorker()
+        # with the instants (ms) at which they are filled
+        self._filling: dict[str, tuple[Sandbox, int]] = {}
 
     def belongings(self) -> tuple[Inbox, Snapshots]:
         """An empty inbox and no snapshots, for a new sandbox."""
         return Inbox(self._budget), Snapshots(self._for_snapshots)
 
-    def empty(self, name: str, generation: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+    def empty(
+        self, name: str, generation: str, scenario: str, seed: int, now: int | None
+    ) -> Sandbox:
         """A sandbox without records; without `now` (ms) its clock is as at the server's start."""
         settings = self.settings
         clock, ids = Clock(settings.now if now is None else now), Ids(seed, self.secret, name)
         log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
         origin = Origin(seed, scenario, self.rules.settings)
-        sandbox = Sandbox.empty(name, origin, self.rules, clock=clock, ids=ids, log=log, journal=journal)
+        sandbox = Sandbox.empty(
+            name, origin, self.rules, clock=clock, ids=ids, log=log, journal=journal
+        )
         sandbox.renew(generation)
         return sandbox
 
     def carried(self, generation: str, name: str | None = None) -> Empty:
-        """What makes sandboxes without records for states that are read, under their own name or another one.
+        """What makes sandboxes without records for states that are read, under their own name or
+        another one.
 
-        Their scenario is one that a request may name, or else the server's own: a file must not say which files are
-        read.
+        Their scenario is one that a request may name, or else the server's own: a file must not say
+        which files are read.
         """
 
         def empty(own_name: str, scenario: str, seed: int) -> Sandbox:
@@ -79,14 +95,21 @@ class SandboxFactory:
         known = scenario == own or scenario in known_scenarios(self.seeding.fixtures)
         return scenario if known else own
 
-    def read(self, name: str, generation: str, file: bytes | bytearray, *, abroad: bool) -> Admitted:
-        """The sandbox of a file, under a name and of a generation, which delivers nothing; for any thread.
+    def read(
+        self, name: str, generation: str, file: bytes | bytearray, *, abroad: bool
+    ) -> Admitted:
+        """The sandbox of a file, under a name and of a generation, which delivers nothing; for any
+        thread.
 
         Raises BadFile. `abroad` is as for `adopted`: a file does not say who chose its addresses.
         """
         reading = unpack(file, self.shapes.check)
         _, header = next(reading)  # a file without one is refused
-        keyless, contract, shared = header["format"] == RECORDING, header["contract"]["digest"], Body()
+        keyless, contract, shared = (
+            header["format"] == RECORDING,
+            header["contract"]["digest"],
+            Body(),
+        )
         rewrite = adopted(self.secret, anew=not header["secrets"], keyless=keyless, abroad=abroad)
         empty = self.carried(generation, name)
 
@@ -107,32 +130,42 @@ class SandboxFactory:
                 reader.read(kind, body)
         return self._imported(own, snapshots, requests)
 
-    def _imported(self, own: Reader, snapshots: dict[str, tuple[Body, Reader]], requests: list[Body]) -> Admitted:
+    def _imported(
+        self, own: Reader, snapshots: dict[str, tuple[Body, Reader]], requests: list[Body]
+    ) -> Admitted:
         """The sandbox of a file that was read, with its journal."""
         sandbox = own.state.sandbox
         if not sandbox.clock.frozen:  # it continues from the instant of the export
             sandbox.recorded_clock = sandbox.clock.resumed()
             sandbox.clock.set(sandbox.recorded_clock)
         found = admit(own, snapshots.values(), self.secret)
-        for trace in traces_of(requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies):
+        for trace in traces_of(
+            requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies
+        ):
             sandbox.journal.append(trace)
         sandbox.status.held_before = SILENT
         return found
 
-    def make(self, name: str, generation: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+    def make(
+        self, name: str, generation: str, scenario: str, seed: int, now: int | None
+    ) -> Sandbox:
         """A freshly seeded sandbox. Raises ContractError, ScenarioError."""
         sandbox = self.empty(name, generation, scenario, seed, now)
         self.seeding.fill(sandbox, self.secret)
         return self._own(sandbox)
 
-    async def begin(self, name: str, generation: str, scenario: str, seed: int, now: int | None) -> Sandbox:
+    async def begin(
+        self, name: str, generation: str, scenario: str, seed: int, now: int | None
+    ) -> Sandbox:
         """`make` for a request, in a thread, while others are served.
 
-        Raises NotFound for a scenario that cannot be used; only the log says why, since the reason quotes the file.
+        Raises NotFound for a scenario that cannot be used; only the log says why, since the reason
+        quotes the file.
         """
         try:
             sandbox = self.empty(name, generation, scenario, seed, now)
-            if not self.seeding.copy(sandbox, self.secret):  # else one like it is kept: that takes no time
+            # else one like it is kept: that takes no time
+            if not self.seeding.copy(sandbox, self.secret):
                 self._filling[name] = sandbox, sandbox.clock.now
                 await self._filler.beside(lambda: self.seeding.fill(sandbox, self.secret))
             return self._own(sandbox)

@@ -22,13 +22,23 @@ from .making import SandboxFactory
 def opened(
     factory: SandboxFactory, session: Session, number: int, kept: Kept, holder: int
 ) -> tuple[Stored, Sequence[Snapshot]]:
-    """A sandbox, and its snapshots. Raises StoreError, and Damage where they are not as they were written."""
-    about, snapshots, shared, size = orjson.loads(kept.about), list[tuple[Body, Reader]](), Body(), 0
+    """A sandbox, and its snapshots.
+
+    Raises StoreError, and Damage where they are not as they were written.
+    """
+    about, snapshots, shared, size = (
+        orjson.loads(kept.about),
+        list[tuple[Body, Reader]](),
+        Body(),
+        0,
+    )
     try:
         for named in sql.states(session, number):
             head = orjson.loads(named.about)
             is_of_one = named.name or head["contract"] == about["contract"]
-            reader = _reader(factory, about["generation"], head["contract"] if is_of_one else "", shared)
+            reader = _reader(
+                factory, about["generation"], head["contract"] if is_of_one else "", shared
+            )
             _read(reader, sql.lines(session, named.state))
             if named.name:
                 snapshots.append((head, reader))
@@ -39,10 +49,14 @@ def opened(
     except ValueError as error:
         if not isinstance(error, BadFile) or error.kind == "damaged":
             raise Damage(f"its lines cannot be read: {error}") from None
-        raise StoreError("\n  ".join(("does not fit the contract that is served:", *error.reasons))) from None
+        raise StoreError(
+            "\n  ".join(("does not fit the contract that is served:", *error.reasons))
+        ) from None
     sandbox = found.sandbox
     if kept.newest or holder:  # no ids of requests that an earlier process has given
-        sandbox.ids.requests = Random(f"{sandbox.origin.seed}/requests/{kept.name}/{kept.newest}/{holder}")
+        sandbox.ids.requests = Random(
+            f"{sandbox.origin.seed}/requests/{kept.name}/{kept.newest}/{holder}"
+        )
     sandbox.status.held_before = about["held"]
     entry = Entry(
         sandbox,
@@ -55,14 +69,19 @@ def opened(
         about["incarnation"],
         about["origin_events"],
     )
-    contract = about["contract"] if about["contract"] == factory.contract else ""  # of several, with what follows
+    # of several, with what follows
+    contract = about["contract"] if about["contract"] == factory.contract else ""
     newest = kept.newest, kept.chain
     return Stored(entry, number, contract, base.state.size, *newest, newest, size), found.snapshots
 
 
 def _reader(factory: SandboxFactory, generation: str, contract: str, shared: Body) -> Reader:
-    """A reader of lines of this contract: those of another than the served one are converted to it and validated."""
-    fitting = None if contract == factory.contract else Fitting(factory.rules, factory.shapes, contract)
+    """A reader of lines of this contract: those of another than the served one are converted to it
+    and validated.
+    """
+    fitting = (
+        None if contract == factory.contract else Fitting(factory.rules, factory.shapes, contract)
+    )
     return Reader(factory.carried(generation), adopted(factory.secret, anew=False), fitting, shared)
 
 

@@ -1,4 +1,6 @@
-"""Stores the sandboxes of a server: creates and deletes them, keeps their snapshots, and rewrites long states."""
+"""Stores the sandboxes of a server: creates and deletes them, keeps their snapshots, and rewrites
+long states.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,16 @@ from ...core.record import Body
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...storage import sql
 from ...storage.lines import chunks_of
-from ...storage.sql import Batch, Damage, Database, KeptState, NamedState, Session, Statement, StoreError
+from ...storage.sql import (
+    Batch,
+    Damage,
+    Database,
+    KeptState,
+    NamedState,
+    Session,
+    Statement,
+    StoreError,
+)
 from ...storage.state import SandboxState, Snapshot, capture
 from .commits import PAUSE, Commits, Stored
 from .entry import Entry, keys_of
@@ -35,20 +46,26 @@ class Persistence(Commits):
         """`factory` makes the sandboxes that are read."""
         super().__init__(store, factory)
         self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
-        self.default_elsewhere: Body | None = None  # what lists show of it, if another server has it at the start
+        # what lists show of it, if another server has it at the start
+        self.default_elsewhere: Body | None = None
         self._tending: asyncio.Task[None] | None = None
 
     # -- what was there before
 
     def read(self, most: int) -> Iterator[Entry]:
-        """At most `most` sandboxes of the store; only the default one if the store is shared. Raises StoreError."""
+        """At most `most` sandboxes of the store; only the default one if the store is shared.
+
+        Raises StoreError.
+        """
         if not self.has_store:
             return
         with closing(self.store.session()) as session:
             try:
                 names = [DEFAULT] if self.is_shared else sql.names(session, most)
             except self.store.errors as error:
-                raise StoreError(f"{self.store.name} cannot be read ({error}). {self.store.advice}") from None
+                raise StoreError(
+                    f"{self.store.name} cannot be read ({error}). {self.store.advice}"
+                ) from None
             for name in names:
                 found = self._open(session, name)
                 if isinstance(found, str):
@@ -58,7 +75,8 @@ class Persistence(Commits):
                     yield self._entry(*found)
 
     async def open(self, name: str) -> Entry | str | None:
-        """A sandbox that is not in memory; the address of the server that has it; None where there is none.
+        """A sandbox that is not in memory; the address of the server that has it; None where there
+        is none.
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
@@ -80,7 +98,9 @@ class Persistence(Commits):
                 return None
             return opened(self.factory, session, number, kept, self.store.holder)
         except (Damage, self.store.errors) as error:
-            raise StoreError(f"{where} cannot be read ({sql.line_of(error)}). {self.store.advice}") from None
+            raise StoreError(
+                f"{where} cannot be read ({sql.line_of(error)}). {self.store.advice}"
+            ) from None
         except StoreError as error:
             raise StoreError(f"{where} {error}") from None
 
@@ -92,15 +112,21 @@ class Persistence(Commits):
     # -- sandboxes that come and go
 
     async def write(self, *sandboxes: Sandbox) -> list[KeptState]:
-        """Write the present states of sandboxes, beside the requests, for `put` to refer to. Raises Unavailable."""
+        """Write the present states of sandboxes, beside the requests, for `put` to refer to.
+
+        Raises Unavailable.
+        """
         if not self.has_store:
             return []
         self._check_written()
         states = list(map(capture, sandboxes))
         return await self._writing.run(lambda session: _write(session, states))
 
-    async def put(self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot] = ()) -> bool:
-        """Store a sandbox from now on, in place of the one of its name; False where another server has that.
+    async def put(
+        self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot] = ()
+    ) -> bool:
+        """Store a sandbox from now on, in place of the one of its name; False where another server
+        has that.
 
         `written` is its state, then those of its snapshots. Raises Unavailable.
         """
@@ -115,19 +141,24 @@ class Persistence(Commits):
     def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> bool:
         """Store the first sandbox of a new store, before any request is served. Raises StoreError.
 
-        False where another server of the store was quicker: its name is unique, so one of them has it.
+        False where another server of the store was quicker: its name is unique, so one of them has
+        it.
         """
         if not self.has_store:
             return True
         with closing(self.store.session()) as session:
             try:
                 states = [entry.sandbox, *(snapshot.sandbox for snapshot in snapshots)]
-                stored, changes = self._entering(entry, _write(session, map(capture, states)), snapshots)
+                stored, changes = self._entering(
+                    entry, _write(session, map(capture, states)), snapshots
+                )
                 sql.commit(session, Batch(changes), self.store.holder)
             except self.store.errors as error:
                 if self.store.is_duplicate(error):
                     return False
-                raise StoreError(f"{self.store.name} cannot be written ({sql.line_of(error)}).") from None
+                raise StoreError(
+                    f"{self.store.name} cannot be written ({sql.line_of(error)})."
+                ) from None
         self._follow(stored)
         return True
 
@@ -135,7 +166,9 @@ class Persistence(Commits):
         self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot]
     ) -> tuple[Stored, list[Statement]]:
         number, (state, *others) = sql.new_number(), written
-        stored = Stored(entry, number, self.factory.contract, state.size, state.step, 0, (state.step, 0))
+        stored = Stored(
+            entry, number, self.factory.contract, state.size, state.step, 0, (state.step, 0)
+        )
         changes = [sql.entered(number, stored.row(state.step, 0), self.store.holder)]
         changes += [sql.key_entered(key, number) for key in keys_of(entry.sandbox)]
         changes += sql.state_entered(number, self._own(state, 0))
@@ -143,20 +176,32 @@ class Persistence(Commits):
             changes += self._snapshot_entered(number, snapshot, other)
         return stored, changes
 
-    def _snapshot_entered(self, number: int, snapshot: Snapshot, state: KeptState) -> list[Statement]:
+    def _snapshot_entered(
+        self, number: int, snapshot: Snapshot, state: KeptState
+    ) -> list[Statement]:
         about = snapshot.head | {"contract": self.factory.contract}
-        return sql.state_entered(number, NamedState(snapshot.name, orjson.dumps(about).decode(), 0, state))
+        return sql.state_entered(
+            number, NamedState(snapshot.name, orjson.dumps(about).decode(), 0, state)
+        )
 
     def _own(self, state: KeptState, chain: int) -> NamedState:
-        return NamedState("", orjson.dumps({"contract": self.factory.contract}).decode(), chain, state)
+        return NamedState(
+            "", orjson.dumps({"contract": self.factory.contract}).decode(), chain, state
+        )
 
     async def announce(self, name: str) -> None:
-        """Let other servers of the store know that this one is creating a sandbox. Raises Unavailable."""
+        """Let other servers of the store know that this one is creating a sandbox.
+
+        Raises Unavailable.
+        """
         if self.is_shared:
             await self._reading.run(lambda session: self.store.announce(session, name))
 
     async def end_announcement(self, name: str) -> None:
-        """Let them know that it no longer is. If the store is away, they believe so until this process ends."""
+        """Let them know that it no longer is.
+
+        If the store is away, they believe so until this process ends.
+        """
         if self.has_store and self.is_shared:  # a server that has stopped has taken back all
             with suppress(Unavailable):
                 await self._reading.run(lambda session: self.store.end_announcement(session, name))
@@ -177,17 +222,28 @@ class Persistence(Commits):
 
     @property
     def lease(self) -> float | None:
-        """For how many seconds this process may answer; None where no other process uses the store."""
+        """For how many seconds this process may answer; None where no other process
+        uses the store.
+        """
         return self.store.lease_left if self.has_store else None
 
     def check_lease(self) -> None:
-        """Refuse to answer for sandboxes: when the lease has ended, other servers may have them. Raises Unavailable."""
+        """Refuse to answer for sandboxes: when the lease has ended, other servers may have them.
+
+        Raises Unavailable.
+        """
         if self.lease == 0:
-            message = "The store cannot be reached, and other servers may have the sandboxes of this one by now."
+            message = (
+                "The store cannot be reached, and other servers may have the sandboxes of this one"
+                " by now."
+            )
             raise store_unavailable(message, "Send this again in a few seconds.")
 
     async def query(self, work: Callable[[Session], T]) -> T:
-        """Read the store, beside the requests, once deleted sandboxes have left it. Raises Unavailable."""
+        """Read the store, beside the requests, once deleted sandboxes have left it.
+
+        Raises Unavailable.
+        """
         if self.is_shared:  # a commit whose connection broke may still come
             self._check_written()
         for change in (*self._flying, *self._changes):
@@ -198,7 +254,8 @@ class Persistence(Commits):
     # -- snapshots
 
     async def keep_snapshot(self, entry: Entry, snapshot: Snapshot) -> bool:
-        """Store a snapshot in place of the one of its name; False when the sandbox was deleted meanwhile.
+        """Store a snapshot in place of the one of its name; False when the sandbox was deleted
+        meanwhile.
 
         Raises Conflict where there is no room, and Unavailable.
         """
@@ -209,7 +266,9 @@ class Persistence(Commits):
             entry.snapshots.check_room(snapshot.name, snapshot.size)
             stored = self._stored.get(entry.sandbox.name)
             if stored is not None:
-                await self._changed(self._snapshot_entered(stored.number, snapshot, *written), stored)
+                await self._changed(
+                    self._snapshot_entered(stored.number, snapshot, *written), stored
+                )
             entry.snapshots.keep(snapshot)
             return True
 
@@ -279,7 +338,9 @@ class Persistence(Commits):
                 self._wake.set()
 
     async def _rewrite(self, stored: Stored) -> None:
-        """Write the present state of a sandbox, from which it is opened next time, in place of its steps."""
+        """Write the present state of a sandbox, from which it is opened next time, in
+        place of its steps.
+        """
         size, chain = stored.size, stored.chain
         (state,) = await self.write(stored.entry.sandbox)
         if self._stored.get(stored.entry.sandbox.name) is stored:
@@ -290,5 +351,9 @@ class Persistence(Commits):
             stored.state_size, stored.contract = state.size, self.factory.contract
 
 
-def _write(session: Session, states: Iterator[SandboxState] | Sequence[SandboxState]) -> list[KeptState]:
-    return [sql.write_state(session, state.sandbox.log.number, chunks_of(state)) for state in states]
+def _write(
+    session: Session, states: Iterator[SandboxState] | Sequence[SandboxState]
+) -> list[KeptState]:
+    return [
+        sql.write_state(session, state.sandbox.log.number, chunks_of(state)) for state in states
+    ]

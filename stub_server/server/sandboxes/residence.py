@@ -1,4 +1,6 @@
-"""Opens sandboxes of a store that are not in memory: on request, and when a delivery of theirs is due."""
+"""Opens sandboxes of a store that are not in memory: on request, and when a delivery of
+theirs is due.
+"""
 
 import asyncio
 import logging
@@ -14,12 +16,16 @@ from .entry import folded
 from .loaded import LoadedSandboxes
 
 REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
-SCAN = 1.0  # seconds between two searches for deliveries that are due in sandboxes that no server has in memory
+# seconds between two searches for deliveries that are due in sandboxes that no server has in memory
+SCAN = 1.0
 log = logging.getLogger("stub_server")
 
 
 class Residence:
-    """One per server with a store. Other servers may have its sandboxes, and a failed commit unloads them."""
+    """One per server with a store.
+
+    Other servers may have its sandboxes, and a failed commit unloads them.
+    """
 
     def __init__(self, sandboxes: LoadedSandboxes) -> None:
         self._sandboxes, self._persistence = sandboxes, sandboxes.persistence
@@ -29,7 +35,10 @@ class Residence:
         self._scanning: asyncio.Task[None] | None = None
 
     async def sandbox_of(self, key: str) -> str | None:
-        """The sandbox of an API key, by a private key's digest or a public key. Raises Unavailable."""
+        """The sandbox of an API key, by a private key's digest or a public key.
+
+        Raises Unavailable.
+        """
         return self._sandboxes.keyring.get(key) or await self._persistence.query(
             lambda session: sql.sandbox_with(session, key)
         )
@@ -55,7 +64,9 @@ class Residence:
                 opened = await self._persistence.open(name)
             except StoreError as error:
                 log.error("%s", error)
-                raise store_unavailable(f"The sandbox {name} cannot be opened. The server's log says why.") from None
+                raise store_unavailable(
+                    f"The sandbox {name} cannot be opened. The server's log says why."
+                ) from None
             if isinstance(opened, str):
                 self._elsewhere[name] = opened, monotonic() + REMEMBERED
                 return opened

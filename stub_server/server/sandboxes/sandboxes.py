@@ -1,4 +1,6 @@
-"""The sandboxes of one server: made by name or by request, forked, reset, and put in place of each other."""
+"""The sandboxes of one server: made by name or by request, forked, reset, and put in
+place of each other.
+"""
 
 import asyncio
 import hmac
@@ -25,7 +27,17 @@ from ...storage import sql
 from ...storage.package import read_file
 from ...storage.sql import Kept
 from ...storage.state import Snapshot
-from .entry import NAMING, Entry, duplicate_name, folded, is_name, keys_of, made_up, records_of, too_many
+from .entry import (
+    NAMING,
+    Entry,
+    duplicate_name,
+    folded,
+    is_name,
+    keys_of,
+    made_up,
+    records_of,
+    too_many,
+)
 from .generations import Generations
 from .loaded import LoadedSandboxes
 from .making import SandboxFactory
@@ -38,30 +50,42 @@ MOST, MOST_CREATIONS = 1_000, 64
 class Sandboxes(LoadedSandboxes):
     """All sandboxes by name, of which a server makes at most `MOST`."""
 
-    def __init__(self, factory: SandboxFactory, on_due: Callable[[Sandbox], None], persistence: Persistence) -> None:
-        """`on_due` is called with a sandbox that is new or gone, and when something falls due in one.
+    def __init__(
+        self, factory: SandboxFactory, on_due: Callable[[Sandbox], None], persistence: Persistence
+    ) -> None:
+        """`on_due` is called with a sandbox that is new or gone, and when something falls due in
+        one.
 
-        `persistence` has the sandboxes of an earlier process. Raises StoreError, BadFile, ScenarioError.
+        `persistence` has the sandboxes of an earlier process. Raises StoreError, BadFile,
+        ScenarioError.
         """
         super().__init__(on_due, persistence, Generations(factory.settings))
-        self._creations: dict[str, asyncio.Task[Entry]] = {}  # those that are under way, and failed ones
+        # those that are under way, and failed ones
+        self._creations: dict[str, asyncio.Task[Entry]] = {}
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
         self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
         self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
-        self.residence: Residence | None = None  # set with a store, which may have sandboxes that are not in memory
+        # set with a store, which may have sandboxes that are not in memory
+        self.residence: Residence | None = None
         self._read_stored()
-        self.has_kept_default = DEFAULT in self._entries or persistence.default_elsewhere is not None
+        self.has_kept_default = (
+            DEFAULT in self._entries or persistence.default_elsewhere is not None
+        )
         if not self.has_kept_default and not self._begin_default():
             self._read_stored()  # another server of the store has begun it meanwhile
         kept = persistence.default_elsewhere
         if kept is not None:
-            # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled in it.
+            # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled
+            # in it.
             scenario = factory.permitted(kept["scenario"])
             self.default = factory.make(DEFAULT, kept["generation"], scenario, kept["seed"], None)
 
     def _read_stored(self) -> None:
-        """Put the stored sandboxes in memory that the persistence reads at a start. Raises StoreError."""
+        """Put the stored sandboxes in memory that the persistence reads at a start.
+
+        Raises StoreError.
+        """
         for entry in sorted(self.persistence.read(MOST), key=lambda entry: entry.created_at):
             self.put(entry)
 
@@ -89,7 +113,9 @@ class Sandboxes(LoadedSandboxes):
 
     @property
     def scenarios(self) -> list[str]:
-        """The scenarios that a request may name, besides the one that the server was started with."""
+        """The scenarios that a request may name, besides the one that the server was
+        started with.
+        """
         return known_scenarios(self.factory.seeding.fixtures)
 
     def control_key(self, name: str) -> str:
@@ -99,7 +125,9 @@ class Sandboxes(LoadedSandboxes):
         return "sk_control_" + hmac.digest(self.factory.control_secret, named, "sha256").hex()[:48]
 
     def pay_key(self, sandbox: Sandbox, order: str) -> str | None:
-        """What the address of an order's pay page has to contain on a public server; None on a plain one."""
+        """What the address of an order's pay page has to contain on a public server; None on a
+        plain one.
+        """
         if not self.settings.is_public:
             return None
         named = f"pay/{sandbox.identity}/{order}".encode()
@@ -111,7 +139,10 @@ class Sandboxes(LoadedSandboxes):
         self.persistence.store_row_soon(name, keys)
 
     async def listed(self, pattern: str) -> list[Entry | Kept]:
-        """All sandboxes whose name matches a glob, in memory or not, those made last first. Raises Unavailable."""
+        """All sandboxes whose name matches a glob, in memory or not, those made last first.
+
+        Raises Unavailable.
+        """
         found: list[Entry | Kept] = [*self.entries(pattern)]
         if self.residence is not None:
             here, pattern = {*self._entries}, folded(pattern)
@@ -123,7 +154,9 @@ class Sandboxes(LoadedSandboxes):
     # -- coming and going
 
     def take_back(self, entry: Entry) -> bool:
-        """Delete the sandbox of a request that failed after it created it, unless others have used it since."""
+        """Delete the sandbox of a request that failed after it created it, unless others have used
+        it since.
+        """
         if self._entries.get(entry.sandbox.name) is not entry or entry.uses:
             return False
         self.forget(entry.sandbox.name)
@@ -132,8 +165,11 @@ class Sandboxes(LoadedSandboxes):
 
     # -- making
 
-    async def pending_sandbox(self, name: str, *, creates: bool = True, suggests: bool = False) -> Sandbox:
-        """The sandbox of this name, or where the server allows that a new one, for `register`. Raises NotFound.
+    async def pending_sandbox(
+        self, name: str, *, creates: bool = True, suggests: bool = False
+    ) -> Sandbox:
+        """The sandbox of this name, or where the server allows that a new one, for `register`.
+        Raises NotFound.
 
         Without `creates` it must exist. With `suggests` the refusal names a similar sandbox.
         """
@@ -147,15 +183,24 @@ class Sandboxes(LoadedSandboxes):
         if is_public or not creates:
             similar = nearest(name, [*self._entries]) if suggests else None
             hint = f" Did you mean {similar}?" if similar else ""
-            call = "POST /_sandbox/sandboxes" if is_public else f"GET /s/{name}/_sandbox/credentials"
-            raise NotFound(f"There is no sandbox {name}.{hint} {call} creates it.", code="sandbox_not_found")
+            call = (
+                "POST /_sandbox/sandboxes" if is_public else f"GET /s/{name}/_sandbox/credentials"
+            )
+            raise NotFound(
+                f"There is no sandbox {name}.{hint} {call} creates it.", code="sandbox_not_found"
+            )
         try:
-            return await self.factory.begin(name, self.generations.first(name), self.scenario, self.seed, None)
+            return await self.factory.begin(
+                name, self.generations.first(name), self.scenario, self.seed, None
+            )
         except NotFound as error:
             raise _none(name, error) from None
 
     async def register(self, pending: Sandbox) -> Sandbox:
-        """A pending sandbox, or the one of its name that another request has created meanwhile. Raises NotFound."""
+        """A pending sandbox, or the one of its name that another request has created meanwhile.
+
+        Raises NotFound.
+        """
         try:
             return (await self._admit(pending, None, None, on_first_use=True)).sandbox
         except Conflict as error:
@@ -174,13 +219,16 @@ class Sandboxes(LoadedSandboxes):
         ttl: int | None = None,
         settings: Body | None = None,
     ) -> Entry:
-        """A new sandbox, with a generated name if it has none. `ttl` is seconds. Raises Conflict, NotFound.
+        """A new sandbox, with a generated name if it has none. `ttl` is seconds. Raises Conflict,
+        NotFound.
 
         `settings` are those that differ from the server's.
         """
         name = await self._new_name(name, "sandbox")
         seed = self.seed if seed is None else seed
-        sandbox = await self.factory.begin(name, self.generations.first(name), scenario or self.scenario, seed, now)
+        sandbox = await self.factory.begin(
+            name, self.generations.first(name), scenario or self.scenario, seed, now
+        )
         _begin_with(sandbox, sandbox.settings, settings)
         sandbox.origin.first_clock = None if now is None else (now, True)
         return await self._admit(sandbox, None, ttl)
@@ -206,12 +254,18 @@ class Sandboxes(LoadedSandboxes):
         if name in under_way:
             raise duplicate_name(name)
         if len(under_way) >= MOST_CREATIONS:
-            message = f"{MOST_CREATIONS} sandboxes are being created, the maximum. Create this one when one is ready."
+            message = (
+                f"{MOST_CREATIONS} sandboxes are being created, the maximum. Create this one when"
+                " one is ready."
+            )
             raise Conflict.at("name", message, "too_many_sandboxes")
-        if len(self._creations) >= 2 * MOST_CREATIONS:  # nobody has asked for what became of the others
+        # nobody has asked for what became of the others
+        if len(self._creations) >= 2 * MOST_CREATIONS:
             self._creations = {each: self._creations[each] for each in under_way}
 
-    async def _create_announced(self, name: str, scenario: str | None, seed: int | None, **beginning: Any) -> Entry:
+    async def _create_announced(
+        self, name: str, scenario: str | None, seed: int | None, **beginning: Any
+    ) -> Entry:
         try:
             return await self.create(name, scenario, seed, **beginning)
         finally:
@@ -236,9 +290,16 @@ class Sandboxes(LoadedSandboxes):
         return None
 
     async def fork(
-        self, parent: str, name: str | None, step: int | None, ttl: int | None, *, deliver: bool = False
+        self,
+        parent: str,
+        name: str | None,
+        step: int | None,
+        ttl: int | None,
+        *,
+        deliver: bool = False,
     ) -> Entry:
-        """A sandbox with the past of another, up to a step if one is given. Raises NotFound, Conflict.
+        """A sandbox with the past of another, up to a step if one is given. Raises NotFound,
+        Conflict.
 
         With `deliver` new events are delivered; earlier ones never are.
         """
@@ -257,13 +318,17 @@ class Sandboxes(LoadedSandboxes):
         return await self._admit(sandbox, origin.name, ttl)
 
     async def _present(self, name: str) -> Entry:
-        """A sandbox that may have been deleted or unloaded while this waited. Raises NotFound, Unavailable."""
+        """A sandbox that may have been deleted or unloaded while this waited.
+
+        Raises NotFound, Unavailable.
+        """
         if self.residence is not None and isinstance(await self.residence.locate(name), str):
             raise gone()  # another server has it
         return self.entry(name)
 
     def ensure_room(self) -> None:
-        """Make room for one more sandbox: at the limit the one idle longest of those created on first use is deleted.
+        """Make room for one more sandbox: at the limit the one idle longest of those created on
+        first use is deleted.
 
         Raises Conflict.
         """
@@ -275,7 +340,10 @@ class Sandboxes(LoadedSandboxes):
             self.forget(min(reversed(unnamed), key=lambda entry: entry.last_used_at).sandbox.name)
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
-        """The requested name, or a generated one, and room for it. Raises Conflict, also where the name exists."""
+        """The requested name, or a generated one, and room for it.
+
+        Raises Conflict, also where the name exists.
+        """
         free = made_up(prefix, next(self._named)) if name is None else folded(name)
         while await self._exists(free):
             if name is not None:
@@ -288,12 +356,17 @@ class Sandboxes(LoadedSandboxes):
         """Whether there is a sandbox of a name, in memory or not. Raises Unavailable."""
         if self.find(name) is not None:
             return True
-        return self.residence is not None and await self.persistence.query(partial(sql.has, name=name))
+        return self.residence is not None and await self.persistence.query(
+            partial(sql.has, name=name)
+        )
 
     async def _admit(
         self, sandbox: Sandbox, parent: str | None, ttl: int | None, *, on_first_use: bool = False
     ) -> Entry:
-        """Register a sandbox for which there was a name and room, if there still is. Raises Conflict."""
+        """Register a sandbox for which there was a name and room, if there still is.
+
+        Raises Conflict.
+        """
         written = await self.persistence.write(sandbox)
         async with self.persistence.changing:
             if self.find(sandbox.name) is not None:
@@ -318,14 +391,16 @@ class Sandboxes(LoadedSandboxes):
     ) -> Sandbox:
         """Seed a sandbox again, with its present scenario and seed unless others are given.
 
-        `now` freezes the clock at that instant; without it the clock is as it began. `settings` are those that differ
-        from the ones that it began with. Raises NotFound.
+        `now` freezes the clock at that instant; without it the clock is as it began. `settings` are
+        those that differ from the ones that it began with. Raises NotFound.
         """
         origin = self.entry(name).sandbox.origin
         seed = origin.seed if seed is None else seed
         first_clock = origin.first_clock if now is None else (now, True)
         begins, stands = first_clock or (None, True)
-        sandbox = await self.factory.begin(name, origin.generation, scenario or origin.scenario, seed, begins)
+        sandbox = await self.factory.begin(
+            name, origin.generation, scenario or origin.scenario, seed, begins
+        )
         sandbox.origin.first_clock = first_clock
         if not stands:
             sandbox.recorded_clock = sandbox.clock.resumed()
@@ -343,14 +418,16 @@ class Sandboxes(LoadedSandboxes):
     ) -> tuple[Entry, Body]:
         """Replace a sandbox by that of a file. With `deliver` its new events are delivered.
 
-        The journal is that of the file too. `abroad` says that a page of another machine sent the file. Returns the
-        entry, and what was replaced.
+        The journal is that of the file too. `abroad` says that a page of another machine sent the
+        file. Returns the entry, and what was replaced.
 
         Raises NotFound, and BadFile for a file that cannot be used.
         """
         present = self.entry(name).sandbox
         name, generation = present.name, present.origin.generation
-        sandbox, snapshots = await self.worker.beside(lambda: self.factory.read(name, generation, file, abroad=abroad))
+        sandbox, snapshots = await self.worker.beside(
+            lambda: self.factory.read(name, generation, file, abroad=abroad)
+        )
         if deliver:
             sandbox.speak()
         old = self.entry(name).sandbox
@@ -358,18 +435,26 @@ class Sandboxes(LoadedSandboxes):
         return await self._replace(name, sandbox, snapshots), replaced
 
     async def put_in_place(self, sandbox: Sandbox) -> None:
-        """Replace the sandbox of its name, which is created where there is none, and its generation."""
+        """Replace the sandbox of its name, which is created where there is none, and its
+        generation.
+        """
         if self.find(sandbox.name) is None:
             await self.create(sandbox.name)
         self.entry(sandbox.name).sandbox.renew(sandbox.origin.generation)
         await self._replace(sandbox.name, sandbox)
 
-    async def _replace(self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = ()) -> Entry:
-        """Replace the sandbox of a name, with the snapshots of the new one. Raises NotFound, BadFile."""
+    async def _replace(
+        self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = ()
+    ) -> Entry:
+        """Replace the sandbox of a name, with the snapshots of the new one.
+
+        Raises NotFound, BadFile.
+        """
         written = await self.persistence.write(sandbox, *(snapshot.sandbox for snapshot in brought))
         async with self.persistence.changing:
             before = await self._present(name)
-            if before.sandbox.origin.generation != sandbox.origin.generation:  # it was rotated meanwhile
+            # it was rotated meanwhile
+            if before.sandbox.origin.generation != sandbox.origin.generation:
                 raise gone()
             before.snapshots.check_room_instead(brought)
             inbox, snapshots = self.factory.belongings()
@@ -381,16 +466,24 @@ class Sandboxes(LoadedSandboxes):
             entry.snapshots.keep(*brought)
             return entry
 
-    async def rotate(self, name: str, cause: Cause, *, keys: bool) -> tuple[Entry, list[tuple[Store, Record]]]:
-        """Begin another generation of a sandbox; its tokens, seeded keys, control key and pay links end.
+    async def rotate(
+        self, name: str, cause: Cause, *, keys: bool
+    ) -> tuple[Entry, list[tuple[Store, Record]]]:
+        """Begin another generation of a sandbox; its tokens, seeded keys, control key and pay links
+        end.
 
-        Returns it, and the API keys that its users made; with `keys` these are deleted. Raises NotFound, Unavailable.
+        Returns it, and the API keys that its users made; with `keys` these are deleted. Raises
+        NotFound, Unavailable.
         """
         await do_due((await self._present(name)).sandbox, self.worker)
         async with self.persistence.changing:
             entry = await self._present(name)
             sandbox = entry.sandbox
-            earlier, number, ready = sandbox.origin.generation, sandbox.log.number, sandbox.origin.credentials
+            earlier, number, ready = (
+                sandbox.origin.generation,
+                sandbox.log.number,
+                sandbox.origin.credentials,
+            )
             sandbox.renew(self.generations.after(sandbox.name, earlier))
             try:
                 made = self._renew_keys(sandbox, cause, deletes_others=keys)
@@ -404,8 +497,13 @@ class Sandboxes(LoadedSandboxes):
                 raise
             return entry, made
 
-    def _renew_keys(self, sandbox: Sandbox, cause: Cause, *, deletes_others: bool) -> list[tuple[Store, Record]]:
-        """Give the seeded keys secrets of the new generation. Returns the other keys, which may be deleted."""
+    def _renew_keys(
+        self, sandbox: Sandbox, cause: Cause, *, deletes_others: bool
+    ) -> list[tuple[Store, Record]]:
+        """Give the seeded keys secrets of the new generation.
+
+        Returns the other keys, which may be deleted.
+        """
         others = []
         for store in sandbox.stores.values():
             draft = Draft(sandbox, store, cause)
@@ -423,7 +521,10 @@ class Sandboxes(LoadedSandboxes):
     async def delete(self, name: str) -> None:
         """Delete a sandbox. Raises NotFound, Unavailable, and Conflict for the default one."""
         if folded(name) == DEFAULT:
-            message = f"The default sandbox cannot be deleted. POST /s/{DEFAULT}/_sandbox/reset seeds it again."
+            message = (
+                f"The default sandbox cannot be deleted. POST /s/{DEFAULT}/_sandbox/reset seeds it"
+                " again."
+            )
             raise Conflict.at("sandboxName", message, "sandbox_protected", where="path")
         async with self.persistence.changing:
             name = (await self._present(name)).sandbox.name
@@ -432,10 +533,14 @@ class Sandboxes(LoadedSandboxes):
 
     # -- time
 
-    def go_back(self, sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None = None) -> tuple[Entry, Step]:
-        """Restore an earlier state of a sandbox, a copy that is used up; its seeded keys have the secrets of today.
+    def go_back(
+        self, sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None = None
+    ) -> tuple[Entry, Step]:
+        """Restore an earlier state of a sandbox, a copy that is used up; its seeded keys have the
+        secrets of today.
 
-        Returns the sandbox's entry and the step. Readers of its events begin again. Raises Conflict.
+        Returns the sandbox's entry and the step. Readers of its events begin again. Raises
+        Conflict.
         """
         keep_newest(then, sandbox, self.factory.secret)
         step = go_back(sandbox, then, cause, instant)
@@ -447,16 +552,26 @@ class Sandboxes(LoadedSandboxes):
         return entry, step
 
     def _entry(
-        self, sandbox: Sandbox, parent: str | None, *, ttl: int | None = None, on_first_use: bool = False
+        self,
+        sandbox: Sandbox,
+        parent: str | None,
+        *,
+        ttl: int | None = None,
+        on_first_use: bool = False,
     ) -> Entry:
         now = wall_ms()
         expires_at = None if ttl is None else now + ttl * SECOND
-        entry = Entry(sandbox, parent, on_first_use, now, now, expires_at, *self.factory.belongings())
+        entry = Entry(
+            sandbox, parent, on_first_use, now, now, expires_at, *self.factory.belongings()
+        )
         self._name_events(entry)
         return entry
 
     def _name_events(self, entry: Entry) -> None:
-        entry.incarnation, entry.origin_events = f"{self._started:x}-{next(self._begun)}", entry.sandbox.events.raised
+        entry.incarnation, entry.origin_events = (
+            f"{self._started:x}-{next(self._begun)}",
+            entry.sandbox.events.raised,
+        )
 
 
 def _begin_with(sandbox: Sandbox, settings: SandboxSettings, changes: Body | None) -> None:

@@ -1,4 +1,6 @@
-"""The tools that are controls: what payers, banks, time and receivers do, what was done, and going back."""
+"""The tools that are controls: what payers, banks, time and receivers do, what was done,
+and going back.
+"""
 
 import json
 import re
@@ -19,16 +21,19 @@ _DEFAULTS = {"order": "last", "subscription": "last", "id": "last"}
 _LONGEST_CALL = 300  # characters of the call that a result shows
 _PATIENCE = 8.0  # seconds that deliveries on their way are waited for
 _CHECK = """It is an inbox: webhooks {action: wait} reads it.
-A receiver checks the signature so (KEY is the signing key, body the bytes as they came; base64, hashlib, hmac):
+A receiver checks the signature so (KEY is the signing key, body the bytes as they came;
+base64, hashlib and hmac are imported):
 signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
 digest = hmac.new(base64.b64decode(KEY.removeprefix("whsec_")), signed, hashlib.sha256).digest()
 is_signed = "v1," + base64.b64encode(digest).decode() in headers["webhook-signature"].split()"""
 
 
 async def act(session: Session, call: str, following: str, own: Json) -> Result:
-    """Make a call such as `POST /orders/{order}/pay`: an argument that the path names replaces its placeholder.
+    """Make a call such as `POST /orders/{order}/pay`: an argument that the path names replaces its
+    placeholder.
 
-    A GET has the other arguments in its query, another call in its body, but for those that stand after its `?`.
+    A GET has the other arguments in its query, another call in its body, but for those that stand
+    after its `?`.
     """
     method, _, path = call.partition(" ")
     path, _, in_query = path.partition("?")
@@ -68,9 +73,13 @@ async def open_inbox(session: Session, inbox: str = "agent", event_type: str = "
     return made
 
 
-async def messages(session: Session, inbox: str = "agent", message: int | None = None, **own: Any) -> Result:
+async def messages(
+    session: Session, inbox: str = "agent", message: int | None = None, **own: Any
+) -> Result:
     """One message of an inbox, or the newest ones, and the newest of them whole."""
-    following = "webhooks {action: inbox} makes an inbox, webhooks {action: deliveries} shows what was sent"
+    following = (
+        "webhooks {action: inbox} makes an inbox, webhooks {action: deliveries} shows what was sent"
+    )
     if message is not None:
         return await act(session, f"GET /inbox/{{inbox}}/{message}", following, {"inbox": inbox})
     found = await session.get(f"/inbox/{segment(inbox)}", **own)
@@ -103,7 +112,11 @@ async def undo(session: Session) -> Result:
 async def export(session: Session) -> Result:
     """How to write the sandbox to a file."""
     await session.prefix()
-    return Result([f"stub-server export --sandbox {session.sandbox} --server URL writes it to a file."], {}, "history")
+    return Result(
+        [f"stub-server export --sandbox {session.sandbox} --server URL writes it to a file."],
+        {},
+        "history",
+    )
 
 
 async def list_requests(session: Session, query: Json | None = None) -> Result:
@@ -117,6 +130,8 @@ async def explain(session: Session, id: str = "last") -> Result:
     """Why a request was refused, and the call that works."""
     ident = await _last_request(session, "4xx") if id == "last" else segment(id)
     found = (await session.get(f"/requests/{ident}"))["request"]
-    answer = Reply(found["status"], {"x-request-id": ident}, orjson.dumps(found["response"]["body"]))
+    answer = Reply(
+        found["status"], {"x-request-id": ident}, orjson.dumps(found["response"]["body"])
+    )
     shown = refusal(answer, found["explanation"])
     return Result([f"{found['method']} {found['path']}", *shown.lines], shown.facts, shown.next)

@@ -20,7 +20,9 @@ _KEYS = ("private_key", "signing_key")
 
 
 async def start(session: Session, sandbox: str | None = None, **beginning: Any) -> Result:
-    """Show the sandbox of this session; another one, or a new one, if the arguments name or describe it."""
+    """Show the sandbox of this session; another one, or a new one, if the arguments name or
+    describe it.
+    """
     if beginning or session.sandbox is None or sandbox not in (None, session.sandbox):
         await session.enter(sandbox, **beginning)
     try:
@@ -33,19 +35,32 @@ async def start(session: Session, sandbox: str | None = None, **beginning: Any) 
     clock = await session.get("/clock")
     has = []
     for name in ("projects", "plans", "customers", "orders", "subscriptions"):
-        has.append(f"{opened(await session.get(f'/v2/{name}', limit=1))['pagination']['total']:,} {name}")
+        has.append(
+            f"{opened(await session.get(f'/v2/{name}', limit=1))['pagination']['total']:,} {name}"
+        )
     ids = {name: ident for name, ident in found["sample"].items() if ident}
     order = await _order(session, ids)
     lines = [
-        f"Sandbox {found['sandbox']} of the merchant {found['merchant']['name']}: {', '.join(has)}.",
+        (
+            f"Sandbox {found['sandbox']} of the merchant {found['merchant']['name']}:"
+            f" {', '.join(has)}."
+        ),
         f"Its clock shows {clock['now']}. Base URL: {found['base_url']}",
         f"Authorization: Bearer {found['jwt']}",
         f"Ids to use: {', '.join(f'{name} {ident}' for name, ident in ids.items())}",
         *session.secrets,
         f"Try:\n1. call_api {json.dumps(order, ensure_ascii=False)}",
-        "2. orders {action: pay}\n3. webhooks {action: inbox}, another order, webhooks {action: wait}",
+        (
+            "2. orders {action: pay}\n3. webhooks {action: inbox}, another order, webhooks {action:"
+            " wait}"
+        ),
     ]
-    facts = {"sandbox": found["sandbox"], "base_url": found["base_url"], "token": found["jwt"], "ids": ids}
+    facts = {
+        "sandbox": found["sandbox"],
+        "base_url": found["base_url"],
+        "token": found["jwt"],
+        "ids": ids,
+    }
     return Result(lines, facts, "call_api, search_docs, webhooks", has_secrets=True)
 
 
@@ -59,13 +74,22 @@ async def _order(session: Session, ids: Json) -> Json:
         "planId": plan["id"],
         "totalAmount": plan["amount"],
         "items": [{"description": plan["name"], "quantity": 1, "amount": plan["amount"]}],
-        "customer": {"name": "Ana Lima", "email": "ana.lima@example.com", "document": "52998224725"},
+        "customer": {
+            "name": "Ana Lima",
+            "email": "ana.lima@example.com",
+            "document": "52998224725",
+        },
     }
     return {"operation": "createPixOrder", "body": body}
 
 
 async def call_api(
-    session: Session, operation: str = "", path: str = "", params: Json | None = None, full: bool = False, **parts: Any
+    session: Session,
+    operation: str = "",
+    path: str = "",
+    params: Json | None = None,
+    full: bool = False,
+    **parts: Any,
 ) -> Result:
     """Send a request to the API as the seeded merchant, or as somebody else."""
     method = str(parts.get("method", "GET")).upper()
@@ -80,21 +104,39 @@ async def call_api(
         headers=_headers(parts.get("headers", {})),
         bearer=await _bearer(session, parts.get("as")),
     )
-    following = "call_api, search_docs" if method == "GET" else "orders {action: pay}, call_api, history {action: undo}"
+    following = (
+        "call_api, search_docs"
+        if method == "GET"
+        else "orders {action: pay}, call_api, history {action: undo}"
+    )
     return await answered(session, f"{method} {path}", answer, following, full=full)
 
 
 def _headers(given: Json) -> dict[str, str]:
-    """Headers by name in lower case. Raises Wrong for those of the connection, and for what cannot be one."""
+    """Headers by name in lower case.
+
+    Raises Wrong for those of the connection, and for what cannot be one.
+    """
     found = {name.lower(): str(value) for name, value in given.items()}
     for name, value in found.items():
-        if not _NAME_OF_HEADER(name) or name in _OF_THE_CONNECTION or not (value.isascii() and value.isprintable()):
-            raise Wrong(f"call_api cannot send the header {name[:40]!r} with this value. Leave it out.")
+        if (
+            not _NAME_OF_HEADER(name)
+            or name in _OF_THE_CONNECTION
+            or not (value.isascii() and value.isprintable())
+        ):
+            raise Wrong(
+                f"call_api cannot send the header {name[:40]!r} with this value. Leave it out."
+            )
     return found
 
 
-async def answered(session: Session, sent: str, answer: Reply, following: str, *, full: bool = False) -> Result:
-    """What the API or a control answered to what was `sent`, and what that changed. Raises Refused."""
+async def answered(
+    session: Session, sent: str, answer: Reply, following: str, *, full: bool = False
+) -> Result:
+    """What the API or a control answered to what was `sent`, and what that changed.
+
+    Raises Refused.
+    """
     if answer.is_refused:
         raise Refused(answer)
     lines = [f"{sent}: {answer.status}, request {answer.request_id}"]
@@ -106,13 +148,19 @@ async def answered(session: Session, sent: str, answer: Reply, following: str, *
     found.pop("warning", None)  # that a key is shown this once: `start` shows it
     lines += [json.dumps(found, indent=1, ensure_ascii=False)] if full else body_lines(found)
     lines += _keep_keys(session, found)
-    return Result(lines, {"http_status": answer.status, **facts_of(found)}, following, may_be_long=full)
+    return Result(
+        lines, {"http_status": answer.status, **facts_of(found)}, following, may_be_long=full
+    )
 
 
 async def _completed(session: Session, found: Json) -> Json:
-    """An order of a control with its subscription; of jobs those that raised events, of rules those not passed."""
+    """An order of a control with its subscription; of jobs those that raised events, of rules those
+    not passed.
+    """
     if "allowed" in found and found["subscriptionId"]:
-        (subscription,) = (await session.get("/v2/subscriptions", id=found["subscriptionId"]))["subscriptions"]
+        (subscription,) = (await session.get("/v2/subscriptions", id=found["subscriptionId"]))[
+            "subscriptions"
+        ]
         return found | {"subscription": subscription}
     if "fired" in found:
         return found | {"fired": [job for job in found["fired"] if job["events"]]}
@@ -124,7 +172,10 @@ async def _completed(session: Session, found: Json) -> Json:
 
 
 async def _place(session: Session, name: str, params: Json) -> tuple[str, str]:
-    """The method and path of an operation, with its ids. Raises Wrong, and Refused for an unknown one."""
+    """The method and path of an operation, with its ids.
+
+    Raises Wrong, and Refused for an unknown one.
+    """
     try:
         method, path = await _described(session, "/openapi.json", name)
     except Refused as unknown:
@@ -138,7 +189,10 @@ async def _place(session: Session, name: str, params: Json) -> tuple[str, str]:
 
 
 async def _described(session: Session, document: str, name: str) -> tuple[str, str]:
-    """The method and path that a contract has of an operation. Raises Refused for an unknown one."""
+    """The method and path that a contract has of an operation.
+
+    Raises Refused for an unknown one.
+    """
     contract = (await session.page(document, "application/json", operationId=name)).json
     ((path, item),) = contract["paths"].items()
     (method,) = (method for method, operation in item.items() if "operationId" in operation)
@@ -150,8 +204,9 @@ async def _refuse_control(session: Session, name: str) -> None:
     with suppress(Refused):
         method, path = await _described(session, f"{CONTROL}/openapi.json", name)
         raise Wrong(
-            f"{name} is a control of the sandbox, {method.upper()} {path}, and no operation of the API. Another tool "
-            "calls it: orders, subscriptions, clock, customers, webhooks, faults, history or requests."
+            f"{name} is a control of the sandbox, {method.upper()} {path}, and no operation of the"
+            " API. Another tool calls it: orders, subscriptions, clock, customers, webhooks,"
+            " faults, history or requests."
         )
 
 
@@ -163,7 +218,11 @@ async def _bearer(session: Session, who: str | None) -> str | None:
         return ""
     if who == "key":
         return str((await session.credentials())["private_key"])
-    return str((await session.ask("POST", "/tokens", {"scopes": who.replace(",", " ").split()})).json["token"])
+    return str(
+        (await session.ask("POST", "/tokens", {"scopes": who.replace(",", " ").split()})).json[
+            "token"
+        ]
+    )
 
 
 def _keep_keys(session: Session, body: Json) -> Iterator[str]:
@@ -181,7 +240,11 @@ async def what_happened(session: Session, answer: Reply) -> list[str]:
     for step in reversed((await session.get("/steps", cause=answer.request_id))["steps"]):
         events += [event["type"] for event in step["events"]]
         deliveries += sum(change["resource"] == "webhook_logs" for change in step["changes"])
-    return [f"Events: {', '.join(events[:_LISTED])}; deliveries to webhooks: {deliveries}."] if events else []
+    return (
+        [f"Events: {', '.join(events[:_LISTED])}; deliveries to webhooks: {deliveries}."]
+        if events
+        else []
+    )
 
 
 async def refused(session: Session, answer: Reply) -> Result:

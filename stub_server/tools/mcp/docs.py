@@ -1,4 +1,7 @@
-"""Tools that read the documentation, over the pages that the server has for programs: `search_docs` and `read_docs`."""
+"""Tools that read the documentation, over the pages that the server has for programs:
+
+`search_docs` and `read_docs`.
+"""
 
 import re
 from contextlib import suppress
@@ -11,10 +14,16 @@ _LONGEST = 5_000  # bytes of a page that are shown unless all of it is asked for
 
 
 async def search_docs(session: Session, query: str, limit: int = 5) -> Result:
-    """The sections of the guide, and pages of operations, error codes and events, that a query is about."""
+    """The sections of the guide, and pages of operations, error codes and events, that a
+    query is about.
+    """
     found = (await session.page("/guide", "application/json", q=query, limit=limit)).json["results"]
     if not found:
-        return Result(["Nothing was found. Try other words, in English or Portuguese."], {}, "read_docs {page: README}")
+        return Result(
+            ["Nothing was found. Try other words, in English or Portuguese."],
+            {},
+            "read_docs {page: README}",
+        )
     lines = []
     for each in found:
         lines += [f"{each['address']}: {each['heading']} ({each['page']})", f"  {each['text']}"]
@@ -23,25 +32,39 @@ async def search_docs(session: Session, query: str, limit: int = 5) -> Result:
 
 
 async def read_docs(session: Session, page: str, full: bool = False) -> Result:
-    """A page as Markdown: of an operation, a control, an error code or an event by its name, or of the guide."""
+    """A page as Markdown: of an operation, a control, an error code or an event by its name, or of
+    the guide.
+    """
     name, _, section = page.partition("#")
-    name = name.removesuffix(".md").removeprefix(f"/s/{session.sandbox}")  # as addresses that were found begin
+    # as addresses that were found begin
+    name = name.removesuffix(".md").removeprefix(f"/s/{session.sandbox}")
     if name.startswith(("/s/", CONTROL)):
-        raise Wrong("read_docs shows pages of this sandbox alone, such as createPixOrder. search_docs finds them.")
+        raise Wrong(
+            "read_docs shows pages of this sandbox alone, such as createPixOrder. search_docs finds"
+            " them."
+        )
     for place in [name] if name.startswith("/") else [f"/docs/{name}", f"/guide/{name}"]:
         with suppress(Refused):
             answer = await session.page(f"{place}.md", "text/markdown")
             return _shown(answer.body.decode(), name, section, full=full)
-    words = " ".join(re.findall(r"[A-Z]?[a-z]+", page[:60])) or page[:60]  # an empty query is answered the index
+    # an empty query is answered the index
+    words = " ".join(re.findall(r"[A-Z]?[a-z]+", page[:60])) or page[:60]
     found = (await session.page("/guide", "application/json", q=words, limit=3)).json["results"]
     if not found:
         raise Wrong(f"There is no page {page[:60]}. search_docs finds one by other words.")
-    raise Wrong(f"There is no page {page[:60]}. The nearest are {', '.join(each['address'] for each in found)}.")
+    raise Wrong(
+        f"There is no page {page[:60]}. The nearest are"
+        f" {', '.join(each['address'] for each in found)}."
+    )
 
 
 def _shown(text: str, name: str, section: str, *, full: bool) -> Result:
-    """The page, or one section with those below it; what is long ends before a section, which is named."""
-    sections = {_anchor(part): part for part in re.split(r"^(?=#+ )", text, flags=re.MULTILINE) if part}
+    """The page, or one section with those below it; what is long ends before a section,
+    which is named.
+    """
+    sections = {
+        _anchor(part): part for part in re.split(r"^(?=#+ )", text, flags=re.MULTILINE) if part
+    }
     names = list(sections)
     begin = names.index(section) if section in names else 0
     level = _level(sections[section]) if section in sections else 0

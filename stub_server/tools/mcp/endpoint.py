@@ -1,4 +1,7 @@
-"""`/_sandbox/mcp`: Streamable HTTP on every server. Tools ask the server itself, through every layer."""
+"""`/_sandbox/mcp`:
+
+Streamable HTTP on every server. Tools ask the server itself, through every layer.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -33,7 +36,10 @@ _VERSION, _SESSION = b"mcp-protocol-version", b"mcp-session-id"
 
 
 class Endpoint:
-    """One per server. It begins with the first request, in the loop of the server, and ends with that."""
+    """One per server.
+
+    It begins with the first request, in the loop of the server, and ends with that.
+    """
 
     def __init__(self, app: Callable[[], ASGIApp]) -> None:
         """`app` returns the whole stack."""
@@ -56,14 +62,20 @@ class Endpoint:
             await asyncio.Event().wait()
 
     async def answer(self, work: Work) -> Answer:
-        """What the protocol answers. Raises a 405 for GET: nothing is sent that was not asked for; and BadRequest."""
+        """What the protocol answers.
+
+        Raises a 405 for GET: nothing is sent that was not asked for; and BadRequest.
+        """
         request = work.request
         if request.method not in ("POST", "DELETE"):
             raise not_allowed(request.method, "POST, DELETE")
         version = request.headers.get(_VERSION, b"").decode("latin-1")
         if version and version not in HANDSHAKE_PROTOCOL_VERSIONS:
             # A sandbox of one's own hangs on a session, which newer versions do not have.
-            raise BadRequest(f"Use a version of the protocol with sessions: {', '.join(HANDSHAKE_PROTOCOL_VERSIONS)}.")
+            raise BadRequest(
+                "Use a version of the protocol with sessions:"
+                f" {', '.join(HANDSHAKE_PROTOCOL_VERSIONS)}."
+            )
         await self._has_begun.wait()
         opened = self._open(work)
 
@@ -71,7 +83,9 @@ class Endpoint:
             body = [await _read(request, receive)]
 
             async def received() -> Message:
-                return {"type": "http.request", "body": bytes(body.pop())} if body else await receive()
+                return (
+                    {"type": "http.request", "body": bytes(body.pop())} if body else await receive()
+                )
 
             async def sent(message: Message) -> None:
                 if message["type"] == "http.response.start":
@@ -89,18 +103,24 @@ class Endpoint:
         return Forwarded(passage)
 
     async def _handle(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer those alone who have the key, and name the sandbox, that a session was opened with."""
+        """Answer those alone who have the key, and name the sandbox, that a session was
+        opened with.
+        """
         owner = sha256(orjson.dumps((_named(session), session.keys))).hexdigest()
         user = AuthenticatedUser(AccessToken(token=owner, client_id=owner, scopes=[]))
         await self._manager.handle_request({**scope, "user": user}, receive, send)
 
     async def _make_room(self, opened: Session) -> None:
-        """End the sessions that a sandbox had before it was rotated, or deleted and made again, but those used since.
+        """End the sessions that a sandbox had before it was rotated, or deleted and made again, but
+        those used since.
 
-        Raises a 503 for a further session of a sandbox that has its most: one control key must not take all.
+        Raises a 503 for a further session of a sandbox that has its most: one control key must not
+        take all.
         """
         oldest = monotonic() - _FORGOTTEN
-        self._sessions = {ident: each for ident, each in self._sessions.items() if each.used > oldest}
+        self._sessions = {
+            ident: each for ident, each in self._sessions.items() if each.used > oldest
+        }
         open_in = 0
         for ident, each in list(self._sessions.items()):
             if each.identity == opened.identity:
@@ -110,7 +130,10 @@ class Endpoint:
                 ended = Question("DELETE", "/", headers={"mcp-session-id": ident})
                 await inside.ask(partial(self._handle, each), "", ended, None)
         if opened.sandbox is not None and open_in >= MOST_OF_A_SANDBOX:
-            message = f"Agents have {open_in} sessions in the sandbox {opened.sandbox}, the most at once. End one by "
+            message = (
+                f"Agents have {open_in} sessions in the sandbox {opened.sandbox}, the most at once."
+                " End one by "
+            )
             message += "DELETE, or wait: one ends after 30 minutes without a call."
             raise Refusal(message, status=503, code="too_many_connections")
 
@@ -118,7 +141,10 @@ class Endpoint:
         """Note that a session has answered, that one has begun, or that it has ended."""
         ident = dict(answer["headers"]).get(_SESSION, b"").decode("latin-1")
         if ident in self._sessions:
-            self._sessions[ident].used, self._sessions[ident].identity = monotonic(), opened.identity
+            self._sessions[ident].used, self._sessions[ident].identity = (
+                monotonic(),
+                opened.identity,
+            )
         if not ident or answer["status"] >= 400:
             return
         if method == "DELETE":
@@ -131,12 +157,22 @@ class Endpoint:
         """A session in the sandbox that a request names, or whose key it has; else in none yet."""
         client, headers = work.request.client, with_bearer_key(work.server, work.request.headers)
         host = headers.get(b"host", b"").decode("latin-1")
-        keys = {name: headers[name.encode()].decode("latin-1") for name in KEY_HEADERS if name.encode() in headers}
+        keys = {
+            name: headers[name.encode()].decode("latin-1")
+            for name in KEY_HEADERS
+            if name.encode() in headers
+        }
 
-        page = {"origin": headers[b"origin"].decode("latin-1")} if b"origin" in headers else {}  # decides for webhooks
+        # decides for webhooks
+        page = {"origin": headers[b"origin"].decode("latin-1")} if b"origin" in headers else {}
 
         async def ask(question: Question) -> Reply:
-            sent = {**question.headers, **page, "host": host, "content-length": str(len(question.body))}
+            sent = {
+                **question.headers,
+                **page,
+                "host": host,
+                "content-length": str(len(question.body)),
+            }
             return await inside.ask(self._app(), "", question._replace(headers=sent), client)
 
         is_named = bool(work.prefix) or b"x-sandbox" in headers or CONTROL_KEY in headers
@@ -156,7 +192,8 @@ def _named(session: Session) -> str:
 
 
 async def _read(request: Request, receive: Receive) -> bytes | bytearray:
-    """The whole body, before the package has to do with a client that leaves. Raises BadRequest, and a 413.
+    """The whole body, before the package has to do with a client that leaves. Raises BadRequest,
+    and a 413.
 
     The package, and tools, take each value in hand several times, and others wait.
     """

@@ -1,4 +1,6 @@
-"""The tools as a server of the Model Context Protocol, by the package `mcp` of the protocol's maintainers."""
+"""The tools as a server of the Model Context Protocol, by the package `mcp` of the
+protocol's maintainers.
+"""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -16,17 +18,23 @@ Context: TypeAlias = ServerRequestContext[Any, Any]
 def server_of(session_of: Callable[[Context], Session]) -> Server[Any]:
     """The server whose tools work in the session of each request."""
 
-    async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(
+        context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         listed = [
             types.Tool(name=name, description=tool["description"], input_schema=schema_of(tool))
             for name, tool in tools().items()
         ]
         return types.ListToolsResult(tools=listed)
 
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         result = await call(session_of(context), params.name, params.arguments or {})
         content: list[types.ContentBlock] = [types.TextContent(type="text", text=result.text)]
-        return types.CallToolResult(content=content, structured_content=result.shown_facts, is_error=result.is_error)
+        return types.CallToolResult(
+            content=content, structured_content=result.shown_facts, is_error=result.is_error
+        )
 
     return Server(
         "membership-sandbox",

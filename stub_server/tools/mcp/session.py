@@ -1,4 +1,6 @@
-"""What the tools of one agent work with: its sandbox, how it asks the API and the controls, and keys it was given."""
+"""What the tools of one agent work with: its sandbox, how it asks the API and the controls, and
+keys it was given.
+"""
 
 import json
 import secrets
@@ -13,7 +15,9 @@ from ...server.request import COMMAND, CONTROL
 
 Json: TypeAlias = dict[str, Any]
 Ask: TypeAlias = Callable[[Question], Awaitable[Reply]]
-"""Sends a request, whose path has the prefix of the sandbox, to the server, and returns the answer."""
+"""Sends a request, whose path has the prefix of the sandbox, to the server, and
+returns the answer.
+"""
 AGENT = "agent"
 """The user agent of what the agent calls: the journal shows it."""
 _LIFETIME = 86_400  # seconds after which a sandbox is deleted that was made for an agent
@@ -33,23 +37,38 @@ class Wrong(Exception):
 
 
 class Session:
-    """One agent. `sandbox` is None until a tool needs one, or names one; `keys` are headers that open the controls."""
+    """One agent.
+
+    `sandbox` is None until a tool needs one, or names one; `keys` are headers that open the
+    controls.
+    """
 
     def __init__(self, ask: Ask, keys: Mapping[str, str], sandbox: str | None) -> None:
         self._ask, self.keys, self.sandbox = ask, keys, sandbox
         self.used = 0.0
         """When it answered last, by the clock that does not go back."""
         self.identity = ""
-        """When it answered last, of the sandbox whose address or key it was opened with; empty without any."""
+        """When it answered last, of the sandbox whose address or key it was opened with; empty
+        without any.
+        """
         self._token: str | None = None
         self.secrets: deque[str] = deque(maxlen=_MOST_SECRETS)
         """What answers had of keys: `start` shows them, and no other tool."""
 
     async def enter(self, name: str | None = None, **beginning: Any) -> None:
-        """Work in a new sandbox from now on; without a beginning also in one that is there. Raises Refused."""
-        made: Json = {"name": name} if name else {"name": f"agent-{secrets.token_hex(4)}", "ttl_seconds": _LIFETIME}
+        """Work in a new sandbox from now on; without a beginning also in one that is there.
+
+        Raises Refused.
+        """
+        made: Json = (
+            {"name": name}
+            if name
+            else {"name": f"agent-{secrets.token_hex(4)}", "ttl_seconds": _LIFETIME}
+        )
         answer = await self.send("POST", f"{CONTROL}/sandboxes", body=made | beginning, prefix="")
-        is_there = not beginning and name is not None and answer.json.get("code") == "duplicate_sandbox"
+        is_there = (
+            not beginning and name is not None and answer.json.get("code") == "duplicate_sandbox"
+        )
         if answer.is_refused and not is_there:
             raise Refused(answer)
         self.sandbox, self._token = made["name"], None
@@ -71,27 +90,43 @@ class Session:
         return (await self.ask("GET", path, **query)).json
 
     async def ask(self, method: str, path: str, body: Json | None = None, **query: Any) -> Reply:
-        """The whole answer of a control, or of the API below `/v2` to the ready token. Raises Refused."""
-        if path.startswith("/v2/"):  # the journal counts these to the command, and not to what is tested
-            answer = await self.api(method, path, body=body, query=query, headers={"user-agent": COMMAND})
+        """The whole answer of a control, or of the API below `/v2` to the ready token.
+
+        Raises Refused.
+        """
+        # the journal counts these to the command, and not to what is tested
+        if path.startswith("/v2/"):
+            answer = await self.api(
+                method, path, body=body, query=query, headers={"user-agent": COMMAND}
+            )
         else:
-            answer = await self.send(method, CONTROL + path, body=body, query=query, prefix=await self.prefix())
+            answer = await self.send(
+                method, CONTROL + path, body=body, query=query, prefix=await self.prefix()
+            )
         if answer.is_refused:
             raise Refused(answer)
         return answer
 
-    async def api(self, method: str, path: str, *, bearer: str | None = None, **parts: Any) -> Reply:
-        """The answer of the API, to the ready token or to another bearer; to an empty one without any."""
+    async def api(
+        self, method: str, path: str, *, bearer: str | None = None, **parts: Any
+    ) -> Reply:
+        """The answer of the API, to the ready token or to another bearer; to an empty one
+        without any.
+        """
         prefix = await self.prefix()
         if bearer is None:
             bearer = self._token or (await self.credentials())["jwt"]
         own = {"authorization": f"Bearer {bearer}"} if bearer else {}
-        return await self.send(method, path, prefix=prefix, **{**parts, "headers": own | parts.get("headers", {})})
+        return await self.send(
+            method, path, prefix=prefix, **{**parts, "headers": own | parts.get("headers", {})}
+        )
 
     async def page(self, path: str, accept: str, **query: Any) -> Reply:
         """A page of the server, as the sandbox shows it if there is one. Raises Refused."""
         prefix = "" if self.sandbox is None else f"/s/{self.sandbox}"
-        answer = await self.send("GET", path, query=query, headers={"accept": accept}, prefix=prefix)
+        answer = await self.send(
+            "GET", path, query=query, headers={"accept": accept}, prefix=prefix
+        )
         if answer.is_refused:
             raise Refused(answer)
         return answer
@@ -107,12 +142,22 @@ class Session:
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """Send a request, and return the answer, be it a refusal. Controls get the keys."""
-        content = b"" if body is None else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-        sent = {"user-agent": AGENT, **({"content-type": "application/json"} if content else {}), **(headers or {})}
+        content = (
+            b""
+            if body is None
+            else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        )
+        sent = {
+            "user-agent": AGENT,
+            **({"content-type": "application/json"} if content else {}),
+            **(headers or {}),
+        }
         if path.startswith(CONTROL):
             sent |= self.keys
         asked = {name: value for name, value in (query or {}).items() if value is not None}
-        return await self._ask(Question(method, prefix + path, urlencode(asked, doseq=True), sent, content))
+        return await self._ask(
+            Question(method, prefix + path, urlencode(asked, doseq=True), sent, content)
+        )
 
 
 def segment(value: str) -> str:
@@ -123,10 +168,16 @@ def segment(value: str) -> str:
 
 
 def path_of_api(path: str) -> str:
-    """A path of the API, decoded. Raises Wrong for one that leads out of the sandbox, or to a control."""
+    """A path of the API, decoded.
+
+    Raises Wrong for one that leads out of the sandbox, or to a control.
+    """
     path = unquote(path)
     if not path.startswith("/") or {".", ".."} & set(path.split("/")):
         raise Wrong("`path` is none of the API. Give `operation`, such as listOrders.")
     if path.startswith((CONTROL, "/s/", *CONSOLE)):
-        raise Wrong("call_api calls the API alone. What /_sandbox does, other tools do, such as orders and clock.")
+        raise Wrong(
+            "call_api calls the API alone. What /_sandbox does, other tools do, such as orders and"
+            " clock."
+        )
     return path

@@ -1,4 +1,6 @@
-"""The tools over standard input and output, for editors that start a command: they ask a server over HTTP."""
+"""The tools over standard input and output, for editors that start a command: they ask a server
+over HTTP.
+"""
 
 import ssl
 from collections.abc import Mapping
@@ -16,11 +18,16 @@ _PATIENCE = 60.0  # seconds: a certification takes up to half of them
 
 
 async def serve(url: str, keys: Mapping[str, str], sandbox: str | None) -> None:
-    """Serve one client until it closes standard input. `keys` are headers that open the controls."""
+    """Serve one client until it closes standard input.
+
+    `keys` are headers that open the controls.
+    """
     is_plain = urlsplit(url).scheme == "http"
     # Reading the machine's certificate authorities takes a quarter of a second.
     verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
-    async with httpx2.AsyncClient(timeout=_PATIENCE, verify=verify, trust_env=not is_plain) as client:
+    async with httpx2.AsyncClient(
+        timeout=_PATIENCE, verify=verify, trust_env=not is_plain
+    ) as client:
         session = Session(_asking(client, url.rstrip("/")), keys, sandbox)
         server = server_of(lambda context: session)
         async with stdio_server() as (reading, writing):

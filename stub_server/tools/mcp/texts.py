@@ -15,12 +15,25 @@ LISTED = 5  # entries of a list that are shown
 _VIOLATIONS = 12
 _LARGEST = 5_600  # bytes of a result: about 1,400 tokens
 _LARGEST_CALLS = 2_000  # bytes of the calls that a refusal shows ready to send
-_LONGEST, _LONGEST_LINE, _LONGEST_TEXT = 90, 280, 900  # characters of a nested value, a nested record, a text
+# characters of a nested value, a nested record, a text
+_LONGEST, _LONGEST_LINE, _LONGEST_TEXT = 90, 280, 900
 _LONGEST_ROW = 600  # characters of a record in a list
 _FACTS = frozenset(
-    ("id", "code", "status", "request_id", "subscriptionId", "now", "step", "ok", "passed", "number", "event_type",
-     "verified")
-)  # fmt: skip
+    (
+        "id",
+        "code",
+        "status",
+        "request_id",
+        "subscriptionId",
+        "now",
+        "step",
+        "ok",
+        "passed",
+        "number",
+        "event_type",
+        "verified",
+    )
+)
 """Members that a program goes on with."""
 _TO_PAY = ("qr_code", "qr_code_url", "line")
 """What one pays a PIX charge or a boleto with: never cut."""
@@ -29,7 +42,9 @@ _without_secrets = Secrets().text
 
 @dataclass
 class Result:
-    """A result: lines for reading, facts for a program, and one line that names the tools that may come next."""
+    """A result: lines for reading, facts for a program, and one line that names the tools that may
+    come next.
+    """
 
     lines: list[str]
     facts: Json = field(default_factory=dict)
@@ -40,7 +55,9 @@ class Result:
 
     @property
     def text(self) -> str:
-        """The whole text; one that is too long is cut, and secrets are shown to those alone who asked for them."""
+        """The whole text; one that is too long is cut, and secrets are shown to those alone who
+        asked for them.
+        """
         text = "\n".join(self.lines if self.has_secrets else map(_hidden, self.lines))
         room = _LARGEST - len(orjson.dumps(self.shown_facts)) - len(self.next.encode())
         if not self.may_be_long and len(text.encode()) > room:
@@ -53,8 +70,14 @@ class Result:
 
 
 def _hidden(text: str) -> str:
-    """A text without this server's tokens, keys and links of payers, which are known by their form."""
-    return _without_secrets(text.encode("utf-8", "replace").decode("latin-1")).encode("latin-1").decode()
+    """A text without this server's tokens, keys and links of payers, which are known
+    by their form.
+    """
+    return (
+        _without_secrets(text.encode("utf-8", "replace").decode("latin-1"))
+        .encode("latin-1")
+        .decode()
+    )
 
 
 def _without_keys(value: Any) -> Any:
@@ -67,7 +90,9 @@ def _without_keys(value: Any) -> Any:
 
 
 def body_lines(body: Any, most: int = LISTED) -> list[str]:
-    """An answer by the names of the API: plain members together, then records and lists, of which `most` are shown."""
+    """An answer by the names of the API: plain members together, then records and lists, of which
+    `most` are shown.
+    """
     if not isinstance(body, dict):
         return [] if body is None else [_line(body)]
     body = opened(body)
@@ -99,7 +124,10 @@ def _nested_lines(body: Json, name: str, most: int) -> list[str]:
     if not isinstance(value, dict):
         return [f"{name}: {_line(value)}"]
     rest = {each: inner for each, inner in value.items() if each not in _TO_PAY}
-    return [f"{name}: {_line(rest)}", *(f"{name}.{each}: {value[each]}" for each in _TO_PAY if each in value)]
+    return [
+        f"{name}: {_line(rest)}",
+        *(f"{name}.{each}: {value[each]}" for each in _TO_PAY if each in value),
+    ]
 
 
 def opened(body: Json) -> Json:
@@ -131,7 +159,11 @@ def _flow(value: Any) -> str:
     if isinstance(value, dict):
         return (
             "{"
-            + ", ".join(f"{name}: {_flow(each)}" for name, each in value.items() if each not in (None, {}, []))
+            + ", ".join(
+                f"{name}: {_flow(each)}"
+                for name, each in value.items()
+                if each not in (None, {}, [])
+            )
             + "}"
         )
     if isinstance(value, list):
@@ -147,7 +179,9 @@ def _cut(text: str, most: int) -> str:
 
 
 def facts_of(value: Any, *, is_inside: bool = False) -> Any:
-    """The ids and states of what an answer has: its own, those of the records in it, and of the first of its lists."""
+    """The ids and states of what an answer has: its own, those of the records in it, and of the
+    first of its lists.
+    """
     if isinstance(value, list):
         return [found for each in value[:LISTED] if (found := facts_of(each, is_inside=True))]
     if not isinstance(value, dict):
@@ -166,7 +200,10 @@ def refusal(answer: Reply, explanation: Json | None) -> Result:
     """A refusal with its reason, and with the calls that work."""
     said = answer.json or {"message": answer.body.decode("utf-8", "replace")}
     found = explanation or {"nearest": None}
-    lines = [*body_lines(said, _VIOLATIONS), *body_lines({name: found.get(name) for name in ("rule", "state")})]
+    lines = [
+        *body_lines(said, _VIOLATIONS),
+        *body_lines({name: found.get(name) for name in ("rule", "state")}),
+    ]
     nearest, facts = found["nearest"], facts_of(said | {"details": None})
     if nearest is None:
         return Result(lines, facts, f"read_docs {{page: {said.get('code')}}}", is_error=True)
@@ -184,4 +221,8 @@ def _arguments(call: Mapping[str, Any]) -> Json:
     """A call as the arguments of call_api."""
     headers = {name: value for name, value in call["headers"].items() if name != "content-type"}
     parts = {"query": dict(parse_qsl(call["query"])), "body": call["body"], "headers": headers}
-    return {"method": call["method"], "path": call["path"], **{name: part for name, part in parts.items() if part}}
+    return {
+        "method": call["method"],
+        "path": call["path"],
+        **{name: part for name, part in parts.items() if part},
+    }

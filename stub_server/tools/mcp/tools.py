@@ -20,14 +20,25 @@ Work: TypeAlias = Callable[..., Awaitable[Result]]
 WORKS: Mapping[str, Work] = {
     work.__name__: work
     for work in (
-        start, search_docs, read_docs, call_api, open_inbox, messages, wait, presets, undo, export,
-        list_requests, explain,
+        start,
+        search_docs,
+        read_docs,
+        call_api,
+        open_inbox,
+        messages,
+        wait,
+        presets,
+        undo,
+        export,
+        list_requests,
+        explain,
     )
-}  # fmt: skip
+}
 """The functions of tools and of actions by name; other actions are one call."""
 INSTRUCTIONS = (
-    "A sandbox of a Brazilian membership-commerce API: nothing here is real. Begin with start; place orders with "
-    "call_api, pay them with orders, move time with clock. A refusal says which call works. history undoes."
+    "A sandbox of a Brazilian membership-commerce API: nothing here is real. Begin with start;"
+    " place orders with call_api, pay them with orders, move time with clock. A refusal says which"
+    " call works. history undoes."
 )
 _LONGEST_TEXT = 20_000  # characters of an argument that is a text
 log = logging.getLogger("stub_server")
@@ -51,7 +62,10 @@ def schema_of(tool: Json) -> Json:
 
 
 async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Result:
-    """What a tool answers. A wrong call, and a refusal of the server, are results that say what to do."""
+    """What a tool answers.
+
+    A wrong call, and a refusal of the server, are results that say what to do.
+    """
     try:
         tool = tools().get(name)
         if tool is None:
@@ -75,7 +89,9 @@ async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Res
         return Result([str(error)], is_error=True)
     except Exception:
         log.exception("defect in the tool %s", name)
-        return Result([f"{name} failed by a defect of its own, which is in the server's log."], is_error=True)
+        return Result(
+            [f"{name} failed by a defect of its own, which is in the server's log."], is_error=True
+        )
 
 
 @cache
@@ -92,7 +108,9 @@ def _check(name: str, given: Json) -> None:
             wrong.append(f"{each['field']}: {each['message']}")
     for argument, value in given.items():
         if isinstance(value, str) and len(value) > _LONGEST_TEXT:
-            wrong.append(f"{argument} has {len(value):,} characters. Send at most {_LONGEST_TEXT:,}.")
+            wrong.append(
+                f"{argument} has {len(value):,} characters. Send at most {_LONGEST_TEXT:,}."
+            )
     if wrong:
         raise Wrong(f"{name} does not take these arguments. {' '.join(wrong)}")
 

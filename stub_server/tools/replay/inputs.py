@@ -1,4 +1,6 @@
-"""What a replay supplies from outside: the machine's time, request ids, credentials, and what receivers caused."""
+"""What a replay supplies from outside: the machine's time, request ids, credentials, and what
+receivers caused.
+"""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -31,8 +33,11 @@ class Timepiece:
         return self.now
 
     def show(self, sandbox: Sandbox, at: int, wall: int | None = None) -> None:
-        """Set the time so that a running clock shows `at`; if the clock is frozen, set it to `wall` if given."""
-        if not sandbox.clock.frozen:  # within the years that can be written, whatever clock the file has
+        """Set the time so that a running clock shows `at`; if the clock is frozen, set it to `wall`
+        if given.
+        """
+        # within the years that can be written, whatever clock the file has
+        if not sandbox.clock.frozen:
             self.now = min(max(at - sandbox.clock.state.offset, EARLIEST_START), LATEST_START)
         elif wall is not None:
             self.now = wall
@@ -51,7 +56,9 @@ class RequestIds(Random):
 
 
 class Callers:
-    """Credentials for the callers of a recording, which names callers and contains no credentials."""
+    """Credentials for the callers of a recording, which names callers and contains no
+    credentials.
+    """
 
     def __init__(self, tokens: Tokens, secret: bytes) -> None:
         self._tokens, self._secret = tokens, secret
@@ -67,9 +74,12 @@ class Callers:
         ident = caller.key_id
         if caller.kind == "public_key":
             known = (store.api_keys.peek(ident) for store in sandbox.stores.values())
-            return "Bearer " + next((key["public_key"] for key in known if key), "pk_sandbox_" + "0" * 24)
+            return "Bearer " + next(
+                (key["public_key"] for key in known if key), "pk_sandbox_" + "0" * 24
+            )
         return "Bearer " + (
-            self._made.get(ident) or pair_of(self._secret, sandbox.origin.seed, ident, sandbox.identity)[1]
+            self._made.get(ident)
+            or pair_of(self._secret, sandbox.origin.seed, ident, sandbox.identity)[1]
         )
 
     def learn(self, answer: bytes) -> None:
@@ -77,7 +87,11 @@ class Callers:
         if b'"private_key"' in answer:
             with suppress(ValueError):
                 for _, node in nodes([orjson.loads(answer)]):
-                    if isinstance(node, dict) and isinstance(node.get("private_key"), str) and "id" in node:
+                    if (
+                        isinstance(node, dict)
+                        and isinstance(node.get("private_key"), str)
+                        and "id" in node
+                    ):
                         self._made[node["id"]] = node["private_key"]
 
 
@@ -86,19 +100,27 @@ class Diverged(Exception):
 
 
 class RecordedSteps:
-    """The steps since the state of a recording, by number. A replay takes those that no request of its own makes.
+    """The steps since the state of a recording, by number. A replay takes those that no request of
+    its own makes.
 
-    Such are attempts to deliver, jobs between two requests, and what is done by a request that waits for receivers.
+    Such are attempts to deliver, jobs between two requests, and what is done by a request that
+    waits for receivers.
     """
 
     def __init__(
-        self, steps: Iterable[Body], timepiece: Timepiece, sandbox: Callable[[], Sandbox], fitting: Fitting
+        self,
+        steps: Iterable[Body],
+        timepiece: Timepiece,
+        sandbox: Callable[[], Sandbox],
+        fitting: Fitting,
     ) -> None:
         self._steps = {step["number"]: step for step in steps}
         self._timepiece, self._sandbox, self._fitting = timepiece, sandbox, fitting
 
     def reason(self, request: Trace) -> str | None:
-        """Why a request is not compared: a receiver or a fault rule had a part in its steps or its answer."""
+        """Why a request is not compared: a receiver or a fault rule had a part in its
+        steps or its answer.
+        """
         last = request.before if request.after is None else request.after
         made = [self._steps.get(number, Body()) for number in range(request.before + 1, last + 1)]
         if any(_OF_RULES in orjson.dumps(step) for step in made):

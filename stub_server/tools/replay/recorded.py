@@ -1,4 +1,6 @@
-"""The requests of a recording, and which of them a replay skips or cannot replay at all: known before any is sent."""
+"""The requests of a recording, and which of them a replay skips or cannot replay at all: known
+before any is sent.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,7 +13,13 @@ from ...server.journal.recordable import answered, named, recording_start
 from ...storage.package import BadFile
 
 # Why requests are skipped: a recording does not contain what their answers depend on.
-FAULTS, LIMIT, CUT, MACHINES, EARLIER = "fault_rules", "rate_limit", "no_answer", "other_machines", "earlier_requests"
+FAULTS, LIMIT, CUT, MACHINES, EARLIER = (
+    "fault_rules",
+    "rate_limit",
+    "no_answer",
+    "other_machines",
+    "earlier_requests",
+)
 SNAPSHOTS, SANDBOXES = "earlier_snapshots", "other_sandboxes"
 BODY, CONNECTION, CREDENTIALS = "body_not_kept", "connection", "credentials"
 _NOT_SENT = {
@@ -46,7 +54,10 @@ def json_of(request: Trace) -> Any:
 
 
 def seen(request: Trace) -> int:
-    """The step that a request found. A snapshot waits for its turn, while attempts to deliver end."""
+    """The step that a request found.
+
+    A snapshot waits for its turn, while attempts to deliver end.
+    """
     made = request.operation == "createSnapshot" and request.status == 201
     step = answered(request, "snapshot").get("step") if made else None
     return max(request.before, step) if isinstance(step, int) else request.before
@@ -60,11 +71,13 @@ def reasons(requests: Sequence[Trace]) -> Mapping[str, str]:
         what = f"the snapshot {named(at)}" if at.operation == "restoreSnapshot" else "a request"
         raise BadFile(
             "unfit",
-            f"It cannot be replayed: {at.id} goes back to {what} from before the recording, which it does not "
-            "contain. Record again: the new recording starts later.",
+            f"It cannot be replayed: {at.id} goes back to {what} from before the recording, which"
+            " it does not contain. Record again: the new recording starts later.",
         )
     found = _beyond(requests)
-    return found | {request.id: reason for request in requests if (reason := _why(request)) is not None}
+    return found | {
+        request.id: reason for request in requests if (reason := _why(request)) is not None
+    }
 
 
 def is_sent(request: Trace, reason: str | None) -> bool:
@@ -82,12 +95,19 @@ def _why(request: Trace) -> str | None:
         return LIMIT
     if request.status == 0:
         return CUT
-    if request.status == 401 and request.caller is None and "authorization" in dict(request.headers):
+    if (
+        request.status == 401
+        and request.caller is None
+        and "authorization" in dict(request.headers)
+    ):
         return CREDENTIALS
     if not request.body and (request.code in _READING or request.operation == "importSandbox"):
         return BODY  # too large, broken off, or a file
-    # A header twice, a WebSocket, a client that left: what is wrong in the request itself the answer names.
-    is_unnamed = request.code == "malformed_request" and not object_in(request.answer).get("details")
+    # A header twice, a WebSocket, a client that left: what is wrong in the request itself the
+    # answer names.
+    is_unnamed = request.code == "malformed_request" and not object_in(request.answer).get(
+        "details"
+    )
     return CONNECTION if is_unnamed else None
 
 

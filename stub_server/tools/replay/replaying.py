@@ -1,4 +1,6 @@
-"""Sends the requests of a recording to a server of this process, in their order and at their times."""
+"""Sends the requests of a recording to a server of this process, in their order and
+at their times.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -37,9 +39,9 @@ _SECRET = b"replay"
 class Outcome(NamedTuple):
     """How a replay ended: the requests whose answers differ, each with its diff.
 
-    `compared` answers were the same; `skipped` are the ids of requests that were not sent, or not compared, by reason.
-    `unsent` is how many were left when the state had come to differ from the recorded one. `contract` is that of the
-    recording, where it is another one than this server's.
+    `compared` answers were the same; `skipped` are the ids of requests that were not sent, or not
+    compared, by reason. `unsent` is how many were left when the state had come to differ from the
+    recorded one. `contract` is that of the recording, where it is another one than this server's.
     """
 
     requests: int
@@ -50,23 +52,36 @@ class Outcome(NamedTuple):
     contract: Body | None
 
 
-def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: Path | None) -> Settings:
-    """The settings of the recording's server, as far as they shape answers to so many requests. Raises BadFile.
+def settings_of(
+    about: Body, requests: int, overlays: Sequence[Path], scenario: Path | None
+) -> Settings:
+    """The settings of the recording's server, as far as they shape answers to so many requests.
+    Raises BadFile.
 
     Which files are read says the caller alone: a recording comes from somebody else.
     """
     behaviour = dict(about["behaviour"])
     if behaviour.pop("has_overlays") and not overlays:
-        raise BadFile("unfit", "The recording is of a contract with overlays: give the same ones with --overlay.")
+        raise BadFile(
+            "unfit",
+            "The recording is of a contract with overlays: give the same ones with --overlay.",
+        )
     try:
         urlsplit(behaviour["base_url"])
     except ValueError as error:
         raise damaged(f"recording.behaviour.base_url: {error}") from None
     is_known = behaviour["scenario"] in known_scenarios(data_dir("fixtures"))
     if not is_known and scenario is None:
-        raise BadFile("unfit", "The recording's server had a scenario file of its own: give the same with --scenario.")
+        raise BadFile(
+            "unfit",
+            "The recording's server had a scenario file of its own: give the same with --scenario.",
+        )
     if is_known and scenario is not None:
-        raise BadFile("unfit", f"The recording has the shipped scenario {behaviour['scenario']}: leave out --scenario.")
+        raise BadFile(
+            "unfit",
+            f"The recording has the shipped scenario {behaviour['scenario']}: leave out"
+            " --scenario.",
+        )
     if scenario is not None:
         behaviour["scenario"] = scenario.absolute().as_posix()
     behaviour["allow_hosts"] = tuple(behaviour.get("allow_hosts", ()))
@@ -76,8 +91,11 @@ def settings_of(about: Body, requests: int, overlays: Sequence[Path], scenario: 
     return Settings(**behaviour, overlays=tuple(overlays), admin_key=key, journal=max(requests, 1))
 
 
-async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | None = None) -> Outcome:
-    """Read a recording and send its requests again; `scenario` is the file of its server, if it had one of its own.
+async def replay(
+    data: bytes, overlays: Sequence[Path] = (), scenario: Path | None = None
+) -> Outcome:
+    """Read a recording and send its requests again; `scenario` is the file of its server, if it had
+    one of its own.
 
     Raises BadFile, ContractError, ScenarioError.
     """
@@ -112,12 +130,16 @@ class Session:
         self._skipped = reasons(self._requests)
         rate = about["behaviour"]["rate_limit"]
         self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
-        settings = replace(self._app.server.settings, rate_limit=None if rate is None else tuple(rate))
+        settings = replace(
+            self._app.server.settings, rate_limit=None if rate is None else tuple(rate)
+        )
         server = replace(silent(self._app.server), settings=settings, waits=False)
         self._app.serve(server)
         self._callers = Callers(server.tokens, _SECRET)
         self._difference = partial(
-            difference, other_secret=about["behaviour"]["has_secret"] or not secrets, other_file=scenario is not None
+            difference,
+            other_secret=about["behaviour"]["has_secret"] or not secrets,
+            other_file=scenario is not None,
         )
         self._ended: list[Trace] = []
         server.listeners.append(lambda trace, warnings: self._ended.append(trace))
@@ -126,7 +148,9 @@ class Session:
         return self._app.server.sandboxes.entry(self.name).sandbox
 
     async def run(self) -> Outcome:
-        """Send the requests as long as they fit the state of the sandbox, and compare the answers."""
+        """Send the requests as long as they fit the state of the sandbox, and compare
+        the answers.
+        """
         sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
         sandbox = admit(self._reader, (), secret).sandbox
         held = self._held_before
@@ -156,15 +180,27 @@ class Session:
         return Outcome(len(self._requests), compared, skipped, differing, unsent, contract)
 
     def _pass_over(self, request: Trace) -> None:
-        """Take what a request did without sending it, and note it: a later rewind may name it. Raises Diverged."""
+        """Take what a request did without sending it, and note it: a later rewind may name it.
+
+        Raises Diverged.
+        """
         self._steps.take(request.before if request.after is None else request.after)
         named = Trace(
-            request.id, request.at, request.method, request.path, b"", sandbox=self.name, before=request.before
+            request.id,
+            request.at,
+            request.method,
+            request.path,
+            b"",
+            sandbox=self.name,
+            before=request.before,
         )
         self._sandbox().journal.append(named)
 
     async def _compare(self, request: Trace, *, is_skipped: bool) -> str:
-        """The difference that a request's answer makes, unless the request is skipped. Raises Diverged."""
+        """The difference that a request's answer makes, unless the request is skipped.
+
+        Raises Diverged.
+        """
         self._steps.take(seen(request))
         sent = await self._send(request)
         if is_skipped:
@@ -196,9 +232,12 @@ class Session:
             headers["content-length"] = str(len(body))
         if headers.get(_CONTROL) == REDACTED:
             is_wrong = is_refused and opens(request.path)
-            headers[_CONTROL] = "another" if is_wrong else self._app.server.sandboxes.control_key(self.name)
+            headers[_CONTROL] = (
+                "another" if is_wrong else self._app.server.sandboxes.control_key(self.name)
+            )
         if headers.get(_ADMIN) == REDACTED:
             headers[_ADMIN] = "another" if is_refused else _KEY
-        if not request.is_prefixed and self.name != DEFAULT:  # its credential named it, or this header
+        # its credential named it, or this header
+        if not request.is_prefixed and self.name != DEFAULT:
             headers.setdefault("x-sandbox", self.name)
         return headers

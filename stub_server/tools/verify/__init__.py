@@ -2,9 +2,12 @@
 
 Begin with `run.py`, then by what you look for:
 
-- what is sent: `journeys/`, `probes.py`, `variants.py`, and `catalogue.py`, which reads the contract
-- to whom: `walking.py` sends to `target.py` and two of `twin.py`; `cleanup.py` removes what was made
-- what departs: `judging.py`, by the contract (`conformity.py`) and by the twins' values (`comparing.py`)
+- what is sent: `journeys/`, `probes.py`, `variants.py`, and `catalogue.py`, which reads the
+  contract
+- to whom: `walking.py` sends to `target.py` and two of `twin.py`; `cleanup.py` removes what was
+  made
+- what departs: `judging.py`, by the contract (`conformity.py`) and by the twins' values
+  (`comparing.py`)
 - what is reported: `findings.py`, `merging.py`, `where.py`, `showing.py`, `outcome.py`, `forms.py`
 - what corrects the contract: `correcting.py`
 - traffic of others: `observed.py`, recorded (`har.py`) or through a proxy (`proxy.py`)

@@ -1,4 +1,6 @@
-"""What the contract says of records: their kinds with the operations on them, their schemas, and pointers to both."""
+"""What the contract says of records: their kinds with the operations on them, their schemas, and
+pointers to both.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,7 +75,9 @@ class Catalogue:
         return None
 
     def _parts(self, node: Json, place: Steps = ()) -> Iterator[tuple[Steps, str, Json]]:
-        """The objects and lists of an answer that are in no record: place, name of the schema, and schema."""
+        """The objects and lists of an answer that are in no record: place, name of the
+        schema, and schema.
+        """
         schema = self.document.resolve(node)
         yield place, str(node.get("$ref", "")).rpartition("/")[2], schema
         if "id" in schema.get("properties", ()) or len(place) == _DEEPEST:
@@ -102,7 +106,10 @@ class Catalogue:
             creates = tuple(
                 o
                 for o in operations
-                if o.method == "POST" and o.path.startswith(base) and "{" not in o.path and self.record_at(o) == record
+                if o.method == "POST"
+                and o.path.startswith(base)
+                and "{" not in o.path
+                and self.record_at(o) == record
             )
             found[last[1]] = Resource(
                 shown,
@@ -155,7 +162,11 @@ def with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
     """A JSON value in which each plain value is what `change` makes of it."""
     if isinstance(value, Mapping):
         return {name: with_leaves(inner, change) for name, inner in value.items()}
-    return [with_leaves(inner, change) for inner in value] if isinstance(value, list) else change(value)
+    return (
+        [with_leaves(inner, change) for inner in value]
+        if isinstance(value, list)
+        else change(value)
+    )
 
 
 # -- pointers and schemas
@@ -177,7 +188,9 @@ def body_of(operation: Operation) -> str:
 
 
 def located(document: Document, pointer: str) -> tuple[list[str | int], Any]:
-    """The place of what a pointer leads to, with references on the way followed, and what is there, or None."""
+    """The place of what a pointer leads to, with references on the way followed, and what is there,
+    or None.
+    """
     at: list[str | int] = []
     node: Any = document.raw
     for step in unescaped(pointer):
@@ -198,7 +211,8 @@ def canonical(document: Document, pointer: str) -> str:
 
 
 def within(document: Document, pointer: str, path: Sequence[str | int]) -> tuple[str, Json, str]:
-    """Pointer and schema of a part of a value whose schema is at a pointer, and its path: `customers[].metadata.*`.
+    """Pointer and schema of a part of a value whose schema is at a pointer, and its path:
+    `customers[].metadata.*`.
 
     If the contract has no schema for the whole path, these are the last ones on the way.
     """

@@ -37,7 +37,9 @@ class Cleanup:
 
     def note(self, made: Made, operation: Operation, ident: str) -> None:
         """An operation has made a record."""
-        resource = next((r for r in self._catalogue.resources.values() if operation in r.creates), None)
+        resource = next(
+            (r for r in self._catalogue.resources.values() if operation in r.creates), None
+        )
         if resource is not None:
             made[ident] = resource
             self._noted.add(ident)
@@ -45,23 +47,33 @@ class Cleanup:
     @property
     def left_behind(self) -> list[str]:
         """The paths of the records that are still there."""
-        return [_path_of(resource, ident) for made in self._made for ident, resource in made.items()]
+        return [
+            _path_of(resource, ident) for made in self._made for ident, resource in made.items()
+        ]
 
     async def finish(self, target: Target, *, may_have_made: bool) -> None:
-        """Remove what all journeys have left, and what lists have besides: something `may_have_made` more."""
+        """Remove what all journeys have left, and what lists have besides: something
+        `may_have_made` more.
+        """
         self.is_cut_short = may_have_made or bool(self._noted)
         if not self.is_cut_short:
             return
         with suppress(TimeoutError, Away):
             async with asyncio.timeout(target.until - monotonic()):
                 await together(*(self.remove(target, made) for made in self._made))
-                # A record may have made another, as an order its customer, or was made without an answer.
-                await together(*(self._search(target, kind) for kind in self._catalogue.resources.values()))
+                # A record may have made another, as an order its customer, or was made without an
+                # answer.
+                await together(
+                    *(self._search(target, kind) for kind in self._catalogue.resources.values())
+                )
                 await together(*(self.remove(target, made) for made in self._made))
                 self.is_cut_short = False
 
     async def remove(self, target: Target, made: Made) -> None:
-        """Delete records, else archive them, the newest first: they refer to others. What cannot be removed stays."""
+        """Delete records, else archive them, the newest first: they refer to others.
+
+        What cannot be removed stays.
+        """
         for ident, resource in reversed([*made.items()]):
             if await self._removed(target, resource, ident):
                 made.pop(ident, None)
@@ -84,7 +96,8 @@ class Cleanup:
     async def _search(self, target: Target, resource: Resource) -> None:
         """Note the records of a list that contain the run's tag and are not known yet.
 
-        A list that cannot be searched is read, newest first, while its pages have records of this run.
+        A list that cannot be searched is read, newest first, while its pages have records of this
+        run.
         """
         made = self.made()
         steps = resource.list and self._catalogue.entries_at(resource.list)
@@ -93,9 +106,15 @@ class Cleanup:
         query = [("search", self.tag) for each in resource.list.parameters if each.name == "search"]
         for page in range(1, _SEARCHED + 1):
             sent = urlencode([*query, ("page", page), ("limit", _PAGE)])
-            answer = await target.send(Request("GET", resource.list.path, sent, self._headers), TRIES)
+            answer = await target.send(
+                Request("GET", resource.list.path, sent, self._headers), TRIES
+            )
             entries = at(answer.json(), steps)
-            entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+            entries = (
+                [entry for entry in entries if isinstance(entry, dict)]
+                if isinstance(entries, list)
+                else []
+            )
             own = [entry.get("id") for entry in entries if self.tag in str(entry)]
             new = {ident for ident in own if isinstance(ident, str)} - self._noted
             self._noted |= new

@@ -1,7 +1,8 @@
 """Compares the values of the target's answer with those of both twins.
 
-A value is compared if both twins agree on it and it follows from a request, a default, a state or an earlier answer.
-Other values that the twins share are learned from the target's first answer, and must stay the same.
+A value is compared if both twins agree on it and it follows from a request, a default, a state or
+an earlier answer. Other values that the twins share are learned from the target's first answer, and
+must stay the same.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -19,8 +20,8 @@ TOLERANCE = 1.0  # seconds, in addition to the time that the request took
 class Difference(NamedTuple):
     """A value that is not as expected. `at` has the names of members, without positions in lists.
 
-    `kind` is a class, or `list` if a list has too few or too many of the journey's own records: the class depends on
-    the probe. It is `filter` if the list has records of others.
+    `kind` is a class, or `list` if a list has too few or too many of the journey's own records: the
+    class depends on the probe. It is `filter` if the list has records of others.
     """
 
     at: Steps
@@ -45,7 +46,9 @@ class TargetClock:
         self._first: tuple[float, float] | None = None
 
     def saw(self, instant: float, at: float) -> None:
-        """Note the same moment by the clocks of the target and of this machine, in seconds since 1970."""
+        """Note the same moment by the clocks of the target and of this machine, in
+        seconds since 1970.
+        """
         if self._first is None:
             self._first = instant, at
         elif instant == self._first[0] and at - self._first[1] > _FROZEN:
@@ -62,11 +65,17 @@ class Comparing:
         defaults: Mapping[str, Collection[Any]],
         clock: TargetClock,
     ) -> None:
-        """`constants` are what all journeys have learned of the target: by place the twins' value and the target's.
+        """`constants` are what all journeys have learned of the target: by place the twins' value
+        and the target's.
 
         `defaults` are the defaults and states of members, by their names.
         """
-        self._roles, self._constants, self._defaults, self._clock = roles, constants, defaults, clock
+        self._roles, self._constants, self._defaults, self._clock = (
+            roles,
+            constants,
+            defaults,
+            clock,
+        )
         self._sent: set[Any] = set()
         self.writers: dict[str, Operation] = {}
         """By the name of a member, the operation that was the last to write it."""
@@ -83,7 +92,9 @@ class Comparing:
                 self._sent |= {leaf, leaf.casefold() if isinstance(leaf, str) else leaf}
 
     def wrote(self, operation: Operation, body: Any) -> None:
-        """Note what an accepted request has written: an answer that lacks it shows that it was not stored."""
+        """Note what an accepted request has written: an answer that lacks it shows that
+        it was not stored.
+        """
         self.writers |= dict.fromkeys(body, operation)
         parts = [body]
         for part in parts:
@@ -98,7 +109,10 @@ class Comparing:
     def differences(
         self, target: Any, first: Any, second: Any, moment: Moment, entries: Steps | None = None
     ) -> Iterator[Difference]:
-        """Where the target's answer differs. With `entries`, the place of a list, only its own records are compared."""
+        """Where the target's answer differs.
+
+        With `entries`, the place of a list, only its own records are compared.
+        """
         self._slowest = max(self._slowest, moment.took)
         if entries is None:
             yield from self._walk((), target, first, second, moment)
@@ -107,7 +121,9 @@ class Comparing:
         if isinstance(theirs, list) and isinstance(own, list) and isinstance(other, list):
             yield from self._list(entries, theirs, own, other, moment, is_whole=False)
 
-    def _walk(self, place: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
+    def _walk(
+        self, place: Steps, target: Any, first: Any, second: Any, moment: Moment
+    ) -> Iterator[Difference]:
         if isinstance(first, dict) and isinstance(second, dict):
             if not isinstance(target, dict):
                 return  # the schema finds it
@@ -116,7 +132,9 @@ class Comparing:
                 if name not in second:
                     continue
                 if name in target:
-                    yield from self._walk((*place, name), target[name], first[name], second[name], moment)
+                    yield from self._walk(
+                        (*place, name), target[name], first[name], second[name], moment
+                    )
                 elif first[name] in unknown:
                     continue  # it has another name, which the schema finds
                 elif first[name] == second[name] and self._is_stored((*place, name), first[name]):
@@ -126,7 +144,11 @@ class Comparing:
         elif isinstance(first, list) and isinstance(second, list):
             if not isinstance(target, list):
                 return  # the schema finds it
-            if _are_texts(target, first) and first == second and all(self._follows_from(place, text) for text in first):
+            if (
+                _are_texts(target, first)
+                and first == second
+                and all(self._follows_from(place, text) for text in first)
+            ):
                 if target != first:
                     yield self._other(place, first, target)
                 return
@@ -144,7 +166,9 @@ class Comparing:
         *,
         is_whole: bool = True,
     ) -> Iterator[Difference]:
-        if not all(isinstance(entry, dict) and "id" in entry for entry in (*first, *second, *target)):
+        if not all(
+            isinstance(entry, dict) and "id" in entry for entry in (*first, *second, *target)
+        ):
             if len(first) == len(second) == len(target):
                 for theirs, one, two in zip(target, first, second, strict=True):
                     yield from self._walk(place, theirs, one, two, moment)
@@ -168,12 +192,19 @@ class Comparing:
         others = listed.keys() - named.keys()
         if gone := others & self.deleted.keys():
             others -= gone
-            yield Difference(place, "no record that was deleted", f"the deleted record {min(gone)}", "not-deleted")
+            yield Difference(
+                place,
+                "no record that was deleted",
+                f"the deleted record {min(gone)}",
+                "not-deleted",
+            )
         if are_own and others:
             kind = "list" if others <= self._roles.own else "filter"
             yield Difference(place, "the records that match", "records that do not match", kind)
 
-    def _leaf(self, place: Steps, target: Any, first: Any, second: Any, moment: Moment) -> Iterator[Difference]:
+    def _leaf(
+        self, place: Steps, target: Any, first: Any, second: Any, moment: Moment
+    ) -> Iterator[Difference]:
         if is_id(first) and is_id(second):
             yield from self._id(place, target, first, second)
             return
@@ -201,7 +232,10 @@ class Comparing:
         return Difference(place, expected, got, kind)
 
     def _follows_from(self, place: Steps, value: Any) -> bool:
-        """Whether a value follows from a request, a default or a state. Numbers are always computed."""
+        """Whether a value follows from a request, a default or a state.
+
+        Numbers are always computed.
+        """
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return True
         if value in self._sent or (isinstance(value, str) and value.casefold() in self._sent):
@@ -212,7 +246,11 @@ class Comparing:
         role = self._roles.role(first, second)
         if role is not None:
             if target != role:
-                kind = "not-persisted" if target is None and self._is_stored(place, first) else "reference"
+                kind = (
+                    "not-persisted"
+                    if target is None and self._is_stored(place, first)
+                    else "reference"
+                )
                 yield Difference(place, "the id of the record in the request", target, kind)
         elif is_id(target) and not self._roles.is_known(first):
             self._roles.pair(target, first, second)
@@ -234,7 +272,11 @@ class Comparing:
             return
         # The request that made the record may have taken longer than this one.
         if abs(theirs - moment.target - self.skew - away) > 2 * TOLERANCE + self._slowest:
-            yield Difference(place, f"{away:+.0f} s from the request", f"{theirs - moment.target - self.skew:+.0f} s")
+            yield Difference(
+                place,
+                f"{away:+.0f} s from the request",
+                f"{theirs - moment.target - self.skew:+.0f} s",
+            )
 
 
 def _are_texts(*lists: list[Any]) -> bool:

@@ -23,7 +23,8 @@ _ABSENT = frozenset((404, 405, 501))
 _NO_ROUTE = frozenset(("route_not_found", "method_not_allowed", "not_implemented"))
 _BEFORE_OPERATIONS = frozenset((408, 413, 414, 429, 431))
 _ERROR = "#/components/schemas/Error"
-# Ids, instants and numbers. Whoever reads a word without a digit does not read it again from its second letter.
+# Ids, instants and numbers. Whoever reads a word without a digit does not read it again from its
+# second letter.
 _VARIES = re.compile(rb"(?<![0-9A-Za-z_:.+-])[A-Za-z_:.+-]*+[0-9][0-9A-Za-z_:.+-]*")
 
 
@@ -37,31 +38,45 @@ class Conformity:
         self._schemas = Schemas(document.raw, formats(is_document_unchecked, is_document_unchecked))
         self._validators: dict[str, Validator] = {}
         answers = document.raw.get("x-server-answers", {})
-        self._of_the_server = {int(status): document.resolve(node)["x-codes"] for status, node in answers.items()}
+        self._of_the_server = {
+            int(status): document.resolve(node)["x-codes"] for status, node in answers.items()
+        }
         self._beginnings = {path.split("/")[1] for path in document.raw["paths"]}
         self.knows_nowhere = False
         """Whether `learn_nowhere` was called."""
         self._nowhere: bytes | None = None
 
     def operation_of(self, method: str, path: str) -> Operation | None:
-        """The operation of a request by its path below the base address, without query. HEAD is that of GET."""
+        """The operation of a request by its path below the base address, without query.
+
+        HEAD is that of GET.
+        """
         return self._document.routed(path)[0].get("GET" if method == "HEAD" else method)
 
-    def findings(self, exchange: Exchange, operation: Operation | None, group: str) -> list[Finding]:
+    def findings(
+        self, exchange: Exchange, operation: Operation | None, group: str
+    ) -> list[Finding]:
         """In what the answer departs from the contract, in the order of `CLASSES`.
 
-        Usually there is at most one finding. Of `schema`, `undocumented-field` and `missing-header` there is one for
-        each place of the contract, at most `MOST`. Without an operation, only a failure of the server is a finding.
+        Usually there is at most one finding. Of `schema`, `undocumented-field` and `missing-header`
+        there is one for each place of the contract, at most `MOST`. Without an operation, only a
+        failure of the server is a finding.
         """
         departures = self.departures(exchange, operation)
-        return [self._showing.finding(departure, exchange, operation, group) for departure in departures]
+        return [
+            self._showing.finding(departure, exchange, operation, group) for departure in departures
+        ]
 
     def departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[Departure]:
         """The same without the exchange."""
-        return self._elsewhere(exchange) if operation is None else self._compared(exchange, operation)
+        return (
+            self._elsewhere(exchange) if operation is None else self._compared(exchange, operation)
+        )
 
     def learn_nowhere(self, exchange: Exchange) -> None:
-        """Learn from the answer to a path that does not exist: any other 404 comes from an operation."""
+        """Learn from the answer to a path that does not exist: any other 404 comes from
+        an operation.
+        """
         self.knows_nowhere = True
         self._nowhere = _answer_to_path(exchange) if exchange.answer.status == 404 else None
 
@@ -71,10 +86,16 @@ class Conformity:
         shown = f"{request.method} {self._showing.shown(request).path}"
         expected = Said(404, "route_not_found")
         if status == 0:
-            yield Departure("transport", "#/paths", "", f"{shown} has no whole answer.", Said(0, "an answer"))
+            yield Departure(
+                "transport", "#/paths", "", f"{shown} has no whole answer.", Said(0, "an answer")
+            )
         elif status >= 500:
-            yield Departure("server-error", "#/paths", "", f"An unknown path is answered {status}.", expected)
-        elif status not in _ABSENT and request.path.split("/")[1:2] in [[name] for name in self._beginnings]:
+            yield Departure(
+                "server-error", "#/paths", "", f"An unknown path is answered {status}.", expected
+            )
+        elif status not in _ABSENT and request.path.split("/")[1:2] in [
+            [name] for name in self._beginnings
+        ]:
             title = f"{shown} is answered {status}, and the contract does not have it."
             yield Departure("undocumented-operation", "#/paths", shown, title, expected)
 
@@ -91,7 +112,9 @@ class Conformity:
             title = f"{name} does not exist: {status} without an error of the contract."
             yield Departure("missing-operation", at, "", title, success)
         elif response is not None:
-            pointer = operation.raw["responses"][str(status)].get("$ref") or below(at, "responses", status)
+            pointer = operation.raw["responses"][str(status)].get("$ref") or below(
+                at, "responses", status
+            )
             yield from self._response(exchange, operation, response, pointer, body)
         elif status >= 500:
             yield Departure("server-error", at, "", f"{name} fails with {status}.", success)
@@ -101,9 +124,15 @@ class Conformity:
                 yield from self._content(says, status, _ERROR, schema, body)
         else:
             title = f"{operation.id} answers {status}, which the contract does not list."
-            like = min(operation.responses, key=lambda known: (known // 100 != status // 100, known), default=status)
+            like = min(
+                operation.responses,
+                key=lambda known: (known // 100 != status // 100, known),
+                default=status,
+            )
             expected = Said(like, f"one of {', '.join(map(str, operation.responses))}")
-            yield Departure("undocumented-status", below(at, "responses"), str(status), title, expected)
+            yield Departure(
+                "undocumented-status", below(at, "responses"), str(status), title, expected
+            )
 
     def _is_missing(self, exchange: Exchange, response: Response | None, body: Any) -> bool:
         """Whether an answer says that the operation does not exist, and not the record."""
@@ -120,31 +149,47 @@ class Conformity:
     def _response(
         self, exchange: Exchange, operation: Operation, response: Response, pointer: str, body: Any
     ) -> Iterator[Departure]:
-        """Compare an answer with the response that the contract has for its status, at `pointer`."""
+        """Compare an answer with the response that the contract has for its status,
+        at `pointer`.
+        """
         status = exchange.answer.status
         code, listed = code_of(body), (*response.codes, *self._of_the_server.get(status, ()))
         if code is not None and response.codes and status >= 400 and code not in listed:
             named = self._showing.name(code)
-            title = f"{operation.id} refuses with {status} {named}, which the contract does not list for {status}."
+            title = (
+                f"{operation.id} refuses with {status} {named}, which the contract does not list"
+                f" for {status}."
+            )
             expected = Said(status, f"code: one of {', '.join(response.codes)}")
-            yield Departure("error-code", below(pointer, "x-codes"), f"{status} code", title, expected)
+            yield Departure(
+                "error-code", below(pointer, "x-codes"), f"{status} code", title, expected
+            )
             body = {**body, "code": response.codes[0]}
         if exchange.request.method != "HEAD":
             yield from self._body(exchange.answer, operation, response, pointer, body)
         for name, header in response.headers.items():
             # RFC 9110, 15.5.2: a 401 has a challenge.
-            is_due = header.get("required") or (status == 401 and name.lower() == "www-authenticate")
+            is_due = header.get("required") or (
+                status == 401 and name.lower() == "www-authenticate"
+            )
             if is_due and exchange.answer.header(name) is None:
-                raw = self._document.resolve(operation.raw["responses"][str(status)])["headers"][name]
+                raw = self._document.resolve(operation.raw["responses"][str(status)])["headers"][
+                    name
+                ]
                 where = raw.get("$ref") or below(pointer, "headers", name)
                 title = f"{operation.id} answers {status} without the header {name}."
-                yield Departure("missing-header", where, name, title, Said(status, f"header {name}"))
+                yield Departure(
+                    "missing-header", where, name, title, Said(status, f"header {name}")
+                )
 
     def _body(
         self, answer: Answer, operation: Operation, response: Response, pointer: str, body: Any
     ) -> Iterator[Departure]:
         media = (answer.header("content-type") or "").partition(";")[0].strip().lower()
-        says, wanted = f"{operation.id} answers {answer.status}", " or ".join(response.media) or "no body"
+        says, wanted = (
+            f"{operation.id} answers {answer.status}",
+            " or ".join(response.media) or "no body",
+        )
         wrong = ""
         if not response.media:
             wrong = "with a body" if answer.body else ""
@@ -162,8 +207,11 @@ class Conformity:
             title = f"{says} {wrong}; the contract has {wanted}."
             yield Departure("schema", at, wrong, title, Said(answer.status, wanted))
 
-    def _content(self, says: str, status: int, pointer: str, schema: Any, body: Any) -> Iterator[Departure]:
-        """Compare a body with a schema: what is missing, what does not fit, then members that it does not name.
+    def _content(
+        self, says: str, status: int, pointer: str, schema: Any, body: Any
+    ) -> Iterator[Departure]:
+        """Compare a body with a schema: what is missing, what does not fit, then members that it
+        does not name.
 
         Titles begin with `says`.
         """
@@ -197,23 +245,39 @@ class Conformity:
             at = ("properties", lacking[0]) if len(lacking) == 1 else ("required",)
             title = f"{says} without {', '.join(above + each for each in lacking)}."
             expected = Said(status, f"{name} with {', '.join(lacking)}")
-            yield Departure("schema", canonical(self._document, below(pointer, *at)), "lacks", title, expected)
+            yield Departure(
+                "schema", canonical(self._document, below(pointer, *at)), "lacks", title, expected
+            )
         elif keyword == "additionalProperties":
             for unknown in error.kind.unexpected:
                 shown = self._showing.name(above + unknown)
                 title = f"{says} with the member {shown}, which the contract does not have."
                 got = f"{shown}: {self._showing.value(error.instance[unknown])}"
                 where = canonical(self._document, below(pointer, "properties", unknown))
-                yield Departure("undocumented-field", where, "", title, Said(status, f"no {shown}"), got)
+                yield Departure(
+                    "undocumented-field", where, "", title, Said(status, f"no {shown}"), got
+                )
         else:
             wanted, limit = shape(schema, self._document), schema.get(keyword)
             if isinstance(limit, (str, int, float)) and keyword not in ("type", "format"):
                 wanted = f"{wanted} ({keyword}: {limit})"
-            title, got = f"{says} with {name} that is not {wanted}.", f"{name}: {self._showing.value(error.instance)}"
-            yield Departure("schema", pointer, f"{name}: {keyword}", title, Said(status, f"{name}: {wanted}"), got)
+            title, got = (
+                f"{says} with {name} that is not {wanted}.",
+                f"{name}: {self._showing.value(error.instance)}",
+            )
+            yield Departure(
+                "schema",
+                pointer,
+                f"{name}: {keyword}",
+                title,
+                Said(status, f"{name}: {wanted}"),
+                got,
+            )
 
 
 def _answer_to_path(exchange: Exchange) -> bytes:
     """The body without what differs from request to request."""
     request, answer = exchange
-    return _VARIES.sub(b"", answer.body.replace(request.path.encode(), b"").replace(request.method.encode(), b""))
+    return _VARIES.sub(
+        b"", answer.body.replace(request.path.encode(), b"").replace(request.method.encode(), b"")
+    )

@@ -1,4 +1,6 @@
-"""Corrects the contract: actions of an overlay that may close divergences, and the proof that they do."""
+"""Corrects the contract: actions of an overlay that may close divergences, and the proof
+that they do.
+"""
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +24,9 @@ from .twin import Twin
 Action = dict[str, Any]
 Again = Callable[[Path], Awaitable[Collection[Finding] | None]]
 """Judges the target once more, by the contract with an overlay; None if that could not be done."""
-_SEEN = frozenset(("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format"))
+_SEEN = frozenset(
+    ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format")
+)
 """Keywords that an answer may violate, and that can be removed from the contract."""
 _TOGETHER = {"format": ("pattern",), "pattern": ("format",)}
 """Keywords that may refuse a value together."""
@@ -30,8 +34,11 @@ _SEED = 1
 _HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}}
 
 
-async def correct_run(runner: Runner, run: Run, report: Report, progress: Callable[[int, int], None]) -> None:
-    """Set the actions of the divergences of a run that an overlay closes: another run that follows it is silent.
+async def correct_run(
+    runner: Runner, run: Run, report: Report, progress: Callable[[int, int], None]
+) -> None:
+    """Set the actions of the divergences of a run that an overlay closes: another run that follows
+    it is silent.
 
     The requests and seconds of that run are added to the report.
     """
@@ -58,7 +65,8 @@ async def correct(
 ) -> None:
     """Set the actions of the divergences that an overlay closes, each of them proved.
 
-    `before` are all findings; `measured` are limits of the target, by the pointer of the contract's.
+    `before` are all findings; `measured` are limits of the target, by the pointer of the
+    contract's.
     """
     candidates: list[Divergence] = []
     for divergence in divergences:
@@ -75,16 +83,24 @@ async def correct(
         # Only these are written as actions; the others are comments.
         written = _followed([each for each in proved if each.basis == "assumed"], overlays, file)
     for divergence in candidates:
-        if divergence not in written and not (divergence in proved and divergence.basis == "documented"):
+        if divergence not in written and not (
+            divergence in proved and divergence.basis == "documented"
+        ):
             divergence.overlay = None
 
 
-def _is_closed(divergence: Divergence, before: Collection[Finding], after: Collection[Finding]) -> bool:
-    """Whether no finding is left of a divergence, and no class of findings is new at its operations."""
+def _is_closed(
+    divergence: Divergence, before: Collection[Finding], after: Collection[Finding]
+) -> bool:
+    """Whether no finding is left of a divergence, and no class of findings is new at its
+    operations.
+    """
     known = {(finding.kind, finding.operation) for finding in before}
     spoiled = {each.operation for each in after if (each.kind, each.operation) not in known}
     found = set(map(_key, after))
-    return spoiled.isdisjoint(divergence.operations) and found.isdisjoint(map(_key, divergence.findings))
+    return spoiled.isdisjoint(divergence.operations) and found.isdisjoint(
+        map(_key, divergence.findings)
+    )
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:
@@ -92,7 +108,9 @@ def _key(finding: Finding) -> tuple[str, str, str]:
     return finding.kind, finding.operation, finding.pointer or finding.cause
 
 
-def _followed(candidates: list[Divergence], overlays: tuple[Path, ...], file: Path) -> list[Divergence]:
+def _followed(
+    candidates: list[Divergence], overlays: tuple[Path, ...], file: Path
+) -> list[Divergence]:
     """The candidates with which a server starts. `file` has their actions then."""
     if not candidates or _starts(candidates, overlays, file):
         return candidates
@@ -122,7 +140,9 @@ def _unlike(actions: list[Action]) -> list[Action]:
     return [*{orjson.dumps(action): action for action in actions}.values()]
 
 
-def _actions_of(divergence: Divergence, document: Document, measured: Mapping[str, Any]) -> list[Action]:
+def _actions_of(
+    divergence: Divergence, document: Document, measured: Mapping[str, Any]
+) -> list[Action]:
     gone = {*divergence.operations} if divergence.kind == "missing-operation" else set[str]()
     actions: list[Action] = []
     for finding in divergence.findings:
@@ -136,7 +156,11 @@ def _actions_of(divergence: Divergence, document: Document, measured: Mapping[st
 
 
 def _actions(
-    finding: Finding, operation: Operation, document: Document, gone: Collection[str], measured: Mapping[str, Any]
+    finding: Finding,
+    operation: Operation,
+    document: Document,
+    gone: Collection[str],
+    measured: Mapping[str, Any],
 ) -> Iterator[Action]:
     """The actions against one finding; none if no overlay helps."""
     status = finding.target.status
@@ -196,7 +220,9 @@ def _loosened(finding: Finding, document: Document) -> Iterator[Action]:
 
 
 def _place(document: Document, pointer: str) -> tuple[Place, Any]:
-    """The place of what a pointer leads to, and what is there, with references followed; None if nothing is."""
+    """The place of what a pointer leads to, and what is there, with references followed; None if
+    nothing is.
+    """
     at, node = located(document, pointer)
     while isinstance(node, dict) and "$ref" in node:
         at, node = located(document, node["$ref"])
@@ -210,7 +236,9 @@ def _moved(operation: Operation, status: int) -> list[Action]:
     old, at = str(operation.successes[0]), [*operation.at, "responses"]
     response = dict(operation.raw["responses"][old])
     if status == 204:
-        response = {name: value for name, value in response.items() if name not in ("content", "links")}
+        response = {
+            name: value for name, value in response.items() if name not in ("content", "links")
+        }
     return [{"target": json_path(at), "update": {str(status): response}}, _removal([*at, old])]
 
 

@@ -10,7 +10,10 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Request(NamedTuple):
-    """A request below the base address. `path` begins with a slash and is percent-encoded; `query` has no `?`."""
+    """A request below the base address.
+
+    `path` begins with a slash and is percent-encoded; `query` has no `?`.
+    """
 
     method: str
     path: str
@@ -20,7 +23,10 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer. `seconds` is how long it took, `tries` how often the request was sent until it came."""
+    """An answer.
+
+    `seconds` is how long it took, `tries` how often the request was sent until it came.
+    """
 
     status: int
     headers: Headers = ()

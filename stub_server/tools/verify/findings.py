@@ -13,8 +13,13 @@ CLASSES = {
     "transport": "The backend gave no answer that HTTP allows.",
     "server-error": "The backend answered 5xx.",
     "missing-operation": "The backend does not have the operation.",
-    "undocumented-operation": "The backend answers a path or method that the contract does not have.",
-    "auth": "The backend accepts a credential that the contract refuses, or refuses one that it accepts.",
+    "undocumented-operation": (
+        "The backend answers a path or method that the contract does not have."
+    ),
+    "auth": (
+        "The backend accepts a credential that the contract refuses, or refuses one that it"
+        " accepts."
+    ),
     "scope": "The backend asks for other scopes than the contract.",
     "stricter": "The backend refuses a request that the contract accepts.",
     "laxer": "The backend accepts a request that the contract refuses.",
@@ -25,12 +30,18 @@ CLASSES = {
     "paging": "The pages of a list are not the whole list, each record once.",
     "uniqueness": "Two records have a value that only one may have, or a free value is refused.",
     "idempotency": "A repeated Idempotency-Key has another effect than the contract says.",
-    "lifecycle": "The backend allows a move that the contract forbids, or forbids one that it allows.",
-    "reference": "A reference to a record that does not exist is accepted, or one that exists is refused.",
+    "lifecycle": (
+        "The backend allows a move that the contract forbids, or forbids one that it allows."
+    ),
+    "reference": (
+        "A reference to a record that does not exist is accepted, or one that exists is refused."
+    ),
     "figures": "A total or count does not follow from the records.",
     "value": "A value in an answer is not the one that follows from the requests.",
     "wrong-status": "The backend answers with another documented status.",
-    "undocumented-status": "The backend answers with a status that the operation does not document.",
+    "undocumented-status": (
+        "The backend answers with a status that the operation does not document."
+    ),
     "error-code": "A refusal has another code.",
     "schema": "A body does not match its schema.",
     "undocumented-field": "A body has a member that its schema does not name.",
@@ -39,8 +50,16 @@ CLASSES = {
 """The classes of divergences with what each means. The first that fits names what a probe found."""
 RANKS = {kind: number for number, kind in enumerate(CLASSES)}
 COSTLY = (
-    "not-persisted", "not-deleted", "idempotency", "uniqueness", "auth", "scope", "reference", "lifecycle", "figures",
-)  # fmt: skip
+    "not-persisted",
+    "not-deleted",
+    "idempotency",
+    "uniqueness",
+    "auth",
+    "scope",
+    "reference",
+    "lifecycle",
+    "figures",
+)
 SEVERITY = {kind: number for number, kind in enumerate(dict.fromkeys((*COSTLY, *CLASSES)))}
 """The order of a report: first what costs data or money."""
 BESIDE = frozenset(("undocumented-field", "missing-header"))
@@ -61,7 +80,10 @@ class Shown(NamedTuple):
 
 
 class Said(NamedTuple):
-    """An answer as a report shows it: its status and an excerpt of its body. Status 0 means no answer."""
+    """An answer as a report shows it: its status and an excerpt of its body.
+
+    Status 0 means no answer.
+    """
 
     status: int
     excerpt: str
@@ -70,9 +92,10 @@ class Said(NamedTuple):
 class Departure(NamedTuple):
     """One way in which an answer departs.
 
-    `kind` is one of `CLASSES`. `pointer` leads to the line of the contract (`#/paths/…`). `cause` says in a few words
-    what departs, without values that differ between runs. Without `got`, the whole answer is shown. `operation` is the
-    one that it is about, if that is not the one that was asked.
+    `kind` is one of `CLASSES`. `pointer` leads to the line of the contract (`#/paths/…`). `cause`
+    says in a few words what departs, without values that differ between runs. Without `got`, the
+    whole answer is shown. `operation` is the one that it is about, if that is not the one that was
+    asked.
     """
 
     kind: str
@@ -103,7 +126,8 @@ class Finding:
 
 
 class Line(NamedTuple):
-    """A line of the contract. `file` is its path in the repository (`openapi/…`), or the path of an overlay as given.
+    """A line of the contract. `file` is its path in the repository (`openapi/…`), or the path of an
+    overlay as given.
 
     `number` counts from 1. `text` is the line, and the next one if it has only a name.
     """
@@ -115,11 +139,12 @@ class Line(NamedTuple):
 
 @dataclass(slots=True)
 class Divergence:
-    """One way in which the target departs. `basis` is `documented` or `assumed`, by the contract's `x-basis`.
+    """One way in which the target departs. `basis` is `documented` or `assumed`, by the contract's
+    `x-basis`.
 
-    `operations` are in the contract's order. `overlay` has the `actions` of an OpenAPI Overlay that corrects the
-    contract, if one was found and proved; `is_tried` says whether it was looked for. `line` is where the contract says
-    otherwise; `Where` sets it.
+    `operations` are in the contract's order. `overlay` has the `actions` of an OpenAPI Overlay that
+    corrects the contract, if one was found and proved; `is_tried` says whether it was looked for.
+    `line` is where the contract says otherwise; `Where` sets it.
     """
 
     fingerprint: str
@@ -152,7 +177,10 @@ class Divergence:
 
         Requests that make the records which others need must be accepted too.
         """
-        found = ((each.operation, each.group if each.group in GROUPS else "accepts") for each in self.findings)
+        found = (
+            (each.operation, each.group if each.group in GROUPS else "accepts")
+            for each in self.findings
+        )
         return list(dict.fromkeys(found))
 
 
@@ -166,11 +194,12 @@ class Unreached(NamedTuple):
 
 @dataclass(slots=True)
 class Report:
-    """The report of a run. `mode` is `read`, `write`, `har` or `proxy`; `coverage` is per cent; `exit` is 0 to 3.
+    """The report of a run. `mode` is `read`, `write`, `har` or `proxy`; `coverage` is per cent;
+    `exit` is 0 to 3.
 
-    `contract` has version and digest of the contract, `hidden` counts the divergences that a baseline hides, and `tag`
-    is in the names of the run's records. `rows` have, by operationId, `ok`, `diverges`, `unreached` or `none` for each
-    of `GROUPS`.
+    `contract` has version and digest of the contract, `hidden` counts the divergences that a
+    baseline hides, and `tag` is in the names of the run's records. `rows` have, by operationId,
+    `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`.
     """
 
     target: str
@@ -196,9 +225,15 @@ def listed(names: Sequence[str]) -> str:
 
 
 def rows_of(
-    operations: Iterable[str], groups: Mapping[str, Collection[str]], divergences: Iterable[Divergence], unseen: str
+    operations: Iterable[str],
+    groups: Mapping[str, Collection[str]],
+    divergences: Iterable[Divergence],
+    unseen: str,
 ) -> dict[str, dict[str, str]]:
-    """By operationId, the state of each group. `groups` are those that were judged; `unseen` is the state of others."""
+    """By operationId, the state of each group.
+
+    `groups` are those that were judged; `unseen` is the state of others.
+    """
     diverging = {case for divergence in divergences for case in divergence.cases}
     rows: dict[str, dict[str, str]] = {}
     for name in operations:
@@ -215,5 +250,7 @@ def rows_of(
 
 def contract_of(document: Document) -> str:
     """Version and digest of a contract."""
-    digest = blake2b(orjson.dumps(document.raw, option=orjson.OPT_NON_STR_KEYS), digest_size=6).hexdigest()
+    digest = blake2b(
+        orjson.dumps(document.raw, option=orjson.OPT_NON_STR_KEYS), digest_size=6
+    ).hexdigest()
     return f"{document.raw['info']['version']} {digest}"

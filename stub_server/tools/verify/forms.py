@@ -1,4 +1,6 @@
-"""The forms of a report: text and HTML for people; JSON, JUnit's XML, SARIF 2.1.0 and the overlay for programs."""
+"""The forms of a report: text and HTML for people; JSON, JUnit's XML, SARIF 2.1.0 and the overlay
+for programs.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -16,7 +18,10 @@ from .showing import cut
 
 _LONGEST = 240  # characters of an answer that are shown
 _MARKS = {"ok": "✓", "diverges": "✗", "unreached": "\N{EN DASH}", "none": ""}
-_LEGEND = f"{_MARKS['ok']} as the contract says, {_MARKS['diverges']} diverges, {_MARKS['unreached']} out of reach"
+_LEGEND = (
+    f"{_MARKS['ok']} as the contract says, {_MARKS['diverges']} diverges, {_MARKS['unreached']} out"
+    " of reach"
+)
 _EXITS = {
     0: "The backend conforms",
     1: "The backend diverges",
@@ -47,7 +52,9 @@ def _lines(report: Report) -> Iterator[str]:
     if report.divergences:
         yield ""
         counts = Counter(each.kind for each in report.divergences)
-        yield from (f"{count:>4}  {kind.ljust(20)}  {CLASSES[kind]}" for kind, count in counts.items())
+        yield from (
+            f"{count:>4}  {kind.ljust(20)}  {CLASSES[kind]}" for kind, count in counts.items()
+        )
     for number, divergence in enumerate(report.divergences, 1):
         first, *rest = _lines_of(divergence)
         yield from ("", f"{number}. {first}", *(f"   {line}" for line in rest))
@@ -62,7 +69,10 @@ def _lines(report: Report) -> Iterator[str]:
         counted = ", ".join(f"{count:,} of {path}" for path, count in lists.items())
         yield ""
         yield f"Left behind in the backend: {counted}."
-        yield f"Their names and e-mail addresses begin with {report.tag}; the JSON report has their paths."
+        yield (
+            f"Their names and e-mail addresses begin with {report.tag}; the JSON report has their"
+            " paths."
+        )
     yield ""
     yield _summary(report)
 
@@ -77,11 +87,15 @@ def _matrix(report: Report) -> Iterator[str]:
 
 
 def _lines_of(divergence: Divergence) -> Iterator[str]:
-    """A divergence: what differs and where, the request, both answers, the line of the contract, and what to do."""
+    """A divergence: what differs and where, the request, both answers, the line of the contract,
+    and what to do.
+    """
     line, request = divergence.line, divergence.request
     yield f"{divergence.kind}: {divergence.title} ({_operations_of(divergence)})"
     yield from (request.curl or f"{request.method} {request.path}").split("\n")
-    answered, expected = (cut(_said(said), _LONGEST) for said in (divergence.target, divergence.expected))
+    answered, expected = (
+        cut(_said(said), _LONGEST) for said in (divergence.target, divergence.expected)
+    )
     yield f"answered {answered}; expected {expected}"
     yield f"{line.file}:{line.number} ({divergence.basis}): {line.text}"
     yield _advice(divergence)
@@ -90,7 +104,9 @@ def _lines_of(divergence: Divergence) -> Iterator[str]:
 def html(report: Report) -> str:
     """The text report as one page without other files, for light and dark screens."""
     environment = Environment(loader=PackageLoader(__package__), autoescape=True)
-    return environment.get_template("report.html").render(target=printable(report.target), text=text(report))
+    return environment.get_template("report.html").render(
+        target=printable(report.target), text=text(report)
+    )
 
 
 # -- texts of several forms
@@ -102,7 +118,11 @@ def _advice(divergence: Divergence) -> str:
     if divergence.kind in _DEFECTS:
         return f"{report}: no contract allows this."
     if divergence.basis == "documented":
-        more = "" if divergence.overlay is None else " --write-overlay FILE writes the correction as a comment."
+        more = (
+            ""
+            if divergence.overlay is None
+            else " --write-overlay FILE writes the correction as a comment."
+        )
         return f"{report}: the source document shows what the contract says.{more}"
     if divergence.overlay is not None:
         return "Correct the sandbox: --write-overlay FILE writes an overlay for this."
@@ -114,8 +134,13 @@ def _advice(divergence: Divergence) -> str:
 
 
 def _operations_of(divergence: Divergence) -> str:
-    """The operations of a divergence and how often it was found: `createOrder, getOrder; 4 probes`."""
-    return f"{listed(divergence.operations) or 'no operation'}; {_counted(divergence.count, 'probe')}"
+    """The operations of a divergence and how often it was found:
+
+    `createOrder, getOrder; 4 probes`.
+    """
+    return (
+        f"{listed(divergence.operations) or 'no operation'}; {_counted(divergence.count, 'probe')}"
+    )
 
 
 def _said(answer: Said) -> str:
@@ -131,8 +156,9 @@ def _summary(report: Report) -> str:
     if report.mode in ("har", "proxy"):
         return f"{found} {requests} saw {report.coverage:.1f} % of the documented statuses."
     return (
-        f"{found} {requests} in {report.seconds:.1f} s covered {report.coverage:.1f} % of the documented statuses "
-        f"that {report.mode} mode can reach with this credential (seed {report.seed})."
+        f"{found} {requests} in {report.seconds:.1f} s covered {report.coverage:.1f} % of the"
+        f" documented statuses that {report.mode} mode can reach with this credential (seed"
+        f" {report.seed})."
     )
 
 
@@ -145,11 +171,25 @@ def _counted(number: int, name: str) -> str:
 
 def json(report: Report) -> str:
     """The report as a JSON object; docs/verify.md has its shape."""
-    names = ("target", "contract", "mode", "seed", "seconds", "requests", "exit", "coverage", "tag", "left_behind")
+    names = (
+        "target",
+        "contract",
+        "mode",
+        "seed",
+        "seconds",
+        "requests",
+        "exit",
+        "coverage",
+        "tag",
+        "left_behind",
+    )
     shown: dict[str, Any] = {name: getattr(report, name) for name in names}
-    shown["operations"] = [{"operationId": operation, **row} for operation, row in report.rows.items()]
+    shown["operations"] = [
+        {"operationId": operation, **row} for operation, row in report.rows.items()
+    ]
     shown["unreached"] = [
-        {"operationId": each.operation, "status": each.status, "reason": each.reason} for each in report.unreached
+        {"operationId": each.operation, "status": each.status, "reason": each.reason}
+        for each in report.unreached
     ]
     shown["divergences"] = [_divergence(each) for each in report.divergences]
     return json_text(shown, indent=2)
@@ -158,18 +198,29 @@ def json(report: Report) -> str:
 def _divergence(divergence: Divergence) -> dict[str, Any]:
     names = ("fingerprint", "operations", "title", "basis", "pointer", "count", "overlay")
     shown: dict[str, Any] = {name: getattr(divergence, name) for name in names}
-    shown |= {name: getattr(divergence, name)._asdict() for name in ("request", "target", "expected")}
+    shown |= {
+        name: getattr(divergence, name)._asdict() for name in ("request", "target", "expected")
+    }
     return {**shown, "class": divergence.kind, "operationId": divergence.operation}
 
 
 def junit(report: Report) -> str:
-    """The report as XML. A divergence fails each case that found it; what was not reached, or is hidden, is skipped."""
+    """The report as XML.
+
+    A divergence fails each case that found it; what was not reached, or is hidden, is skipped.
+    """
     found: dict[tuple[str, str], list[Divergence]] = defaultdict(list)
     for divergence in report.divergences:
         for case in divergence.cases:
             found[case].append(divergence)
-    states = {(operation, group): state for operation, row in report.rows.items() for group, state in row.items()}
-    suite = Element("testsuite", name="stub-server verify", time=f"{report.seconds:.3f}", errors="0")
+    states = {
+        (operation, group): state
+        for operation, row in report.rows.items()
+        for group, state in row.items()
+    }
+    suite = Element(
+        "testsuite", name="stub-server verify", time=f"{report.seconds:.3f}", errors="0"
+    )
     properties = SubElement(suite, "properties")
     for name in ("target", "contract", "mode", "seed", "coverage"):
         SubElement(properties, "property", name=name, value=printable(str(getattr(report, name))))
@@ -178,11 +229,19 @@ def junit(report: Report) -> str:
         if case in found:
             first, *others = found[case]
             more = f" (and {len(others)} more)" if others else ""
-            failure = SubElement(element, "failure", type=first.kind, message=printable(first.title + more))
-            failure.text = "\n\n".join("\n".join(map(printable, _lines_of(each))) for each in found[case])
+            failure = SubElement(
+                element, "failure", type=first.kind, message=printable(first.title + more)
+            )
+            failure.text = "\n\n".join(
+                "\n".join(map(printable, _lines_of(each))) for each in found[case]
+            )
         elif states[case] in _SKIPPED:
             SubElement(element, "skipped", message=_SKIPPED[states[case]])
-    for name, count in (("tests", "testcase"), ("failures", "testcase/failure"), ("skipped", "testcase/skipped")):
+    for name, count in (
+        ("tests", "testcase"),
+        ("failures", "testcase/failure"),
+        ("skipped", "testcase/skipped"),
+    ):
         suite.set(name, str(len(suite.findall(count))))
     suites = Element("testsuites")
     suites.append(suite)
@@ -191,16 +250,28 @@ def junit(report: Report) -> str:
 
 
 def sarif(report: Report) -> str:
-    """The report as a SARIF log: errors depart from what is documented, warnings from what is assumed."""
-    rules = [{"id": name, "shortDescription": {"text": meaning}} for name, meaning in CLASSES.items()]
+    """The report as a SARIF log: errors depart from what is documented, warnings from
+    what is assumed.
+    """
+    rules = [
+        {"id": name, "shortDescription": {"text": meaning}} for name, meaning in CLASSES.items()
+    ]
     run = {
         "tool": {"driver": {"name": "stub-server verify", "version": __version__, "rules": rules}},
         "invocations": [{"executionSuccessful": report.exit in (0, 1), "exitCode": report.exit}],
         "results": [_result(divergence) for divergence in report.divergences],
-        "properties": {name: getattr(report, name) for name in ("target", "contract", "mode", "seed", "coverage")},
+        "properties": {
+            name: getattr(report, name)
+            for name in ("target", "contract", "mode", "seed", "coverage")
+        },
     }
     return json_text(
-        {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}, indent=2
+        {
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [run],
+        },
+        indent=2,
     )
 
 
@@ -216,25 +287,42 @@ def _result(divergence: Divergence) -> dict[str, Any]:
         # GitHub matches alerts of several runs only by this name.
         "partialFingerprints": {"primaryLocationLineHash": divergence.fingerprint},
         "occurrenceCount": divergence.count,
-        "properties": {"basis": divergence.basis, "pointer": divergence.pointer, "operations": divergence.operations},
+        "properties": {
+            "basis": divergence.basis,
+            "pointer": divergence.pointer,
+            "operations": divergence.operations,
+        },
     }
 
 
 def _plain(text: str) -> str:
-    """Text with placeholders and links escaped, which have a meaning in messages of SARIF (3.11.5 and 3.11.6)."""
+    """Text with placeholders and links escaped, which have a meaning in messages of SARIF (3.11.5
+    and 3.11.6).
+    """
     return text.replace("{", "{{").replace("}", "}}").replace("](", "] (")
 
 
 def overlay(report: Report) -> str:
-    """The overlay. Actions against what the source document shows are commented out, with the line of the contract."""
+    """The overlay.
+
+    Actions against what the source document shows are commented out, with the line of the contract.
+    """
     return "\n".join(_overlay_lines(report)) + "\n"
 
 
 def _overlay_lines(report: Report) -> Iterator[str]:
-    yield _yaml({"overlay": "1.0.0", "info": {"title": f"Corrections for {report.target}", "version": "1.0.0"}})
+    yield _yaml(
+        {
+            "overlay": "1.0.0",
+            "info": {"title": f"Corrections for {report.target}", "version": "1.0.0"},
+        }
+    )
     yield "actions:"
     if not any(each.overlay is not None and each.basis == "assumed" for each in report.divergences):
-        yield "  - { target: $.info, update: {} }  # an overlay needs an action, and this one changes nothing"
+        yield (
+            "  - { target: $.info, update: {} }  # an overlay needs an action, and this one changes"
+            " nothing"
+        )
     written: list[object] = []
     for divergence in report.divergences:
         if divergence.overlay is None:

@@ -30,25 +30,35 @@ class BadHar(UnusableInput):
 
 
 class Archive(NamedTuple):
-    """The exchanges of an archive with a backend. `left_out` counts the entries that cannot be judged, by reason."""
+    """The exchanges of an archive with a backend.
+
+    `left_out` counts the entries that cannot be judged, by reason.
+    """
 
     exchanges: list[Exchange]
     left_out: dict[str, int]
 
 
 def read(file: Path, base_url: str | None = None) -> Archive:
-    """Read an archive: the requests below `base_url`, the parent of `/v2`, or all of them. Raises BadHar."""
+    """Read an archive: the requests below `base_url`, the parent of `/v2`, or all of them.
+
+    Raises BadHar.
+    """
     try:
         with file.open("rb") as source:
             data = source.read(LARGEST + 1)
     except OSError as error:
         raise BadHar(f"{file}: {error.strerror or error}.") from None
     if len(data) > LARGEST:
-        raise BadHar(f"{file}: is larger than {LARGEST // 1024 // 1024} MB. Record less, or split it.")
+        raise BadHar(
+            f"{file}: is larger than {LARGEST // 1024 // 1024} MB. Record less, or split it."
+        )
     try:
         whole = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
     except ValueError as error:
-        raise BadHar(f"{file}: is not JSON: {str(error)[:200]}. Export the traffic as HAR 1.2.") from None
+        raise BadHar(
+            f"{file}: is not JSON: {str(error)[:200]}. Export the traffic as HAR 1.2."
+        ) from None
     entries = _member(_member(whole, "log"), "entries")
     if not isinstance(entries, list):
         raise BadHar(f"{file}: has no log.entries. Export the traffic as HAR 1.2.")
@@ -65,7 +75,10 @@ def read(file: Path, base_url: str | None = None) -> Archive:
 
 
 def archive(exchanges: Iterable[tuple[Exchange, float]], base_url: str) -> bytes:
-    """Exchanges as an archive, each with its moment in seconds since 1970. The caller has removed secrets."""
+    """Exchanges as an archive, each with its moment in seconds since 1970.
+
+    The caller has removed secrets.
+    """
     return _log([entry_of(exchange, at, base_of(base_url)) for exchange, at in exchanges])
 
 
@@ -109,7 +122,8 @@ def entry_of(exchange: Exchange, at: float, base_url: str) -> dict[str, Any]:
         iso(int(at * 1000)),
         answer.seconds * 1000,
     )
-    # A body that is too large to search for secrets was replaced; a reader must not take the mark for the body.
+    # A body that is too large to search for secrets was replaced; a reader must not take the mark
+    # for the body.
     if answer.body == REDACTED.encode():
         del made["response"]["content"]["text"]
     return made
@@ -118,7 +132,11 @@ def entry_of(exchange: Exchange, at: float, base_url: str) -> dict[str, Any]:
 def _exchange(found: Any, base: SplitResult | None) -> Exchange | str:
     """An entry as an exchange, or the reason why it is not one."""
     request, response = _member(found, "request"), _member(found, "response")
-    method, url, status = _member(request, "method"), _member(request, "url"), _member(response, "status")
+    method, url, status = (
+        _member(request, "method"),
+        _member(request, "url"),
+        _member(response, "status"),
+    )
     if not isinstance(method, str) or not isinstance(url, str):
         return "without request"
     if not isinstance(status, int) or not 100 <= status <= 999:
@@ -126,7 +144,9 @@ def _exchange(found: Any, base: SplitResult | None) -> Exchange | str:
     try:
         parts = urlsplit(url)
         path = parts.path if base is None else _path_below(parts, base)
-        body = _body(_member(response, "content"), is_expected=method != "HEAD" and status not in _BODILESS)
+        body = _body(
+            _member(response, "content"), is_expected=method != "HEAD" and status not in _BODILESS
+        )
     except ValueError:
         return "unreadable"
     if path is None:
@@ -136,13 +156,24 @@ def _exchange(found: Any, base: SplitResult | None) -> Exchange | str:
     sent = _member(_member(request, "postData"), "text")
     took = _member(found, "time")
     return Exchange(
-        Request(method, path or "/", parts.query, _headers(request), sent.encode() if isinstance(sent, str) else b""),
-        Answer(status, _headers(response), body, took / 1000 if isinstance(took, int | float) else 0.0),
+        Request(
+            method,
+            path or "/",
+            parts.query,
+            _headers(request),
+            sent.encode() if isinstance(sent, str) else b"",
+        ),
+        Answer(
+            status, _headers(response), body, took / 1000 if isinstance(took, int | float) else 0.0
+        ),
     )
 
 
 def _path_below(parts: SplitResult, base: SplitResult) -> str | None:
-    """The path of an address below a base address, or None if it is elsewhere. Raises ValueError."""
+    """The path of an address below a base address, or None if it is elsewhere.
+
+    Raises ValueError.
+    """
     if _origin(parts) != _origin(base) or not parts.path.startswith(f"{base.path}/"):
         return None
     return parts.path[len(base.path) :]
@@ -162,11 +193,17 @@ def _body(content: Any, *, is_expected: bool) -> bytes | None:
 
 def _headers(message: Any) -> Headers:
     found = _member(message, "headers")
-    pairs = [(_member(each, "name"), _member(each, "value")) for each in (found if isinstance(found, list) else ())]
+    pairs = [
+        (_member(each, "name"), _member(each, "value"))
+        for each in (found if isinstance(found, list) else ())
+    ]
     return tuple(
         (name, value)
         for name, value in pairs
-        if isinstance(name, str) and isinstance(value, str) and name[:1] != ":" and name.lower() not in _OF_THE_TRANSFER
+        if isinstance(name, str)
+        and isinstance(value, str)
+        and name[:1] != ":"
+        and name.lower() not in _OF_THE_TRANSFER
     )
 
 

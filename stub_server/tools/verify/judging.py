@@ -1,4 +1,6 @@
-"""Says in what the answer to a probe departs: by the contract, by what both twins answered, and by what was sent."""
+"""Says in what the answer to a probe departs: by the contract, by what both twins answered, and by
+what was sent.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -30,11 +32,13 @@ class Run:
     - `statuses` and `groups` are by operationId; `suspected` has operationIds by class.
     - `chosen` are the operationIds that the run was about.
     - `away` is a clause that says why the target could not be asked any more.
-    - `constants` are values that the twins share and that follow from nothing: theirs and the target's, by place.
+    - `constants` are values that the twins share and that follow from nothing: theirs and the
+      target's, by place.
     - `unanswered` operations may have changed something without an answer.
     - `needs` has, by operationId, the creating operations of the records that a request needs.
     - `measured` has the target's limits, by the pointer of the contract's.
-    - `strange` are ids of records that the target made although the contract refuses it: that finding is enough.
+    - `strange` are ids of records that the target made although the contract refuses it: that
+      finding is enough.
     """
 
     catalogue: Catalogue
@@ -92,20 +96,30 @@ class Judge:
         self._run = run
         self._departed: set[Steps] = set()  # places of values that are not as expected
 
-    def findings(self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], moment: Moment) -> list[Finding]:
-        """In what the target departs from both twins: findings of one class, and those of `BESIDE`."""
+    def findings(
+        self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], moment: Moment
+    ) -> list[Finding]:
+        """In what the target departs from both twins: findings of one class, and
+        those of `BESIDE`.
+        """
         exchange = self._without_strange(probe, exchange)
         status = self._status(probe, exchange.answer, twins[0])
         found = [*self._run.conformity.departures(exchange, probe.operation)]
-        found += [status] if status is not None else self._values(probe, exchange.answer, twins, moment)
+        found += (
+            [status] if status is not None else self._values(probe, exchange.answer, twins, moment)
+        )
         found.sort(key=lambda each: RANKS[each.kind])
         main = [each for each in found if each.kind not in BESIDE]
         is_plural = bool(main) and main[0].kind in _SEVERAL
         main = [each for each in main if each.kind == main[0].kind] if is_plural else main[:1]
-        return self._shown(probe, exchange, [*main, *(each for each in found if each.kind in BESIDE)])
+        return self._shown(
+            probe, exchange, [*main, *(each for each in found if each.kind in BESIDE)]
+        )
 
     def findings_alone(self, probe: Probe, exchange: Exchange) -> list[Finding]:
-        """In what the target departs, without a twin: by the contract, and by the order that was asked for."""
+        """In what the target departs, without a twin: by the contract, and by the order that was
+        asked for.
+        """
         status = exchange.answer.status
         found = [*self._run.conformity.departures(exchange, probe.operation)]
         if not found and status < 300 and probe.suspect == "sort":
@@ -118,12 +132,21 @@ class Judge:
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> list[Finding]:
         """The finding of a flaw in the answer to a probe."""
         expected = Said(exchange.answer.status, flaw.expected)
-        return self._shown(probe, exchange, [self._departure(flaw.kind, probe, expected, flaw.title, f"{flaw.title}.")])
+        return self._shown(
+            probe,
+            exchange,
+            [self._departure(flaw.kind, probe, expected, flaw.title, f"{flaw.title}.")],
+        )
 
     def _shown(self, probe: Probe, exchange: Exchange, found: list[Departure]) -> list[Finding]:
-        return [self._run.showing.finding(each, exchange, probe.operation, probe.group) for each in found]
+        return [
+            self._run.showing.finding(each, exchange, probe.operation, probe.group)
+            for each in found
+        ]
 
-    def _departure(self, kind: str, probe: Probe, expected: Said, cause: str, title: str, got: str = "") -> Departure:
+    def _departure(
+        self, kind: str, probe: Probe, expected: Said, cause: str, title: str, got: str = ""
+    ) -> Departure:
         about = probe.about or probe.operation
         assert about is not None
         is_refusal = kind in ("wrong-status", "error-code")
@@ -137,10 +160,15 @@ class Judge:
             return None  # the contract says what departs
         if target.status == twin.status:
             return self._code(probe, target, twin) if target.status >= 400 else None
-        cause = probe.learns.rpartition(": ")[2]  # what is refused or accepted in a body or a parameter
+        # what is refused or accepted in a body or a parameter
+        cause = probe.learns.rpartition(": ")[2]
         refused = {401: "auth", 403: "scope"}
         if target.is_success is twin.is_success:
-            kind = probe.suspect if probe.suspect in refused.values() and not twin.is_success else "wrong-status"
+            kind = (
+                probe.suspect
+                if probe.suspect in refused.values() and not twin.is_success
+                else "wrong-status"
+            )
             cause = f"{target.status} for {twin.status}"
         elif twin.is_success:
             kind = refused.get(target.status) or probe.suspect or "stricter"
@@ -156,15 +184,21 @@ class Judge:
         code, expected = code_of(target.json()), code_of(twin.json())
         if code == expected:
             return None
-        named = "without a code" if code is None else f"with the code {self._run.showing.name(code)}"
+        named = (
+            "without a code" if code is None else f"with the code {self._run.showing.name(code)}"
+        )
         said, cause = self._run.showing.said(twin), f"code {code} for {expected}"
-        return self._departure("error-code", probe, said, cause, f"{probe.learns}: {target.status} {named}.")
+        return self._departure(
+            "error-code", probe, said, cause, f"{probe.learns}: {target.status} {named}."
+        )
 
     def _laxer(self, code: str) -> str:
         """The class of a success in place of a refusal with a code."""
         if code in self._run.unique:
             return "uniqueness"
-        return {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}.get(code, "laxer")
+        return {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}.get(
+            code, "laxer"
+        )
 
     # -- the values
 
@@ -172,18 +206,28 @@ class Judge:
         self, probe: Probe, target: Answer, twins: tuple[Answer, Answer], moment: Moment
     ) -> Iterator[Departure]:
         bodies = target.json(), twins[0].json(), twins[1].json()
-        if probe.operation is None or target.status >= 300 or twins[0].status >= 300 or bodies[0] is None:
+        if (
+            probe.operation is None
+            or target.status >= 300
+            or twins[0].status >= 300
+            or bodies[0] is None
+        ):
             return
         steps = self._run.catalogue.entries_at(probe.operation)
         if steps is None and not _is_own(probe):
             return
         theirs, ours = (len(at(body, steps) or ()) if steps else 0 for body in bodies[:2])
-        if probe.suspect == "paging":  # which records are on a page depends on the order of those of one instant
+        # which records are on a page depends on the order of those of one instant
+        if probe.suspect == "paging":
             if theirs != ours:
                 title = f"{probe.learns}: {theirs} entries, not {ours}."
-                yield self._departure("paging", probe, Said(target.status, f"{ours} entries"), "entries", title)
+                yield self._departure(
+                    "paging", probe, Said(target.status, f"{ours} entries"), "entries", title
+                )
             return
-        differences = [*self.comparing.differences(*bodies, moment, None if probe.narrowed else steps)]
+        differences = [
+            *self.comparing.differences(*bodies, moment, None if probe.narrowed else steps)
+        ]
         is_sure = not self._run.strange and (theirs == ours or probe.suspect == "filter")
         if steps and not is_sure:  # totals follow from that
             differences = [each for each in differences if each.at[: len(steps)] == steps]
@@ -220,10 +264,14 @@ class Judge:
         self._departed.add(difference.at)
         title = f"{learns}: {member} has {got}, not {wanted}."
         probe = replace(probe, about=about, pointer=pointer)
-        return self._departure(kind, probe, Said(status, f"{member}: {wanted}"), member, title, f"{member}: {got}")
+        return self._departure(
+            kind, probe, Said(status, f"{member}: {wanted}"), member, title, f"{member}: {got}"
+        )
 
     def _is_confirmed(self, suspect: str, difference: Difference) -> bool:
-        """Whether a value is what the probe has suspected, and not one that departs elsewhere too."""
+        """Whether a value is what the probe has suspected, and not one that departs
+        elsewhere too.
+        """
         match suspect:
             case "lifecycle":
                 return difference.at[-1:] in self._run.states
@@ -253,7 +301,11 @@ class Judge:
         kinds = {type(value) for value in values}
         if len(kinds) != 1 or not kinds <= {str, int, float}:
             return
-        if kinds == {str} and not probe.narrowed and any(instant_of(value) is None for value in values):
+        if (
+            kinds == {str}
+            and not probe.narrowed
+            and any(instant_of(value) is None for value in values)
+        ):
             return  # how a target orders letters and accents is not in the contract
         values = [value.casefold() if isinstance(value, str) else value for value in values]
         if values != sorted(values, reverse=option.startswith("-")):
@@ -267,13 +319,19 @@ class Judge:
         entries = at(body, steps or ())
         if not isinstance(entries, list):
             return exchange
-        entries[:] = [e for e in entries if not isinstance(e, dict) or e.get("id") not in self._run.strange]
+        entries[:] = [
+            e for e in entries if not isinstance(e, dict) or e.get("id") not in self._run.strange
+        ]
         return exchange._replace(answer=exchange.answer._replace(body=orjson.dumps(body)))
 
 
 def _is_own(probe: Probe) -> bool:
     """Whether an answer is about what the journey made."""
-    return bool(probe.makes) or probe.method != "GET" or any(roles_in([probe.path, *probe.query.values()]))
+    return (
+        bool(probe.makes)
+        or probe.method != "GET"
+        or any(roles_in([probe.path, *probe.query.values()]))
+    )
 
 
 def _defaults(document: Document) -> Mapping[str, set[Any]]:
@@ -285,6 +343,8 @@ def _defaults(document: Document) -> Mapping[str, set[Any]]:
             if isinstance(default, (str, bool)):
                 made.setdefault(name, set()).add(default)
     for lifecycle in document.lifecycles.values():
-        states: set[Any] = {True, False} if lifecycle.field.startswith("is_") else set(lifecycle.states)
+        states: set[Any] = (
+            {True, False} if lifecycle.field.startswith("is_") else set(lifecycle.states)
+        )
         made.setdefault(lifecycle.field, set()).update(states)
     return made

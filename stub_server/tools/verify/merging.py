@@ -13,7 +13,8 @@ from .catalogue import canonical
 from .findings import SEVERITY, Divergence, Finding, listed
 
 EVERYWHERE = "everywhere"
-_FEWEST = 3  # operations in which a class can be everywhere: a run of one operation has no everywhere
+# operations in which a class can be everywhere: a run of one operation has no everywhere
+_FEWEST = 3
 _PARTS = {
     "parameters": ("request",),
     "requestBody": ("request",),
@@ -23,15 +24,36 @@ _PARTS = {
 }
 _WHOLE = ("method", "path")
 _OF_LINES = frozenset(
-    ("not-persisted", "stricter", "laxer", "filter", "value", "schema", "undocumented-field", "undocumented-operation")
+    (
+        "not-persisted",
+        "stricter",
+        "laxer",
+        "filter",
+        "value",
+        "schema",
+        "undocumented-field",
+        "undocumented-operation",
+    )
 )
 """Classes with a cause for each line of the contract: they are never everywhere."""
 _NEVER_SHOWN = frozenset(
-    ("auth", "scope", "filter", "sort", "paging", "uniqueness", "idempotency", "lifecycle", "value", "error-code",
-     "missing-header")
-)  # fmt: skip
+    (
+        "auth",
+        "scope",
+        "filter",
+        "sort",
+        "paging",
+        "uniqueness",
+        "idempotency",
+        "lifecycle",
+        "value",
+        "error-code",
+        "missing-header",
+    )
+)
 _MISSING = "missing-operation"
-_OF_ROUTES = (404, 409, 422)  # statuses that show an operation, except a 404 like that of an unknown path
+# statuses that show an operation, except a 404 like that of an unknown path
+_OF_ROUTES = (404, 409, 422)
 _UNSURE = frozenset((_MISSING, "transport", "server-error", "auth", "scope"))
 _VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
 _PARAMETER = re.compile(r"#/paths/[^/]+/[^/]+/parameters/([0-9]+)").match
@@ -46,51 +68,77 @@ def merged(
 ) -> list[Divergence]:
     """The divergences of a run: first what costs data or money, then in the order of `CLASSES`.
 
-    - Findings of one class with the same cause are merged: what an operation does not store, the parameters that a
+    - Findings of one class with the same cause are merged: what an operation does not store, the
+      parameters that a
       list ignores, a check that bodies lack, or parameters, else a line of the contract.
-    - A class found in more than half of its operations is one divergence. Its operations are those that were probed for
+    - A class found in more than half of its operations is one divergence. Its operations are those
+      that were probed for
       it (`of_class`), else all that were `probed`, as operationIds.
-    - Of a missing operation, nothing else is reported. An operation that `answered`, or refused in another way, is not
+    - Of a missing operation, nothing else is reported. An operation that `answered`, or refused in
+      another way, is not
       missing: its 404 says that a record does not exist.
     """
     findings = [*findings]
     there = {
-        finding.operation for finding in findings if finding.kind not in _UNSURE and finding.target.status in _OF_ROUTES
+        finding.operation
+        for finding in findings
+        if finding.kind not in _UNSURE and finding.target.status in _OF_ROUTES
     }
     there.update(answered)
-    findings = [_as_refusal(finding) if finding.operation in there else finding for finding in findings]
+    findings = [
+        _as_refusal(finding) if finding.operation in there else finding for finding in findings
+    ]
     missing = {finding.operation for finding in findings if finding.kind == _MISSING} - there
-    findings = [finding for finding in findings if finding.kind == _MISSING or finding.operation not in missing]
+    findings = [
+        finding
+        for finding in findings
+        if finding.kind == _MISSING or finding.operation not in missing
+    ]
     findings = _with_ignored(findings, document)
     order = {name: number for number, name in enumerate(document.operations)}
     among = order.keys() & set(probed)
 
     def rank(finding: Finding) -> tuple[int, int, str]:
-        return SEVERITY[finding.kind], order.get(finding.operation, len(order)), finding.pointer or finding.cause
+        return (
+            SEVERITY[finding.kind],
+            order.get(finding.operation, len(order)),
+            finding.pointer or finding.cause,
+        )
 
     classes: dict[str, dict[str, list[Finding]]] = {}
     for finding in sorted(findings, key=rank):
-        classes.setdefault(finding.kind, {}).setdefault(_cause(finding, document), []).append(finding)
+        classes.setdefault(finding.kind, {}).setdefault(_cause(finding, document), []).append(
+            finding
+        )
     return [
         each
         for kind, causes in classes.items()
         for each in _divergences(
-            causes, document, (among if kind == _MISSING else among - missing).intersection(of_class.get(kind, among))
+            causes,
+            document,
+            (among if kind == _MISSING else among - missing).intersection(
+                of_class.get(kind, among)
+            ),
         )
     ]
 
 
 def _with_ignored(findings: list[Finding], document: Document) -> list[Finding]:
-    """The findings, in which a parameter that is ignored is not also one whose values are not checked."""
+    """The findings, in which a parameter that is ignored is not also one whose values are
+    not checked.
+    """
     ignored = {
         (finding.operation, name)
         for finding in findings
         if finding.kind in ("filter", "sort") and (name := _parameter(finding, document))
     }
     return [
-        replace(finding, kind="filter")
-        if finding.kind == "laxer" and (finding.operation, _parameter(finding, document)) in ignored
-        else finding
+        (
+            replace(finding, kind="filter")
+            if finding.kind == "laxer"
+            and (finding.operation, _parameter(finding, document)) in ignored
+            else finding
+        )
         for finding in findings
     ]
 
@@ -123,10 +171,18 @@ def _as_refusal(finding: Finding) -> Finding:
     if finding.kind != _MISSING or finding.target.status != 404:
         return finding
     title = f"{finding.operation} refuses an unknown record with 404 and no code."
-    return replace(finding, kind="error-code", pointer=f"{finding.pointer}/responses", cause="no code", title=title)
+    return replace(
+        finding,
+        kind="error-code",
+        pointer=f"{finding.pointer}/responses",
+        cause="no code",
+        title=title,
+    )
 
 
-def _divergences(causes: dict[str, list[Finding]], document: Document, among: Collection[str]) -> Iterator[Divergence]:
+def _divergences(
+    causes: dict[str, list[Finding]], document: Document, among: Collection[str]
+) -> Iterator[Divergence]:
     """The divergences of one class, from its findings by cause."""
     everything = [finding for findings in causes.values() for finding in findings]
     shown = {finding.operation for finding in everything}.intersection(among)
@@ -134,11 +190,15 @@ def _divergences(causes: dict[str, list[Finding]], document: Document, among: Co
         for cause, findings in causes.items():
             yield _divergence(findings, document, _title(findings, document), cause)
         return
-    widest = max(causes.values(), key=lambda findings: len({finding.operation for finding in findings}))
+    widest = max(
+        causes.values(), key=lambda findings: len({finding.operation for finding in findings})
+    )
     more = f" (and {counted(len(causes) - 1, 'other cause')})" if len(causes) > 1 else ""
     title = f"{EVERYWHERE}: {_phrase(widest[0].title)}{more}"
     # The widest cause may differ from run to run, so the fingerprint has none.
-    yield _divergence([*widest, *(each for each in everything if each not in widest)], document, title, EVERYWHERE)
+    yield _divergence(
+        [*widest, *(each for each in everything if each not in widest)], document, title, EVERYWHERE
+    )
 
 
 def _title(findings: list[Finding], document: Document) -> str:
@@ -150,7 +210,9 @@ def _title(findings: list[Finding], document: Document) -> str:
         if len(names) > 1:
             return f"{shown.operation} ignores {listed([*names])}"
     if shown.kind == "not-persisted":
-        names = dict.fromkeys(unescaped(pointer)[-1] for pointer in places if "/properties/" in pointer)
+        names = dict.fromkeys(
+            unescaped(pointer)[-1] for pointer in places if "/properties/" in pointer
+        )
         if len(names) > 1:
             return f"{shown.operation} does not store {listed([*names])}"
     others = len(places) - 1
@@ -160,7 +222,9 @@ def _title(findings: list[Finding], document: Document) -> str:
 def _divergence(findings: list[Finding], document: Document, title: str, cause: str) -> Divergence:
     shown, found = findings[0], {finding.operation for finding in findings}
     return Divergence(
-        fingerprint=blake2b(f"{shown.kind}\n{cause}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
+        fingerprint=blake2b(
+            f"{shown.kind}\n{cause}".encode("utf-8", "surrogatepass"), digest_size=16
+        ).hexdigest(),
         kind=shown.kind,
         operations=[name for name in document.operations if name in found],
         title=title,
@@ -186,7 +250,9 @@ def _basis(shown: Finding, document: Document, operations: Collection[str]) -> s
     if root is not None and root.raw.get("x-basis", {}).get("response") != "documented":
         return "assumed"  # the source document shows the schema for another operation only
     is_refusal = shown.kind == "wrong-status" and shown.expected.status >= 400
-    return "assumed" if is_refusal or shown.kind in _NEVER_SHOWN else basis_of(document, shown.pointer)
+    return (
+        "assumed" if is_refusal or shown.kind in _NEVER_SHOWN else basis_of(document, shown.pointer)
+    )
 
 
 def _phrase(title: str) -> str:
@@ -197,8 +263,8 @@ def _phrase(title: str) -> str:
 def basis_of(document: Document, pointer: str) -> str:
     """`documented` if the source document shows what a pointer leads to in full, else `assumed`.
 
-    The nearest `x-basis` decides: that of a member of a schema, else that of a part of the operation. A part with an
-    entry in `x-basis-notes` is assumed in part, most often its bounds.
+    The nearest `x-basis` decides: that of a member of a schema, else that of a part of the
+    operation. A part with an entry in `x-basis-notes` is assumed in part, most often its bounds.
     """
     steps = unescaped(pointer)
     documented, node = False, document.raw
@@ -219,4 +285,6 @@ def basis_of(document: Document, pointer: str) -> str:
 
 
 def _is_shown(node: Json, part: str) -> bool:
-    return node.get("x-basis", {}).get(part) == "documented" and part not in node.get("x-basis-notes", {})
+    return node.get("x-basis", {}).get(part) == "documented" and part not in node.get(
+        "x-basis-notes", {}
+    )

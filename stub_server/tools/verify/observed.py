@@ -1,6 +1,8 @@
-"""The report of traffic that others sent, recorded or through a proxy. Each exchange is compared with the contract.
+"""The report of traffic that others sent, recorded or through a proxy. Each exchange is compared
+with the contract.
 
-What a proxy has passed on is judged in a thread of its own: a line for each exchange, and the newest ones are kept.
+What a proxy has passed on is judged in a thread of its own: a line for each exchange, and the
+newest ones are kept.
 """
 
 import threading
@@ -37,7 +39,9 @@ MOST_WAITING = 1_000  # exchanges that wait to be judged
 class Observed:
     """One per report. It shows no values of records: they belong to the sender of the traffic."""
 
-    def __init__(self, document: Document, target: str, mode: str, overlays: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self, document: Document, target: str, mode: str, overlays: tuple[Path, ...] = ()
+    ) -> None:
         """`mode` is `har` or `proxy`; `overlays` are applied to the document already."""
         self.requests = 0
         self._document, self._target, self._mode, self._overlays = document, target, mode, overlays
@@ -65,9 +69,16 @@ class Observed:
         return findings
 
     def report(self, seconds: float) -> Report:
-        """The report of what was seen until now. Its coverage is the share of all documented statuses."""
-        documented = {(o.id, status) for o in self._document.operations.values() for status in o.responses}
-        reached = {(name, status) for name, statuses in self._statuses.items() for status in statuses}
+        """The report of what was seen until now.
+
+        Its coverage is the share of all documented statuses.
+        """
+        documented = {
+            (o.id, status) for o in self._document.operations.values() for status in o.responses
+        }
+        reached = {
+            (name, status) for name, statuses in self._statuses.items() for status in statuses
+        }
         seen = [name for name in self._document.operations if name in self._groups]
         divergences = merged(self._findings, self._document, seen)
         Where(data_dir("openapi"), self._document, self._overlays).locate(divergences)
@@ -88,13 +99,18 @@ class Observed:
     async def correct(self, report: Report) -> None:
         """Set the actions of the divergences that an overlay closes.
 
-        Each is proved: one exchange of each finding and status is compared with the corrected contract.
+        Each is proved: one exchange of each finding and status is compared with the corrected
+        contract.
         """
 
         async def again(file: Path) -> Collection[Finding]:
             document = Document(bundle.contracts(data_dir("openapi"), (*self._overlays, file))[0])
             judging = Observed(document, self._target, self._mode)
-            return [finding for exchange in self._examples.values() for finding in judging.judge(exchange)]
+            return [
+                finding
+                for exchange in self._examples.values()
+                for finding in judging.judge(exchange)
+            ]
 
         await correct(report.divergences, self._findings, self._document, self._overlays, again)
 
@@ -103,7 +119,11 @@ class Watching:
     """One per proxy. `say` is called with the line of each exchange."""
 
     def __init__(
-        self, document: Document, target: str, say: Callable[[str], None], overlays: tuple[Path, ...] = ()
+        self,
+        document: Document,
+        target: str,
+        say: Callable[[str], None],
+        overlays: tuple[Path, ...] = (),
     ) -> None:
         self.observed = Observed(document, target, "proxy", overlays)
         self._showing, self._target, self._say = Showing(document, target), target, say
@@ -129,17 +149,28 @@ class Watching:
         return self.observed.report(time() - self._began)
 
     async def own(self, path: str, query: str) -> tuple[int, bytes]:
-        """Answer a request for what was seen, newest last: as JSON, or with `format=har` as an archive."""
+        """Answer a request for what was seen, newest last: as JSON, or with `format=har`
+        as an archive.
+        """
         form = parse_qs(query).get("format", ["json"])[-1]
         if path != f"{OWN}exchanges" or form not in ("json", "har"):
             message = f"Ask for {OWN}exchanges or {OWN}exchanges?format=har."
             return 404, orjson.dumps({"error": True, "message": message})
-        kept = [(self._showing.redacted(passed.exchange), passed, classes) for passed, classes in [*self._kept]]
+        kept = [
+            (self._showing.redacted(passed.exchange), passed, classes)
+            for passed, classes in [*self._kept]
+        ]
         if form == "har":
-            return 200, archive(((exchange, passed.at) for exchange, passed, _ in kept), self._target)
+            return 200, archive(
+                ((exchange, passed.at) for exchange, passed, _ in kept), self._target
+            )
         rows = []
         for exchange, passed, classes in kept:
-            judged = {"path": exchange.request.path, "classes": classes, "not_judged": passed.unread}
+            judged = {
+                "path": exchange.request.path,
+                "classes": classes,
+                "not_judged": passed.unread,
+            }
             rows.append(judged | entry_of(exchange, passed.at, self._target))
         return 200, orjson.dumps({"exchanges": rows})
 
@@ -153,7 +184,9 @@ class Watching:
         body = decoded(answer) if unread is None else None
         if body is not None:
             passed = passed._replace(exchange=Exchange(request, answer._replace(body=body)))
-            classes = list(dict.fromkeys(finding.kind for finding in self.observed.judge(passed.exchange)))
+            classes = list(
+                dict.fromkeys(finding.kind for finding in self.observed.judge(passed.exchange))
+            )
         else:
             unread = unread or f"a body encoded as {answer.header('content-encoding')}"[:80]
             self.unjudged[unread] += 1
@@ -161,7 +194,9 @@ class Watching:
         while sum(map(_size, self._kept)) > MOST_BYTES:
             self._kept.popleft()
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
-        self._say(f"{request.method:<6} {self._showing.line(request)}  {answer.status or '---'}  {word}")
+        self._say(
+            f"{request.method:<6} {self._showing.line(request)}  {answer.status or '---'}  {word}"
+        )
 
 
 def decoded(answer: Answer) -> bytes | None:
@@ -171,14 +206,18 @@ def decoded(answer: Answer) -> bytes | None:
     if not codings <= _codings():
         return None
     try:
-        return httpx2.Response(200, headers={"Content-Encoding": named}, content=answer.body).content
+        return httpx2.Response(
+            200, headers={"Content-Encoding": named}, content=answer.body
+        ).content
     except httpx2.DecodingError:
         return None
 
 
 @cache
 def _codings() -> set[str]:
-    """The content codings that can be read: those that the HTTP client asks for, by the packages that are installed."""
+    """The content codings that can be read: those that the HTTP client asks for, by the packages
+    that are installed.
+    """
     with httpx2.Client() as client:
         return {"identity", *client.headers["accept-encoding"].replace(" ", "").split(",")}
 

@@ -1,4 +1,6 @@
-"""What the verbs `verify` and `proxy` need: checks of their options, reports, notes for the terminal, and files."""
+"""What the verbs `verify` and `proxy` need: checks of their options, reports, notes for the
+terminal, and files.
+"""
 
 import asyncio
 from collections.abc import Collection, Iterator
@@ -28,7 +30,15 @@ _CONFORMS, _DIVERGES, _FAILED, _TOO_LITTLE = range(4)
 _TOO_LARGE = "the contract does not say how large a body may be"
 _BUSY = "only a busy or broken server answers this"
 _OF_KEYS = frozenset(("ip_not_allowed",))
-_ELSEWHERE = {413: _TOO_LARGE, 408: _BUSY, 429: _BUSY, 500: _BUSY, 502: _BUSY, 503: _BUSY, 504: _BUSY}
+_ELSEWHERE = {
+    413: _TOO_LARGE,
+    408: _BUSY,
+    429: _BUSY,
+    500: _BUSY,
+    502: _BUSY,
+    503: _BUSY,
+    504: _BUSY,
+}
 
 
 class Outcome(NamedTuple):
@@ -49,22 +59,35 @@ def check_names(options: Options, document: Document) -> None:
     for name in (*options.only, *options.skip):
         if name not in document.operations and name not in tags and name not in CLASSES:
             message = f"{name}: is not an operationId, a tag or a class."
-            raise UnusableInput(f"{message} Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}.")
+            raise UnusableInput(
+                f"{message} Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}."
+            )
 
 
 def of_recorded(
-    file: Path, url: str | None, overlays: tuple[Path, ...], known: Collection[str], *, corrects: bool = False
+    file: Path,
+    url: str | None,
+    overlays: tuple[Path, ...],
+    known: Collection[str],
+    *,
+    corrects: bool = False,
 ) -> Outcome:
-    """The outcome of recorded traffic, only of requests below `url` if it is given. Raises UnusableInput.
+    """The outcome of recorded traffic, only of requests below `url` if it is given. Raises
+    UnusableInput.
 
     With `corrects`, divergences get the actions of an overlay that close them.
     """
     archive = read(file, url)
-    began, observed = monotonic(), Observed(contract_with(overlays), url or "recorded traffic", "har", overlays)
+    began, observed = (
+        monotonic(),
+        Observed(contract_with(overlays), url or "recorded traffic", "har", overlays),
+    )
     for exchange in archive.exchanges:
         observed.judge(exchange)
     report = observed.report(monotonic() - began)
-    left_out = [f"Not judged: {count:,} ({reason})." for reason, count in sorted(archive.left_out.items())]
+    left_out = [
+        f"Not judged: {count:,} ({reason})." for reason, count in sorted(archive.left_out.items())
+    ]
     if not report.requests and not report.divergences:
         message = f"{file}: contains no request of the contract. Give the address above /v2 as URL."
         raise UnusableInput(" ".join([message, *left_out]))
@@ -78,11 +101,16 @@ def of_recorded(
 def known(path: Path) -> set[str]:
     """The fingerprints in a JSON report. Raises UnusableInput for any other file."""
     try:
-        found = {divergence["fingerprint"] for divergence in orjson.loads(read_text(path, str(path)))["divergences"]}
+        found = {
+            divergence["fingerprint"]
+            for divergence in orjson.loads(read_text(path, str(path)))["divergences"]
+        }
     except (KeyError, TypeError, ValueError):
         found = {None}
     if not all(isinstance(fingerprint, str) for fingerprint in found):
-        raise UnusableInput(f"{path}: is not a JSON report. Write one with --report json={path.name}.")
+        raise UnusableInput(
+            f"{path}: is not a JSON report. Write one with --report json={path.name}."
+        )
     return found
 
 
@@ -99,8 +127,13 @@ def forms_of(texts: Collection[str]) -> list[tuple[str, Path | None]]:
     return found
 
 
-def written(report: Report, forms: list[tuple[str, Path | None]], corrections: Path | None) -> Iterator[str]:
-    """Write a report and its corrections to files; yields the forms for the terminal. Raises UnusableInput."""
+def written(
+    report: Report, forms: list[tuple[str, Path | None]], corrections: Path | None
+) -> Iterator[str]:
+    """Write a report and its corrections to files; yields the forms for the terminal.
+
+    Raises UnusableInput.
+    """
     if corrections is not None:
         save(corrections, overlay(report))
     for form, file in forms:
@@ -112,12 +145,17 @@ def written(report: Report, forms: list[tuple[str, Path | None]], corrections: P
 
 
 def of_run(run: Run, options: Options, known: Collection[str], least: float) -> Outcome:
-    """The outcome of a run. Divergences with `known` fingerprints are hidden; a run must reach `least` per cent.
+    """The outcome of a run. Divergences with `known` fingerprints are hidden; a run must reach
+    `least` per cent.
 
     Raises UnusableInput if nothing was learned.
     """
     document = run.catalogue.document
-    answered = [name for name, statuses in run.statuses.items() if any(200 <= status < 300 for status in statuses)]
+    answered = [
+        name
+        for name, statuses in run.statuses.items()
+        if any(200 <= status < 300 for status in statuses)
+    ]
     divergences = merged(run.findings, document, set(run.groups), run.suspected, answered)
     classes = options.classes or CLASSES
     divergences = [
@@ -166,24 +204,39 @@ def _notes(run: Run, options: Options) -> Iterator[str]:
     """Sentences about what a run could not do."""
     limited, repeated, lost = run.target.limited, run.target.repeated, len(run.unanswered)
     if run.away:
-        yield f"The run ended early: the backend {run.away}. The report has what was learned until then."
+        yield (
+            f"The run ended early: the backend {run.away}. The report has what was learned until"
+            " then."
+        )
     if run.is_interrupted:
         yield "Interrupted: the report has what was learned until then."
     if run.is_late:
-        yield f"The budget of {options.budget:g} s is used up: raise it with --budget, or limit the run with --only."
+        yield (
+            f"The budget of {options.budget:g} s is used up: raise it with --budget, or limit the"
+            " run with --only."
+        )
     if limited:
-        yield f"The backend answered 429 to {limited:,} requests, which were repeated when it asked for that."
+        yield (
+            f"The backend answered 429 to {limited:,} requests, which were repeated when it asked"
+            " for that."
+        )
     if repeated:
         yield (
-            f"{repeated:,} requests got no answer at first and were repeated. Where this left the state of a "
-            "record unknown, the rest of the journey was skipped."
+            f"{repeated:,} requests got no answer at first and were repeated. Where this left the"
+            " state of a record unknown, the rest of the journey was skipped."
         )
     if lost:
-        yield f"The backend may have more records of this run than are listed: it did not answer {lost:,} requests."
+        yield (
+            "The backend may have more records of this run than are listed: it did not answer"
+            f" {lost:,} requests."
+        )
     if run.clock.is_frozen:
         yield "The backend's clock does not move: instants were not compared."
     if run.cleanup.is_cut_short:
-        yield f"Cleaning up was cut short: search the backend for records whose names begin with {run.cleanup.tag}."
+        yield (
+            "Cleaning up was cut short: search the backend for records whose names begin with"
+            f" {run.cleanup.tag}."
+        )
 
 
 def _unreached(run: Run, document: Document, options: Options) -> Iterator[Unreached]:
@@ -191,7 +244,9 @@ def _unreached(run: Run, document: Document, options: Options) -> Iterator[Unrea
     for operation in (document.operations[name] for name in run.chosen):
         for response in operation.responses.values():
             if response.status not in run.statuses.get(operation.id, ()):
-                yield Unreached(operation.id, response.status, _reason(run, operation, response, options))
+                yield Unreached(
+                    operation.id, response.status, _reason(run, operation, response, options)
+                )
 
 
 def _reason(run: Run, operation: Operation, response: Response, options: Options) -> str:
@@ -213,14 +268,20 @@ def _reason(run: Run, operation: Operation, response: Response, options: Options
         return "no API key with fewer scopes could be created"
     if costs(operation) and not options.charges:
         return "needs --charges"
-    needed = [f"needs {name}: {why}" for name, why in rights.closed.items() if name in run.needs.get(operation.id, ())]
+    needed = [
+        f"needs {name}: {why}"
+        for name, why in rights.closed.items()
+        if name in run.needs.get(operation.id, ())
+    ]
     return needed[0] if needed else ""
 
 
 def _coverage(run: Run, document: Document, unreached: list[Unreached]) -> float:
     """Per cent of the documented statuses within reach that were answered."""
     away = {(each.operation, each.status) for each in unreached if each.reason}
-    within = {(name, status) for name in run.chosen for status in document.operations[name].responses} - away
+    within = {
+        (name, status) for name in run.chosen for status in document.operations[name].responses
+    } - away
     reached = {(name, status) for name, status in within if status in run.statuses.get(name, ())}
     return round(100 * len(reached) / len(within), 1) if within else 0.0
 

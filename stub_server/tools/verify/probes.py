@@ -1,4 +1,6 @@
-"""A probe: one request with what it is to learn, and roles such as `{the project}` for ids; and what builds probes."""
+"""A probe: one request with what it is to learn, and roles such as `{the project}` for ids; and
+what builds probes.
+"""
 
 import re
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping
@@ -13,7 +15,10 @@ from .exchange import Answer
 from .variants import NOWHERE, Fresh, Variants
 
 GIVEN, NONE, WRONG = "given", "none", "wrong"
-"""Credentials of a request: the caller's, none, and an invalid one. Others are roles of API keys."""
+"""Credentials of a request: the caller's, none, and an invalid one.
+
+Others are roles of API keys.
+"""
 SETUP = "setup"
 """The group of probes that make what others need. They have no column in the report."""
 UNKNOWN_ID = "{the unknown id}"
@@ -26,13 +31,16 @@ class Probe:
     """A request with roles for ids (`{the project}`), sent alike to the target and to both twins.
 
     - `operation` is None for a path or method that the contract does not have.
-    - `path` is percent-encoded except for its roles. `body` is JSON, or bytes that are sent as they are.
+    - `path` is percent-encoded except for its roles. `body` is JSON, or bytes that are sent as they
+      are.
     - `learns` says in words what it tries; `pointer` leads to the rule of the contract.
     - `suspect` is the class of a divergence, if the probe knows better than the status shows.
     - `makes` is the role that the record in the answer plays from then on.
-    - `keeps`: the journey ends if target and twins differ in success, since their records differ from then on.
+    - `keeps`: the journey ends if target and twins differ in success, since their records differ
+      from then on.
     - `narrowed`: the list has only the journey's own records.
-    - `about` is the operation to which a divergence belongs, such as the creation that a read shows.
+    - `about` is the operation to which a divergence belongs, such as the creation that a read
+      shows.
     - `is_checked`: the record that it makes or changes is read again.
     - `is_alone`: it is sent to the target only, and its answer is compared only with the contract.
     - `is_quiet`: a refusal is no finding: what follows finds its cause.
@@ -60,7 +68,9 @@ class Probe:
 
 
 class Flaw(NamedTuple):
-    """What a journey found in the answer to its last probe: the class, a clause, and what was expected."""
+    """What a journey found in the answer to its last probe: the class, a clause, and what
+    was expected.
+    """
 
     kind: str
     title: str
@@ -75,7 +85,8 @@ class Measured(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The answers to a probe: of the target, with status 0 if there was none, and of the first twin.
+    """The answers to a probe: of the target, with status 0 if there was none, and of the first
+    twin.
 
     `has_departed` says whether the suspicion was confirmed.
     """
@@ -144,10 +155,17 @@ class Roles:
         return first in self._by_twin[0]
 
     def spelled(self, value: Any, party: int) -> Any:
-        """A value with its roles replaced for one party: 0 is the target. Raises KeyError for an unknown role."""
+        """A value with its roles replaced for one party: 0 is the target.
+
+        Raises KeyError for an unknown role.
+        """
 
         def spell(leaf: Any) -> Any:
-            return _ROLE.sub(lambda found: self._by_role[found[1]][party], leaf) if isinstance(leaf, str) else leaf
+            return (
+                _ROLE.sub(lambda found: self._by_role[found[1]][party], leaf)
+                if isinstance(leaf, str)
+                else leaf
+            )
 
         return with_leaves(value, spell)
 
@@ -168,12 +186,23 @@ def is_id(value: Any) -> bool:
 
 
 class Builder:
-    """One for each chain of journeys, which share records: `present` has the roles that are played."""
+    """One for each chain of journeys, which share records:
+
+    `present` has the roles that are played.
+    """
 
     def __init__(
-        self, catalogue: Catalogue, variants: Variants, fresh: Fresh, *, charges: bool, closed: Container[str] = ()
+        self,
+        catalogue: Catalogue,
+        variants: Variants,
+        fresh: Fresh,
+        *,
+        charges: bool,
+        closed: Container[str] = (),
     ) -> None:
-        """Without `charges`, nothing is sent that may cost money; `closed` are the operationIds out of reach."""
+        """Without `charges`, nothing is sent that may cost money; `closed` are the operationIds out
+        of reach.
+        """
         self.catalogue, self.variants, self.fresh = catalogue, variants, fresh
         self.document = catalogue.document
         self.present: dict[str, Any] = {}
@@ -186,7 +215,9 @@ class Builder:
 
     def may_prepare(self, operation: Operation) -> bool:
         """Whether they allow it, and the creation of the records that it needs."""
-        return self.may(operation) and all(self.may(resource.creates[0]) for resource in self.needs(operation))
+        return self.may(operation) and all(
+            self.may(resource.creates[0]) for resource in self.needs(operation)
+        )
 
     def resource_of(self, operation: Operation) -> Resource | None:
         """The kind of record that an operation makes, or whose id is in its path."""
@@ -198,7 +229,9 @@ class Builder:
     def path(self, operation: Operation, **others: str) -> str:
         """The path with roles for ids; `others` are values of path parameters, percent-encoded."""
         names = path_names(operation)
-        return operation.at_ids({name: others.get(name, placeholder(role_of(name))) for name in names})
+        return operation.at_ids(
+            {name: others.get(name, placeholder(role_of(name))) for name in names}
+        )
 
     def needs(self, operation: Operation) -> list[Resource]:
         """The kinds of records that a request names, each after those that it needs itself."""
@@ -214,20 +247,34 @@ class Builder:
         return found
 
     def _with_member(self, parameter: str) -> Iterator[Resource]:
-        """The kinds of records with a member that is the value of a path parameter, such as `publicKey`."""
-        member = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in parameter)
+        """The kinds of records with a member that is the value of a path parameter, such
+        as `publicKey`.
+        """
+        member = "".join(
+            f"_{letter.lower()}" if letter.isupper() else letter for letter in parameter
+        )
         for resource in self.catalogue.resources.values():
-            if not parameter.endswith("Id") and member in self.document.schema(resource.schema)["properties"]:
+            if (
+                not parameter.endswith("Id")
+                and member in self.document.schema(resource.schema)["properties"]
+            ):
                 yield resource
 
     def properties(self, operation: Operation) -> Mapping[str, Json]:
         """The schemas of the members of a body, by their names."""
-        properties: Mapping[str, Json] = (self.catalogue.body(operation) or {}).get("properties", {})
+        properties: Mapping[str, Json] = (self.catalogue.body(operation) or {}).get(
+            "properties", {}
+        )
         return properties
 
     def harmless(self, operation: Operation, body: Any) -> Any:
-        """The body with a webhook that reaches nobody and, if it is active, hears only the run's own project."""
-        if not isinstance(body, dict) or not {"is_active", "url", "projectId"} <= self.properties(operation).keys():
+        """The body with a webhook that reaches nobody and, if it is active, hears only the run's
+        own project.
+        """
+        if (
+            not isinstance(body, dict)
+            or not {"is_active", "url", "projectId"} <= self.properties(operation).keys()
+        ):
             return body
         url = body.get("url")
         if isinstance(url, str) and "://" in url and not url.startswith(NOWHERE):
@@ -239,7 +286,9 @@ class Builder:
         return body
 
     def body(self, operation: Operation) -> Any:
-        """The first example of the contract for an operation, with roles and new values; None without a body."""
+        """The first example of the contract for an operation, with roles and new values; None
+        without a body.
+        """
         if operation.body is None:
             return None
         return self.fresh.renewed(self._shown(operation)[0])
@@ -253,7 +302,9 @@ class Builder:
         return [self.harmless(operation, self._with_roles("", each)) for each in shown]
 
     def plain(self, operation: Operation) -> Any:
-        """A small body whose record others can refer to: active, and with all values of its lists of options."""
+        """A small body whose record others can refer to: active, and with all values of its lists
+        of options.
+        """
         body, properties = self.body(operation), self.properties(operation)
         small = self.variants.smallest(operation.body or {}, body)
         for name, inner in properties.items():
@@ -269,23 +320,37 @@ class Builder:
                 small[name] = False
         return small
 
-    def probe(self, operation: Operation, group: str, learns: str, pointer: str = "", **more: Any) -> Probe:
-        """A request to an operation, with roles in its path. Without a pointer, it is about the whole operation."""
+    def probe(
+        self, operation: Operation, group: str, learns: str, pointer: str = "", **more: Any
+    ) -> Probe:
+        """A request to an operation, with roles in its path.
+
+        Without a pointer, it is about the whole operation.
+        """
         more.setdefault("path", self.path(operation))
         more["body"] = self.harmless(operation, more.get("body"))
         return Probe(
-            operation, operation.method, group=group, learns=learns, pointer=pointer or pointer_of(operation), **more
+            operation,
+            operation.method,
+            group=group,
+            learns=learns,
+            pointer=pointer or pointer_of(operation),
+            **more,
         )
 
     def make(self, resource: Resource, **changes: Any) -> Journey:
         """Create a record that plays the resource's role from then on."""
         operation = resource.creates[0]
         body = {**self.plain(operation), **changes}
-        yield self.probe(operation, SETUP, f"make {resource.role}", body=body, makes=resource.role, keeps=True)
+        yield self.probe(
+            operation, SETUP, f"make {resource.role}", body=body, makes=resource.role, keeps=True
+        )
         self.present[resource.role] = body
 
     def delete(self, resource: Resource, role: str) -> Journey:
-        """Delete a record that is no longer needed, if that is possible: some kinds are limited in number."""
+        """Delete a record that is no longer needed, if that is possible: some kinds are
+        limited in number.
+        """
         if resource.delete is not None:
             self.present.pop(role, None)
             path = self.path(resource.delete, **{resource.key: placeholder(role)})

@@ -1,7 +1,8 @@
-"""A proxy between a client and a backend: passes each exchange on as it comes, and hands it to a callback.
+"""A proxy between a client and a backend: passes each exchange on as it comes, and hands it to a
+callback.
 
-Bodies are streamed as they were encoded. Only `Host` is replaced, and the fields of one connection (RFC 9110, 7.6.1)
-are left out.
+Bodies are streamed as they were encoded. Only `Host` is replaced, and the fields of one connection
+(RFC 9110, 7.6.1) are left out.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -23,7 +24,16 @@ OWN = "/_proxy/"
 """Paths below it are answered by the proxy itself."""
 _CONNECT = 10.0  # seconds
 _OF_CONNECTIONS = frozenset(
-    (b"connection", b"expect", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade")
+    (
+        b"connection",
+        b"expect",
+        b"keep-alive",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    )
 )
 # A ValueError is raised of a kept connection that was reset: uvloop then has no socket to look at.
 _LOST = (ValueError, httpcore2.ConnectTimeout, httpcore2.NetworkError, httpcore2.ProtocolError)
@@ -31,10 +41,11 @@ _Raw = list[tuple[bytes, bytes]]
 
 
 class Passed(NamedTuple):
-    """An exchange that was passed on, with its bodies as they were transferred, cut after more than `JUDGED` bytes.
+    """An exchange that was passed on, with its bodies as they were transferred, cut after more than
+    `JUDGED` bytes.
 
-    `at` is its moment in seconds since 1970, `unread` why it cannot be judged. With status 0 there was no whole answer,
-    and the body says why.
+    `at` is its moment in seconds since 1970, `unread` why it cannot be judged. With status 0 there
+    was no whole answer, and the body says why.
     """
 
     exchange: Exchange
@@ -46,9 +57,14 @@ class Proxy:
     """The ASGI application. One per target."""
 
     def __init__(
-        self, target: str, passed: Callable[[Passed], None], own: Callable[[str, str], Awaitable[tuple[int, bytes]]]
+        self,
+        target: str,
+        passed: Callable[[Passed], None],
+        own: Callable[[str, str], Awaitable[tuple[int, bytes]]],
     ) -> None:
-        """`passed` is called with each exchange; `own` answers requests below `OWN`, by path and query."""
+        """`passed` is called with each exchange; `own` answers requests below `OWN`, by
+        path and query.
+        """
         self._target = base_of(target)
         self._passed, self._own = passed, own
         self._pool = httpcore2.AsyncConnectionPool(max_connections=None, keepalive_expiry=2.0)
@@ -56,9 +72,15 @@ class Proxy:
     def config(self) -> uvicorn.Config:
         """How uvicorn serves it: without headers of its own."""
         return uvicorn.Config(
-            self, lifespan="on", ws="none", access_log=False, log_config=None, server_header=False, date_header=False,
+            self,
+            lifespan="on",
+            ws="none",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            date_header=False,
             timeout_graceful_shutdown=2,
-        )  # fmt: skip
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -76,7 +98,9 @@ class Proxy:
         status, headers, failure = 0, list[tuple[bytes, bytes]](), ""
         has_begun = False
         try:
-            async with aclosing(await self._pool.handle_async_request(self._request(scope, receive, sent))) as answer:
+            async with aclosing(
+                await self._pool.handle_async_request(self._request(scope, receive, sent))
+            ) as answer:
                 await send(_start(answer.status, _passed_on(answer.headers)))
                 has_begun = True
                 async for piece in answer.aiter_stream():
@@ -89,14 +113,18 @@ class Proxy:
             failure = str(error) or type(error).__name__
         took = perf_counter() - began
         request = Request(scope["method"], path, query, _texts(scope["headers"]), bytes(sent))
-        answered = Answer(status, _texts(headers), bytes(said) if status else failure.encode(), took)
+        answered = Answer(
+            status, _texts(headers), bytes(said) if status else failure.encode(), took
+        )
         is_large = max(len(sent), len(said)) > JUDGED
         unread = f"a body of more than {JUDGED // 1024**2} MB" if is_large and status else None
         self._passed(Passed(Exchange(request, answered), at, unread))
         if status:
             await send({"type": "http.response.body", "body": b""})
         elif not has_begun:
-            message = f"The backend did not answer: {failure}. Is it running, and is the address right?"
+            message = (
+                f"The backend did not answer: {failure}. Is it running, and is the address right?"
+            )
             await _answer(send, *_refusal(502, message, "target_unreachable"))
         # An answer that breaks off here breaks off for the client too: uvicorn ends the connection.
 
@@ -121,11 +149,18 @@ class Proxy:
         )
 
     async def _owned(self, scope: Scope, path: str, query: str) -> tuple[int, bytes]:
-        """Answer programs on this machine only. A foreign Host would be a web page whose name was rebound to it."""
+        """Answer programs on this machine only.
+
+        A foreign Host would be a web page whose name was rebound to it.
+        """
         headers = dict(scope["headers"])
         name = urlsplit(f"//{headers.get(b'host', b'').decode('latin-1')}").hostname
         if not is_local(scope["client"][0]) or not is_local(name) or b"origin" in headers:
-            return _refusal(403, "Only programs on this machine may ask this. Use the address 127.0.0.1.", "forbidden")
+            return _refusal(
+                403,
+                "Only programs on this machine may ask this. Use the address 127.0.0.1.",
+                "forbidden",
+            )
         return await self._own(path, query)
 
 
@@ -170,11 +205,20 @@ def _start(status: int, headers: _Raw) -> dict[str, object]:
 async def _answer(send: Send, status: int, body: bytes) -> None:
     """Answer a request of the proxy's own."""
     length = str(len(body)).encode()
-    await send(_start(status, [(b"content-type", b"application/json"), (b"content-length", length)]))
+    await send(
+        _start(status, [(b"content-type", b"application/json"), (b"content-length", length)])
+    )
     await send({"type": "http.response.body", "body": body})
 
 
 def _refusal(status: int, message: str, code: str) -> tuple[int, bytes]:
     """An error in the contract's shape."""
-    body = {"error": True, "message": message, "code": code, "status": status, "request_id": "", "details": []}
+    body = {
+        "error": True,
+        "message": message,
+        "code": code,
+        "status": status,
+        "request_id": "",
+        "details": [],
+    }
     return status, orjson.dumps(body)

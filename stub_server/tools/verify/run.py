@@ -38,7 +38,10 @@ _LAST_ANSWERS = 5.0  # seconds before that for the answers to what was sent
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run, as the command has them. `only` and `skip` are operationIds, tags or classes."""
+    """The options of a run, as the command has them.
+
+    `only` and `skip` are operationIds, tags or classes.
+    """
 
     url: str
     token: str
@@ -71,15 +74,22 @@ class Runner:
     def __init__(self, options: Options, progress: Callable[[int, int], None]) -> None:
         """`progress` is called with the number of chains of journeys that are done, and of all."""
         self.options, self._progress = options, progress
-        self.twins = Twin(options.seed + 1, options.overlays), Twin(options.seed + 2, options.overlays)
+        self.twins = (
+            Twin(options.seed + 1, options.overlays),
+            Twin(options.seed + 2, options.overlays),
+        )
         self.document = self.twins[0].document
         self._catalogue = Catalogue(self.document)
-        later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"  # by any clock that a target may have
-        self._variants = Variants(self.document, formats(is_document_here, is_document_unchecked), later)
+        # by any clock that a target may have
+        later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"
+        self._variants = Variants(
+            self.document, formats(is_document_here, is_document_unchecked), later
+        )
         self._run_id = secrets.token_hex(3)
 
     async def run(self, on_exchange: Callable[[Exchange], None] = lambda _: None) -> Run:
-        """Send everything, until the budget is used up or a signal ends it; `on_exchange` gets each exchange.
+        """Send everything, until the budget is used up or a signal ends it; `on_exchange` gets each
+        exchange.
 
         Raises nothing for what the target does.
         """
@@ -99,7 +109,8 @@ class Runner:
         sending = asyncio.ensure_future(self._send_all(run))
         await _ended(sending, interrupted, options.budget)
         run.is_late = not sending.done() and not interrupted.is_set()
-        target.is_over = True  # answers to what was sent are awaited: they may show a record that is to be deleted
+        # answers to what was sent are awaited: they may show a record that is to be deleted
+        target.is_over = True
         await _ended(sending, again, _LAST_ANSWERS)
         sending.cancel()
         try:
@@ -112,7 +123,9 @@ class Runner:
             run.away = run.away or "does not answer"
         target.is_over, target.until = False, monotonic() + TIDYING
         again.clear()  # who did not wait for answers still wants the cleaning up
-        tidying = asyncio.ensure_future(run.cleanup.finish(target, may_have_made=bool(run.unanswered)))
+        tidying = asyncio.ensure_future(
+            run.cleanup.finish(target, may_have_made=bool(run.unanswered))
+        )
         await _ended(tidying, again)
         tidying.cancel()
         with suppress(asyncio.CancelledError):
@@ -121,20 +134,29 @@ class Runner:
         await target.close()
         run.is_interrupted, run.seconds = interrupted.is_set(), monotonic() - began
         silent = [finding for finding in run.findings if finding.kind == "transport"]
-        if target.repeated >= len(silent):  # connections that break anywhere say nothing about an operation
+        # connections that break anywhere say nothing about an operation
+        if target.repeated >= len(silent):
             run.findings = [finding for finding in run.findings if finding not in silent]
         return run
 
     async def _send_all(self, run: Run) -> None:
-        operations = [operation for operation in self.document.operations.values() if self.options.includes(operation)]
+        operations = [
+            operation
+            for operation in self.document.operations.values()
+            if self.options.includes(operation)
+        ]
         run.chosen = tuple(operation.id for operation in operations)
         every = self.document.operations.values()  # what a credential is shows only in all of them
-        asked = [operation for operation in every if self.options.write or operation.method == "GET"]
+        asked = [
+            operation for operation in every if self.options.write or operation.method == "GET"
+        ]
         run.rights = await rights_of(run.target, self.options.token, asked, run.unknown_id)
         if self.options.write and run.rights.kind == KEY:
             await self._learn_limits(run)
         builder = self._builder("needs", run.rights)
-        run.needs = {each.id: [needed.creates[0].id for needed in builder.needs(each)] for each in operations}
+        run.needs = {
+            each.id: [needed.creates[0].id for needed in builder.needs(each)] for each in operations
+        }
         waiting = [*self._chains(operations, run.rights)]
         total, done = len(waiting), 0
         waiting.reverse()
@@ -157,7 +179,9 @@ class Runner:
         create = project.creates[0]
         body = orjson.dumps(self._builder("limits", run.rights).plain(create))
         headers = (*bearer(self.options.token), ("Content-Type", JSON))
-        answer = await run.target.send(Request(create.method, create.path, "", headers, body), TRIES)
+        answer = await run.target.send(
+            Request(create.method, create.path, "", headers, body), TRIES
+        )
         if answer.status == 403:
             run.rights.is_limited = True
             run.rights.closed[create.id] = "the credential is limited to some projects"
@@ -168,18 +192,33 @@ class Runner:
 
     async def _walk(self, run: Run, chain: Chain) -> None:
         made = run.cleanup.made()
-        async with self.twins[0].fork(run.rights) as first, self.twins[1].fork(run.rights) as second:
+        async with (
+            self.twins[0].fork(run.rights) as first,
+            self.twins[1].fork(run.rights) as second,
+        ):
             await Walk(run, self.options.token, (first, second), made).go(chain)
         await run.cleanup.remove(run.target, made)  # some kinds of records are limited in number
 
     def _builder(self, name: str, rights: Rights) -> Builder:
         fresh = Fresh(self._run_id, self.options.seed, name)
-        return Builder(self._catalogue, self._variants, fresh, charges=self.options.charges, closed=rights.closed)
+        return Builder(
+            self._catalogue,
+            self._variants,
+            fresh,
+            charges=self.options.charges,
+            closed=rights.closed,
+        )
 
     def _chains(self, operations: list[Operation], rights: Rights) -> Iterator[Chain]:
-        """The journeys over the operations that the credential opens: in a chain those of one tag."""
+        """The journeys over the operations that the credential opens: in a chain
+        those of one tag.
+        """
         if not self.options.write:
-            resources = {each.list.id: each for each in self._catalogue.resources.values() if each.list is not None}
+            resources = {
+                each.list.id: each
+                for each in self._catalogue.resources.values()
+                if each.list is not None
+            }
             for operation in operations:
                 if operation.method == "GET":
                     own = self._builder(f"reads {operation.id}", rights)
@@ -192,7 +231,9 @@ class Runner:
             own = self._builder(tag, rights)
             yield Chain(own, self._of_tag(own, tag, tags[tag]))
         own = self._builder("refuses", rights)
-        yield Chain(own, [refuses_all(own, operations, makes_keys=rights.kind == PERSON), strangers(own)])
+        yield Chain(
+            own, [refuses_all(own, operations, makes_keys=rights.kind == PERSON), strangers(own)]
+        )
 
     def _of_tag(self, builder: Builder, tag: str, operations: list[Operation]) -> Iterator[Journey]:
         """The journeys of a tag: over its kinds of records, then over its other operations."""
@@ -224,7 +265,10 @@ class Runner:
         for operation in operations:
             if operation.id not in done:
                 yield accepts(builder, operation)
-            if "Log" in str(self._catalogue.entries_at(operation)).title() and operation.method == "GET":
+            if (
+                "Log" in str(self._catalogue.entries_at(operation)).title()
+                and operation.method == "GET"
+            ):
                 yield finds_logs(builder, operation)
 
     def _movers(self, resource: Resource) -> list[Operation]:
@@ -234,7 +278,9 @@ class Runner:
         return [each for each in self.document.operations.values() if each.id in names]
 
 
-async def _ended(work: asyncio.Future[None], stop: asyncio.Event, seconds: float | None = None) -> None:
+async def _ended(
+    work: asyncio.Future[None], stop: asyncio.Event, seconds: float | None = None
+) -> None:
     """Wait for the end of work, at most until something else happens."""
     stopped = asyncio.ensure_future(stop.wait())
     try:

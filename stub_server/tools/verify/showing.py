@@ -1,4 +1,6 @@
-"""Exchanges as reports show them: without secrets, and without values of records that the run did not make."""
+"""Exchanges as reports show them: without secrets, and without values of records that the run did
+not make.
+"""
 
 import re
 from collections.abc import Iterable
@@ -19,22 +21,44 @@ _SHORTEST = 6  # characters of a credential that is looked for in texts
 _DEEPEST, _MOST_MEMBERS = 6, 20  # levels of an outline, and members of each object
 _SECRET = frozenset((*SECRET_HEADERS, "set-cookie"))
 _NOT_REPEATED = frozenset(
-    ("host", "connection", "content-length", "transfer-encoding", "accept-encoding", "expect", "keep-alive", "te",
-     "upgrade", "user-agent", "accept", "cookie")
-)  # fmt: skip
+    (
+        "host",
+        "connection",
+        "content-length",
+        "transfer-encoding",
+        "accept-encoding",
+        "expect",
+        "keep-alive",
+        "te",
+        "upgrade",
+        "user-agent",
+        "accept",
+        "cookie",
+    )
+)
 _TOKEN = "Bearer $TOKEN"  # noqa: S105 - the variable that a shell reads
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}").fullmatch
 _IS_NAME = re.compile(r"v[0-9]+|[^0-9]*").fullmatch
 _PLAIN = frozenset(("integer", "number", "boolean"))
 
 # A report is passed on, and a backend may answer with members that the contract does not have.
-_SECRETS_OF_BACKENDS = ("access_token", "client_secret", "jwt", "password", "refresh_token", "secret", "token")
+_SECRETS_OF_BACKENDS = (
+    "access_token",
+    "client_secret",
+    "jwt",
+    "password",
+    "refresh_token",
+    "secret",
+    "token",
+)
 
 
 class Showing:
     """Shows the exchanges of one target."""
 
-    def __init__(self, document: Document, base_url: str = "https://target.example", *, values: bool = True) -> None:
+    def __init__(
+        self, document: Document, base_url: str = "https://target.example", *, values: bool = True
+    ) -> None:
         """`base_url` is used in commands. Without `values`, a type is shown in place of each value.
 
         Only values of records that the run made may be shown.
@@ -43,7 +67,9 @@ class Showing:
         self._secrets = Secrets(document, further_names=_SECRETS_OF_BACKENDS)
 
     def redacted(self, exchange: Exchange) -> Exchange:
-        """The exchange without secrets, and without the credentials of its request wherever they occur."""
+        """The exchange without secrets, and without the credentials of its request
+        wherever they occur.
+        """
         request, answer = exchange
         own = _credentials(request.headers)
         path, query = self._address(request, own)
@@ -57,7 +83,9 @@ class Showing:
                 headers=self._headers(request.headers, own),
                 body=_without_in(sent, own),
             ),
-            answer._replace(headers=self._headers(answer.headers, own), body=_without_in(said, own)),
+            answer._replace(
+                headers=self._headers(answer.headers, own), body=_without_in(said, own)
+            ),
         )
 
     def line(self, request: Request) -> str:
@@ -71,7 +99,9 @@ class Showing:
         path, query, body = redacted.path, redacted.query, redacted.body
         if not self._values:
             path = operation.path if operation is not None else _outlined_path(path)
-            query = "&".join(self._member(member, operation) for member in query.split("&") if member)
+            query = "&".join(
+                self._member(member, operation) for member in query.split("&") if member
+            )
             body = self._outlined(request.body).encode()
         rest = ""
         if len(body) > _LARGEST_SENT:
@@ -82,12 +112,20 @@ class Showing:
             if name.lower() not in _NOT_REPEATED and value.isprintable()
         }
         address = self._base_url + path
-        curl = command(redacted.method, "", query, headers, body, base_url=address, has_admin_key=False)
+        curl = command(
+            redacted.method, "", query, headers, body, base_url=address, has_admin_key=False
+        )
         # A shell inserts the value only between double quotes.
-        curl = None if curl is None else curl.replace(f"'Authorization: {_TOKEN}'", f'"Authorization: {_TOKEN}"', 1)
+        curl = (
+            None
+            if curl is None
+            else curl.replace(f"'Authorization: {_TOKEN}'", f'"Authorization: {_TOKEN}"', 1)
+        )
         return Shown(redacted.method, path, (curl or "") + rest)
 
-    def finding(self, departure: Departure, exchange: Exchange, operation: Operation | None, group: str) -> Finding:
+    def finding(
+        self, departure: Departure, exchange: Exchange, operation: Operation | None, group: str
+    ) -> Finding:
         """A departure of an answer of an operation, with the exchange as a report shows it."""
         kind, pointer, cause, title, expected, got, about = departure
         said = self.said(exchange.answer, exchange.request)
@@ -125,7 +163,9 @@ class Showing:
         return cut(self._secrets.text(name), 60)
 
     def _address(self, request: Request, own: Iterable[str]) -> tuple[str, str]:
-        return _without(self._line(request.path), own), _without(self._secrets.query(request.query), own)
+        return _without(self._line(request.path), own), _without(
+            self._secrets.query(request.query), own
+        )
 
     def _outlined(self, body: bytes) -> str:
         if not body:
@@ -137,14 +177,17 @@ class Showing:
 
     def _headers(self, headers: Headers, own: Iterable[str]) -> Headers:
         return tuple(
-            (name, REDACTED if name.lower() in _SECRET else _without(self._line(value), own)) for name, value in headers
+            (name, REDACTED if name.lower() in _SECRET else _without(self._line(value), own))
+            for name, value in headers
         )
 
     def _line(self, text: str) -> str:
         return self._secrets.line(text.encode("latin-1", "replace")).decode("latin-1")
 
     def _member(self, member: str, operation: Operation | None) -> str:
-        """A member of a query; its value is shown if it is a number, or one that the contract lists."""
+        """A member of a query; its value is shown if it is a number, or one that the
+        contract lists.
+        """
         name, _, value = member.partition("=")
         _, node = ("", {}) if operation is None else queried(operation).get(name, ("", {}))
         schema = self._document.resolve(node)
@@ -153,15 +196,21 @@ class Showing:
 
 
 def outline(value: Any, levels: int = _DEEPEST) -> Any:
-    """A value with types in place of values. A refusal keeps its status and code, a list shows its first entry."""
+    """A value with types in place of values.
+
+    A refusal keeps its status and code, a list shows its first entry.
+    """
     if isinstance(value, dict):
         if levels == 0:
             return "<object>"
         is_refusal = value.get("error") is True or isinstance(value.get("code"), str)
         return {
-            name: member
-            if is_refusal and (name in ("error", "status") or (name == "code" and _CODE(str(member))))
-            else outline(member, levels - 1)
+            name: (
+                member
+                if is_refusal
+                and (name in ("error", "status") or (name == "code" and _CODE(str(member))))
+                else outline(member, levels - 1)
+            )
             for name, member in list(value.items())[:_MOST_MEMBERS]
         }
     if isinstance(value, list):
@@ -174,7 +223,13 @@ def kind_of(value: Any) -> str:
     """The JSON type of a value."""
     if value is None:
         return "null"
-    for kind, name in ((bool, "boolean"), (str, "string"), (int, "integer"), (float, "number"), (list, "array")):
+    for kind, name in (
+        (bool, "boolean"),
+        (str, "string"),
+        (int, "integer"),
+        (float, "number"),
+        (list, "array"),
+    ):
         if isinstance(value, kind):
             return name
     return "object"
@@ -189,7 +244,12 @@ def cut(text: str, longest: int = LONGEST) -> str:
 def _credentials(headers: Headers) -> list[str]:
     """The credentials of a request, each also without the name of its scheme; the longest first."""
     values = [value for name, value in headers if name.lower() in _SECRET]
-    parts = {part for value in values for part in (value, value.partition(" ")[2].strip()) if len(part) >= _SHORTEST}
+    parts = {
+        part
+        for value in values
+        for part in (value, value.partition(" ")[2].strip())
+        if len(part) >= _SHORTEST
+    }
     return sorted(parts, key=lambda part: (-len(part), part))
 
 
@@ -205,4 +265,6 @@ def _without_in(body: bytes, secrets: Iterable[str]) -> bytes:
 
 def _outlined_path(path: str) -> str:
     """A path outside the contract, without segments that may be ids."""
-    return "/".join(segment if _IS_NAME(segment) and len(segment) <= 30 else "…" for segment in path.split("/"))
+    return "/".join(
+        segment if _IS_NAME(segment) and len(segment) <= 30 else "…" for segment in path.split("/")
+    )

@@ -1,4 +1,6 @@
-"""The backend that is compared, over HTTP: at most four requests at once, no redirects, no cookies, waits after 429."""
+"""The backend that is compared, over HTTP: at most four requests at once, no redirects, no cookies,
+waits after 429.
+"""
 
 import asyncio
 import ssl
@@ -31,7 +33,8 @@ PERSON, KEY, PUBLIC = "a JWT", "an API key", "a public key"
 
 @dataclass(slots=True)
 class Rights:
-    """What the credential is: its kind, the scopes that it lacks, and whether it is limited to some projects.
+    """What the credential is: its kind, the scopes that it lacks, and whether it is limited to some
+    projects.
 
     `closed` says why operations are out of its reach, by operationId.
     """
@@ -55,7 +58,10 @@ class Over(Exception):
 
 
 class _Lost(Exception):
-    """A request has no whole answer. The message says why, `again` whether another try makes sense."""
+    """A request has no whole answer.
+
+    The message says why, `again` whether another try makes sense.
+    """
 
     def __init__(self, why: str, *, again: bool) -> None:
         super().__init__(why)
@@ -73,32 +79,42 @@ class Target:
         on_exchange: Callable[[Exchange], None],
         proxy: str | None = None,
     ) -> None:
-        """`url` is the parent of `/v2`; `headers` are sent with every request; `trusted` is a file of certificates.
+        """`url` is the parent of `/v2`; `headers` are sent with every request; `trusted` is a file
+        of certificates.
 
-        Without `proxy`, those of the environment are used (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`).
+        Without `proxy`, those of the environment are used (`HTTP_PROXY`, `HTTPS_PROXY`,
+        `NO_PROXY`).
         """
         context = True if trusted is None else ssl.create_default_context(cafile=trusted)
         self._base, self._headers, self._on_exchange = base_of(url), headers, on_exchange
         self._client = httpx2.AsyncClient(
-            timeout=None,  # the client's limits are per read: a trickling answer would never exceed them
+            # the client's limits are per read: a trickling answer would never exceed them
+            timeout=None,
             follow_redirects=False,
             verify=context,
             trust_env=proxy is None,
             proxy=proxy,
             limits=httpx2.Limits(max_connections=AT_ONCE),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # a session could replace a credential
+            # a session could replace a credential
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
         self._places = asyncio.Semaphore(AT_ONCE)
         self._resumes = 0.0
         self.requests, self.answers, self.repeated, self.limited = 0, 0, 0, 0
-        """How many requests were sent, answered, answered only when they were repeated, and answered 429."""
+        """How many requests were sent, answered, answered only when they were repeated, and
+        answered 429.
+        """
         self.until = inf
         """The moment (`monotonic`) until which to wait after a 429."""
         self.is_over = False
         """Whether requests that are not sent yet raise Over."""
 
     async def send(self, request: Request, tries: int = 1) -> Answer:
-        """The answer. With status 0 there is none, and the body says why. Raises Away if nothing is answered; Over."""
+        """The answer.
+
+        With status 0 there is none, and the body says why. Raises Away if nothing is answered;
+        Over.
+        """
         began, number, why = monotonic(), 0, ""
         for number in range(1, tries + 1):
             try:
@@ -140,7 +156,9 @@ class Target:
             self.limited += 1
             self._resumes = max(self._resumes, monotonic() + pause)
             if self._resumes > self.until:
-                raise Limited(f"answers 429 and asks to wait {pause:.0f} s, longer than the time that is left")
+                raise Limited(
+                    f"answers 429 and asks to wait {pause:.0f} s, longer than the time that is left"
+                )
 
     async def _sent(self, request: Request) -> Answer:
         url = self._base + request.path + (f"?{request.query}" if request.query else "")
@@ -150,26 +168,37 @@ class Target:
             async with (
                 asyncio.timeout(_TIMEOUT),
                 self._client.stream(
-                    request.method, url, headers=[*self._headers, *request.headers], content=request.body or None
+                    request.method,
+                    url,
+                    headers=[*self._headers, *request.headers],
+                    content=request.body or None,
                 ) as response,
             ):
                 parts, size = [], 0
                 async for part in response.aiter_bytes():
                     size += len(part)
                     if size > LONGEST:
-                        raise _Lost(f"an answer is larger than {LONGEST // 1024**2} MB", again=False)
+                        raise _Lost(
+                            f"an answer is larger than {LONGEST // 1024**2} MB", again=False
+                        )
                     parts.append(part)
-                headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw)
+                headers = tuple(
+                    (n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw
+                )
                 answer = Answer(response.status_code, headers, b"".join(parts), monotonic() - began)
         except TimeoutError:
             raise _Lost(f"no whole answer within {_TIMEOUT:.0f} s", again=False) from None
         except httpx2.ConnectError as error:
             raise _Lost(f"no connection ({error})", again=True) from None
         except httpx2.DecodingError:
-            raise _Lost("the body is not in the content coding that its headers name", again=False) from None
+            raise _Lost(
+                "the body is not in the content coding that its headers name", again=False
+            ) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             # The client's own message may repeat what was sent.
-            is_cut = not isinstance(error, httpx2.RemoteProtocolError) or str(error).startswith(("Server", "peer"))
+            is_cut = not isinstance(error, httpx2.RemoteProtocolError) or str(error).startswith(
+                ("Server", "peer")
+            )
             why = "the connection broke off" if is_cut else "the answer is not HTTP"
             raise _Lost(why, again=True) from None
         self.answers += 1
@@ -202,13 +231,20 @@ def _pause(text: str) -> float:
         return 1.0
 
 
-async def rights_of(target: Target, token: str, operations: Sequence[Operation], unknown_id: str) -> Rights:
-    """Ask each operation about an unknown record, with a body that none accepts: this changes nothing.
+async def rights_of(
+    target: Target, token: str, operations: Sequence[Operation], unknown_id: str
+) -> Rights:
+    """Ask each operation about an unknown record, with a body that none accepts: this changes
+    nothing.
 
     Raises Away, also if the credential is refused everywhere, and if no answer is JSON.
     """
-    answers = await together(*(_asked(target, token, operation, unknown_id) for operation in operations))
-    statuses = {operation.id: answer.status for operation, answer in zip(operations, answers, strict=True)}
+    answers = await together(
+        *(_asked(target, token, operation, unknown_id) for operation in operations)
+    )
+    statuses = {
+        operation.id: answer.status for operation, answer in zip(operations, answers, strict=True)
+    }
     if set(statuses.values()) == {401}:
         raise Away("refuses the credential: 401 to every operation")
     if answers and not any(isinstance(answer.json(), dict) for answer in answers):
@@ -216,21 +252,32 @@ async def rights_of(target: Target, token: str, operations: Sequence[Operation],
     rights = Rights()
 
     def all_answer(scheme: str, *refusals: int) -> bool:
-        of_scheme = [statuses[operation.id] for operation in operations if operation.scheme == scheme]
+        of_scheme = [
+            statuses[operation.id] for operation in operations if operation.scheme == scheme
+        ]
         return bool(of_scheme) and all(status in refusals for status in of_scheme)
 
     if all_answer("bearer", 401):
         rights.kind = PUBLIC
     elif all_answer("jwt", 401, 403):
         rights.kind = KEY
-    granted = {scope for o in operations if o.scheme != "jwt" and statuses[o.id] != 403 for scope in o.scopes}
-    rights.lacking = {scope for o in operations if o.scheme != "jwt" for scope in o.scopes} - granted
+    granted = {
+        scope
+        for o in operations
+        if o.scheme != "jwt" and statuses[o.id] != 403
+        for scope in o.scopes
+    }
+    rights.lacking = {
+        scope for o in operations if o.scheme != "jwt" for scope in o.scopes
+    } - granted
     for operation in operations:
         lacking = sorted(rights.lacking & operation.scopes)
         if operation.scheme == "jwt" and rights.kind != PERSON:
             rights.closed[operation.id] = f"needs a JWT, and the credential is {rights.kind}"
         elif operation.scheme == "bearer" and rights.kind == PUBLIC:
-            rights.closed[operation.id] = "needs a private key or a JWT, and the credential is a public key"
+            rights.closed[operation.id] = (
+                "needs a private key or a JWT, and the credential is a public key"
+            )
         elif lacking:
             rights.closed[operation.id] = f"the credential lacks {' or '.join(lacking)}"
     return rights
@@ -251,5 +298,8 @@ def _foreign(answer: Answer) -> str:
     if answer.status == 0:
         return f"answers no operation: {answer.body.decode()}"
     if 300 <= answer.status < 400:
-        return f"redirects every operation ({answer.status}). Redirects are not followed: give the final address"
+        return (
+            f"redirects every operation ({answer.status}). Redirects are not followed: give the"
+            " final address"
+        )
     return f"answers {answer.status} without JSON to every operation: give the address above /v2"

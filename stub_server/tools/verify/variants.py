@@ -1,4 +1,6 @@
-"""Values for requests: new ones that no record has, and those at each limit of a schema and just beyond it."""
+"""Values for requests: new ones that no record has, and those at each limit of a schema and just
+beyond it.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from random import Random
@@ -18,9 +20,29 @@ NOWHERE = "https://verify.invalid/"
 _LETTERS = ascii_lowercase + digits
 GONE = object()
 """In place of the value of a member that is left out."""
-_OTHER = {"string": 12345, "integer": "many", "number": "many", "boolean": "perhaps", "array": "none", "object": "none"}
+_OTHER = {
+    "string": 12345,
+    "integer": "many",
+    "number": "many",
+    "boolean": "perhaps",
+    "array": "none",
+    "object": "none",
+}
 """A value of another type, by type."""
-_TEXTS = ("SP", "RJ", "BR", "PT", "21", "11", "351", "55", "912345678", "987654321", "20040002", "01310100")
+_TEXTS = (
+    "SP",
+    "RJ",
+    "BR",
+    "PT",
+    "21",
+    "11",
+    "351",
+    "55",
+    "912345678",
+    "987654321",
+    "20040002",
+    "01310100",
+)
 """Texts that patterns of addresses and telephones accept, two of each kind."""
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
@@ -32,7 +54,9 @@ _CNPJ = 14  # characters
 
 
 class Variant(NamedTuple):
-    """A value of the member at a place, what it tries, the pointer to the rule, and whether the schema accepts it."""
+    """A value of the member at a place, what it tries, the pointer to the rule, and whether the
+    schema accepts it.
+    """
 
     value: Any
     tries: str
@@ -42,7 +66,10 @@ class Variant(NamedTuple):
 
 
 class Fresh:
-    """Draws new values for some journeys. `run` differs from run to run, so that runs with one seed do not collide."""
+    """Draws new values for some journeys.
+
+    `run` differs from run to run, so that runs with one seed do not collide.
+    """
 
     def __init__(self, run: str, seed: int, journey: str) -> None:
         self._random = Random(f"{run}/{seed}/{journey}")
@@ -61,7 +88,9 @@ class Fresh:
         return cpf_with_check_digits(self.text(9, digits))
 
     def value(self, member: str) -> str | None:
-        """A new value for a member that must be unique, or must reach nobody; None for other members."""
+        """A new value for a member that must be unique, or must reach nobody; None for
+        other members.
+        """
         name = f"{self.tag}-{self.text(6)}"
         match member:
             case "document":
@@ -77,7 +106,8 @@ class Fresh:
     def renewed(self, value: Any, kept: Iterable[Steps] = (), at: Steps = ()) -> Any:
         """The body with new values in such members, except at the places `kept`.
 
-        A part of the body, such as the customer of an order, is always the same: it need not be created often.
+        A part of the body, such as the customer of an order, is always the same: it need not be
+        created often.
         """
         if not isinstance(value, Mapping):
             return value
@@ -156,7 +186,9 @@ class Variants:
         """Values of each member of a body, and of the objects in it."""
         where, root = schema.get("$ref") or pointer, self._document.resolve(schema)
         if root.get("additionalProperties") is False:
-            yield Variant(1, "a member that is not known", where, ("verify_unknown",), is_accepted=False)
+            yield Variant(
+                1, "a member that is not known", where, ("verify_unknown",), is_accepted=False
+            )
         for place, inner, node, is_required in self._leaves(root, where, ()):
             tries = self._tries(node, at(base, place), fresh)
             for value, what, keyword in [_Try(GONE, "left out"), *tries] if is_required else tries:
@@ -165,7 +197,8 @@ class Variants:
                     continue
                 rule = below(inner, keyword) if keyword in node else inner
                 is_accepted = self.accepts(schema, changed)
-                if not is_accepted or keyword != "pattern":  # which of these texts a pattern excludes only it knows
+                # which of these texts a pattern excludes only it knows
+                if not is_accepted or keyword != "pattern":
                     yield Variant(value, f"{'.'.join(place)}: {what}", rule, place, is_accepted)
 
     def groups(self, schema: Json, base: Any, accepted: Iterable[Variant]) -> list[list[Variant]]:
@@ -173,10 +206,14 @@ class Variants:
         groups: list[list[Variant]] = []
         alone: list[list[Variant]] = []
         for part in accepted:
-            if part.place[-1] in _BOUND and any(each.place == part.place for group in groups for each in group):
+            if part.place[-1] in _BOUND and any(
+                each.place == part.place for group in groups for each in group
+            ):
                 alone.append([part])
                 continue
-            fitting = next((group for group in groups if self._go_together(schema, base, [*group, part])), None)
+            fitting = next(
+                (group for group in groups if self._go_together(schema, base, [*group, part])), None
+            )
             if fitting is None:
                 groups.append([part])
             else:
@@ -187,9 +224,13 @@ class Variants:
         if parts[-1].place in [part.place for part in parts[:-1]]:
             return False
         body = applied(base, parts)
-        return all(at(body, part.place) == part.value for part in parts) and self.accepts(schema, body)
+        return all(at(body, part.place) == part.value for part in parts) and self.accepts(
+            schema, body
+        )
 
-    def of_parameter(self, schema: Json, pointer: str, name: str, fresh: Fresh) -> Iterator[Variant]:
+    def of_parameter(
+        self, schema: Json, pointer: str, name: str, fresh: Fresh
+    ) -> Iterator[Variant]:
         """Values of one parameter."""
         node = self._document.resolve(schema)
         for value, what, keyword in self._tries(node, None, fresh):
@@ -198,10 +239,15 @@ class Variants:
                 rule = below(pointer, keyword) if keyword in node else pointer
                 yield Variant(value, f"{name}: {what}", rule, (name,), self.accepts(schema, value))
 
-    def _leaves(self, root: Json, pointer: str, above: Steps) -> Iterator[tuple[Steps, str, Json, bool]]:
+    def _leaves(
+        self, root: Json, pointer: str, above: Steps
+    ) -> Iterator[tuple[Steps, str, Json, bool]]:
         """Place, pointer and schema of each member, and whether its object must have it."""
         for name, inner in root.get("properties", {}).items():
-            where, node = inner.get("$ref") or below(pointer, "properties", name), self._document.resolve(inner)
+            where, node = (
+                inner.get("$ref") or below(pointer, "properties", name),
+                self._document.resolve(inner),
+            )
             yield (*above, name), where, node, name in root.get("required", ())
             if node.get("type") == "object" and len(above) < _DEEPEST:
                 yield from self._leaves(node, where, (*above, name))
@@ -252,7 +298,11 @@ class Variants:
                 yield _Try(node[name], f"the {name}, {node[name]}", name)
                 yield _Try(round(node[name] + sign * step, 6), f"{word} the {name}", name)
         if step < 1:
-            yield _Try(round(node.get("minimum", 0) + 1 + step / 2, 6), f"not a multiple of {step}", "multipleOf")
+            yield _Try(
+                round(node.get("minimum", 0) + 1 + step / 2, 6),
+                f"not a multiple of {step}",
+                "multipleOf",
+            )
 
     def _lists(self, node: Json, usual: Any) -> Iterator[_Try]:
         options = self._options(self._document.resolve(node.get("items", {})))
@@ -268,7 +318,10 @@ class Variants:
             yield _Try(several[:1] * (most + 1), f"{most + 1} entries", "maxItems")
 
     def sized(self, node: Json, size: Any, like: Any, fresh: Fresh) -> Any:
-        """A value of a size, or None where the schema does not accept it. A list has entries such as `like` has."""
+        """A value of a size, or None where the schema does not accept it.
+
+        A list has entries such as `like` has.
+        """
         value = size
         if isinstance(like, str):
             value = fresh.text(size)
@@ -279,7 +332,9 @@ class Variants:
     # -- another value
 
     def another(self, node: Json, name: str, old: Any, fresh: Fresh) -> Any:
-        """A value that a schema accepts and that differs from `old` wherever it can; None if there is none."""
+        """A value that a schema accepts and that differs from `old` wherever it can; None if there
+        is none.
+        """
         node = self._document.resolve(node)
         for value in self._others(node, name, old, fresh):
             if value not in (old, None) and self.accepts(node, value):
@@ -356,7 +411,9 @@ def applied(base: Any, parts: Iterable[Variant]) -> Any:
 
 
 def replaced_at(base: Any, at: Steps, value: Any) -> Any:
-    """A copy with another value at a place; None where the place is not there, or nothing would change."""
+    """A copy with another value at a place; None where the place is not there, or nothing
+    would change.
+    """
     if not isinstance(base, Mapping):
         return None
     copy = dict(base)

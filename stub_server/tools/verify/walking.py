@@ -1,4 +1,6 @@
-"""Walks one journey: sends each probe to the target and to both twins, has the answers judged, and learns from them."""
+"""Walks one journey: sends each probe to the target and to both twins, has the answers judged, and
+learns from them.
+"""
 
 import asyncio
 from time import monotonic, time
@@ -55,11 +57,13 @@ class Walk:
         self._tokens = (token, *(fork.token for fork in forks))
         self._roles = Roles()
         self._judge = Judge(run, self._roles)
-        self._is_lost = False  # whether the last request may have been served several times, or not at all
+        # whether the last request may have been served several times, or not at all
+        self._is_lost = False
         self._roles.play("the unknown id", Names(run.unknown_id, run.unknown_id, run.unknown_id))
 
     async def go(self, chain: Chain) -> None:
-        """Send the probes of each journey in order, until the target's records are no longer what the twins' are.
+        """Send the probes of each journey in order, until the target's records are no longer what
+        the twins' are.
 
         The next journey begins with new records then.
         """
@@ -101,12 +105,24 @@ class Walk:
         """Learn how the target answers an unknown path: another 404 comes from an operation."""
         if not self._run.conformity.knows_nowhere:
             request = Request("GET", "/v2/verify-unknown", "", bearer(self._tokens[0]))
-            self._run.conformity.learn_nowhere(Exchange(request, await self._run.target.send(request, TRIES)))
+            self._run.conformity.learn_nowhere(
+                Exchange(request, await self._run.target.send(request, TRIES))
+            )
 
     def _check(self, probe: Probe, seen: Seen) -> Probe | None:
-        """A read of the record that was just made or changed; None where nothing reads it by its id."""
-        operation, is_move = probe.operation, probe.suspect == "lifecycle" and probe.method != "DELETE"
-        if operation is None or not probe.is_checked or not seen.twin.is_success or not seen.is_alike:
+        """A read of the record that was just made or changed; None where nothing reads it
+        by its id.
+        """
+        operation, is_move = (
+            probe.operation,
+            probe.suspect == "lifecycle" and probe.method != "DELETE",
+        )
+        if (
+            operation is None
+            or not probe.is_checked
+            or not seen.twin.is_success
+            or not seen.is_alike
+        ):
             return None
         for resource in self._run.catalogue.resources.values():
             read, key = resource.read, f"{{{resource.key}}}"
@@ -118,9 +134,20 @@ class Walk:
                 path = "/".join(probe.path.split("/")[: read.path.count("/") + 1])
             else:
                 continue
-            suspect, group = ("lifecycle", probe.group) if is_move else ("not-persisted", "persists")
+            suspect, group = (
+                ("lifecycle", probe.group) if is_move else ("not-persisted", "persists")
+            )
             learns = f"a read after {operation.id}"
-            return Probe(read, "GET", path, group, learns, pointer_of(operation), suspect=suspect, about=operation)
+            return Probe(
+                read,
+                "GET",
+                path,
+                group,
+                learns,
+                pointer_of(operation),
+                suspect=suspect,
+                about=operation,
+            )
         return None
 
     async def _probe(self, probe: Probe) -> Seen:
@@ -128,12 +155,20 @@ class Walk:
             return await self._probe_alone(probe)
         requests = [self._request(probe, party) for party in range(3)]
         self._judge.comparing.sent([probe.body, probe.query])
-        answer = await self._ask(probe, requests[0])  # first: it may have to wait, and the twins' clocks go on
+        # first: it may have to wait, and the twins' clocks go on
+        answer = await self._ask(probe, requests[0])
         began = time()
-        first, second = await asyncio.gather(*(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True)))
+        first, second = await asyncio.gather(
+            *(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True))
+        )
         ended = time()
         operation = probe.operation
-        if operation is not None and answer.is_success and first.is_success and isinstance(probe.body, dict):
+        if (
+            operation is not None
+            and answer.is_success
+            and first.is_success
+            and isinstance(probe.body, dict)
+        ):
             self._judge.comparing.wrote(operation, self._roles.spelled(probe.body, 1))
         if self._is_lost and not self._is_unanswered(probe, answer):
             self._learn(probe, Seen(answer, first), second)
@@ -141,7 +176,10 @@ class Walk:
 
         def judged(answered_at: float) -> list[Finding]:
             took = answer.seconds + ended - began
-            exchange, moment = Exchange(requests[0], answer), Moment(answered_at - answer.seconds, began, took)
+            exchange, moment = (
+                Exchange(requests[0], answer),
+                Moment(answered_at - answer.seconds, began, took),
+            )
             return self._judge.findings(probe, exchange, (first, second), moment)
 
         findings = judged(began)
@@ -162,10 +200,15 @@ class Walk:
         return seen
 
     def _is_unanswered(self, probe: Probe, answer: Answer) -> bool:
-        """Whether a missing answer is a finding: the request was repeated in vain, or another one had no answer too."""
+        """Whether a missing answer is a finding: the request was repeated in vain, or another one
+        had no answer too.
+        """
         operation = probe.operation
         return answer.status == 0 and (
-            answer.tries > 1 or operation is None or not costs(operation) or self._run.unanswered.count(operation) > 1
+            answer.tries > 1
+            or operation is None
+            or not costs(operation)
+            or self._run.unanswered.count(operation) > 1
         )
 
     async def _probe_alone(self, probe: Probe) -> Seen:

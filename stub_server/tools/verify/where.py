@@ -55,7 +55,12 @@ class Where:
 
         There is no value for a place that the files do not have.
         """
-        if steps[:1] == ["paths"] and steps[3:4] == ["parameters"] and steps[4:5] and steps[4].isdecimal():
+        if (
+            steps[:1] == ["paths"]
+            and steps[3:4] == ["parameters"]
+            and steps[4:5]
+            and steps[4].isdecimal()
+        ):
             # Bundling puts the parameters of a path before those of each operation.
             shared = self._place([*steps[:2], "parameters"])[1]
             length = len(shared.value) if isinstance(shared, yaml.SequenceNode) else 0

@@ -1,7 +1,8 @@
-"""The one table of refusals: of each code how it comes about, with which status, and what to do about it.
+"""The one table of refusals: of each code how it comes about, with which status, and what to do
+about it.
 
-Statuses, examples, explanations, the ledger, the model and the page of the errors read it. The kinds of codes stand in
-one module each; `row.py` says what a row has. Begin with `rules.py`.
+Statuses, examples, explanations, the ledger, the model and the page of the errors read it. The
+kinds of codes stand in one module each; `row.py` says what a row has. Begin with `rules.py`.
 """
 
 from ..contract import document

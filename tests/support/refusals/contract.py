@@ -27,7 +27,11 @@ _INVALID: dict[str, Json] = {
     "Plans": {"amount": "49,90"},
     "Orders": {
         "items": [{"description": "Plano Mensal", "quantity": 0, "amount": 49.9}],
-        "customer": {"name": "Marina Duarte", "email": "marina@example.com", "document": "11144477736"},
+        "customer": {
+            "name": "Marina Duarte",
+            "email": "marina@example.com",
+            "document": "11144477736",
+        },
     },
     "Webhooks": {"url": "shop.example/hooks", "events": ["order.payed"]},
     "updateProjectStatus": {"status": "closed"},
@@ -37,11 +41,15 @@ _INVALID: dict[str, Json] = {
     "regenerateWebhookSigningKey": {"grace_period_seconds": -1},
     "sendTestWebhook": {"event_type": "order.payed"},
 }
-"""Members of the bodies of a tag or an operation that the schemas do not accept, where it is not the name."""
+"""Members of the bodies of a tag or an operation that the schemas do not accept, where it is not
+the name.
+"""
 
 
 def invalid(shop: Estate, operation: Operation) -> Answer:
-    """What the example of the operation shows: members, a parameter or a header that the schemas do not accept."""
+    """What the example of the operation shows: members, a parameter or a header that the schemas do
+    not accept.
+    """
     queries = {parameter.name for parameter in operation.parameters if parameter.place == "query"}
     if operation.body is not None:
         members = _INVALID.get(operation.id) or _INVALID.get(operation.tag, {"name": 5})

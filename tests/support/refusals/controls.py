@@ -1,4 +1,6 @@
-"""Refusals of the controls: of payments, the clock, sandboxes, snapshots, faults, files and certification."""
+"""Refusals of the controls: of payments, the clock, sandboxes, snapshots, faults, files
+and certification.
+"""
 
 import threading
 from typing import Any
@@ -55,9 +57,13 @@ def while_advancing(shop: Estate) -> Answer:
     """A receiver does not answer, and the clock stands where its delivery is."""
     with receiving() as slow:
         slow.hold = threading.Event()
-        created(shop.api.post("/v2/webhooks", json=webhook_body(slow.url, events=["customer.created"])))
+        created(
+            shop.api.post("/v2/webhooks", json=webhook_body(slow.url, events=["customer.created"]))
+        )
         make_customer(shop.api)
-        assert not shop.control.post("/clock/advance", json={"seconds": 1, "wait_seconds": 0}).json()["complete"]
+        assert not shop.control.post(
+            "/clock/advance", json={"seconds": 1, "wait_seconds": 0}
+        ).json()["complete"]
         refusal = shop.control.post("/clock/advance", json={"seconds": 1})
     assert shop.control.post("/webhooks/drain").json()["complete"]
     return refusal
@@ -74,7 +80,10 @@ def of_a_full_server(shop: Estate) -> Answer:
     """None of its sandboxes was only mentioned."""
     most = len(shop.live.app.sandboxes.sandboxes())
     with patch.object(sandboxes, "MOST", most):
-        assert "too_many_sandboxes" == shop.control.post(f"/sandboxes/{shop.sandbox}/fork").json()["code"]
+        assert (
+            "too_many_sandboxes"
+            == shop.control.post(f"/sandboxes/{shop.sandbox}/fork").json()["code"]
+        )
         return shop.control.post("/sandboxes", json={"name": "one-more"})
 
 
@@ -82,7 +91,9 @@ def too_many_merchants(shop: Estate) -> Answer:
     """The sandbox has as many as it keeps; who is one of them is not one more."""
     with patch.object(control, "MOST_MERCHANTS", 1):
         created(shop.control.post("/tokens", json={"merchant_id": shop.merchant_id}))
-        return shop.control.post("/tokens", json={"merchant_id": "2c1b9a5e-7a0d-4a44-9a3c-0f3f6b1f6f10"})
+        return shop.control.post(
+            "/tokens", json={"merchant_id": "2c1b9a5e-7a0d-4a44-9a3c-0f3f6b1f6f10"}
+        )
 
 
 def too_many_faults(shop: Estate) -> Answer:
@@ -126,7 +137,9 @@ def already_certifying(shop: Estate) -> Answer:
     running = shop.live.app.server.certifying
     running.add(shop.sandbox)
     try:
-        return shop.control.post("/certify", json={"url": "http://127.0.0.1:9/", "signing_key": "whsec_" + "A" * 32})
+        return shop.control.post(
+            "/certify", json={"url": "http://127.0.0.1:9/", "signing_key": "whsec_" + "A" * 32}
+        )
     finally:
         running.remove(shop.sandbox)
 
@@ -186,7 +199,9 @@ CONTROLS = [
     Row(
         "clock_too_far",
         409,
-        control=lambda shop: shop.control.post("/clock/advance", json={"to": "8000-01-01T00:00:00Z"}),
+        control=lambda shop: shop.control.post(
+            "/clock/advance", json={"to": "8000-01-01T00:00:00Z"}
+        ),
     ),
     Row(
         "clock_advancing",
@@ -231,7 +246,9 @@ CONTROLS = [
     Row(
         "fault_conflict",
         409,
-        control=lambda shop: shop.control.post("/faults", json={"then": {"webhook_drop": True, "status": 503}}),
+        control=lambda shop: shop.control.post(
+            "/faults", json={"then": {"webhook_drop": True, "status": 503}}
+        ),
     ),
     Row(
         "event_conflict",

@@ -18,7 +18,9 @@ def with_token(shop: Estate, operation: Operation, token: str | None) -> Answer:
 def late(shop: Estate, operation: Operation) -> Answer:
     """A token of the merchant that was valid until 2023."""
     settings = shop.live.settings
-    token = forge.signed(settings, sandbox=shop.sandbox, merchant_id=shop.merchant_id, exp=1_700_000_000)
+    token = forge.signed(
+        settings, sandbox=shop.sandbox, merchant_id=shop.merchant_id, exp=1_700_000_000
+    )
     return with_token(shop, operation, token)
 
 
@@ -149,6 +151,8 @@ CREDENTIALS = [
     Row(
         "admin_key_required",
         403,
-        control=lambda shop: shop.control.post("/reset", headers={"Origin": "https://elsewhere.example"}),
+        control=lambda shop: shop.control.post(
+            "/reset", headers={"Origin": "https://elsewhere.example"}
+        ),
     ),
 ]

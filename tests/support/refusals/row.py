@@ -29,9 +29,13 @@ class Row:
     control: Callable[[Estate], Answer] | None = None
     """Have a control refuse."""
     at: str = ""
-    """The operation that the contract's example is of, where not every operation's refusal is like it."""
+    """The operation that the contract's example is of, where not every operation's
+    refusal is like it.
+    """
     another: tuple[str, ...] | str = ()
-    """Operations, or `EVERY`, that only another record or method would make succeed: the explanation says which."""
+    """Operations, or `EVERY`, that only another record or method would make succeed: the
+    explanation says which.
+    """
     is_anywhere: bool = False
     """Any path may answer it."""
     is_modelled: bool = False
@@ -43,19 +47,27 @@ class Row:
         return [
             operation
             for operation in OPERATIONS.values()
-            if self.status in operation.responses and self.code in operation.responses[self.status].codes
+            if self.status in operation.responses
+            and self.code in operation.responses[self.status].codes
         ]
 
     @property
     def examples(self) -> list[Json]:
         """What the contracts show of it."""
         contracts = document(), document("sandbox.yaml")
-        return [example for each in contracts for one in each.operations.values() for example in self.shown(each, one)]
+        return [
+            example
+            for each in contracts
+            for one in each.operations.values()
+            for example in self.shown(each, one)
+        ]
 
     def shown(self, contract: Document, operation: Operation) -> list[Json]:
         """What the contract of an operation shows of it."""
         response = operation.raw["responses"].get(str(self.status))
-        return [example for example in contract.examples(response) if example.get("code") == self.code]
+        return [
+            example for example in contract.examples(response) if example.get("code") == self.code
+        ]
 
     @property
     def kind(self) -> str:

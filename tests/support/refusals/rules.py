@@ -31,7 +31,12 @@ def document_taken(shop: Estate, operation: Operation) -> Answer:
 def document_of_another_type(shop: Estate, operation: Operation) -> Answer:
     """The document of a company for a person."""
     if "Order" in operation.id:
-        buyer = {"name": "Loja", "email": "loja@example.com", "document": CNPJ, "type": "individual"}
+        buyer = {
+            "name": "Loja",
+            "email": "loja@example.com",
+            "document": CNPJ,
+            "type": "individual",
+        }
         return create(shop, operation, customer=buyer)
     return create(shop, operation, document=CNPJ, document_type="cpf")
 
@@ -97,9 +102,13 @@ def with_plan(shop: Estate, operation: Operation, **changes: object) -> Answer:
 
 
 def impossible_move(shop: Estate, operation: Operation) -> Answer:
-    """Back to draft where an operation can ask for that, out of the archive, or from draft to suspended."""
+    """Back to draft where an operation can ask for that, out of the archive, or from
+    draft to suspended.
+    """
     if operation.id in ("updateProject", "updateProjectStatus"):
-        return shop.api.request(operation.method, path_of(operation, shop.ids), json={"status": "draft"})
+        return shop.api.request(
+            operation.method, path_of(operation, shop.ids), json={"status": "draft"}
+        )
     if operation.id == "activateProject":
         return of_archived(shop, operation)
     return ask(shop.api, operation, {"projectId": make_project(shop.api, status="draft")["id"]})
@@ -123,7 +132,9 @@ def cancelled_log(shop: Estate, operation: Operation) -> Answer:
     body = webhook_body("http://127.0.0.1:9", events=["customer.created"])
     webhook = created(shop.api.post("/v2/webhooks", json=body))["webhook"]
     make_customer(shop.api)
-    assert shop.api.put(f"/v2/webhooks/{webhook['id']}", json={"is_active": False}).status_code == 200
+    assert (
+        shop.api.put(f"/v2/webhooks/{webhook['id']}", json={"is_active": False}).status_code == 200
+    )
     (log,) = shop.api.get(f"/v2/webhooks/{webhook['id']}/logs").json()["logs"]
     return ask(shop.api, operation, {"logId": log["id"]})
 
@@ -160,10 +171,14 @@ def while_the_first_runs(shop: Estate, operation: Operation) -> Answer:
             slow.arrived.clear()
         slow.hold = threading.Event()
         first: list[Answer] = []
-        thread = threading.Thread(target=lambda: first.append(ask(shop.api, operation, ids, headers=headers)))
+        thread = threading.Thread(
+            target=lambda: first.append(ask(shop.api, operation, ids, headers=headers))
+        )
         thread.start()
         assert slow.arrived.wait(10)
-        with httpx2.Client(base_url=shop.api.base_url, headers=shop.api.headers, timeout=30, verify=NO_TLS) as second:
+        with httpx2.Client(
+            base_url=shop.api.base_url, headers=shop.api.headers, timeout=30, verify=NO_TLS
+        ) as second:
             refusal = ask(second, operation, ids, headers=headers)
         slow.hold.set()
         thread.join(10)

@@ -1,4 +1,6 @@
-"""Refusals of the server as a whole: limits, faults that were asked for, and what it cannot do now or at all."""
+"""Refusals of the server as a whole: limits, faults that were asked for, and what it cannot do now
+or at all.
+"""
 
 import httpx2
 
@@ -13,7 +15,9 @@ from .row import Answer, Row, send, simulated
 def failing(shop: Estate, operation: Operation) -> Answer:
     """A fault rule that fails this merchant's requests alone."""
     match = {"header": {"X-Shop": shop.merchant_id}}
-    made = created(shop.control.post("/faults", json={"match": match, "then": {"status": 503}}))["fault"]
+    made = created(shop.control.post("/faults", json={"match": match, "then": {"status": 503}}))[
+        "fault"
+    ]
     refusal = shop.api.get("/v2/plans", headers={"X-Shop": shop.merchant_id})
     assert 204 == shop.control.delete(f"/faults/{made['id']}").status_code
     return refusal
@@ -21,7 +25,13 @@ def failing(shop: Estate, operation: Operation) -> Answer:
 
 def in_gzip(shop: Estate, operation: Operation) -> Answer:
     """A transfer coding that no client would send."""
-    lines = ("GET /v2/plans HTTP/1.1", f"Host: 127.0.0.1:{shop.live.port}", "Transfer-Encoding: gzip, chunked", "", "")
+    lines = (
+        "GET /v2/plans HTTP/1.1",
+        f"Host: 127.0.0.1:{shop.live.port}",
+        "Transfer-Encoding: gzip, chunked",
+        "",
+        "",
+    )
     answer = wire.exchange(shop.live.port, "GET", "\r\n".join(lines).encode())
     return httpx2.Response(answer.status, headers=list(answer.headers), content=answer.body)
 
@@ -68,7 +78,8 @@ SERVER = [
         in_gzip,
         is_anywhere=True,
     ),
-    # No request brings these about: tests of their subjects do, with a broken store, a defect, or a stop.
+    # No request brings these about: tests of their subjects do, with a broken store, a defect, or a
+    # stop.
     Row(
         "sandbox_unavailable",
         503,

@@ -1,1 +1,3 @@
-"""The journeys of a run: for each operation and each kind of record, the probes that the contract suggests."""
+"""The journeys of a run: for each operation and each kind of record, the probes that the
+contract suggests.
+"""

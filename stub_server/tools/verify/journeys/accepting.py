@@ -5,7 +5,18 @@ from typing import Any
 
 from ....contract.document import JSON, Operation
 from ..catalogue import Resource, at, below, body_of, located, pointer_of, queried, role_of
-from ..probes import SETUP, Asked, Builder, Journey, Measured, Seen, placeholder, query_text, roles_in, without_role
+from ..probes import (
+    SETUP,
+    Asked,
+    Builder,
+    Journey,
+    Measured,
+    Seen,
+    placeholder,
+    query_text,
+    roles_in,
+    without_role,
+)
 from ..variants import Variant
 
 Sent = Generator[Asked, Seen, Seen]
@@ -44,7 +55,9 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
 
 
 def _creates(builder: Builder, resource: Resource, operation: Operation, body: Any) -> Journey:
-    """Create records with few members, with each one and with all; then with the values at the limits."""
+    """Create records with few members, with each one and with all; then with the values
+    at the limits.
+    """
     schema, variants, fresh = operation.body or {}, builder.variants, builder.fresh
     send = _sender(builder, operation, resource)
     smallest, full = variants.smallest(schema, body), variants.fullest(schema, body, fresh)
@@ -54,7 +67,8 @@ def _creates(builder: Builder, resource: Resource, operation: Operation, body: A
         value = variants.another(node, name, full[name], fresh)
         alone.append({**fresh.renewed(smallest), name: full[name] if value is None else value})
     if resource.delete is None and len(alone) > 2:
-        alone.pop(0)  # each member is left out of some: a record that stays behind would show no more
+        # each member is left out of some: a record that stays behind would show no more
+        alone.pop(0)
     for few in [each for each in alone if variants.accepts(schema, each)]:
         if operation.takes_key and few is alone[0]:
             yield from repeats(builder, operation, few)
@@ -64,14 +78,18 @@ def _creates(builder: Builder, resource: Resource, operation: Operation, body: A
     for example in builder.examples(operation):
         yield from send(example, "an example of the contract")
     full = builder.harmless(operation, fresh.renewed(full))
-    seen = yield builder.probe(operation, "accepts", "all members", body_of(operation), body=full, makes=resource.role)
+    seen = yield builder.probe(
+        operation, "accepts", "all members", body_of(operation), body=full, makes=resource.role
+    )
     if seen.both_accept:
         builder.present[resource.role] = full
     yield from _limits(builder, operation, body, send)
 
 
 def _updates(builder: Builder, resource: Resource, operation: Operation, body: Any) -> Journey:
-    """Change each member alone, and all together, always to another value; then to the values at the limits."""
+    """Change each member alone, and all together, always to another value; then to the values at
+    the limits.
+    """
     properties, pointer = builder.properties(operation), body_of(operation)
     stored = dict(builder.present[resource.role])
     send = _sender(builder, operation, resource)
@@ -82,7 +100,8 @@ def _updates(builder: Builder, resource: Resource, operation: Operation, body: A
             return builder.variants.another(properties[name], name, stored.get(name), builder.fresh)
         if name.endswith("s"):
             return [] if stored.get(name) else [placeholder(role)]
-        return placeholder(role) if stored.get(name) is None else None  # such as the project of a webhook
+        # such as the project of a webhook
+        return placeholder(role) if stored.get(name) is None else None
 
     together = {}
     for name in properties:
@@ -107,13 +126,19 @@ def _updates(builder: Builder, resource: Resource, operation: Operation, body: A
 
 
 def _sender(builder: Builder, operation: Operation, resource: Resource | None) -> Send:
-    """A function that sends a body, deletes what it creates, and makes a record anew after answers that differ."""
+    """A function that sends a body, deletes what it creates, and makes a record anew after answers
+    that differ.
+    """
     is_creation = resource is not None and operation in resource.creates
 
-    def send(body: Any, learns: str, pointer: str = "", group: str = "accepts", *, is_quiet: bool = False) -> Sent:
+    def send(
+        body: Any, learns: str, pointer: str = "", group: str = "accepts", *, is_quiet: bool = False
+    ) -> Sent:
         makes = f"{resource.role} more" if resource is not None and is_creation else ""
         sent, where = builder.harmless(operation, body), pointer or body_of(operation)
-        seen: Seen = yield builder.probe(operation, group, learns, where, body=sent, makes=makes, is_quiet=is_quiet)
+        seen: Seen = yield builder.probe(
+            operation, group, learns, where, body=sent, makes=makes, is_quiet=is_quiet
+        )
         if resource is not None and is_creation and seen.both_accept:
             builder.present[makes] = sent
             yield from builder.delete(resource, makes)
@@ -126,7 +151,8 @@ def _sender(builder: Builder, operation: Operation, resource: Resource | None) -
 
 
 def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Asked, Seen, bool]:
-    """A body with an Idempotency-Key, then the same request again, and another body with the same key.
+    """A body with an Idempotency-Key, then the same request again, and another body with the same
+    key.
 
     Returns whether both accepted or both refused the first.
     """
@@ -135,16 +161,31 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Aske
     longest = builder.document.resolve(operation.parameters[number].schema).get("maxLength")
     if longest is not None:
         long = {_KEY: builder.fresh.text(longest + 1)}
-        yield builder.probe(operation, "rejects", f"{_KEY}: too long", pointer, body=body, headers=long)
+        yield builder.probe(
+            operation, "rejects", f"{_KEY}: too long", pointer, body=body, headers=long
+        )
     resource = builder.resource_of(operation)
-    makes = f"{resource.role} more" if resource is not None and operation in resource.creates else ""
+    makes = (
+        f"{resource.role} more" if resource is not None and operation in resource.creates else ""
+    )
     for learns, sent, suspect in (
         ("with an Idempotency-Key", body, ""),
         ("the same request with the same Idempotency-Key", body, "idempotency"),
-        ("another body with the same Idempotency-Key", _another(builder, operation, body or {}), "idempotency"),
+        (
+            "another body with the same Idempotency-Key",
+            _another(builder, operation, body or {}),
+            "idempotency",
+        ),
     ):
         seen = yield builder.probe(
-            operation, "persists", learns, pointer, body=sent, headers=key, suspect=suspect, makes=makes
+            operation,
+            "persists",
+            learns,
+            pointer,
+            body=sent,
+            headers=key,
+            suspect=suspect,
+            makes=makes,
         )
         makes = ""
         if not suspect and not seen.is_alike:
@@ -160,13 +201,17 @@ def _another(builder: Builder, operation: Operation, body: dict[str, Any]) -> An
     """A body in which one member has another value."""
     for name, node in builder.properties(operation).items():
         value = builder.variants.another(node, name, body.get(name), builder.fresh)
-        if value is not None and builder.variants.accepts(operation.body or {}, {**body, name: value}):
+        if value is not None and builder.variants.accepts(
+            operation.body or {}, {**body, name: value}
+        ):
             return {**body, name: value}
     return body
 
 
 def _limits(builder: Builder, operation: Operation, body: Any, send: Send) -> Journey:
-    """The values at the limits of a body, as many in one request as the backend accepts together; then those beyond."""
+    """The values at the limits of a body, as many in one request as the backend accepts together;
+    then those beyond.
+    """
     schema, pointer = operation.body or {}, body_of(operation)
     variants = [*builder.variants.of_body(schema, pointer, body, builder.fresh)]
     # Each document makes a customer that stays behind.
@@ -192,14 +237,18 @@ def _limits(builder: Builder, operation: Operation, body: Any, send: Send) -> Jo
 
 
 def _anew(builder: Builder, operation: Operation) -> Journey:
-    """Make another record of a kind with states before an update: one in its last state takes no other change."""
+    """Make another record of a kind with states before an update: one in its last state takes no
+    other change.
+    """
     resource = builder.resource_of(operation)
     if resource is not None and resource.lifecycle is not None and operation == resource.update:
         builder.present.pop(resource.role, None)
         yield from builder.prepare(operation)
 
 
-def _halves(builder: Builder, body: Any, group: Sequence[Variant], send: Send) -> Generator[Asked, Seen, bool]:
+def _halves(
+    builder: Builder, body: Any, group: Sequence[Variant], send: Send
+) -> Generator[Asked, Seen, bool]:
     """Send values together, else in halves; whether one of them departs."""
     value = builder.fresh.with_parts(body, group)
     if len(group) == 1:
@@ -221,14 +270,20 @@ def _halves(builder: Builder, body: Any, group: Sequence[Variant], send: Send) -
 
 
 def _measure(builder: Builder, body: Any, part: Variant, send: Send) -> Journey:
-    """Find the limit of a backend that refuses the contract's, by halving the distance to a value that it accepts."""
+    """Find the limit of a backend that refuses the contract's, by halving the distance to a value
+    that it accepts.
+    """
     rule, _, keyword = part.pointer.rpartition("/")
     node = located(builder.document, rule)[1]
     if keyword not in _SIZES:
         return
     usual = _size(at(body, part.place))
     if usual is None:
-        usual = node.get("min" + keyword[3:], 1) if keyword.startswith("max") else node.get("max" + keyword[3:])
+        usual = (
+            node.get("min" + keyword[3:], 1)
+            if keyword.startswith("max")
+            else node.get("max" + keyword[3:])
+        )
     step = node.get("multipleOf", 1) if keyword.endswith("imum") else 1
     refused, accepted = round(node[keyword] / step), round((usual or 0) / step)
     while abs(refused - accepted) > 1:
@@ -252,13 +307,19 @@ def _size(value: Any) -> Any:
 def parameters(builder: Builder, operation: Operation) -> Journey:
     """Values of each parameter of a query."""
 
-    def send(value: Any, learns: str, pointer: str, group: str = "accepts", *, is_quiet: bool = False) -> Sent:
+    def send(
+        value: Any, learns: str, pointer: str, group: str = "accepts", *, is_quiet: bool = False
+    ) -> Sent:
         query = {name: query_text(inner) for name, inner in value.items()}
-        seen: Seen = yield builder.probe(operation, group, learns, pointer, query=query, is_quiet=is_quiet)
+        seen: Seen = yield builder.probe(
+            operation, group, learns, pointer, query=query, is_quiet=is_quiet
+        )
         return seen
 
     for name, (pointer, schema) in queried(operation).items():
-        for variant in builder.variants.of_parameter(schema, below(pointer, "schema"), name, builder.fresh):
+        for variant in builder.variants.of_parameter(
+            schema, below(pointer, "schema"), name, builder.fresh
+        ):
             value = {name: variant.value}
             group = "accepts" if variant.is_accepted else "rejects"
             seen = yield from send(value, variant.tries, variant.pointer, group)

@@ -1,4 +1,6 @@
-"""Lists: what filters find, in which order and in which pages; of records of the journey, or of whatever there is."""
+"""Lists: what filters find, in which order and in which pages; of records of the journey, or of
+whatever there is.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -8,7 +10,18 @@ from typing import Any
 from ....contract.document import Operation
 from ....contract.source import Json
 from ..catalogue import Resource, at, path_names, queried, role_of
-from ..probes import SETUP, UNKNOWN_ID, Builder, Flaw, Journey, Probe, Seen, encoded, placeholder, query_text
+from ..probes import (
+    SETUP,
+    UNKNOWN_ID,
+    Builder,
+    Flaw,
+    Journey,
+    Probe,
+    Seen,
+    encoded,
+    placeholder,
+    query_text,
+)
 from .accepting import parameters
 from .refusing import refuses
 
@@ -26,7 +39,9 @@ _EACH = 2  # records that are read by their ids
 def narrowing(builder: Builder, resource: Resource, operation: Operation) -> dict[str, str]:
     """A query that only the journeys' own records match; empty if there is none."""
     names = queried(operation)
-    if "projectId" in names and any("projectId" in builder.properties(create) for create in resource.creates):
+    if "projectId" in names and any(
+        "projectId" in builder.properties(create) for create in resource.creates
+    ):
         return {"projectId": "{the project}", "limit": "100"}
     for name in ("search", "name"):
         if name in names:
@@ -35,7 +50,10 @@ def narrowing(builder: Builder, resource: Resource, operation: Operation) -> dic
 
 
 def finds(builder: Builder, resource: Resource) -> Journey:
-    """List records by every filter, in every order, and in pages. Those that can be deleted are made for it."""
+    """List records by every filter, in every order, and in pages.
+
+    Those that can be deleted are made for it.
+    """
     listing, create = resource.list, resource.creates[0]
     narrowed = {} if listing is None else narrowing(builder, resource, listing)
     if listing is None or not narrowed or not builder.may_prepare(create):
@@ -46,7 +64,9 @@ def finds(builder: Builder, resource: Resource) -> Journey:
     if resource.delete is not None or f"{resource.role} more" not in builder.present:
         for body in (builder.body(create), builder.plain(create)):
             makes = f"{resource.role} more"
-            yield builder.probe(create, SETUP, f"make {resource.role}", body=body, makes=makes, keeps=True)
+            yield builder.probe(
+                create, SETUP, f"make {resource.role}", body=body, makes=makes, keeps=True
+            )
     yield from _lists(builder, listing, narrowed, builder.present[resource.role])
 
 
@@ -57,16 +77,31 @@ def finds_logs(builder: Builder, operation: Operation) -> Journey:
         return
     yield from builder.prepare(test)
     for event in _TESTS:
-        yield builder.probe(test, SETUP, "send a test", body={"event_type": event}, makes="the log", keeps=True)
-    narrowed = {"limit": "100"} if "{" in operation.path else {"webhookId": "{the webhook}", "limit": "100"}
-    yield from _lists(builder, operation, narrowed, {"event_type": _TESTS[0], "event_id": "{the log event}"})
+        yield builder.probe(
+            test, SETUP, "send a test", body={"event_type": event}, makes="the log", keeps=True
+        )
+    narrowed = (
+        {"limit": "100"}
+        if "{" in operation.path
+        else {"webhookId": "{the webhook}", "limit": "100"}
+    )
+    yield from _lists(
+        builder, operation, narrowed, {"event_type": _TESTS[0], "event_id": "{the log event}"}
+    )
 
 
 def _lists(builder: Builder, listing: Operation, narrowed: dict[str, str], shown: Any) -> Journey:
     def asked(learns: str, suspect: str, pointer: str = "", **query: str) -> Probe:
         query = {**narrowed, **query}
         return builder.probe(
-            listing, "filters", learns, pointer, query=query, suspect=suspect, narrowed=True, keeps=True
+            listing,
+            "filters",
+            learns,
+            pointer,
+            query=query,
+            suspect=suspect,
+            narrowed=True,
+            keeps=True,
         )
 
     seen = yield asked("the whole list", "filter")
@@ -98,7 +133,9 @@ def _lists(builder: Builder, listing: Operation, narrowed: dict[str, str], shown
 def _entries(builder: Builder, listing: Operation, seen: Seen) -> list[Any]:
     """The entries of a list."""
     entries = at(seen.target.json(), builder.catalogue.entries_at(listing) or ())
-    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    return (
+        [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    )
 
 
 def _ids(entries: list[Any]) -> list[Any]:
@@ -136,14 +173,20 @@ def _matching(builder: Builder, name: str, schema: Json, shown: Any) -> Iterator
 def _found(value: Any, name: str) -> Any:
     if not isinstance(value, dict):
         return None
-    return value[name] if name in value else next(filter(None, (_found(v, name) for v in value.values())), None)
+    return (
+        value[name]
+        if name in value
+        else next(filter(None, (_found(v, name) for v in value.values())), None)
+    )
 
 
 # -- with whatever records there are: relations between answers must hold
 
 
 def reads(builder: Builder, resource: Resource | None, operation: Operation) -> Journey:
-    """What needs no record and what is refused; then a list, and some records compared with their entries in it."""
+    """What needs no record and what is refused; then a list, and some records compared with their
+    entries in it.
+    """
     if "{" not in operation.path:
         yield _alone(builder, operation, "a plain request")
         yield from parameters(builder, operation)
@@ -152,19 +195,33 @@ def reads(builder: Builder, resource: Resource | None, operation: Operation) -> 
         return
 
     def asked(learns: str, pointer: str = "", suspect: str = "", **query: str) -> Probe:
-        return _alone(builder, operation, learns, pointer, suspect, **{"limit": str(_SHOWN), **query})
+        return _alone(
+            builder, operation, learns, pointer, suspect, **{"limit": str(_SHOWN), **query}
+        )
 
     known = _entries(builder, operation, (yield asked("the whole list")))
     is_whole = len(known) < _SHOWN
     for name, (pointer, schema) in queried(operation).items():
         for value, holds in _holding(builder, name, schema, known):
-            found = _entries(builder, operation, (yield asked(f"{name}={value}", pointer, **{name: value})))
+            found = _entries(
+                builder, operation, (yield asked(f"{name}={value}", pointer, **{name: value}))
+            )
             if not all(map(holds, found)):
-                yield Flaw("filter", f"a value of {name} lists an entry that does not match", "entries that match")
+                yield Flaw(
+                    "filter",
+                    f"a value of {name} lists an entry that does not match",
+                    "entries that match",
+                )
             elif is_whole and not found and any(map(holds, known)):
-                yield Flaw("filter", f"a value of {name} lists nothing, though an entry matches", "entries that match")
+                yield Flaw(
+                    "filter",
+                    f"a value of {name} lists nothing, though an entry matches",
+                    "entries that match",
+                )
         for option in schema.get("enum", ()) if name == "sort" else ():
-            found = _entries(builder, operation, (yield asked(f"sort={option}", pointer, "sort", sort=option)))
+            found = _entries(
+                builder, operation, (yield asked(f"sort={option}", pointer, "sort", sort=option))
+            )
             if is_whole and {*_ids(found)} != {*_ids(known)}:
                 yield Flaw("sort", f"sort={option} lists other entries", "the same entries")
     if {"page", "limit"} <= queried(operation).keys() and len(known) > 1:
@@ -190,31 +247,53 @@ def _records(builder: Builder, resource: Resource, read: Operation, known: list[
             continue
         for member in sorted(entry.keys() & record.keys()):
             if entry[member] != record[member]:
-                yield Flaw("value", f"{member} differs between the list and the record", "the same value")
+                yield Flaw(
+                    "value", f"{member} differs between the list and the record", "the same value"
+                )
         for other in builder.document.operations.values():
             if other.method == "GET" and path_names(other) == [resource.key] and other != read:
-                yield _alone(builder, other, "about a record of the list", path=builder.path(other, **key))
+                yield _alone(
+                    builder, other, "about a record of the list", path=builder.path(other, **key)
+                )
 
 
 def _alone(
-    builder: Builder, operation: Operation, learns: str, pointer: str = "", suspect: str = "", path: str = "",
+    builder: Builder,
+    operation: Operation,
+    learns: str,
+    pointer: str = "",
+    suspect: str = "",
+    path: str = "",
     **query: str,
-) -> Probe:  # fmt: skip
+) -> Probe:
     """A request that no twin gets: it has none of the target's records."""
     return builder.probe(
-        operation, "filters" if query else "accepts", learns, pointer, path=path or operation.path, query=query,
-        suspect=suspect, is_alone=True,
-    )  # fmt: skip
+        operation,
+        "filters" if query else "accepts",
+        learns,
+        pointer,
+        path=path or operation.path,
+        query=query,
+        suspect=suspect,
+        is_alone=True,
+    )
 
 
-def _holding(builder: Builder, name: str, schema: Any, known: list[Any]) -> Iterator[tuple[str, Callable[[Any], bool]]]:
+def _holding(
+    builder: Builder, name: str, schema: Any, known: list[Any]
+) -> Iterator[tuple[str, Callable[[Any], bool]]]:
     """Values of a filter, and whether an entry matches each."""
     schema = builder.document.resolve(schema)
     if schema.get("format") == "date-time" and name.startswith("created_"):
         member = next((m for m in ("createdAt", "created_at") if known and m in known[0]), None)
         if member is not None:
             middle, is_since = str(known[len(known) // 2][member]), name.endswith("since")
-            yield middle, lambda entry: str(entry[member]) >= middle if is_since else str(entry[member]) <= middle
+            yield (
+                middle,
+                lambda entry: (
+                    str(entry[member]) >= middle if is_since else str(entry[member]) <= middle
+                ),
+            )
         return
     values = [entry[name] for entry in known if isinstance(entry.get(name), (str, bool))]
     for value in [*dict.fromkeys(values)][:3]:

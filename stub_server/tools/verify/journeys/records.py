@@ -13,7 +13,9 @@ _Way = tuple[Operation, Any]
 
 
 def unique(builder: Builder, resource: Resource) -> Journey:
-    """A value that must be unique, for a second record and for a change, also in another spelling."""
+    """A value that must be unique, for a second record and for a change, also in
+    another spelling.
+    """
     create, update = resource.creates[0], resource.update
     if not builder.may_prepare(create):
         return
@@ -22,21 +24,33 @@ def unique(builder: Builder, resource: Resource) -> Journey:
     if resource.delete is None and resource.role in builder.present:
         first = builder.present[resource.role]
     else:
-        yield builder.probe(create, SETUP, "create", body=first, makes=f"{resource.role} first", keeps=True)
+        yield builder.probe(
+            create, SETUP, "create", body=first, makes=f"{resource.role} first", keeps=True
+        )
     for member, again in _duplicates(builder, resource, first):
-        body, pointer = {**builder.body(create), member: again}, below(body_of(create), "properties", member)
+        body, pointer = (
+            {**builder.body(create), member: again},
+            below(body_of(create), "properties", member),
+        )
         learns = f"{member} that another record has"
         yield builder.probe(create, "persists", learns, pointer, body=body, is_checked=False)
     if update is None or not builder.may(update):
         return
     second = f"{resource.role} more"
     if second not in builder.present:
-        yield builder.probe(create, SETUP, "create another", body=builder.body(create), makes=second, keeps=True)
+        yield builder.probe(
+            create, SETUP, "create another", body=builder.body(create), makes=second, keeps=True
+        )
     path = builder.path(update, **{resource.key: placeholder(second)})
     for member, again in _duplicates(builder, resource, first):
-        sent, pointer = builder.harmless(update, {member: again}), below(body_of(update), "properties", member)
+        sent, pointer = (
+            builder.harmless(update, {member: again}),
+            below(body_of(update), "properties", member),
+        )
         learns = f"change to a {member} that another record has"
-        yield builder.probe(update, "persists", learns, pointer, path=path, body=sent, is_checked=False)
+        yield builder.probe(
+            update, "persists", learns, pointer, path=path, body=sent, is_checked=False
+        )
 
 
 def _duplicates(builder: Builder, resource: Resource, body: Any) -> Iterator[tuple[str, str]]:
@@ -56,7 +70,9 @@ def _duplicates(builder: Builder, resource: Resource, body: Any) -> Iterator[tup
 
 
 def remembers(builder: Builder, resource: Resource) -> Journey:
-    """What the parents of a record count, what the list has of it, and what is left of it when it was deleted."""
+    """What the parents of a record count, what the list has of it, and what is left of it when it
+    was deleted.
+    """
     create, delete = resource.creates[0], resource.delete
     if not builder.may_prepare(create):
         return
@@ -64,13 +80,25 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     if delete is not None or resource.role not in builder.present:
         yield from builder.make(resource)
 
-    def probe(operation: Operation, learns: str, suspect: str, pointer: str = "", **more: Any) -> Probe:
-        return builder.probe(operation, "persists", learns, pointer, suspect=suspect, keeps=True, **more)
+    def probe(
+        operation: Operation, learns: str, suspect: str, pointer: str = "", **more: Any
+    ) -> Probe:
+        return builder.probe(
+            operation, "persists", learns, pointer, suspect=suspect, keeps=True, **more
+        )
 
     def seen_by(learns: str, suspect: str, about: Operation) -> Iterator[Probe]:
         if resource.list is not None and (query := narrowing(builder, resource, resource.list)):
             where = f"{learns}, in the list"
-            yield probe(resource.list, where, suspect, pointer_of(about), query=query, narrowed=True, about=about)
+            yield probe(
+                resource.list,
+                where,
+                suspect,
+                pointer_of(about),
+                query=query,
+                narrowed=True,
+                about=about,
+            )
         if resource.read is not None:
             yield probe(resource.read, learns, suspect, pointer_of(about), about=about)
 
@@ -78,7 +106,11 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     for parent in builder.needs(create):
         # What is read below a record, such as its statistics, counts it too.
         for operation in builder.document.operations.values():
-            if operation.method == "GET" and path_names(operation) == [parent.key] and builder.may(operation):
+            if (
+                operation.method == "GET"
+                and path_names(operation) == [parent.key]
+                and builder.may(operation)
+            ):
                 yield probe(operation, f"{parent.role} after the create", "figures")
     if delete is not None and builder.may(delete):
         builder.present.pop(resource.role)
@@ -91,7 +123,9 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
 
 
 def depends(builder: Builder, resource: Resource, child: Resource) -> Journey:
-    """What is allowed to a record that another belongs to, and to that other one in each of its states."""
+    """What is allowed to a record that another belongs to, and to that other one in each
+    of its states.
+    """
     create = child.creates[0]
     if not builder.may_prepare(create):
         return
@@ -99,7 +133,11 @@ def depends(builder: Builder, resource: Resource, child: Resource) -> Journey:
     yield from builder.make(child)
     for verb, operation in (("change", resource.update), ("delete", resource.delete)):
         if operation is not None:
-            yield _move(builder, (operation, builder.body(operation)), f"{verb} {resource.role} that has {child.role}")
+            yield _move(
+                builder,
+                (operation, builder.body(operation)),
+                f"{verb} {resource.role} that has {child.role}",
+            )
     builder.present.clear()
     routes = _routes(builder, resource, _ways(builder, resource))
     for state, (_, steps) in routes.items():
@@ -137,7 +175,9 @@ def moves(builder: Builder, resource: Resource) -> Journey:
 
 
 def _move(builder: Builder, way: _Way, learns: str, *, keeps: bool = False) -> Probe:
-    return builder.probe(way[0], "transitions", learns, body=way[1], suspect="lifecycle", keeps=keeps)
+    return builder.probe(
+        way[0], "transitions", learns, body=way[1], suspect="lifecycle", keeps=keeps
+    )
 
 
 def _ways(builder: Builder, resource: Resource) -> list[_Way]:
@@ -146,7 +186,11 @@ def _ways(builder: Builder, resource: Resource) -> list[_Way]:
     by = {name for move in lifecycle.moves for name in move.by} if lifecycle else set[str]()
     ways: list[_Way] = []
     for operation in builder.document.operations.values():
-        if operation.id not in by or f"{{{resource.key}}}" not in operation.path or not builder.may(operation):
+        if (
+            operation.id not in by
+            or f"{{{resource.key}}}" not in operation.path
+            or not builder.may(operation)
+        ):
             continue
         assert lifecycle is not None
         field = builder.properties(operation).get(lifecycle.field)
@@ -159,16 +203,39 @@ def _ways(builder: Builder, resource: Resource) -> list[_Way]:
     return ways
 
 
-def _routes(builder: Builder, resource: Resource, ways: list[_Way]) -> dict[str, tuple[dict[str, Any], list[_Way]]]:
-    """How a record gets into each state: members of the body that makes it, and the requests after that."""
-    lifecycle, update, routes = resource.lifecycle, resource.update, dict[str, tuple[dict[str, Any], list[_Way]]]()
+def _routes(
+    builder: Builder, resource: Resource, ways: list[_Way]
+) -> dict[str, tuple[dict[str, Any], list[_Way]]]:
+    """How a record gets into each state: members of the body that makes it, and the
+    requests after that.
+    """
+    lifecycle, update, routes = (
+        resource.lifecycle,
+        resource.update,
+        dict[str, tuple[dict[str, Any], list[_Way]]](),
+    )
     if lifecycle is None:  # a status that any update may set
-        status = {} if update is None else builder.document.resolve(builder.properties(update).get("status", {}))
-        return {option: ({}, [(update, {"status": option})]) for option in status.get("enum", ()) if update is not None}
-    makers, known = {operation.id for operation in resource.creates}, builder.properties(resource.creates[0])
+        status = (
+            {}
+            if update is None
+            else builder.document.resolve(builder.properties(update).get("status", {}))
+        )
+        return {
+            option: ({}, [(update, {"status": option})])
+            for option in status.get("enum", ())
+            if update is not None
+        }
+    makers, known = (
+        {operation.id for operation in resource.creates},
+        builder.properties(resource.creates[0]),
+    )
     for move in lifecycle.moves:
         if move.from_ == "new" and makers & set(move.by):
-            chosen = {lifecycle.field: _value(lifecycle.field, move.to)} if lifecycle.field in known else {}
+            chosen = (
+                {lifecycle.field: _value(lifecycle.field, move.to)}
+                if lifecycle.field in known
+                else {}
+            )
             routes[move.to] = (chosen, [])
     for _ in lifecycle.states:  # each round goes one move further
         for move in lifecycle.moves:
@@ -176,7 +243,12 @@ def _routes(builder: Builder, resource: Resource, ways: list[_Way]) -> dict[str,
                 continue
             value = _value(lifecycle.field, move.to)
             way = next(
-                (w for w in ways if w[0].id in move.by and (w[1] or {}).get(lifecycle.field, value) == value), None
+                (
+                    w
+                    for w in ways
+                    if w[0].id in move.by and (w[1] or {}).get(lifecycle.field, value) == value
+                ),
+                None,
             )
             if way is not None:
                 begin, steps = routes[move.from_]
@@ -185,5 +257,7 @@ def _routes(builder: Builder, resource: Resource, ways: list[_Way]) -> dict[str,
 
 
 def _value(field: str, state: str) -> Any:
-    """The value of a member in a state: true or false if the states are `active` and its opposite."""
+    """The value of a member in a state: true or false if the states are `active` and
+    its opposite.
+    """
     return state == "active" if field.startswith("is_") else state

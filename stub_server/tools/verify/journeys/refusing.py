@@ -1,4 +1,6 @@
-"""What every operation refuses: credentials, ids, and paths and methods that the contract does not have."""
+"""What every operation refuses: credentials, ids, and paths and methods that the contract
+does not have.
+"""
 
 from collections.abc import Generator, Sequence
 
@@ -22,7 +24,10 @@ from ..probes import (
 
 
 def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Journey:
-    """Credentials and ids that are refused. `keys` are roles of API keys by the scope that each lacks."""
+    """Credentials and ids that are refused.
+
+    `keys` are roles of API keys by the scope that each lacks.
+    """
     names = path_names(operation)
     unknown = dict.fromkeys(names, UNKNOWN_ID)
     body = builder.body(operation)
@@ -44,7 +49,13 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Jou
         yield probe("an API key", "security", credential=next(iter(keys.values())), suspect="auth")
     for number, scope in enumerate(operation.raw.get("x-scopes", ())):
         if scope in keys:
-            yield probe(f"a key without {scope}", "x-scopes", number, credential=keys[scope], suspect="scope")
+            yield probe(
+                f"a key without {scope}",
+                "x-scopes",
+                number,
+                credential=keys[scope],
+                suspect="scope",
+            )
     if body is not None and not names:  # asked even where what it needs cannot be made
         yield probe("a list in place of an object", "requestBody", "content", body=b"[]")
     if names:
@@ -56,7 +67,9 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Jou
 
 
 def refuses_all(builder: Builder, operations: Sequence[Operation], *, makes_keys: bool) -> Journey:
-    """Credentials and ids that operations refuse, with API keys that lack a scope each if they can be made."""
+    """Credentials and ids that operations refuse, with API keys that lack a scope each if they can
+    be made.
+    """
     keys = (yield from _keys(builder)) if makes_keys else {}
     for operation in operations:
         yield from refuses(builder, operation, keys)
@@ -80,7 +93,9 @@ def strangers(builder: Builder) -> Journey:
 def _keys(builder: Builder) -> Generator[Asked, Seen, dict[str, str]]:
     """Make API keys that lack one scope each; returns their roles by that scope."""
     operations = builder.document.operations.values()
-    create = next((o for o in operations if o.method == "POST" and "scopes" in builder.properties(o)), None)
+    create = next(
+        (o for o in operations if o.method == "POST" and "scopes" in builder.properties(o)), None
+    )
     if create is None or not builder.may(create):
         return {}
     assignable = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
@@ -88,7 +103,10 @@ def _keys(builder: Builder) -> Generator[Asked, Seen, dict[str, str]]:
     roles: dict[str, str] = {}
     for scope in [scope for scope in assignable if scope in used]:
         role = f"the key {len(roles) + 1}"
-        body = {"name": builder.fresh.value("name"), "scopes": [other for other in assignable if other != scope]}
+        body = {
+            "name": builder.fresh.value("name"),
+            "scopes": [other for other in assignable if other != scope],
+        }
         seen = yield builder.probe(create, SETUP, f"a key without {scope}", body=body, makes=role)
         if not seen.both_accept:
             return roles
@@ -98,10 +116,17 @@ def _keys(builder: Builder) -> Generator[Asked, Seen, dict[str, str]]:
     return roles
 
 
-def _opens(builder: Builder, create: Operation, key: str, lacking: str) -> Generator[Asked, Seen, bool]:
-    """Whether a new key is accepted at all. If not, a refusal says nothing about the scope that it lacks."""
+def _opens(
+    builder: Builder, create: Operation, key: str, lacking: str
+) -> Generator[Asked, Seen, bool]:
+    """Whether a new key is accepted at all.
+
+    If not, a refusal says nothing about the scope that it lacks.
+    """
     for operation in builder.document.operations.values():
-        is_plain = operation.method == "GET" and operation.scheme != "jwt" and "{" not in operation.path
+        is_plain = (
+            operation.method == "GET" and operation.scheme != "jwt" and "{" not in operation.path
+        )
         if is_plain and operation.scopes and lacking not in operation.scopes:
             learns, where = "a new private key as the credential", pointer_of(operation, "security")
             seen = yield builder.probe(
