@@ -22,8 +22,8 @@ CODES = API.schema("ErrorCode")["enum"]
 NAMES = [*OPERATIONS, *CODES, *API.events]
 LINK = re.compile(r"\]\((/[^)#\s]*)(?:#[^)]*)?\)")
 JSON = {"Accept": "application/json"}
-LONG = {"/guide/security.md", "/guide/stores.md"}
-"""A list of promises, and a page that is to be rewritten."""
+LONG = {"/guide/security.md"}
+"""A list of promises."""
 MARKDOWN = {"Accept": "text/markdown, text/html, */*"}
 
 
