@@ -127,7 +127,6 @@ def test_llms_txt_follows_its_convention_and_is_short(reader: httpx2.Client) -> 
     full = reader.get("/llms-full.txt").text
     assert len(full.encode()) <= 60_000
     titles = (
-        "Quickstart",
         "Call the API",
         "Orders, payments and subscriptions",
         "Webhooks",
