@@ -197,6 +197,4 @@ def test_a_browser_at_a_mistyped_path_is_shown_a_page_and_programs_json(live: Li
     ):
         answer = httpx2.get(live.url + path, headers={"Accept": accept}, verify=NO_TLS)
         assert (404, kind) == (answer.status_code, answer.headers["content-type"].partition(";")[0])
-        assert ('href="guide/payments"' in answer.text.replace("../", "")) is (
-            kind == "text/html"
-        )
+        assert ('href="guide/payments"' in answer.text.replace("../", "")) is (kind == "text/html")
