@@ -126,8 +126,8 @@ def _unseen(session: Session) -> str | None:
         return f"the effects could not be read ({session.effects.trouble})"
     if not session.shows(session.usual):
         return (
-            "the first delivery showed no effect; if the receiver knows this order already, begin"
-            " with an empty one"
+            "the first delivery showed no effect; if the receiver knows this order already, let it"
+            " begin empty"
         )
     return None
 
