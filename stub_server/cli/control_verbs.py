@@ -48,7 +48,7 @@ _TTL = click.option(
     "ttl_seconds",
     type=Number(1, _YEAR),
     metavar="SECONDS",
-    help="Delete it after this time.",
+    help="Delete the sandbox after this time.",
 )
 _SECRETS = click.option(
     "--no-secrets",
@@ -340,7 +340,7 @@ VERBS = (
             metavar="REAIS",
             help="Amount to dispute. Default: the whole payment.",
         ),
-        click.option("--reason", metavar="TEXT", help="Why, such as fraud."),
+        click.option("--reason", metavar="TEXT", help="The reason, such as fraud."),
         said=_PAID,
     ),
     asking(
@@ -426,7 +426,7 @@ VERBS = (
             "POST /snapshots",
             "Save the present state of a sandbox as NAME.",
             _NAME,
-            click.option("--description", metavar="TEXT", help="Text to show in the list."),
+            click.option("--description", metavar="TEXT", help="Note about the state."),
             said="{snapshot[name]} is the state after step {snapshot[step]}, at {snapshot[now]}.",
         ),
         asking(
@@ -518,7 +518,7 @@ VERBS = (
         click.option(
             "--history",
             is_flag=True,
-            help="With the stored steps, so that earlier states can be restored.",
+            help="Include the stored steps, so that earlier states can be restored.",
         ),
         _SECRETS,
     ),

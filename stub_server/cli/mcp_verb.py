@@ -22,7 +22,7 @@ from .options import Unusable, url, verb
 @click.option(
     "--sandbox",
     metavar="NAME",
-    help="Work in this sandbox. Without it the first tool call makes one.",
+    help="Work in this sandbox. Without it, the first tool call creates one.",
 )
 @click.option("--admin-key", metavar="KEY", help="The server's admin key, if it has one.")
 @click.option(

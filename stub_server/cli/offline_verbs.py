@@ -96,8 +96,8 @@ def backup(folder: Path, file: Path, as_json: bool) -> None:
 def check(overlays: tuple[Path, ...], as_json: bool) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0.
 
-    Exit code 1 if the contract has an error, with which no server starts. An example that does not
-    fit its schema is a warning, and so is the scenario default if its records do not fit.
+    Exit code 1 if the contract has an error; no server starts with it. An example that does not fit
+    its schema is a warning, and so is the scenario default if its records do not fit.
     """
     from ..app import contracts, create_app
     from ..contract import checks

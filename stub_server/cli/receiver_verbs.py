@@ -45,7 +45,7 @@ may be None.
     "--effects-command",
     "program",
     metavar="COMMAND",
-    help="Command that prints such a number or text. The server must run on this machine.",
+    help="Command that prints what --effects reads. The server must run on this machine.",
 )
 @asks_sandbox
 def certify(

@@ -123,11 +123,11 @@ def _accepted(sent: str, *outcomes: AttemptOutcome) -> Finding:
 def _unseen(session: Session) -> str | None:
     """Why nobody can say whether work was repeated; None where it shows."""
     if session.effects is not None and session.effects.trouble is not None:
-        return f"the effects could not be asked ({session.effects.trouble})"
+        return f"the effects could not be read ({session.effects.trouble})"
     if not session.shows(session.usual):
         return (
-            "the first delivery showed no effect; if the receiver knows this order already, begin"
-            " with an empty one"
+            "the first delivery showed no effect; if the receiver knows this order already, let it"
+            " begin empty"
         )
     return None
 
@@ -216,7 +216,9 @@ async def simultaneous(session: Session) -> Finding:
             return Finding(FAILED, sent, received)
     if not session.usual.is_countable:
         return Finding(
-            UNKNOWN, sent, f"{received}; the effects are a text, which changes alike once and twice"
+            UNKNOWN,
+            sent,
+            f"{received}; a text as effects does not show whether they happened once or twice",
         )
     return Finding(PASSED, sent, received)
 

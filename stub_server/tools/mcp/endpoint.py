@@ -134,7 +134,7 @@ class Endpoint:
                 f"Agents have {open_in} sessions in the sandbox {opened.sandbox}, the most at once."
                 " End one by "
             )
-            message += "DELETE, or wait: one ends after 30 minutes without a call."
+            message += "DELETE, or wait: a session ends after 30 minutes without a call."
             raise Refusal(message, status=503, code="too_many_connections")
 
     def _remember(self, method: str, answer: Message, opened: Session) -> None:

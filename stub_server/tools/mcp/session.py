@@ -163,7 +163,7 @@ class Session:
 def segment(value: str) -> str:
     """An id as a segment of a path. Raises Wrong for a text that would be several, or none."""
     if not value or "/" in value or value in (".", ".."):
-        raise Wrong(f"{value[:40]!r} is no id. List the records to see theirs.")
+        raise Wrong(f"{value[:40]!r} is not an id. List the records to see their ids.")
     return value
 
 
@@ -174,7 +174,7 @@ def path_of_api(path: str) -> str:
     """
     path = unquote(path)
     if not path.startswith("/") or {".", ".."} & set(path.split("/")):
-        raise Wrong("`path` is none of the API. Give `operation`, such as listOrders.")
+        raise Wrong("`path` is not a path of the API. Give `operation`, such as listOrders.")
     if path.startswith((CONTROL, "/s/", *CONSOLE)):
         raise Wrong(
             "call_api calls the API alone. What /_sandbox does, other tools do, such as orders and"
