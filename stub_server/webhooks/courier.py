@@ -18,7 +18,7 @@ from ..engine.attempts import Attempt, disturbance
 from ..engine.deliveries import is_silent
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import do_due
-from .posting import claim_due, claimed_attempt, record, release_parked, send
+from .posting import claim_due, claimed_attempt, next_attempt, record, release_parked, send
 from .sender import Sender
 
 TIMEOUT = 15.0  # seconds of one attempt
@@ -83,10 +83,9 @@ class Courier:
             if outbox.alarm is not None:
                 outbox.alarm.cancel()
         if self._tasks:
-            await asyncio.wait(
-                self._tasks,
-                timeout=GRACE if since is None else max(0.0, since + GRACE - monotonic()),
-            )
+            now = monotonic()
+            until = (since or now) + GRACE
+            await asyncio.wait(self._tasks, timeout=max(0.0, until - now))
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -109,7 +108,8 @@ class Courier:
 
     def look_soon(self, sandbox: Sandbox) -> None:
         """Look at a sandbox as soon as the event loop is free."""
-        if self._loop is not None and not (outbox := self._outbox(sandbox)).is_looking_soon:
+        outbox = self._outbox(sandbox)
+        if self._loop is not None and not outbox.is_looking_soon:
             outbox.is_looking_soon = True
             self._loop.call_soon(self._look, sandbox, outbox)
 
@@ -133,12 +133,10 @@ class Courier:
 
     def _serves(self, sandbox: Sandbox) -> bool:
         """Whether something may be done in a sandbox by now."""
-        return self.is_open and not (
-            sandbox.status.is_gone
-            or sandbox.status.is_advancing
-            or sandbox.status.is_broken
-            or sandbox.status.is_halted
-        )
+        status = sandbox.status
+        if status.is_gone or status.is_broken or status.is_halted:
+            return False
+        return self.is_open and not status.is_advancing
 
     async def _do_jobs(self, sandbox: Sandbox, outbox: Outbox) -> None:
         try:
@@ -165,20 +163,21 @@ class Courier:
     def _queued(self, sandbox: Sandbox, outbox: Outbox) -> float | None:
         """Queue what is to be sent; returns in how many seconds more is due, if it is."""
         now = sandbox.clock.read()
-        attempt = None if is_silent(sandbox) else self._queue_attempts(sandbox, outbox, now)
-        job = sandbox.timers.next_due()
-        due = sandbox.status.next_look = min(
-            SILENT if job is None else job, SILENT if attempt is None else attempt
-        )
+        if not is_silent(sandbox):
+            self._queue_attempts(sandbox, outbox, now)
+        due = SILENT
+        for at in (sandbox.timers.next_due(), next_attempt(sandbox)):
+            if at is not None:
+                due = min(due, at)
+        sandbox.status.next_look = due
         if due == SILENT or sandbox.clock.frozen:
             return None
-        # what is still due is a job that failed
-        return (due - now) / 1000 if due > now else AFTER_DEFECT
+        if due <= now:  # it is a job that failed
+            return AFTER_DEFECT
+        return (due - now) / 1000
 
-    def _queue_attempts(self, sandbox: Sandbox, outbox: Outbox, now: int) -> int | None:
-        """Queue the attempts that are due, as many as fit into a slice; returns when the next one
-        is due.
-        """
+    def _queue_attempts(self, sandbox: Sandbox, outbox: Outbox, now: int) -> None:
+        """Queue the attempts that are due, as many as fit into a slice."""
         release_parked(sandbox)
         until = perf_counter() + SLICE
         for webhook, timer in claim_due(sandbox, now):
@@ -192,7 +191,6 @@ class Courier:
         attempt = sandbox.timers.next_attempt()
         if attempt is not None and attempt <= now:
             self.look_soon(sandbox)
-        return attempt
 
     # -- one queue per webhook
 
@@ -256,7 +254,9 @@ class Courier:
         """Send a delivery."""
         if sandbox.log.stored is not None:  # an event that was sent must not be undone
             await sandbox.log.stored()
-        sender = self.abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
+        sender = self.sender
+        if attempt.webhook.hidden.get(ABROAD):
+            sender = self.abroad
         return await send(sender, attempt.delivery, timeout, disturbance(sandbox, attempt))
 
     def _try_again(self, sandbox: Sandbox, timer: Timer) -> None:
