@@ -181,7 +181,7 @@ class Sandboxes(LoadedSandboxes):
         if is_name(name) is None:
             raise NotFound(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
         if self.settings.is_public or not creates:
-            raise self._missing(name, suggests=suggests)
+            raise self._no_such_name(name, suggests=suggests)
         try:
             return await self.factory.begin(
                 name, self.generations.first(name), self.scenario, self.seed, None
@@ -189,7 +189,7 @@ class Sandboxes(LoadedSandboxes):
         except NotFound as error:
             raise _none(name, error) from None
 
-    def _missing(self, name: str, *, suggests: bool) -> NotFound:
+    def _no_such_name(self, name: str, *, suggests: bool) -> NotFound:
         """404 for a name that no sandbox has, with the call that creates it."""
         message, call = f"There is no sandbox {name}.", f"GET /s/{name}/_sandbox/credentials"
         if suggests:
