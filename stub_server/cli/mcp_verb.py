@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import click
 
 from ..tools.mcp import missing
-from .options import Unusable, key_headers, url, verb
+from .options import ADMIN_KEY, CONTROL_KEY, Unusable, key_headers, url, verb
 
 
 @verb()
@@ -23,10 +23,8 @@ from .options import Unusable, key_headers, url, verb
     metavar="NAME",
     help="Work in this sandbox. Without it the first tool call makes one.",
 )
-@click.option("--admin-key", metavar="KEY", help="The server's admin key, if it has one.")
-@click.option(
-    "--control-key", metavar="KEY", help="The key of --sandbox, instead of the admin key."
-)
+@ADMIN_KEY
+@CONTROL_KEY
 def mcp(
     address: str | None, sandbox: str | None, admin_key: str | None, control_key: str | None
 ) -> None:

@@ -203,6 +203,14 @@ def command() -> str:
 # -- options
 
 
+ADMIN_KEY = click.option(
+    "--admin-key", metavar="KEY", help="The server's admin key, if it has one."
+)
+CONTROL_KEY = click.option(
+    "--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key."
+)
+
+
 def key_headers(admin_key: str | None, control_key: str | None) -> dict[str, str]:
     """The header with the key of the control surface: a sandbox's own comes before the server's."""
     if control_key is not None:

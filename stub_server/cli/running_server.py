@@ -15,6 +15,8 @@ import click
 from ..core.members import given
 from ..server.request import COMMAND
 from .options import (
+    ADMIN_KEY,
+    CONTROL_KEY,
     LOCAL,
     F,
     Refusing,
@@ -213,12 +215,6 @@ _SERVER = click.option(
     "--server", type=url, metavar="URL", default=LOCAL, help="The running server."
 )
 _SANDBOX = click.option("--sandbox", default="default", help="The sandbox to use.")
-_ADMIN_KEY = click.option(
-    "--admin-key", metavar="KEY", help="The server's admin key, if it has one."
-)
-_CONTROL_KEY = click.option(
-    "--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key."
-)
 
 
 def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -242,7 +238,7 @@ def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
-asks_sandbox = _asks(_SERVER, _SANDBOX, _ADMIN_KEY, _CONTROL_KEY)
+asks_sandbox = _asks(_SERVER, _SANDBOX, ADMIN_KEY, CONTROL_KEY)
 """The options of a verb that asks a sandbox; the verb gets a Target."""
-asks_server = _asks(_SERVER, _ADMIN_KEY, _CONTROL_KEY)
+asks_server = _asks(_SERVER, ADMIN_KEY, CONTROL_KEY)
 """The same for requests about the whole server, or about a sandbox that the verb names."""

@@ -182,8 +182,7 @@ class Sandbox(_Deletable):
             answer = self.control.post("/personas", json=body)
         else:
             answer = self.api.post("/v2/customers", json=self._person() | changes)
-        made: Json = done(answer)["customer"]
-        return made
+        return _shown(answer, "customer")
 
     def plan(self, **changes: Any) -> Json:
         """Create a monthly plan of R$ 49.90 in the seeded project; `changes` replace
@@ -192,8 +191,7 @@ class Sandbox(_Deletable):
         body = {"name": f"Plano {next(self._numbers)}", "amount": 49.90} | changes
         if "projectId" not in body:
             body["projectId"] = self._project()
-        found: Json = done(self.api.post("/v2/plans", json=body))["plan"]
-        return found
+        return _shown(self.api.post("/v2/plans", json=body), "plan")
 
     def subscription(self, order: Json | str) -> Json:
         """The subscription that an order opened."""
@@ -211,8 +209,7 @@ class Sandbox(_Deletable):
             made = self.plan()
             self.sample = {**self.sample, "planId": made["id"]}
             return made
-        found: Json = done(self.api.get(f"/v2/plans/{quote(ident, safe='')}"))["plan"]
-        return found
+        return _shown(self.api.get(f"/v2/plans/{quote(ident, safe='')}"), "plan")
 
     def _project(self) -> str:
         if "projectId" in self.sample:
@@ -258,8 +255,7 @@ class Sandbox(_Deletable):
 
     def _ordered(self, order: Json | str, act: str, body: Json | None = None) -> Json:
         path = f"/orders/{quote(_id_of(order), safe='')}/{act}"
-        found: Json = done(self.control.post(path, json=body or None))["order"]
-        return found
+        return _shown(self.control.post(path, json=body or None), "order")
 
     # -- time and state
 
@@ -308,8 +304,7 @@ class Sandbox(_Deletable):
         As a context manager the rule is deleted at the end of the block.
         """
         body = rule if preset is None else {"preset": preset, **rule}
-        made: Json = done(self.control.post("/faults", json=body))["fault"]
-        return Fault(self, made)
+        return Fault(self, _shown(self.control.post("/faults", json=body), "fault"))
 
     def inbox(self, events: Sequence[str] = EVENTS) -> Inbox:
         """Receive webhooks in the sandbox itself, of events such as "order.paid" or "order.*"; by
@@ -324,7 +319,7 @@ class Sandbox(_Deletable):
         Receivers on loopback are allowed on a local server.
         """
         body = {"url": url, "events": _listed(events)}
-        made: Json = done(self.api.post("/v2/webhooks", json=body))["webhook"]
+        made = _shown(self.api.post("/v2/webhooks", json=body), "webhook")
         self._webhooks.append(made["id"])
         return made
 
@@ -513,6 +508,12 @@ def done(answer: httpx2.Response) -> Any:
     status = f"{answer.status_code} {body.get('code', '')}".rstrip()
     lines.append(f"  ({asked.method} {asked.url.path} answered {status})")
     raise Refused("\n".join(lines), answer)
+
+
+def _shown(answer: httpx2.Response, member: str) -> Json:
+    """The record that an answer shows. Raises Refused."""
+    found: Json = done(answer)[member]
+    return found
 
 
 def instant(value: date | str) -> str:
