@@ -221,6 +221,8 @@ def key_headers(admin_key: str | None, control_key: str | None) -> dict[str, str
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """A decorator of commands that adds these options, in the order in which help lists them."""
+
     def decorate(command: F) -> F:
         for option in reversed(options):
             command = option(command)
@@ -247,6 +249,7 @@ def output_option(ending: str) -> Callable[[F], F]:
 
 
 def overlay_option(text: str) -> Callable[[F], F]:
+    """The repeatable option for overlay files, with its help."""
     return click.option(
         "--overlay", "overlays", type=EXISTING, multiple=True, envvar="STUB_OVERLAY", help=text
     )

@@ -41,6 +41,7 @@ class RequestLog:
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
 
     def start(self) -> "RequestLog":
+        """Begin to write, and return the log itself."""
         self._thread.start()
         return self
 

@@ -86,6 +86,7 @@ class Target:
 
     @property
     def base(self) -> str:
+        """The address of the sandbox, without a slash at the end."""
         return f"{self.server.rstrip('/')}/s/{quote(self.sandbox, safe='')}"
 
     @property
@@ -99,6 +100,7 @@ class Target:
         return flags
 
     def show(self, answer: Any, text: str) -> None:
+        """Print an answer as JSON, or its text for people, as the user asked for."""
         show(answer, text, as_json=self.as_json)
 
     def control(self, method: str, path: str, **options: Any) -> Any:

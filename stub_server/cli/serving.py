@@ -285,6 +285,7 @@ def _listeners(settings: Settings) -> Iterator[socket.socket]:
 
 
 def with_port(settings: Settings, listener: socket.socket) -> Settings:
+    """The settings with the port that the machine has chosen."""
     return replace(settings, port=listener.getsockname()[1])
 
 

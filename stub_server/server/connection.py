@@ -176,9 +176,11 @@ class Connection:
         return Refusal(message, status=408, code="request_timeout")
 
     def drop(self) -> None:
+        """Close the connection at once, for the sake of another one."""
         self.link.abort()
 
     def turn_away(self) -> None:
+        """Answer 503, as all connections are in use."""
         message = f"All {self.monitor.limits.connections} connections are in use."
         self.refuse(
             Refusal(message, status=503, code="too_many_connections", headers={"Retry-After": "1"})
@@ -219,6 +221,7 @@ class ConnectionMonitor:
             loop.call_later(self.limits.sweep, self._sweep, loop)
 
     def closed(self, connection: Connection) -> None:
+        """Forget a connection."""
         self._open.pop(connection, None)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:

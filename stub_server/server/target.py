@@ -12,15 +12,7 @@ from .sandboxes.entry import Entry
 from .sandboxes.sandboxes import Sandboxes
 
 _OURS = "x-sandbox"
-_KNOWN = (
-    "x-sandbox",
-    "x-sandbox-admin-key",
-    "x-sandbox-as-of",
-    "x-sandbox-client-ip",
-    "x-sandbox-control-key",
-    "x-sandbox-delay",
-    "x-sandbox-simulate",
-)
+_ENDINGS = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
 
 
 class Target:
@@ -129,6 +121,13 @@ def _without_effect(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
         found.append("if_match_ignored")
     for header in headers:
         name = header.decode("latin-1")
-        if name.startswith(_OURS) and name not in _KNOWN and len(found) < MOST_WARNINGS:
-            found.append(warning_of("unknown_sandbox_header", name, nearest(name, _KNOWN)))
+        ending = name.removeprefix(_OURS)
+        if ending == name or ending in _ENDINGS:
+            continue
+        guess = nearest(ending, _ENDINGS)
+        if guess is not None:
+            guess = _OURS + guess
+        found.append(warning_of("unknown_sandbox_header", name, guess))
+        if len(found) == MOST_WARNINGS:
+            break
     return tuple(found)

@@ -85,6 +85,7 @@ class Tokens:
         return self.signed(claims), now + expires_in
 
     def signed(self, claims: Mapping[str, Any]) -> str:
+        """The JWT of claims, signed with HS256."""
         from joserfc import jwt
 
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)

@@ -130,6 +130,7 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
 
 
 def shown(work: Work, entry: Entry) -> Body:
+    """A sandbox with its credentials, as the answer to its creation shows it."""
     return {
         **summary_of(work, entry),
         "credentials": credentials_of(work, entry.sandbox, f"/s/{entry.sandbox.name}"),
@@ -137,6 +138,9 @@ def shown(work: Work, entry: Entry) -> Body:
 
 
 def shown_step(step: Step) -> Body:
+    """A step with its changes and events, of each at most `MOST_SHOWN`; `omitted` counts the
+    others.
+    """
     changes = list(islice(_changes(step), MOST_SHOWN))
     count = sum(len(part.changes) for part in step.parts)
     return {
@@ -175,6 +179,7 @@ def versions(log: Log, table: str, ident: str, present: Record | None) -> list[V
 
 
 def shown_version(version: Version) -> Body:
+    """A version of a record with the step that wrote it, if that is stored."""
     step, record, before = version
     shown: Body = {"step": None, "at": None, "cause": None, "change": "earlier", "body": None}
     if step is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import date, datetime
 from itertools import count
 from json import dumps, loads
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 from urllib.parse import quote
 
 import httpx2
@@ -56,20 +56,6 @@ class Credentials(NamedTuple):
     headers: dict[str, str]
 
 
-class _Deletable:
-    """What a `with` block deletes at its end."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self.delete()
-
-    def delete(self) -> None:
-        """Delete it, if it still exists."""
-        raise NotImplementedError
-
-
 class Owner(Protocol):
     """The server of a sandbox, as the sandbox uses it."""
 
@@ -82,7 +68,7 @@ class Owner(Protocol):
         """Delete the sandbox of this name, if it still exists."""
 
 
-class Sandbox(_Deletable):
+class Sandbox(AbstractContextManager["Sandbox", None]):
     """One sandbox of a server: `with server.sandbox() as sandbox` deletes it at the end of the
     block.
 
@@ -130,10 +116,12 @@ class Sandbox(_Deletable):
 
     @property
     def api(self) -> httpx2.Client:
+        """A client of the API with the token of the sandbox. Raises Refused once it is deleted."""
         return self._of_existing(self._api)
 
     @property
     def control(self) -> httpx2.Client:
+        """A client of the controls, below `/_sandbox`. Raises Refused once it is deleted."""
         return self._of_existing(self._control)
 
     def _of_existing(self, client: httpx2.Client) -> httpx2.Client:
@@ -430,13 +418,16 @@ class Sandbox(_Deletable):
         return answer.content
 
 
-class Fault(_Deletable):
+class Fault(AbstractContextManager["Fault", None]):
     """A rule by which requests fail; `id` names it."""
 
     def __init__(self, sandbox: Sandbox, made: Json) -> None:
         self.id: str = made["id"]
         self._sandbox = sandbox
         self._final: int | None = None
+
+    def __exit__(self, *_: object) -> None:
+        self.delete()
 
     @property
     def hits(self) -> int:

@@ -24,7 +24,7 @@ from .sender import Sender
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
 OF_SANDBOX, IN_ALL = 32, 256  # attempts under way
-AFTER_DEFECT = 30.0  # seconds until an attempt is repeated after a defect of the server
+AFTER_DEFECT = 30.0  # seconds until a job that failed is done again
 LONGEST_SLEEP = 3600.0
 log = logging.getLogger("stub_server")
 
@@ -63,6 +63,7 @@ class Courier:
 
     @property
     def is_open(self) -> bool:
+        """Whether it sends: it has been started, and not stopped."""
         return self._loop is not None
 
     def start(self, sandboxes: Iterable[Sandbox]) -> None:
@@ -148,20 +149,6 @@ class Courier:
 
     def _queue_due(self, sandbox: Sandbox, outbox: Outbox) -> None:
         """Queue what is to be sent, and set an alarm for what is due next."""
-        try:
-            seconds = self._queued(sandbox, outbox)
-        except Exception:
-            log.exception(
-                "defect in the deliveries of sandbox %s; they are tried again", sandbox.name
-            )
-            seconds = AFTER_DEFECT
-        if seconds is not None and self._loop is not None:
-            outbox.alarm = self._loop.call_later(
-                min(seconds, LONGEST_SLEEP), self._look, sandbox, outbox
-            )
-
-    def _queued(self, sandbox: Sandbox, outbox: Outbox) -> float | None:
-        """Queue what is to be sent; returns in how many seconds more is due, if it is."""
         now = sandbox.clock.read()
         if not is_silent(sandbox):
             self._queue_attempts(sandbox, outbox, now)
@@ -170,11 +157,12 @@ class Courier:
             if at is not None:
                 due = min(due, at)
         sandbox.status.next_look = due
-        if due == SILENT or sandbox.clock.frozen:
-            return None
+        if self._loop is None or due == SILENT or sandbox.clock.frozen:
+            return
+        seconds = min((due - now) / 1000, LONGEST_SLEEP)
         if due <= now:  # it is a job that failed
-            return AFTER_DEFECT
-        return (due - now) / 1000
+            seconds = AFTER_DEFECT
+        outbox.alarm = self._loop.call_later(seconds, self._look, sandbox, outbox)
 
     def _queue_attempts(self, sandbox: Sandbox, outbox: Outbox, now: int) -> None:
         """Queue the attempts that are due, as many as fit into a slice."""
@@ -241,10 +229,9 @@ class Courier:
             raise
         except Unavailable:  # its outcome cannot be stored: it is repeated once it can
             sandbox.timers.release(timer)
-        except Exception:
-            log.exception("defect in a delivery of sandbox %s; it is tried again", sandbox.name)
-            if self._loop is not None:
-                self._loop.call_later(AFTER_DEFECT, self._try_again, sandbox, timer)
+        except Exception:  # it is repeated when the sandbox is looked at next
+            log.exception("defect in a delivery of sandbox %s", sandbox.name)
+            sandbox.timers.release(timer)
         finally:
             outbox.in_flight -= 1
             self._wake()
@@ -258,10 +245,6 @@ class Courier:
         if attempt.webhook.hidden.get(ABROAD):
             sender = self.abroad
         return await send(sender, attempt.delivery, timeout, disturbance(sandbox, attempt))
-
-    def _try_again(self, sandbox: Sandbox, timer: Timer) -> None:
-        sandbox.timers.release(timer)
-        self.look_soon(sandbox)
 
     def in_flight(self, sandbox: Sandbox) -> int:
         """How many attempts of a sandbox are under way or wait for a place."""

@@ -128,6 +128,7 @@ class Inbox(Bounded[Message]):
         return message
 
     def set_answer(self, name: str, answer: Answer) -> None:
+        """Set what a name answers from now on."""
         self._box(name).answer = answer
 
     def _box(self, name: str) -> Box:

@@ -68,6 +68,7 @@ class Situation:
 
     @property
     def operation(self) -> Operation:
+        """The operation that is called; HEAD calls that of GET."""
         return self.operations["GET" if self.question.method == "HEAD" else self.question.method]
 
     @property
@@ -121,6 +122,7 @@ class Situation:
         self.send_json(body)
 
     def set_member(self, name: str, value: Any, why: str) -> None:
+        """Replace a member of the body, or add it."""
         body = self.body
         if not isinstance(body, dict):
             body = {}
@@ -143,9 +145,11 @@ class Situation:
 
     @property
     def store(self) -> Store:
+        """The records of the merchant, in the copy."""
         return self.copy.store_of(self.merchant_id)
 
     def newest(self, table: Table) -> list[Row]:
+        """The newest records of a table, at most fifty."""
         found, _ = select(table, Query(limit=_LOOKED_AT))
         return list(map(table.parse, found))
 

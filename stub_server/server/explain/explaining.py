@@ -182,9 +182,11 @@ def _merchant(sandbox: Sandbox, trace: Trace, document: Document) -> Merchant:
     """
     if trace.caller is not None and trace.caller.merchant_id in sandbox.stores:
         return sandbox.stores[trace.caller.merchant_id].merchant
-    for name, ident in document.routed(_path_of(trace))[1].items():
+    _, values = document.routed(_path_of(trace))
+    for name, ident in values.items():
+        table = TABLES.get(name)
         for store in sandbox.stores.values():
-            if name in TABLES and store.tables[TABLES[name]].find(ident.lower()) is not None:
+            if table is not None and store.tables[table].find(ident.lower()) is not None:
                 return store.merchant
     return sandbox.store.merchant
 

@@ -47,6 +47,7 @@ class Mender:
         self._compiled: dict[bytes, Validator] = {}
 
     def accepts(self, schema: Json, value: Any) -> bool:
+        """Whether a value is valid by a schema of the contract."""
         key = orjson.dumps(schema, option=orjson.OPT_NON_STR_KEYS)
         if key not in self._compiled:
             self._compiled[key] = self._schemas.compile(schema, request=True)

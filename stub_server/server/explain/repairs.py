@@ -272,11 +272,13 @@ def changed_plan(s: Situation) -> None:
 
 
 def total_of_items(s: Situation) -> None:
+    """409 of an order whose total is another one than that of its items: the sum."""
     total = items_cents(s.member("items")) / 100
     s.set_member("totalAmount", total, "The items add up to this.")
 
 
 def later_expiry(s: Situation) -> None:
+    """409 of an API key that has expired: with a later expiry."""
     s.set_member("expires_at", s.later, "The key has expired. An active key needs a later expiry.")
 
 

@@ -135,6 +135,7 @@ class Snapshots:
             self.budget.used -= gone.size
 
     def clear(self) -> None:
+        """Delete all of them."""
         for name in list(self._snapshots):
             self.drop(name)
 

@@ -75,6 +75,7 @@ class LoadedSandboxes:
         return sandbox.name
 
     def sandboxes(self) -> list[Sandbox]:
+        """The sandboxes that are in memory, those made first first."""
         return [entry.sandbox for entry in self._entries.values()]
 
     # -- coming and going

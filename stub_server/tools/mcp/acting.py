@@ -36,8 +36,9 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
     after its `?`.
     """
     await session.prefix()
-    method, _, path = call.partition(" ")
-    path, _, in_query = (await _with_ids(session, path, own)).partition("?")
+    method, _, place = call.partition(" ")
+    template, _, in_query = place.partition("?")
+    path = await _with_ids(session, template, own)
     asked, body = Json(), None
     if method == "GET":
         asked = own

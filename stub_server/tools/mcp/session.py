@@ -77,6 +77,7 @@ class Session:
         return f"/s/{self.sandbox}"
 
     async def credentials(self) -> Json:
+        """The credentials of the sandbox, with a token that is used from now on. Raises Refused."""
         found: Json = await self.get("/credentials")
         self._token = found["jwt"]
         return found

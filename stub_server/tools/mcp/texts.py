@@ -204,11 +204,11 @@ def facts_of(value: Any, *, is_inside: bool = False) -> Any:
         return value
     found = {}
     for name, each in opened(value).items():
-        is_wanted = name in _FACTS
-        if not is_inside and isinstance(each, (dict, list)):
-            is_wanted = True
+        is_holder = not is_inside and isinstance(each, (dict, list))
+        if not is_holder and name not in _FACTS:
+            continue
         facts = facts_of(each, is_inside=True)
-        if is_wanted and facts not in _NOTHING:
+        if facts not in _NOTHING:
             found[name] = facts
     return found
 

@@ -106,6 +106,8 @@ async def replay(
 
 
 class Session:
+    """One replay: the recording, and the server to which its requests are sent again."""
+
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
         self.timepiece = Timepiece()
         header, about, requests = outline(data, Shapes(data_dir("fixtures")).check)
