@@ -241,7 +241,9 @@ def _actions(s: Situation, lifecycle: Lifecycle, states: list[str]) -> list[Oper
     found = []
     for from_, to in pairwise(states):
         move, able = lifecycle.find(from_, to), []
-        for name in move.by if move else ():
+        if move is None:
+            return []
+        for name in move.by:
             operation = s.document.operations.get(name)
             if operation is not None and not operation.path.endswith("}"):
                 able.append(operation)
