@@ -2,7 +2,7 @@
 of refusals.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .document import JSON, Document
@@ -19,19 +19,24 @@ def complete_answers(document: dict[str, Json]) -> None:
 
     Both members of the document are removed, and `x-examples` of its answers.
     """
-    headers, known = document.pop("x-headers", {}), document.pop("x-refusals", None)
     answers: dict[int, dict[str, Any]] = {}  # one that several operations share comes once
+    headers = document.pop("x-headers", {})
     for status, response in _answers(document):
         common = headers.get("default", {})
         if status < "300":
             common = common | headers.get("2XX", {})
         response["headers"] = common | response.get("headers", {})
         answers[id(response)] = response
-    if known is None:
-        return
+    if "x-refusals" in document:
+        _write_refusals(document, answers.values())
+
+
+def _write_refusals(document: dict[str, Json], answers: Iterable[dict[str, Any]]) -> None:
+    """Write the codes of refusals, and an example of each code into the answers that have it."""
+    known = document.pop("x-refusals")
     _write_codes(document["components"]["schemas"]["ErrorCode"], known["codes"])
     examples = document["components"].setdefault("examples", {})
-    for response in answers.values():
+    for response in answers:
         own, named = response.pop("x-examples", {}), {}
         for code in response.get("x-codes", ()):
             refusal = known["codes"].get(code, {})

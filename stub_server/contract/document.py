@@ -98,8 +98,8 @@ class Operation(NamedTuple):
 
         Without `x-basis`, as in an overlay, it is assumed.
         """
-        assumed = dict.fromkeys(("method", "path", "request", "response"), "assumed")
-        return assumed | self.raw.get("x-basis", {})
+        known: dict[str, str] = self.raw.get("x-basis", {})
+        return dict.fromkeys(("method", "path", "request", "response"), "assumed") | known
 
     @property
     def is_documented(self) -> bool:

@@ -82,7 +82,7 @@ def _names_of_scopes(document: dict[str, Json]) -> Lists:
 
 
 def _names_of_operations(document: dict[str, Json]) -> list[str]:
-    """The operationIds. An overlay may have taken one away, which a check tells later."""
+    """The operationIds. An overlay may have damaged an operation, which a check tells later."""
     found = []
     for _, _, operation in operations_in(document):
         if isinstance(operation, dict) and "operationId" in operation:
@@ -98,8 +98,8 @@ def _names_of_states(lifecycle: Json) -> dict[str, Iterable[str]]:
             initial[move["to"]] = None
         if "control" in move:
             controls[move["control"]] = None
-    of_states = {"states": lifecycle["states"], "initial": initial, "moves": controls}
-    return lifecycle.get("sets", {}) | of_states
+    sets: dict[str, Iterable[str]] = lifecycle.get("sets", {})
+    return sets | {"states": lifecycle["states"], "initial": initial, "moves": controls}
 
 
 def generate(

@@ -181,7 +181,7 @@ def line_in(text: str, pointer: Place) -> int | None:
     return node.start_mark.line + 1
 
 
-def _inside(node: yaml.Node, step: str | int) -> yaml.Node | None:
+def _inside(node: yaml.Node, step: str | int) -> Any:
     """The node of a member or an item; None where there is none."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
