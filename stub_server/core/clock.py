@@ -114,11 +114,9 @@ class Clock:
 
         A running clock stops where the last one can be set to.
         """
-        return (
-            self.now
-            if self.frozen
-            else max(self.now, min(self.wall() + self._offset, LATEST_START))
-        )
+        if self.frozen:
+            return self.now
+        return max(self.now, min(self.wall() + self._offset, LATEST_START))
 
     def latch(self, jobs: Sequence[tuple[Any, ...]], *, stands: bool) -> bool:
         """Set `now` to the present time; returns False, and sets nothing, if the first of the jobs
@@ -154,4 +152,6 @@ class Clock:
 
     def again(self, then: ClockState) -> ClockState:
         """The state to return to an earlier instant; a clock that ran then runs on from there."""
-        return then if then.frozen else ClockState(then.now, then.now - self.wall(), False)
+        if then.frozen:
+            return then
+        return ClockState(then.now, then.now - self.wall(), False)

@@ -3,7 +3,6 @@ such lists differ.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, repeat, takewhile
 from operator import is_
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,22 +26,30 @@ class Ends(NamedTuple):
 
 def ends_of(before: Sequence[Any], after: Sequence[Any], same: Same = is_) -> Ends:
     """How two lists differ at their ends; without a stretch in common, all their items do."""
-    # The stretch begins where at least one of them does.
-    starts = (
-        chain(zip(range(len(before)), repeat(0)), zip(repeat(0), range(len(after))))
-        if before and after
-        else ()
-    )
-    first, second = next(
-        (start for start in starts if same(before[start[0]], after[start[1]])), (0, 0)
-    )
-    length = sum(1 for _ in takewhile(bool, map(same, before[first:], after[second:])))
+    first, second = _start_in_common(before, after, same)
+    length = 0
+    for old, new in zip(before[first:], after[second:], strict=False):
+        if not same(old, new):
+            break
+        length += 1
     return Ends(
         tuple(before[:first]),
         tuple(after[:second]),
         tuple(before[first + length :]),
         tuple(after[second + length :]),
     )
+
+
+def _start_in_common(before: Sequence[Any], after: Sequence[Any], same: Same) -> tuple[int, int]:
+    """Where the stretch in common begins in both lists: at the beginning of at least one."""
+    if before and after:
+        for place, item in enumerate(before):
+            if same(item, after[0]):
+                return place, 0
+        for place, item in enumerate(after):
+            if same(before[0], item):
+                return 0, place
+    return 0, 0
 
 
 def oldest_of(

@@ -106,8 +106,7 @@ def state_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, 
     for store in twin.stores.values():
         store.forget_unrecorded()
     for step in list(islice(reversed(log), log.number - number)):
-        before = None if step.restored is None else step.restored.merchants_before
-        yield from twin.change([part.mirrored for part in step.parts], before)
+        yield from twin.change(step.mirrored_parts, step.merchants_before)
         twin.unfold_rest(step)
         yield
     twin.log = twin.log.fresh(number)

@@ -239,11 +239,7 @@ class Sandbox:
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them."""
         if opened is None:
-            at_once(
-                self.change(
-                    step.parts, None if step.restored is None else step.restored.merchants_after
-                )
-            )
+            at_once(self.change(step.parts, step.merchants_after))
         else:
             if step.opens_store:
                 self.stores[step.merchant.id] = Store(step.merchant, self.rules.layout)

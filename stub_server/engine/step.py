@@ -179,6 +179,21 @@ class Step(NamedTuple):
     settings_before: SandboxSettings | None = None
 
     @property
+    def merchants_before(self) -> tuple[str, ...] | None:
+        """The ids of all merchants before it; None where it restores no state."""
+        return self.restored and self.restored.merchants_before
+
+    @property
+    def merchants_after(self) -> tuple[str, ...] | None:
+        """The ids of all merchants after it; None where it restores no state."""
+        return self.restored and self.restored.merchants_after
+
+    @property
+    def mirrored_parts(self) -> list[Part]:
+        """The changes that undo those of each merchant's store."""
+        return [part.mirrored for part in self.parts]
+
+    @property
     def parts(self) -> tuple[Part, ...]:
         """What it changed in each merchant's store."""
         if self.restored is not None:

@@ -154,10 +154,10 @@ class PostgresStore(Database):
             "select address, settings from processes where until > clock_timestamp() and id != ?"
             " order by id"
         )
-        return [
-            (address, orjson.loads(settings))
-            for address, settings in session.run(found, self.holder)
-        ]
+        others = []
+        for address, settings in session.run(found, self.holder):
+            others.append((address, orjson.loads(settings)))
+        return others
 
     def session(self) -> PostgresSession:
         return PostgresSession(self._url)
@@ -224,7 +224,9 @@ class PostgresStore(Database):
             " != ? and until > clock_timestamp() and not exists (select 1 from sandboxes where name"
             " = creations.name)"
         )
-        return next((str(address) for (address,) in session.run(creating, name, self.holder)), None)
+        for (address,) in session.run(creating, name, self.holder):
+            return str(address)
+        return None
 
     def announce(self, session: Session, name: str) -> None:
         """Let other processes know that this one is creating a sandbox."""
@@ -256,8 +258,11 @@ class PostgresStore(Database):
 
     def _take_lease(self, session: PostgresSession) -> None:
         """Begin as a process without sandboxes."""
-        before, host = _now(), session.host if self._host in EVERYWHERE else self._host
-        host = f"[{host}]" if ":" in host else host
+        before, host = _now(), self._host
+        if host in EVERYWHERE:
+            host = session.host
+        if ":" in host:
+            host = f"[{host}]"
         ((self.holder,),) = session.run(
             "insert into processes (address, settings, until) "
             "values (?, ?, clock_timestamp() + make_interval(secs => ?)) returning id",

@@ -240,7 +240,7 @@ class Store(Usages):
     def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
         """Have these records, and build anew all that is derived from them."""
         for name, table in self.tables.items():
-            self.tables[name] = Table(name, table.spec, table.check, rows[name])
+            self.tables[name] = Table(name, table.spec, table.check, rows.get(name))
         self._shared.clear()
         self._name_tables()
 
