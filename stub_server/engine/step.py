@@ -115,6 +115,17 @@ class Part(NamedTuple):
     used: tuple[Used, ...]
 
     @property
+    def size(self) -> int:
+        """How many bytes the versions have."""
+        size = 0
+        for _, before, after in self.changes:
+            if before is not None:
+                size += before.size
+            if after is not None:
+                size += after.size
+        return size
+
+    @property
     def mirrored(self) -> Part:
         """The changes that undo these."""
         return Part(
@@ -210,11 +221,9 @@ class Step(NamedTuple):
     @property
     def events_after(self) -> int:
         """How many events were raised so far, with its own."""
-        return (
-            self.events_before + len(self.events)
-            if self.restored is None
-            else self.restored.raised_after
-        )
+        if self.restored is not None:
+            return self.restored.raised_after
+        return self.events_before + len(self.events)
 
     @property
     def reply_ends(self) -> Ends:
@@ -239,13 +248,12 @@ class Step(NamedTuple):
             len(self.events) + len(self.timers_set) + len(self.timers_fired)
         )
         for part in self.parts:
-            for _, before, after in part.changes:
-                size += sum([record.size for record in (before, after) if record is not None])
-        return (
-            size
-            + sum([event.size for event in events])
-            + sum([len(saved.body) for _, saved in replies])
-        )
+            size += part.size
+        for event in events:
+            size += event.size
+        for _, saved in replies:
+            size += len(saved.body)
+        return size
 
     def __repr__(self) -> str:
         """Without records and replies, which may contain secrets."""
