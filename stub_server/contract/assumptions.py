@@ -11,7 +11,10 @@ from .schema import needed
 from .source import Json
 
 LIMITATIONS = (
-    ("one-server", "State lives in the memory of one process and is gone when it stops."),
+    (
+        "one-server",
+        ("A sandbox lives in the memory of one server; it outlives that server only with --store."),
+    ),
     (
         "no-cards",
         (

@@ -163,6 +163,9 @@ class _Bundler:
         self.components: dict[str, dict[str, Json]] = {}
 
     def walk(self, node: Json, file: Path) -> Json:
+        """A node of a file with its references followed: to components, or to what is
+        written in place.
+        """
         if isinstance(node, dict):
             if isinstance(node.get("$ref"), str):
                 return self._follow(node, file)

@@ -63,6 +63,7 @@ class Operation(NamedTuple):
 
     @property
     def at(self) -> Place:
+        """The place of the operation in the document."""
         return ["paths", self.path, self.method.lower()]
 
     def at_ids(self, values: Mapping[str, str]) -> str:
@@ -74,6 +75,7 @@ class Operation(NamedTuple):
 
     @property
     def body_at(self) -> Place:
+        """The place of the schema of its JSON body."""
         return [*self.at, "requestBody", "content", JSON, "schema"]
 
     @property
@@ -159,6 +161,7 @@ class Lifecycle:
         return {move.to: move for move in reversed(self.moves) if move.from_ == "new"}
 
     def exits(self, state: str) -> tuple[Move, ...]:
+        """The moves that lead from a state, in the contract's order."""
         return tuple(move for move in self.moves if move.from_ == state)
 
     def controls(self, state: str) -> list[str]:
@@ -302,6 +305,7 @@ class Document:
         return {}, {}
 
     def schema(self, name: str) -> Json:
+        """A schema of the components. Raises ContractError where there is none."""
         try:
             return self.raw["components"]["schemas"][name]
         except KeyError:

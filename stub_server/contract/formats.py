@@ -82,9 +82,6 @@ class Formats(NamedTuple):
     responses: Mapping[str, Format]
 
 
-NO_FORMATS = Formats({}, {})
-
-
 def formats(is_document: Format, is_stored_document: Format) -> Formats:
     """`is_document` is the rule for a CPF, CNPJ or passport that is sent, `is_stored_document` for
     one that is stored.

@@ -145,7 +145,7 @@ class Secrets:
         return _has(line, self._line_signs) or (query != b"" and self.suspects(query))
 
     def suspects(self, body: bytes) -> bool:
-        """The same of a body or a query."""
+        """Whether a body or a query may have a secret. It is fast, and true rather too often."""
         if len(body) > LARGEST:
             return True
         # signs are ASCII, which is lowered much faster as bytes

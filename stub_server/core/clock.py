@@ -52,7 +52,7 @@ def iso(ms: int) -> str:
 
 
 def iso_or_none(ms: int | None) -> str | None:
-    """The same of an instant that may be missing."""
+    """`2026-11-20T14:32:05.123Z` of an instant in ms; None of one that is missing."""
     return None if ms is None else iso(ms)
 
 
@@ -132,6 +132,7 @@ class Clock:
 
     @property
     def state(self) -> ClockState:
+        """The setting of the clock, as a step records it."""
         return ClockState(self.now, self._offset, self.frozen)
 
     def set(self, state: ClockState) -> None:
@@ -139,6 +140,7 @@ class Clock:
         self.now, self._offset, self.frozen = state
 
     def at(self, now: int) -> ClockState:
+        """The state of the clock at another instant (ms)."""
         return ClockState(now, self._offset, self.frozen)
 
     def moved(self, to: int) -> ClockState:

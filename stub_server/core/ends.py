@@ -3,11 +3,9 @@ such lists differ.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from operator import is_
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
-Same = Callable[[Any, Any], bool]
 
 
 class Ends(NamedTuple):
@@ -24,12 +22,12 @@ class Ends(NamedTuple):
         return Ends(self.oldest_after, self.oldest_before, self.newest_after, self.newest_before)
 
 
-def ends_of(before: Sequence[Any], after: Sequence[Any], same: Same = is_) -> Ends:
+def ends_of(before: Sequence[Any], after: Sequence[Any]) -> Ends:
     """How two lists differ at their ends; without a stretch in common, all their items do."""
-    first, second = _start_in_common(before, after, same)
+    first, second = _start_in_common(before, after)
     length = 0
     for old, new in zip(before[first:], after[second:], strict=False):
-        if not same(old, new):
+        if old != new:
             break
         length += 1
     return Ends(
@@ -40,14 +38,14 @@ def ends_of(before: Sequence[Any], after: Sequence[Any], same: Same = is_) -> En
     )
 
 
-def _start_in_common(before: Sequence[Any], after: Sequence[Any], same: Same) -> tuple[int, int]:
+def _start_in_common(before: Sequence[Any], after: Sequence[Any]) -> tuple[int, int]:
     """Where the stretch in common begins in both lists: at the beginning of at least one."""
     if before and after:
         for place, item in enumerate(before):
-            if same(item, after[0]):
+            if item == after[0]:
                 return place, 0
         for place, item in enumerate(after):
-            if same(before[0], item):
+            if before[0] == item:
                 return 0, place
     return 0, 0
 

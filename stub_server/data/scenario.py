@@ -82,6 +82,7 @@ def _times(root: Node, name: str, scale: float) -> int:
 
 
 def is_file(name: str) -> bool:
+    """Whether a scenario is named by the path of a file."""
     return "/" in name or name.endswith((".yaml", ".yml"))
 
 

@@ -280,6 +280,7 @@ def check_failure(code: str, method: str) -> None:
 
 
 def failure(code: str) -> dict[str, str]:
+    """What a payment that failed says: its status, the code and the reason."""
     return {
         "status": "failed",
         "success": "false",

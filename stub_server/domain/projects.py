@@ -31,6 +31,7 @@ COUNTERS = (
 def new_project(
     body: Body, defaults: Body, ident: str, creator: str, now: str
 ) -> tuple[Body, Body]:
+    """A new project's public and hidden parts: a draft, unless the request says more."""
     shown, hidden = _parts(body)
     public: Body = defaults | {
         "id": ident,

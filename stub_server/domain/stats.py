@@ -37,6 +37,7 @@ class OrderFold:
         )
 
     def add(self, row: Row) -> None:
+        """Add an order, its payment and its refunds, each if the period covers it."""
         hidden = row.hidden
         plan = hidden["planId"]
         if self._covers(row.record.created):

@@ -66,7 +66,7 @@ class Draft:
         return version[2]
 
     def get(self, table: Table, ident: str) -> Row:
-        """The same of one that is there."""
+        """A record that is there, as the draft leaves it, parsed."""
         row = self.open(table, ident)
         assert row is not None
         return row

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from itertools import islice
-from operator import eq
 from typing import TypeAlias
 
 from ..core.clock import iso
@@ -195,7 +194,7 @@ def _step(
         instant = then.recorded_clock.now
     clock = sandbox.clock.again(then.clock.at(instant))
     events = ends_of(list(sandbox.events), list(then.events))
-    replies = ends_of(list(sandbox.replies.items()), list(then.replies.items()), eq)
+    replies = ends_of(list(sandbox.replies.items()), list(then.replies.items()))
     coming, going = then.timers.beyond(sandbox.timers), sandbox.timers.beyond(then.timers)
     settings = before = None
     if then.settings != sandbox.settings:

@@ -124,6 +124,7 @@ class Trace:
 
     @answer.setter
     def answer(self, body: bytes | None) -> None:
+        """The body of the answer, joined; None where none was kept."""
         self.parts = None if body is None else (body,)
 
     @property

@@ -33,6 +33,7 @@ class Inspected:
         return self._lifecycles[resource].sets
 
     def project_is(self, ident: str, *states: str) -> bool:
+        """Whether a project is there and in one of these states."""
         project = self.store.projects.peek(ident)
         return project is not None and project["status"] in states
 

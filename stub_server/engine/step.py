@@ -75,6 +75,7 @@ class Change(NamedTuple):
 
     @property
     def id(self) -> str:
+        """The id of the record."""
         record = self.after or self.before
         assert record is not None
         return record.id

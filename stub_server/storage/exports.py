@@ -91,6 +91,7 @@ def sandbox_lines(
 
 
 def without_replies(step: Step) -> Step:
+    """A step without the replies that it saved and dropped."""
     return step._replace(saved=None, forgotten_replies=())
 
 
@@ -296,6 +297,9 @@ def adopted(
 
 
 def blanked(table: str, record: Record) -> Record:
+    """A record without its secrets: digests, signing keys, values of headers and users of
+    addresses.
+    """
     if table == "api_keys":
         return changed(record, {}, {"digest": ""})
     if table == "webhooks":
@@ -317,6 +321,7 @@ def blanked(table: str, record: Record) -> Record:
 
 
 def changed(record: Record, public: Body, hidden: Body) -> Record:
+    """A record with members of its two parts changed."""
     return record._replace(public=_with(record.public, public), hidden=_with(record.hidden, hidden))
 
 

@@ -76,10 +76,12 @@ def as_it_is(table: str, record: Record) -> Record:
 
 
 def line_of(kind: str, body: Body) -> bytes:
+    """A line: a JSON object with one member, its kind."""
     return orjson.dumps({kind: body})
 
 
 def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[bytes]:
+    """The lines of a state, each record as `change` makes it."""
     yield sandbox_line(state)
     places: dict[bytes, int] = {}
     count = 0
@@ -120,6 +122,9 @@ def chunks_of(state: SandboxState) -> Iterator[bytes]:
 
 
 def sandbox_line(state: SandboxState) -> bytes:
+    """The first line of a state: what the sandbox has besides records, events, timers
+    and replies.
+    """
     sandbox, origin = state.sandbox, state.sandbox.origin
     body = {
         "name": sandbox.name,
@@ -143,12 +148,17 @@ def sandbox_line(state: SandboxState) -> bytes:
 
 
 def merchant_line(owned: Owned) -> bytes:
+    """The line of a merchant, with the usage of its API keys."""
     return line_of(
         "merchant", asdict(owned.merchant) | {"usage": dict(sorted(owned.usage.items()))}
     )
 
 
 def step_line(step: Step, change: Change = as_it_is, kind: str = "step") -> bytes:
+    """The line of a step, each version as `change` makes it.
+
+    Members that are empty are left out.
+    """
     changes = {
         **_changes(step.changes, change),
         "events": [_event(event, *_places(event, step.changes)) for event in step.events],

@@ -74,6 +74,8 @@ def _bounded(work: Generator[Any, Any, T], give_up: Callable[[], None]) -> Gener
 
 
 class PostgresSession:
+    """A connection to PostgreSQL. Statements have `?` for their values."""
+
     def __init__(self, url: str, name: str = "stub-server") -> None:
         with without_secrets(url):
             self._connection = _Connection.connect(url, **_CONNECTING | {"application_name": name})

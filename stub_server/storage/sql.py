@@ -221,6 +221,7 @@ def line_of(error: Exception) -> str:
 
 
 def sum_of(*values: object) -> int:
+    """The checksum of a row's values."""
     return zlib.crc32(repr(values).encode())
 
 

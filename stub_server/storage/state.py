@@ -23,6 +23,7 @@ class Owned(Usages):
     rows: dict[str, dict[int, Record]] = field(default_factory=dict)
 
     def change(self, part: Part) -> None:
+        """Apply the changes of one part of a step."""
         for name, before, after in part.changes:
             rows = self.rows.setdefault(name, {})
             if after is not None:
