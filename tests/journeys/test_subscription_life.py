@@ -1,4 +1,4 @@
-"""The states of a subscription: every move by each of its triggers, every other one refused."""
+"""The states of a subscription: every move by each of its triggers. What is refused is held to the model."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,6 @@ from ..conftest import Serve
 from ..support.contract import document
 from .roads import AUTOPAY, LATE, ROADS, renewed_late_by_clock
 from .stage import Stage, staged
-from .steps import refused
 
 LIFE = document().lifecycles["Subscription"]
 
@@ -53,31 +52,3 @@ def test_every_move_of_a_subscription_happens_and_is_told_once(
     assert [1] * len(move.events) == [told.count(type_) for type_ in move.events], told
     first = told.index(move.events[0])
     assert list(move.events) == told[first : first + len(move.events)]
-
-
-VERBS = {"cancel": "canceled", "renew": "active", "expire": "expired"}
-LEGAL = {(m.from_, m.to) for m in LIFE.moves}
-OTHERS = [
-    (s, v)
-    for s in LIFE.states
-    for v, to in VERBS.items()
-    if (s, to) not in LEGAL or (s, v) == ("trialing", "renew")
-]
-
-
-@pytest.mark.parametrize(("state", "verb"), [pair for pair in OTHERS if pair[0] != VERBS[pair[1]]])
-def test_every_other_move_of_a_subscription_is_409(stage: Stage, state: str, verb: str) -> None:
-    """From, to and the exits of the state; nothing changes and nothing is told.
-
-    A trial has nothing to renew yet.
-    """
-    held = stage.subscription(state)
-    told = stage.events(held["id"])
-    response = stage.control.post(f"/subscriptions/{held['id']}/{verb}")
-    refused(response, 409, "invalid_state_transition")
-    body = response.json()
-    assert f"{state} → {VERBS[verb]}" == body["details"][0]["message"]
-    exits = {move.to for move in LIFE.exits(state)} - {state}
-    assert all(exit_ in body["message"] for exit_ in exits)
-    assert ("is final" in body["message"]) is (not exits)
-    assert (held, told) == (stage.get_subscription(held["id"]), stage.events(held["id"]))
