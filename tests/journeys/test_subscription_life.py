@@ -6,8 +6,10 @@ import pytest
 
 from ..conftest import Serve
 from ..support.contract import document
+from ..support.make import Json
 from .roads import AUTOPAY, LATE, ROADS, renewed_late_by_clock
 from .stage import Stage, staged
+from .steps import refused
 
 LIFE = document().lifecycles["Subscription"]
 
@@ -52,3 +54,17 @@ def test_every_move_of_a_subscription_happens_and_is_told_once(
     assert [1] * len(move.events) == [told.count(type_) for type_ in move.events], told
     first = told.index(move.events[0])
     assert list(move.events) == told[first : first + len(move.events)]
+
+
+@pytest.mark.parametrize("body", [None, {"at_period_end": True}], ids=str)
+def test_what_is_canceled_may_be_canceled_again_and_what_has_expired_may_not(
+    stage: Stage, body: Json | None
+) -> None:
+    """Nothing changes either way, now or at the end of the period."""
+    for state, status in (("canceled", 200), ("expired", 409)):
+        held = stage.subscription(state)
+        answer = stage.control.post(f"/subscriptions/{held['id']}/cancel", json=body)
+        assert status == answer.status_code
+        assert held == stage.get_subscription(held["id"])
+    refused(answer, 409, "invalid_state_transition")
+    assert "expired → canceled" == answer.json()["details"][0]["message"]
