@@ -14,6 +14,11 @@ from .sandboxes.sandboxes import Sandboxes
 _OURS = b"x-sandbox"
 _ENDINGS = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
 _KNOWN = frozenset(_OURS + ending.encode() for ending in _ENDINGS)
+_USUAL = _KNOWN | frozenset(
+    b"accept accept-encoding authorization connection content-length content-type host"
+    b" idempotency-key user-agent".split()
+)
+"""Headers of which there is nothing to say. A request that has others is looked at."""
 
 
 class Target:
@@ -57,8 +62,8 @@ class Target:
 
     def begin(self, request: Request) -> Trace:
         """Begin the trace of the request that is for it."""
-        sandbox, names = self.sandbox, b"\n".join(request.headers)
-        return Trace(
+        sandbox = self.sandbox
+        trace = Trace(
             sandbox.ids.request(),
             sandbox.clock.now,
             request.method,
@@ -66,12 +71,12 @@ class Target:
             request.query,
             sandbox=sandbox.name,
             before=sandbox.log.number,
-            warnings=(
-                _without_effect(request.headers) if _OURS in names or b"if-match" in names else ()
-            ),
             began=request.began,
             received=request.received_at,
         )
+        if not _USUAL.issuperset(request.headers):
+            trace.warnings = _without_effect(request.headers)
+        return trace
 
     def move_to(self, sandbox: Sandbox) -> None:
         """Go on in the sandbox that has taken the place of this one, or in what it was."""
