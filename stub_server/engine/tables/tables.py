@@ -1,7 +1,7 @@
 """The nine tables of a merchant: what is unique, indexed, summed and searched in each."""
 
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -135,14 +135,22 @@ def _without_punctuation(text: str) -> str:
 _folded = lru_cache(maxsize=8192)(folded)
 
 
-def finder(wanted: str) -> Callable[[str], bool]:
-    """Whether a record's folded text contains what is wanted; what stands before `NUMBERS_END`
-    contains it unmasked.
+def searched(texts: Mapping[int, str], keys: Iterable[int], wanted: str) -> list[int]:
+    """The keys of records whose folded text contains what is wanted; what stands before
+    `NUMBERS_END` contains it unmasked.
+
+    It reads the texts of all records in one go, and so does little with each.
     """
     words, numbers = folded(wanted), unmasked(wanted)
     if not numbers or numbers == words:
-        return lambda text: words in text
-    return lambda text: words in text or text.find(numbers, 0, max(text.rfind(NUMBERS_END), 0)) >= 0
+        return [key for key in keys if words in texts.get(key, "")]
+
+    def fits(text: str) -> bool:
+        if words in text:
+            return True
+        return numbers in text and numbers in text.rpartition(NUMBERS_END)[0]
+
+    return [key for key in keys if fits(texts.get(key, ""))]
 
 
 # -- what is derived from records

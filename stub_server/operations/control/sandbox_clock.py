@@ -3,14 +3,14 @@ the way is done.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import MappingProxyType
 
 from ...core.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, iso, iso_or_none, parse_iso
 from ...core.problem import Conflict
 from ...core.record import Body
-from ...core.timers import Timer
+from ...core.timers import Timer, in_order
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_not_advancing, table_of_job
@@ -101,10 +101,11 @@ def _concerned(work: Work, ident: str) -> set[str]:
 
 def list_timers(work: Work, query: Body) -> Reply:
     timers = work.sandbox.timers
-    found = [timer for timer in sorted(timers.live.values()) if not _is_left_behind(work, timer)]
+    asked: Iterable[Timer] = timers.live.values()
     if "resource_id" in query:
         ident = query["resource_id"].lower()
-        found = [timer for timer in found if timer.subject == ident]
+        asked = [timer for timer in asked if timer.subject == ident]
+    found = in_order(timer for timer in asked if not _is_left_behind(work, timer))
 
     def shown(timer: Timer) -> Body:
         held = timer.seq in timers.on_hold
