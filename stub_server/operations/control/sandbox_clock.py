@@ -10,7 +10,7 @@ from types import MappingProxyType
 from ...core.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, iso, iso_or_none, parse_iso
 from ...core.problem import Conflict
 from ...core.record import Body
-from ...core.timers import Timer, in_order
+from ...core.timers import Timer
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_not_advancing, table_of_job
@@ -105,7 +105,7 @@ def list_timers(work: Work, query: Body) -> Reply:
     if "resource_id" in query:
         ident = query["resource_id"].lower()
         asked = [timer for timer in asked if timer.subject == ident]
-    found = in_order(timer for timer in asked if not _is_left_behind(work, timer))
+    found = sorted(timer for timer in asked if not _is_left_behind(work, timer))
 
     def shown(timer: Timer) -> Body:
         held = timer.seq in timers.on_hold
