@@ -20,7 +20,9 @@ _STEPS, _MOST_PAGES = 100, 3  # how many steps are looked through for the causes
 @pages.get("/events")
 def events() -> str:
     """The events, newest first."""
-    found = listed(f"{CONTROL}/events", "listEvents", _LISTED, without=("id",), events=[])
+    found = listed(
+        f"{CONTROL}/events", "listEvents", _LISTED, without=("id", "after", "wait"), events=[]
+    )
     return render_template(
         "console/events.html",
         types=sorted(contracts().api.events),

@@ -30,7 +30,7 @@ _ID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(req|evt|msg|flt)_[0-9A-Za-z]+"
 ).fullmatch
 _MONEY = re.compile(r"(amount|price|total|revenue|mrr|fee)", re.IGNORECASE)
-_SHORTHAND = re.compile(r"\b(api|br|id|pix|sku|url)\b", re.IGNORECASE)
+_SHORTHAND = re.compile(r"\b(api|br|cpf|id|pix|qr|sku|url|utm)\b", re.IGNORECASE)
 _NO_MONEY = re.compile(r"(count|quantity|_id|totalItems)", re.IGNORECASE)
 _JOBS = {
     "order.pay": "Order is paid",
