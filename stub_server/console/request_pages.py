@@ -13,7 +13,7 @@ from ..contract.secrets import REDACTED
 from ..server.journal.entries import OF_THE_CONNECTION
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
-from .actions import act, go, plain_text, show_done
+from .actions import act, go, show_done
 from .addresses import here
 from .filters import Change, changes, in_one_line, read_json
 from .forms import listed
@@ -73,13 +73,6 @@ def one_request(ident: str) -> str:
         touched=[each for step in steps for each in _touched(step)][:_SHOWN],
         deliveries=[_delivery(each) for each in shown["deliveries"][:_SHOWN]],
     )
-
-
-@pages.get("/requests/<ident>/<any(sent, answered):side>")
-def body_of_request(ident: str, side: str) -> Response:
-    """The whole body of a request or of its answer."""
-    body = _request(ident)["request" if side == "sent" else "response"]["body"]
-    return plain_text(in_one_line("" if body is None else body))
 
 
 @pages.post("/requests/<ident>/send")

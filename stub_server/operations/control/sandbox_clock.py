@@ -22,6 +22,7 @@ from ...webhooks.advancing import counts, pass_time
 _UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
 FIRST = 20  # jobs of each kind that an answer shows
 FARTHEST = 3650 * DAY
+_OF_PAYMENTS = ("order.expire", "order.pay")
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
 
@@ -105,7 +106,9 @@ def list_timers(work: Work, query: Body) -> Reply:
     if "resource_id" in query:
         ident = query["resource_id"].lower()
         asked = [timer for timer in asked if timer.subject == ident]
-    found = sorted(timer for timer in asked if not _is_left_behind(work, timer))
+    found = sorted(
+        timer for timer in asked if timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer)
+    )
 
     def shown(timer: Timer) -> Body:
         held = timer.seq in timers.on_hold
@@ -121,14 +124,12 @@ def list_timers(work: Work, query: Body) -> Reply:
     return reply.listed_here("timers", found, query, shown)
 
 
-def _is_left_behind(work: Work, timer: Timer) -> bool:
-    """Whether a job is to expire or pay an order that no longer waits for its payment: it would
-    change nothing.
+def _is_waited_for(work: Work, timer: Timer) -> bool:
+    """Whether an order that a job would expire or pay still waits for its payment: else the job
+    would change nothing.
     """
-    if timer.job not in ("order.expire", "order.pay"):
-        return False
     orders = work.sandbox.stores[timer.merchant_id].orders
-    return not orders.is_in(
+    return orders.is_in(
         timer.subject, "status", work.sandbox.rules.lifecycles["Order"].sets["payable"]
     )
 
