@@ -13,9 +13,9 @@ from ..contract.secrets import REDACTED
 from ..server.journal.entries import OF_THE_CONNECTION
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
-from .actions import act, go, show_done
+from .actions import act, go, plain_text, show_done
 from .addresses import here
-from .filters import Change, changes, in_one_line, read_json
+from .filters import Change, changes, in_one_line, pretty, read_json
 from .forms import listed
 from .sessions import ADMIN_KEY
 from .site import contracts, pages
@@ -73,6 +73,12 @@ def one_request(ident: str) -> str:
         touched=[each for step in steps for each in _touched(step)][:_SHOWN],
         deliveries=[_delivery(each) for each in shown["deliveries"][:_SHOWN]],
     )
+
+
+@pages.get("/whole/<path:path>")
+def whole(path: str) -> Response:
+    """What a control or an operation answers, of which a page shows the beginning."""
+    return plain_text(pretty(g.client.get(f"/{path}")))
 
 
 @pages.post("/requests/<ident>/send")
