@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from html import unescape
 from urllib.parse import urlsplit
 
@@ -93,8 +94,8 @@ def test_a_page_costs_what_its_controls_cost(large: Measured, browser: Page) -> 
     for path in paths(large):
         browser.go(base + path)
         html = door.ask("GET", path, headers=HTML).body.decode()
-        page = heart.least(lambda path=path: door.ask("GET", path, headers=HTML))
-        asked = [heart.least(lambda call=call: door.ask("GET", call)).total for call in calls(html)]
+        page = heart.least(partial(door.ask, "GET", path, headers=HTML))
+        asked = [heart.least(partial(door.ask, "GET", call)).total for call in calls(html)]
         if page.hold > HOLD or page.total - sum(asked) > OWN or len(html.encode()) > WEIGHT:
             slow[path] = (page, sum(asked), len(html))
     assert {} == slow
@@ -123,7 +124,7 @@ def test_what_strangers_sent_makes_no_page_heavy(large: Measured, browser: Page)
     ):
         browser.go(base + path)
         html = door.ask("GET", path, headers=HTML).body.decode()
-        page = heart.least(lambda path=path: door.ask("GET", path, headers=HTML))
+        page = heart.least(partial(door.ask, "GET", path, headers=HTML))
         assert page.hold < HOLD, (path, page)
         assert len(html.encode()) <= WEIGHT, (path, len(html))
         assert "<script>alert" not in html
