@@ -47,6 +47,7 @@ def paths(found: Measured) -> list[str]:
     door = found.door
     orders = door.ask("GET", "/v2/orders?limit=25&status=paid").json()
     (order, *_), last = orders["orders"], orders["pagination"]["total_pages"]
+    customer = door.ask("GET", "/v2/customers?limit=1").json()["customers"][0]
     subscription = door.ask("GET", "/v2/subscriptions?limit=1").json()["subscriptions"][0]
     refused = door.ask("POST", "/v2/customers", body=b'{"name": "x"}').header("x-request-id")
     lists = ["orders", "subscriptions", "customers", "plans", "webhook_logs"]
@@ -62,9 +63,9 @@ def paths(found: Measured) -> list[str]:
         "/console/data/orders?search=529.982.247",
         "/console/data/orders?created_since=2026-06-01T00:00",
         "/console/data/customers?search=maria",
-        f"/console/data/orders?customerId={order['customer']['id']}",
+        f"/console/data/orders?customerId={customer['id']}",
         f"/console/data/orders/{order['id']}",
-        f"/console/data/customers/{order['customer']['id']}",
+        f"/console/data/customers/{customer['id']}",
         f"/console/data/subscriptions/{subscription['id']}",
         f"/console/requests/{refused}",
         "/console/clock?page=300",
@@ -85,6 +86,13 @@ def calls(html: str) -> list[str]:
     return [f"{each.path}?{each.query}" for each in parts]
 
 
+def show(browser: Page, url: str) -> None:
+    """Open an address, which may lead to another one."""
+    browser.look("window.isLeft = true")
+    browser.tell("Page.navigate", url=url)
+    browser.until("window.isLeft !== true && document.readyState === 'complete'")
+
+
 def test_a_page_costs_what_its_controls_cost(large: Measured, browser: Page) -> None:
     """And holds up nobody else; it is at most 60 KiB."""
     door, heart = large
@@ -92,7 +100,7 @@ def test_a_page_costs_what_its_controls_cost(large: Measured, browser: Page) -> 
     browser.go(f"{base}/")
     slow = {}
     for path in paths(large):
-        browser.go(base + path)
+        show(browser, base + path)
         html = door.ask("GET", path, headers=HTML).body.decode()
         page = heart.least(partial(door.ask, "GET", path, headers=HTML))
         asked = [heart.least(partial(door.ask, "GET", call)).total for call in calls(html)]
@@ -122,7 +130,7 @@ def test_what_strangers_sent_makes_no_page_heavy(large: Measured, browser: Page)
         "/console/inboxes/shop/1",
         "/console/find?q=zzzz",
     ):
-        browser.go(base + path)
+        show(browser, base + path)
         html = door.ask("GET", path, headers=HTML).body.decode()
         page = heart.least(partial(door.ask, "GET", path, headers=HTML))
         assert page.hold < HOLD, (path, page)
