@@ -32,6 +32,8 @@ log = logging.getLogger("stub_server")
 
 
 class SqliteSession:
+    """A connection to SQLite, which any thread may use."""
+
     def __init__(self, file: Path, *, always: bool = False) -> None:
         """With `always` each commit is on the disk before it returns."""
         uri = f"file:{quote(str(file))}?mode=rw"

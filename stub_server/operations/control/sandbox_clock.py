@@ -50,7 +50,8 @@ async def advance_clock(work: Work, query: Body, body: Body) -> Reply:
         to = parse_iso(body["to"])
     else:
         to = add_interval(work.now, "month", 1, int(body.get("months", 0)))
-        to += sum(round(body.get(name, 0) * unit) for name, unit in _UNITS.items())
+        for name, unit in _UNITS.items():
+            to += round(body.get(name, 0) * unit)
     fired, complete = await _jump(work, to, body)
     return reply.value(
         {
@@ -95,29 +96,28 @@ def _concerned(work: Work, ident: str) -> set[str]:
             (orders, "subscriptionId"),
             (subscriptions, "customerId"),
         ):
-            found |= {table.rows[key].id for key in table.bucket(index, ident)}
+            for key in table.bucket(index, ident):
+                found.add(table.rows[key].id)
     return found
 
 
 def list_timers(work: Work, query: Body) -> Reply:
-    timers = work.sandbox.timers
-    found = [timer for timer in sorted(timers.live.values()) if not _is_left_behind(work, timer)]
-    if "resource_id" in query:
-        ident = query["resource_id"].lower()
-        found = [timer for timer in found if timer.subject == ident]
+    found = []
+    for timer in work.sandbox.timers.pending():
+        is_asked_for = query.get("resource_id", timer.subject).lower() == timer.subject
+        if is_asked_for and not _is_left_behind(work, timer):
+            found.append(timer)
+    return reply.listed_here("timers", found, query, partial(_shown, work))
 
-    def shown(timer: Timer) -> Body:
-        held = timer.seq in timers.on_hold
-        resource = table_of_job(timer.job)
-        return {
-            "due": iso(timer.due),
-            "job": timer.job,
-            "resource": resource,
-            "id": timer.subject,
-            "held": held,
-        }
 
-    return reply.listed_here("timers", found, query, shown)
+def _shown(work: Work, timer: Timer) -> Body:
+    return {
+        "due": iso(timer.due),
+        "job": timer.job,
+        "resource": table_of_job(timer.job),
+        "id": timer.subject,
+        "held": timer.seq in work.sandbox.timers.on_hold,
+    }
 
 
 def _is_left_behind(work: Work, timer: Timer) -> bool:
@@ -127,9 +127,7 @@ def _is_left_behind(work: Work, timer: Timer) -> bool:
     if timer.job not in ("order.expire", "order.pay"):
         return False
     orders = work.sandbox.stores[timer.merchant_id].orders
-    return not orders.is_in(
-        timer.subject, "status", work.sandbox.rules.lifecycles["Order"].sets["payable"]
-    )
+    return not orders.is_in(timer.subject, "status", work.lifecycle("Order").sets["payable"])
 
 
 async def _jump(
