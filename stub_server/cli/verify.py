@@ -189,12 +189,21 @@ def _sent(
     """Make a run, with a progress bar. Raises Unusable."""
     import asyncio
     import ssl
+    import time
 
     from ..tools.verify.correcting import correct_run
-    from ..tools.verify.har import Recording
+    from ..tools.verify.exchange import Exchange
+    from ..tools.verify.har import archive
     from ..tools.verify.outcome import check_names, of_run
     from ..tools.verify.run import Runner
     from ..tools.verify.showing import Showing
+
+    recorded: list[tuple[Exchange, float]] = []
+
+    def record(exchange: Exchange) -> None:
+        if file is not None:
+            began = time.time() - exchange.answer.seconds
+            recorded.append((showing.redacted(exchange), began))
 
     with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {host}") as bar:
 
@@ -205,8 +214,8 @@ def _sent(
         try:
             runner = Runner(options, progress)
             check_names(options, runner.document)
-            recording = Recording(options.url, Showing(runner.document))
-            run = asyncio.run(runner.run() if file is None else runner.run(recording.add))
+            showing = Showing(runner.document)
+            run = asyncio.run(runner.run(record))
             outcome = of_run(run, options, hidden, coverage)
             if corrects and not run.away and not run.is_interrupted:
                 asyncio.run(correct_run(runner, run, outcome.report, progress))
@@ -215,11 +224,7 @@ def _sent(
         except ssl.SSLError:
             raise Unusable(f"{options.trusted}: contains no PEM certificates.") from None
     if file is not None:
-        write_private(file, recording.archive())
-        if recording.left_out:
-            outcome.notes.append(
-                f"{file}: is full; {recording.left_out:,} exchanges are not in it."
-            )
+        write_private(file, archive(recorded, options.url))
     return outcome
 
 
@@ -287,8 +292,8 @@ def proxy(
     """Pass requests on to the backend at URL, and compare its answers with the contract.
 
     Point a client or a test at the port. Each exchange is passed on unchanged, then compared, and
-    printed as one line. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges lists the
-    newest exchanges, also as ?format=har.
+    printed as one line. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges is an HTTP
+    archive of the newest exchanges.
     """
     import asyncio
 

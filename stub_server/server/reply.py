@@ -13,7 +13,6 @@ from ..core.record import Body
 from ..domain.documents import normalise
 from ..engine.tables.query import Query, select
 from ..engine.tables.table import Table
-from ..engine.tables.tables import finder
 from .layers.answers import JSON, Answer, Pairs, hang_up, left
 from .work import Work
 
@@ -241,7 +240,7 @@ def _filters(found: Query, table: Table, name: str, value: Any) -> bool:
             key, _, text = entry.partition(":")
             found.only(name, (key, text))
     elif name in table.spec.search:
-        found.contains[name] = finder(value)
+        found.contains[name] = value
     elif name in table.spec.indexes or name in table.unique:
         if name in _PLAIN:
             value = _PLAIN[name](value)
