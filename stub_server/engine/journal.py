@@ -108,10 +108,9 @@ class Trace:
         self.after = step.number
         if step.events:
             self.events += tuple([event.id for event in step.events])
-            changes = step.changes
-            self.deliveries += tuple(
-                [c.id for c in changes if c.before is None and c.table == "webhook_logs"]
-            )
+            for change in step.changes:
+                if change.before is None and change.table == "webhook_logs":
+                    self.deliveries += (change.id,)
 
     def lose(self) -> None:
         """Forget the steps, which were undone."""
@@ -124,6 +123,7 @@ class Trace:
 
     @answer.setter
     def answer(self, body: bytes | None) -> None:
+        """The body of the answer, joined; None where none was kept."""
         self.parts = None if body is None else (body,)
 
     @property
@@ -210,7 +210,10 @@ class Journal(Bounded[Trace]):
 
     def find(self, ident: str) -> Trace | None:
         """The request with an id, if it is still kept."""
-        return next((trace for trace in reversed(self._items) if trace.id == ident), None)
+        for trace in reversed(self._items):
+            if trace.id == ident:
+                return trace
+        return None
 
     def __getitem__(self, place: int) -> Trace:
         return self._items[place]

@@ -136,7 +136,7 @@ def test_the_clock_is_set_and_goes_forward_alone(to: list[str]) -> None:
     ],
 )
 def test_a_shell_completes_verbs(typed: str, found: str) -> None:
-    """As docs/quickstart.md sets it up."""
+    """As the page of commands sets it up."""
     asks = {
         "_STUB_SERVER_COMPLETE": "bash_complete",
         "COMP_WORDS": typed,
