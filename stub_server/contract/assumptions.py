@@ -11,15 +11,12 @@ from .schema import needed
 from .source import Json
 
 LIMITATIONS = (
-    (
-        "one-server",
-        ("A sandbox lives in the memory of one server; it outlives that server only with --store."),
-    ),
+    ("one-server", "Without a store, the state is in memory and is gone when the process stops."),
     (
         "no-cards",
         (
-            "Card data is never accepted: a first order by card is decided by hand, its renewals"
-            " are charged."
+            "Card data is never accepted: an order by card is paid at once without it, unless a"
+            " magic word, a behaviour or a header decides otherwise."
         ),
     ),
     (

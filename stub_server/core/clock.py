@@ -75,7 +75,7 @@ def parse_iso(text: str) -> int:
         raise ValueError("a date-time needs an offset such as Z")
     since = moment - EPOCH
     if is_leap_second and since.seconds * SECOND != _LAST_SECOND:
-        raise ValueError("a leap second is the last one of a day in UTC")
+        raise ValueError("a leap second can only be the last second of a day in UTC")
     ms = since.days * DAY + since.seconds * SECOND + since.microseconds // 1_000 + added
     return min(max(ms, EARLIEST), LATEST)
 

@@ -18,6 +18,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters, with `…` in place of what is left out."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}…"
+
+
 def nearest(word: str, known: Sequence[str]) -> str | None:
     """The most similar known word, or None."""
     if len(word) > _LONGEST_GUESSED:

@@ -43,6 +43,13 @@ class BadFile(ValueError):
         super().__init__(text)
         self.kind, self.reasons = kind, reasons
 
+    @property
+    def lines(self) -> list[str]:
+        """The message, and under it each reason if it has more than one."""
+        if len(self.reasons) == 1:
+            return [str(self)]
+        return [str(self), *self.reasons]
+
 
 def is_readable(line: bytes) -> bool:
     """Whether a line is short enough, whatever it says."""

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from ...core.record import Record, Row
 from .indexes import Keys, contains
 from .table import REMEMBERED, Table
+from .tables import searched
 
 # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 SORTED_OUTRIGHT = 256
@@ -23,12 +24,12 @@ class Query:
     """What a list was asked for. `since` and `until` are ms, from inclusive to exclusive.
 
     A record meets all `conditions`. `where` tests a parsed record, for tables that stay small;
-    `contains` maps a search text to what it must satisfy; `between` takes the values of a further
+    `contains` maps a search text to what it must contain; `between` takes the values of a further
     sort order from inclusive to exclusive (None is open).
     """
 
     conditions: list[Condition] = field(default_factory=list)
-    contains: dict[str, Callable[[str], bool]] = field(default_factory=dict)
+    contains: dict[str, str] = field(default_factory=dict)
     where: Callable[[Row], bool] | None = None
     between: tuple[str, Any, Any] | None = None
     since: int | None = None
@@ -82,8 +83,10 @@ def _find(table: Table, query: Query) -> Keys:
         keys = keys[: bisect_left(keys, max(query.until, 0) << 128)]
     if query.since is not None:
         keys = keys[bisect_left(keys, max(query.since, 0) << 128) :]
-    if query.contains or query.where is not None:
-        keys = [key for key in keys if _fits(table, query, key)]
+    for name, wanted in query.contains.items():
+        keys = searched(table.views.texts[name].data, keys, wanted)
+    if query.where is not None:
+        keys = [key for key in keys if query.where(table.parse(table.rows[key]))]
     if query.sort is None:
         return keys
     return _sorted(table, query.sort, keys)
@@ -136,13 +139,6 @@ def _between(table: Table, name: str, low: Any, high: Any) -> Keys:
     if high is not None:
         stop = bisect_left(order, (high,))
     return sorted(key for _, key in order[start:stop])
-
-
-def _fits(table: Table, query: Query, key: int) -> bool:
-    for name, finds in query.contains.items():
-        if not finds(table.views.texts[name].data.get(key, "")):
-            return False
-    return query.where is None or query.where(table.parse(table.rows[key]))
 
 
 def _sorted(table: Table, sort: str, keys: Keys) -> Keys:

@@ -3,7 +3,7 @@ the way is done.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import MappingProxyType
 
@@ -22,6 +22,7 @@ from ...webhooks.advancing import counts, pass_time
 _UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
 FIRST = 20  # jobs of each kind that an answer shows
 FARTHEST = 3650 * DAY
+_OF_PAYMENTS = ("order.expire", "order.pay")
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
 
@@ -102,12 +103,16 @@ def _concerned(work: Work, ident: str) -> set[str]:
 
 
 def list_timers(work: Work, query: Body) -> Reply:
+    timers = work.sandbox.timers
+    asked: Iterable[Timer] = timers.live.values()
+    if "resource_id" in query:
+        ident = query["resource_id"].lower()
+        asked = [timer for timer in asked if timer.subject == ident]
     found = []
-    for timer in work.sandbox.timers.pending():
-        is_asked_for = query.get("resource_id", timer.subject).lower() == timer.subject
-        if is_asked_for and not _is_left_behind(work, timer):
+    for timer in asked:
+        if timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer):
             found.append(timer)
-    return reply.listed_here("timers", found, query, partial(_shown, work))
+    return reply.listed_here("timers", sorted(found), query, partial(_shown, work))
 
 
 def _shown(work: Work, timer: Timer) -> Body:
@@ -120,14 +125,12 @@ def _shown(work: Work, timer: Timer) -> Body:
     }
 
 
-def _is_left_behind(work: Work, timer: Timer) -> bool:
-    """Whether a job is to expire or pay an order that no longer waits for its payment: it would
-    change nothing.
+def _is_waited_for(work: Work, timer: Timer) -> bool:
+    """Whether an order that a job would expire or pay still waits for its payment: else the job
+    would change nothing.
     """
-    if timer.job not in ("order.expire", "order.pay"):
-        return False
     orders = work.sandbox.stores[timer.merchant_id].orders
-    return not orders.is_in(timer.subject, "status", work.lifecycle("Order").sets["payable"])
+    return orders.is_in(timer.subject, "status", work.lifecycle("Order").sets["payable"])
 
 
 async def _jump(
