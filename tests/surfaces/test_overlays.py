@@ -142,6 +142,10 @@ BROKEN = {
     "a misspelt deed": (HEAD + "  - { target: $.info, updates: {} }\n", r"overlay\.yaml:4: an action has no 'updates'"),
     "no JSONPath": (HEAD + "  - { target: $.paths[, remove: true }\n".replace("$.paths[", '"$.paths["'),
     r"overlay\.yaml:4: .*is not a JSONPath"),
+    "a place that has moved": (
+        HEAD + "  - target: $.components.parameters.IdlePlanId.schema\n    remove: true\n",
+        r"IdlePlanId\.schema selects nothing in the contract: it is \$\.components\.parameters\.PlanId\.schema now",
+    ),
     "selects nothing": (
         HEAD + "  - { target: $.info, update: {} }\n  - { target: '$.paths[\"/v2/clients\"]', remove: true }\n",
         r"overlay\.yaml:5: \$\.paths\[.*\] selects nothing",
