@@ -78,7 +78,7 @@ def pack(
                 size += len(line) + 1
                 if len(line) > LONGEST_LINE:
                     message = (
-                        f"A record takes more than {LONGEST_LINE >> 20} MiB, the most of a line."
+                        f"A record takes more than {LONGEST_LINE >> 20} MiB, the maximum of a line."
                     )
                     raise BadFile("too_large", message)
                 if size > MOST_BYTES:

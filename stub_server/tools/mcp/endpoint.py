@@ -131,7 +131,7 @@ class Endpoint:
         if opened.sandbox is not None and open_in >= MOST_OF_A_SANDBOX:
             message = (
                 f"Agents have {open_in} sessions in the sandbox {opened.sandbox}, the most at once."
-                " End one by DELETE, or wait: one ends after 30 minutes without a call."
+                " End one by DELETE, or wait: each ends after 30 minutes without a call."
             )
             raise Refusal(message, status=503, code="too_many_connections")
 
