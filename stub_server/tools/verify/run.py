@@ -23,7 +23,7 @@ from .findings import CLASSES
 from .journeys.accepting import accepts
 from .journeys.listing import finds, finds_logs, reads
 from .journeys.records import depends, moves, remembers, unique
-from .journeys.refusing import refuses_all, strangers
+from .journeys.refusing import limited, refuses_all, strangers
 from .judging import Run
 from .probes import Builder, Chain, Journey
 from .showing import Showing
@@ -220,6 +220,9 @@ class Runner:
         yield Chain(
             own, [refuses_all(own, operations, makes_keys=rights.kind == PERSON), strangers(own)]
         )
+        if rights.kind == PERSON:
+            own = self._builder("limited", rights)
+            yield Chain(own, [limited(own, operations)])
 
     def _of_tag(self, builder: Builder, tag: str, operations: list[Operation]) -> Iterator[Journey]:
         """The journeys of a tag: over its kinds of records, then over its other operations."""
