@@ -14,18 +14,6 @@ from .reports import NAME, finding
 EVERY = tuple(document().operations)
 
 
-def test_findings_of_a_class_with_one_pointer_are_one() -> None:
-    found = [
-        finding("schema", "updateCustomer", cause="another", group="persists"),
-        finding("schema", "createCustomer", target=Said(400, "a")),
-        finding("schema", "createCustomer", target=Said(422, "b")),
-    ]
-    [one] = merged(found, document(), EVERY)
-    assert ["createCustomer", "updateCustomer"] == one.operations
-    assert ("createCustomer", 3, "a") == (one.operation, one.count, one.target.excerpt)
-    assert {("createCustomer", "accepts"), ("updateCustomer", "persists")} == set(one.cases)
-
-
 def test_what_costs_data_or_money_comes_first_then_the_order_is_that_of_the_classes_and_the_contract() -> (
     None
 ):

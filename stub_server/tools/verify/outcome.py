@@ -202,11 +202,14 @@ def _as_shown(finding: Finding, run: Run) -> Finding:
     Of a member that no answer shows, it is one of the schema.
     """
     operation = run.catalogue.document.operations.get(finding.operation)
-    place = tuple(finding.cause.split("."))
-    if finding.kind == "reference" and operation is not None:
-        record, member = run.catalogue.record_at(operation), finding.pointer.rpartition("/")[2]
-        place = (*record[0], member) if record and "/properties/" in finding.pointer else place
-    if finding.kind not in ("not-persisted", "reference") or place in run.shown:
+    record = None if operation is None else run.catalogue.record_at(operation)
+    if record is None or finding.kind not in ("not-persisted", "reference"):
+        return finding
+    # of an object or a map, whether it is shown at all
+    place = tuple(finding.cause.split("."))[: len(record[0]) + 1]
+    if finding.kind == "reference" and "/properties/" in finding.pointer:
+        place = (*record[0], finding.pointer.rpartition("/")[2])
+    if place in run.shown:
         return finding
     member = place[-1]
     title = f"{finding.operation} takes {member}, which no answer shows."

@@ -154,27 +154,4 @@ def _keys(builder: Builder) -> Generator[Asked, Seen, dict[str, str]]:
         if not seen.both_accept:
             return roles
         roles[scope] = f"{role} secret"
-        if len(roles) == 1 and not (yield from _opens(builder, create, roles[scope], scope)):
-            return {}
     return roles
-
-
-def _opens(
-    builder: Builder, create: Operation, key: str, lacking: str
-) -> Generator[Asked, Seen, bool]:
-    """Whether a new key is accepted at all.
-
-    If not, a refusal says nothing about the scope that it lacks.
-    """
-    for operation in builder.document.operations.values():
-        is_plain = (
-            operation.method == "GET" and operation.scheme != "jwt" and "{" not in operation.path
-        )
-        if is_plain and operation.scopes and lacking not in operation.scopes:
-            learns, where = "a new private key as the credential", pointer_of(operation, "security")
-            seen = yield builder.probe(
-                operation, "accepts", learns, where, credential=key, suspect="auth", about=create
-            )
-            if seen.target.status not in (404, 405):
-                return seen.target.status != 401
-    return True
