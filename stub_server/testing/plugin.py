@@ -66,14 +66,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Which server is used, and which settings it does not have."""
+    """Which server is used, if it is not one of the run's own."""
     url = config.getoption("--sandbox-url")
     if url is None:
         return None
-    ignored = [name for name in ("sandbox_args", "sandbox_command") if config.getini(name)]
-    return f"sandbox: {url}" + (
-        f" (of the ini file {' and '.join(ignored)} are ignored)" if ignored else ""
-    )
+    return f"sandbox: {url}"
 
 
 @pytest.fixture(scope="session")
@@ -85,16 +82,14 @@ def sandbox_server(pytestconfig: pytest.Config) -> Iterator[Server]:
     Python has it.
     """
     from .sandbox import Refused
-    from .server import connected, running
+    from .server import OWN, connected, running
 
     url = pytestconfig.getoption("--sandbox-url")
     if url is not None:
         server = connected(url, pytestconfig.getoption("--sandbox-admin-key"))
     else:
-        command = pytestconfig.getini("sandbox_command")
-        server = running(
-            *pytestconfig.getini("sandbox_args"), **({"command": command} if command else {})
-        )
+        command = pytestconfig.getini("sandbox_command") or OWN
+        server = running(*pytestconfig.getini("sandbox_args"), command=command)
     with ExitStack() as stack:
         try:
             started = stack.enter_context(server)
@@ -142,7 +137,7 @@ def sandbox(request: pytest.FixtureRequest, sandbox_server: Server) -> Iterator[
                 pytrace=False,
             )
         wanted |= marker.kwargs
-    name = _name_of(request.node.nodeid, _worker_of(request.config))
+    name = _name_of(request.node.nodeid, request.config)
     if request.config.getoption("--sandbox-url") is not None:  # others may use the same server
         name = f"{name}-{uuid4().hex[:8]}"
     try:
@@ -182,14 +177,17 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def _sandboxes_of(item: pytest.Item) -> list[Sandbox]:
-    """Those of its own, and those of wider scopes that a fixture gave it."""
-    used: dict[str, Any] = getattr(item, "funcargs", {})
-    given = {id(value) for value in used.values()}
-    made = item.config.stash[_MADE]
-    own = [item.stash[_OWN]] if _OWN in item.stash else []
-    return own + [
-        each for n, each in enumerate(made) if n >= item.stash[_BEFORE] or id(each) in given
-    ]
+    """The sandboxes of a test: its own, those that were made in it, and those of wider scopes that
+    a fixture gave it.
+    """
+    found, made = [], item.config.stash[_MADE]
+    if _OWN in item.stash:
+        found.append(item.stash[_OWN])
+    arguments: dict[str, Any] = getattr(item, "funcargs", {})
+    for each in made[: item.stash[_BEFORE]]:
+        if any(each is value for value in arguments.values()):
+            found.append(each)
+    return found + made[item.stash[_BEFORE] :]
 
 
 def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -> None:
@@ -213,17 +211,13 @@ def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -
         )
 
 
-def _worker_of(config: pytest.Config) -> str:
-    found: dict[str, str] | None = getattr(config, "workerinput", None)
-    return "main" if found is None else found["workerid"]
-
-
-def _name_of(nodeid: str, worker: str) -> str:
+def _name_of(nodeid: str, config: pytest.Config) -> str:
     """A name that a server allows, the same in every run: the worker, the end of the node id, and a
     digest of it.
     """
     from hashlib import blake2b
 
+    worker = getattr(config, "workerinput", {}).get("workerid", "main")
     words = re.sub(r"[^a-z0-9]+", "-", nodeid.rpartition("::")[2].lower())[:_LONGEST].strip("-")
     digest = blake2b(nodeid.encode(), digest_size=4).hexdigest()
     return "-".join(filter(None, (worker, words, digest)))

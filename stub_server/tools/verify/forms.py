@@ -62,7 +62,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _matrix(report)
     if report.unreached:
         yield from ("", "Out of reach, in documented statuses:")
-        reasons = Counter(each.reason or "no request was answered so" for each in report.unreached)
+        reasons = Counter(
+            each.reason or "no request was answered with this status" for each in report.unreached
+        )
         yield from (f"{count:>6}  {reason}" for reason, count in reasons.most_common())
     if report.left_behind:
         lists = Counter(path.rpartition("/")[0] for path in report.left_behind)
@@ -125,7 +127,7 @@ def _advice(divergence: Divergence) -> str:
     if divergence.overlay is not None:
         return "Correct the sandbox: --write-overlay FILE writes an overlay for this."
     if divergence.kind in COSTLY:
-        return f"{report}, unless you know that it is meant: this may cost data or money."
+        return f"{report}, unless you know that it is intended: this may cost data or money."
     if divergence.is_tried:
         return "No overlay corrects the sandbox here: write your code for what the backend does."
     return "The contract assumes this. --write-overlay FILE corrects the sandbox if an overlay can."
