@@ -87,7 +87,9 @@ def _find(table: Table, query: Query) -> Keys:
         keys = searched(table.views.texts[name].data, keys, wanted)
     if query.where is not None:
         keys = [key for key in keys if query.where(table.parse(table.rows[key]))]
-    return keys if query.sort is None else _sorted(table, query.sort, keys)
+    if query.sort is None:
+        return keys
+    return _sorted(table, query.sort, keys)
 
 
 def _matching(table: Table, query: Query) -> Keys:
@@ -103,8 +105,9 @@ def _matching(table: Table, query: Query) -> Keys:
         return table.order
     conditions.sort(key=lambda lists: sum(map(len, lists)))
     first, *others = conditions
-    # merges what is sorted already
-    keys = first[0] if len(first) == 1 else sorted(chain.from_iterable(first))
+    keys = first[0]
+    if len(first) > 1:
+        keys = sorted(chain.from_iterable(first))  # merges what is sorted already
     for lists in others:
         keys = [key for key in keys if _is_in(key, lists)]
     return keys
@@ -121,17 +124,20 @@ def _paired(table: Table, conditions: list[Condition]) -> list[Condition]:
     for pair in table.spec.pairs:
         first, second = pair.split("+")
         if first in single and second in single:
-            both = (first, single.pop(first)), (second, single.pop(second))
-            left = [each for each in left if each not in both]
-            left.append((pair, frozenset(product(*(values for _, values in both)))))
+            one, other = single.pop(first), single.pop(second)
+            left = [each for each in left if each not in ((first, one), (second, other))]
+            left.append((pair, frozenset(product(one, other))))
     return left
 
 
 def _between(table: Table, name: str, low: Any, high: Any) -> Keys:
     """The keys of a stretch of a sort order, oldest first."""
     order = table.views.sorts[name].data
-    start = 0 if low is None else bisect_left(order, (low,))
-    stop = len(order) if high is None else bisect_left(order, (high,))
+    start, stop = 0, len(order)
+    if low is not None:
+        start = bisect_left(order, (low,))
+    if high is not None:
+        stop = bisect_left(order, (high,))
     return sorted(key for _, key in order[start:stop])
 
 

@@ -51,7 +51,8 @@ async def advance_clock(work: Work, query: Body, body: Body) -> Reply:
         to = parse_iso(body["to"])
     else:
         to = add_interval(work.now, "month", 1, int(body.get("months", 0)))
-        to += sum(round(body.get(name, 0) * unit) for name, unit in _UNITS.items())
+        for name, unit in _UNITS.items():
+            to += round(body.get(name, 0) * unit)
     fired, complete = await _jump(work, to, body)
     return reply.value(
         {
@@ -96,7 +97,8 @@ def _concerned(work: Work, ident: str) -> set[str]:
             (orders, "subscriptionId"),
             (subscriptions, "customerId"),
         ):
-            found |= {table.rows[key].id for key in table.bucket(index, ident)}
+            for key in table.bucket(index, ident):
+                found.add(table.rows[key].id)
     return found
 
 
@@ -106,22 +108,21 @@ def list_timers(work: Work, query: Body) -> Reply:
     if "resource_id" in query:
         ident = query["resource_id"].lower()
         asked = [timer for timer in asked if timer.subject == ident]
-    found = sorted(
-        timer for timer in asked if timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer)
-    )
+    found = []
+    for timer in asked:
+        if timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer):
+            found.append(timer)
+    return reply.listed_here("timers", sorted(found), query, partial(_shown, work))
 
-    def shown(timer: Timer) -> Body:
-        held = timer.seq in timers.on_hold
-        resource = table_of_job(timer.job)
-        return {
-            "due": iso(timer.due),
-            "job": timer.job,
-            "resource": resource,
-            "id": timer.subject,
-            "held": held,
-        }
 
-    return reply.listed_here("timers", found, query, shown)
+def _shown(work: Work, timer: Timer) -> Body:
+    return {
+        "due": iso(timer.due),
+        "job": timer.job,
+        "resource": table_of_job(timer.job),
+        "id": timer.subject,
+        "held": timer.seq in work.sandbox.timers.on_hold,
+    }
 
 
 def _is_waited_for(work: Work, timer: Timer) -> bool:
@@ -129,9 +130,7 @@ def _is_waited_for(work: Work, timer: Timer) -> bool:
     would change nothing.
     """
     orders = work.sandbox.stores[timer.merchant_id].orders
-    return orders.is_in(
-        timer.subject, "status", work.sandbox.rules.lifecycles["Order"].sets["payable"]
-    )
+    return orders.is_in(timer.subject, "status", work.lifecycle("Order").sets["payable"])
 
 
 async def _jump(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import TypeVar
 
@@ -60,8 +60,10 @@ class Persistence(Commits):
         if not self.has_store:
             return
         with closing(self.store.session()) as session:
+            names = [DEFAULT]
             try:
-                names = [DEFAULT] if self.is_shared else sql.names(session, most)
+                if not self.is_shared:
+                    names = sql.names(session, most)
             except self.store.errors as error:
                 raise StoreError(
                     f"{self.store.name} cannot be read ({error}). {self.store.advice}"
@@ -70,7 +72,8 @@ class Persistence(Commits):
                 found = self._open(session, name)
                 if isinstance(found, str):
                     row = sql.sandbox(session, name)
-                    self.default_elsewhere = orjson.loads(row[1].about) if row else None
+                    if row is not None:
+                        self.default_elsewhere = orjson.loads(row[1].about)
                 elif found is not None:
                     yield self._entry(*found)
 
@@ -81,7 +84,9 @@ class Persistence(Commits):
         Raises Unavailable, and StoreError for one that is damaged.
         """
         found = await self.query(lambda session: self._open(session, name))
-        return self._entry(*found) if isinstance(found, tuple) else found
+        if not isinstance(found, tuple):
+            return found
+        return self._entry(*found)
 
     def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
         where = f"{self.store.name}: the sandbox {name}"
@@ -111,15 +116,16 @@ class Persistence(Commits):
 
     # -- sandboxes that come and go
 
-    async def write(self, *sandboxes: Sandbox) -> list[KeptState]:
-        """Write the present states of sandboxes, beside the requests, for `put` to refer to.
+    async def write(self, sandbox: Sandbox, snapshots: Sequence[Snapshot] = ()) -> list[KeptState]:
+        """Write the present states of a sandbox and of its snapshots, beside the requests, for
+        `put` to refer to.
 
         Raises Unavailable.
         """
         if not self.has_store:
             return []
         self._check_written()
-        states = list(map(capture, sandboxes))
+        states = _states(sandbox, snapshots)
         return await self._writing.run(lambda session: _write(session, states))
 
     async def put(
@@ -131,9 +137,11 @@ class Persistence(Commits):
         `written` is its state, then those of its snapshots. Raises Unavailable.
         """
         if self.has_store:
-            before = self._stored.get(entry.sandbox.name)
+            ends, before = [], self._stored.get(entry.sandbox.name)
+            if before is not None:
+                ends.append(before)
             stored, changes = self._entering(entry, written, snapshots)
-            if not await self._changed(changes, ends=[before] if before else ()):
+            if not await self._changed(changes, ends=ends):
                 return False
             self._follow(stored)
         return True
@@ -148,10 +156,8 @@ class Persistence(Commits):
             return True
         with closing(self.store.session()) as session:
             try:
-                states = [entry.sandbox, *(snapshot.sandbox for snapshot in snapshots)]
-                stored, changes = self._entering(
-                    entry, _write(session, map(capture, states)), snapshots
-                )
+                written = _write(session, _states(entry.sandbox, snapshots))
+                stored, changes = self._entering(entry, written, snapshots)
                 sql.commit(session, Batch(changes), self.store.holder)
             except self.store.errors as error:
                 if self.store.is_duplicate(error):
@@ -170,7 +176,8 @@ class Persistence(Commits):
             entry, number, self.factory.contract, state.size, state.step, 0, (state.step, 0)
         )
         changes = [sql.entered(number, stored.row(state.step, 0), self.store.holder)]
-        changes += [sql.key_entered(key, number) for key in keys_of(entry.sandbox)]
+        for key in keys_of(entry.sandbox):
+            changes.append(sql.key_entered(key, number))
         changes += sql.state_entered(number, self._own(state, 0))
         for snapshot, other in zip(snapshots, others, strict=True):
             changes += self._snapshot_entered(number, snapshot, other)
@@ -225,7 +232,9 @@ class Persistence(Commits):
         """For how many seconds this process may answer; None where no other process
         uses the store.
         """
-        return self.store.lease_left if self.has_store else None
+        if not self.has_store:
+            return None
+        return self.store.lease_left
 
     def check_lease(self) -> None:
         """Refuse to answer for sandboxes: when the lease has ended, other servers may have them.
@@ -298,15 +307,17 @@ class Persistence(Commits):
             self._tending.cancel()
             await asyncio.gather(self._tending, return_exceptions=True)
         if self.has_store and self.failure is None:
-            self._pending.touched |= {stored.number: stored for stored in self._stored.values()}
+            for stored in self._stored.values():
+                self._pending.touched[stored.number] = stored
             self._commit_soon()
         while self.committing is not None and self.failure is None:
             await asyncio.wait((self.committing,), timeout=PAUSE)
         if self.committing is not None:
             self.committing.cancel()
-        for beside in (self._reading, self._writing) if self.has_store else ():
-            with suppress(TimeoutError):  # its thread may still be within a transaction
-                await asyncio.wait_for(beside.close_after(), CLOSING)
+        if self.has_store:
+            for beside in (self._reading, self._writing):
+                with suppress(TimeoutError):  # its thread may still be within a transaction
+                    await asyncio.wait_for(beside.close_after(), CLOSING)
         self.close()
 
     def close(self) -> None:
@@ -351,9 +362,16 @@ class Persistence(Commits):
             stored.state_size, stored.contract = state.size, self.factory.contract
 
 
-def _write(
-    session: Session, states: Iterator[SandboxState] | Sequence[SandboxState]
-) -> list[KeptState]:
-    return [
-        sql.write_state(session, state.sandbox.log.number, chunks_of(state)) for state in states
-    ]
+def _states(sandbox: Sandbox, snapshots: Iterable[Snapshot]) -> list[SandboxState]:
+    """The states of a sandbox and of its snapshots."""
+    found = [capture(sandbox)]
+    for snapshot in snapshots:
+        found.append(capture(snapshot.sandbox))
+    return found
+
+
+def _write(session: Session, states: Iterable[SandboxState]) -> list[KeptState]:
+    written = []
+    for state in states:
+        written.append(sql.write_state(session, state.sandbox.log.number, chunks_of(state)))
+    return written

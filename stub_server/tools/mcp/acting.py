@@ -35,23 +35,38 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
     A GET has the other arguments in its query, another call in its body, but for those that stand
     after its `?`.
     """
-    method, _, path = call.partition(" ")
-    path, _, in_query = path.partition("?")
     await session.prefix()
+    method, _, place = call.partition(" ")
+    template, _, in_query = place.partition("?")
+    path = await _with_ids(session, template, own)
+    asked, body = Json(), None
+    if method == "GET":
+        asked = own
+    elif in_query in own:
+        asked[in_query] = own.pop(in_query)
+    if method in ("POST", "PATCH"):
+        body = own
+    answer = await session.ask(method, path, body, **asked)
+    base = "" if path.startswith("/v2/") else CONTROL
+    sent = f"{method} {base}{path}"
+    if asked:
+        sent += f"?{urlencode(asked)}"
+    if body:
+        sent += f" {json.dumps(body, ensure_ascii=False)}"
+    return await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
+
+
+async def _with_ids(session: Session, path: str, own: Json) -> str:
+    """A path with the arguments that it names, which are taken from `own`. Raises Wrong."""
+    defaults = {**_DEFAULTS, "sandbox": session.sandbox}
     for name in _PLACEHOLDER.findall(path):
-        value = session.sandbox if name == "sandbox" else own.pop(name, _DEFAULTS.get(name))
+        value = own.pop(name, defaults.get(name))
         if value is None:
-            raise Wrong(f"Give `{name}` too: {call} needs it.")
+            raise Wrong(f"Give `{name}` too: {path} needs it.")
         if name == "id" and value == "last":
             value = await _last_request(session)
         path = path.replace(f"{{{name}}}", segment(value))
-    asked = {name: own.pop(name) for name in [*own] if method == "GET" or name == in_query}
-    body = own if method in ("POST", "PATCH") else None
-    answer = await session.ask(method, path, body, **asked)
-    base = "" if path.startswith("/v2/") else CONTROL
-    query = f"?{urlencode(asked)}" if asked else ""
-    sent = f"{method} {base}{path}{query} {json.dumps(body, ensure_ascii=False) if body else ''}"
-    return await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
+    return path
 
 
 async def _last_request(session: Session, status: str | None = None) -> str:
@@ -83,8 +98,10 @@ async def messages(
     if message is not None:
         return await act(session, f"GET /inbox/{{inbox}}/{message}", following, {"inbox": inbox})
     found = await session.get(f"/inbox/{segment(inbox)}", **own)
-    newest = found["messages"][0] if found["messages"] else {}
-    return Result([*body_lines(found), *body_lines(newest)], facts_of(found), following)
+    lines = body_lines(found)
+    if found["messages"]:
+        lines += body_lines(found["messages"][0])
+    return Result(lines, facts_of(found), following)
 
 
 async def wait(session: Session, **own: Any) -> Result:
@@ -128,10 +145,9 @@ async def list_requests(session: Session, query: Json | None = None) -> Result:
 
 async def explain(session: Session, id: str = "last") -> Result:
     """Why a request was refused, and the call that works."""
-    ident = await _last_request(session, "4xx") if id == "last" else segment(id)
-    found = (await session.get(f"/requests/{ident}"))["request"]
-    answer = Reply(
-        found["status"], {"x-request-id": ident}, orjson.dumps(found["response"]["body"])
-    )
+    if id == "last":
+        id = await _last_request(session, "4xx")
+    found = (await session.get(f"/requests/{segment(id)}"))["request"]
+    answer = Reply(found["status"], {"x-request-id": id}, orjson.dumps(found["response"]["body"]))
     shown = refusal(answer, found["explanation"])
     return Result([f"{found['method']} {found['path']}", *shown.lines], shown.facts, shown.next)

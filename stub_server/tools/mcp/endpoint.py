@@ -4,7 +4,7 @@ Streamable HTTP on every server. Tools ask the server itself, through every laye
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from hashlib import sha256
 from time import monotonic
@@ -77,30 +77,31 @@ class Endpoint:
                 f" {', '.join(HANDSHAKE_PROTOCOL_VERSIONS)}."
             )
         await self._has_begun.wait()
-        opened = self._open(work)
+        return Forwarded(partial(self._pass, request, self._open(work)))
 
-        async def passage(scope: Scope, receive: Receive, send: Send) -> None:
-            body = [await _read(request, receive)]
+    async def _pass(
+        self, request: Request, opened: Session, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Have the package answer a request."""
+        body = [await _read(request, receive)]
 
-            async def received() -> Message:
-                return (
-                    {"type": "http.request", "body": bytes(body.pop())} if body else await receive()
-                )
+        async def received() -> Message:
+            if body:
+                return {"type": "http.request", "body": bytes(body.pop())}
+            return await receive()
 
-            async def sent(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    self._remember(request.method, message, opened)
-                await send(message)
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._remember(request.method, message, opened)
+            await send(message)
 
-            handled = partial(self._handle, opened, scope, received, sent)
-            if _SESSION in request.headers:
-                await handled()
-                return
-            async with self._opening:  # one after the other, so that each finds those before it
-                await self._make_room(opened)
-                await handled()
-
-        return Forwarded(passage)
+        handled = partial(self._handle, opened, scope, received, sent)
+        if _SESSION in request.headers:
+            await handled()
+            return
+        async with self._opening:  # one after the other, so that each finds those before it
+            await self._make_room(opened)
+            await handled()
 
     async def _handle(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer those alone who have the key, and name the sandbox, that a session was
@@ -117,13 +118,11 @@ class Endpoint:
         Raises a 503 for a further session of a sandbox that has its most: one control key must not
         take all.
         """
-        oldest = monotonic() - _FORGOTTEN
-        self._sessions = {
-            ident: each for ident, each in self._sessions.items() if each.used > oldest
-        }
-        open_in = 0
+        oldest, open_in = monotonic() - _FORGOTTEN, 0
         for ident, each in list(self._sessions.items()):
-            if each.identity == opened.identity:
+            if each.used <= oldest:
+                del self._sessions[ident]
+            elif each.identity == opened.identity:
                 open_in += 1
             elif _named(each) == opened.sandbox:
                 del self._sessions[ident]
@@ -132,19 +131,16 @@ class Endpoint:
         if opened.sandbox is not None and open_in >= MOST_OF_A_SANDBOX:
             message = (
                 f"Agents have {open_in} sessions in the sandbox {opened.sandbox}, the most at once."
-                " End one by "
+                " End one by DELETE, or wait: one ends after 30 minutes without a call."
             )
-            message += "DELETE, or wait: one ends after 30 minutes without a call."
             raise Refusal(message, status=503, code="too_many_connections")
 
     def _remember(self, method: str, answer: Message, opened: Session) -> None:
         """Note that a session has answered, that one has begun, or that it has ended."""
         ident = dict(answer["headers"]).get(_SESSION, b"").decode("latin-1")
         if ident in self._sessions:
-            self._sessions[ident].used, self._sessions[ident].identity = (
-                monotonic(),
-                opened.identity,
-            )
+            self._sessions[ident].used = monotonic()
+            self._sessions[ident].identity = opened.identity
         if not ident or answer["status"] >= 400:
             return
         if method == "DELETE":
@@ -156,34 +152,33 @@ class Endpoint:
     def _open(self, work: Work) -> Session:
         """A session in the sandbox that a request names, or whose key it has; else in none yet."""
         client, headers = work.request.client, with_bearer_key(work.server, work.request.headers)
-        host = headers.get(b"host", b"").decode("latin-1")
-        keys = {
-            name: headers[name.encode()].decode("latin-1")
-            for name in KEY_HEADERS
-            if name.encode() in headers
-        }
-
-        # decides for webhooks
-        page = {"origin": headers[b"origin"].decode("latin-1")} if b"origin" in headers else {}
+        keys = _named_in(headers, KEY_HEADERS)
+        own = _named_in(headers, ("host", "origin"))  # the origin decides for webhooks
 
         async def ask(question: Question) -> Reply:
-            sent = {
-                **question.headers,
-                **page,
-                "host": host,
-                "content-length": str(len(question.body)),
-            }
+            length = str(len(question.body))
+            sent = {**question.headers, **own, "content-length": length}
             return await inside.ask(self._app(), "", question._replace(headers=sent), client)
 
-        is_named = bool(work.prefix) or b"x-sandbox" in headers or CONTROL_KEY in headers
-        session = Session(ask, keys, work.sandbox.name if is_named else None)
-        session.identity = work.sandbox.identity if is_named else ""
+        session = Session(ask, keys, None)
+        if work.prefix or b"x-sandbox" in headers or CONTROL_KEY in headers:
+            session.sandbox, session.identity = work.sandbox.name, work.sandbox.identity
         return session
 
     def _session(self, context: Context) -> Session:
         """The session of a request."""
         request: Any = context.request
         return self._sessions[request.headers["mcp-session-id"]]
+
+
+def _named_in(headers: Mapping[bytes, bytes], names: Iterable[str]) -> dict[str, str]:
+    """The headers of these names that a request has."""
+    found = {}
+    for name in names:
+        value = headers.get(name.encode())
+        if value is not None:
+            found[name] = value.decode("latin-1")
+    return found
 
 
 def _named(session: Session) -> str:
