@@ -100,9 +100,7 @@ def _called(kind: str, member: str, text: str) -> list[Any]:
     if member not in {each.name for each in listing.parameters}:
         return []
     try:
-        return listed_in(
-            g.client.get(listing.path, {member: text, "limit": _MOST}, is_hidden=True)
-        )[0]
+        return listed_in(g.client.get(listing.path, {member: text, "limit": _MOST}))[0]
     except Refused:  # a text that the filter does not take
         return []
 
