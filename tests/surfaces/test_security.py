@@ -33,7 +33,7 @@ MIB = 1024 * 1024
 
 def row(name: str) -> str:
     """The line of a bound."""
-    return dict(PROMISES)[name]
+    return str(dict(PROMISES)[name])
 
 
 def test_each_promise_has_a_test_and_each_mark_a_promise() -> None:
