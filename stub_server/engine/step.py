@@ -79,6 +79,11 @@ class Change(NamedTuple):
         assert record is not None
         return record.id
 
+    @property
+    def size(self) -> int:
+        """About how many bytes both versions keep alive."""
+        return sum([record.size for record in (self.before, self.after) if record is not None])
+
 
 class Used(NamedTuple):
     """The usage of an API key after a step and before it; None where nothing is recorded."""
@@ -115,6 +120,11 @@ class Part(NamedTuple):
     used: tuple[Used, ...]
 
     @property
+    def size(self) -> int:
+        """About how many bytes its records keep alive."""
+        return sum([change.size for change in self.changes])
+
+    @property
     def mirrored(self) -> Part:
         """The changes that undo these."""
         return Part(
@@ -132,7 +142,8 @@ class Restored(NamedTuple):
 
     `merchants_…` are their ids in order, `raised_after` is how many events there had been.
     `replies` holds pairs of key and saved reply. Timers, clock, positions of ids and
-    `events_before` are in the step itself.
+    `events_before` are in the step itself. `size` is how many bytes the records keep alive: a
+    difference that no log has room for has no `parts`.
     """
 
     parts: tuple[Part, ...]
@@ -141,6 +152,7 @@ class Restored(NamedTuple):
     events: Ends
     raised_after: int
     replies: Ends
+    size: int
 
 
 class Step(NamedTuple):
@@ -223,11 +235,12 @@ class Step(NamedTuple):
         size = OVERHEAD + OVERHEAD_EACH * (
             len(self.events) + len(self.timers_set) + len(self.timers_fired)
         )
-        for part in self.parts:
-            for _, before, after in part.changes:
-                size += sum([record.size for record in (before, after) if record is not None])
+        records = sum([part.size for part in self.parts])
+        if self.restored is not None:
+            records = self.restored.size
         return (
             size
+            + records
             + sum([event.size for event in events])
             + sum([len(saved.body) for _, saved in replies])
         )

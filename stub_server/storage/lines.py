@@ -483,6 +483,7 @@ class Reader:
             _ends(sandbox.events, body["events_gone"], events),
             body["events_raised"],
             _ends(sandbox.replies.items(), body["replies_gone"], replies),
+            sum([part.size for part in parts]),
         )
 
     def _part(self, merchant: Merchant, body: Body, *, opens: bool, closes: bool) -> Part:
