@@ -164,7 +164,10 @@ class Timers:
 
     def beyond(self, other: "Timers") -> tuple[Timer, ...]:
         """The timers that others do not have, in the order of time."""
-        return tuple(sorted([timer for _, timer in self.live.items() - other.live.items()]))
+        theirs = other.live
+        return tuple(
+            sorted([timer for number, timer in self.live.items() if theirs.get(number) != timer])
+        )
 
     def __len__(self) -> int:
         return len(self.live)

@@ -241,6 +241,7 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         _set("event", names=["metadata"], hidden=None),
         "refers to a missing part",
     ),
+    "a reply saved twice": (lambda file: _with_reply()(_with_reply()(file)), "two replies for"),
     "ids of a step before": (_behind, "uses ids again"),
     "a clock past the last year": (
         _inside("sandbox", None, "clock", now=LATEST_START + 1),
