@@ -396,7 +396,7 @@ class Commits:
         try:
             await self.store.recover()
             for beside in (self._reading, self._writing):  # their connections may be as broken
-                await beside.close_after()
+                beside.renew()
             await self.store.commit(Batch([sql.probe()]))
         except Exception as error:
             log.debug("the store still cannot be written (%s)", error)
