@@ -51,7 +51,22 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
     base = "" if path.startswith("/v2/") else CONTROL
     query = f"?{urlencode(asked)}" if asked else ""
     sent = f"{method} {base}{path}{query} {json.dumps(body, ensure_ascii=False) if body else ''}"
-    return await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
+    result = await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
+    if "about" in asked:
+        result.lines += await _not_billed(session, str(asked["about"]))
+    return result
+
+
+async def _not_billed(session: Session, ident: str) -> list[str]:
+    """Which subscriptions, of an id or of a customer's, are not billed while time passes."""
+    lines = []
+    for name in ("id", "customerId"):
+        for each in (await session.get("/v2/subscriptions", **{name: ident}))["subscriptions"]:
+            answer = await session.get(f"/v2/projects/{each['projectId']}")
+            status = answer["data"]["project"]["status"]
+            if status != "active":
+                lines.append(f"Subscription {each['id']} is not billed: its project is {status}.")
+    return lines
 
 
 async def _last_request(session: Session, status: str | None = None) -> str:
@@ -83,8 +98,11 @@ async def messages(
     if message is not None:
         return await act(session, f"GET /inbox/{{inbox}}/{message}", following, {"inbox": inbox})
     found = await session.get(f"/inbox/{segment(inbox)}", **own)
-    newest = found["messages"][0] if found["messages"] else {}
-    return Result([*body_lines(found), *body_lines(newest)], facts_of(found), following)
+    newest = dict(found["messages"][0]) if found["messages"] else {}
+    # a signature is of all bytes of a body
+    whole = [f"body: {newest.pop('body')}"] if newest else []
+    shown = [*body_lines(newest), *whole, *body_lines(found)]
+    return Result(shown, facts_of(found), following)
 
 
 async def wait(session: Session, **own: Any) -> Result:

@@ -1,5 +1,6 @@
 """What tools answer: short texts with the names that the API uses, and what may come next."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +38,8 @@ _FACTS = frozenset(
 """Members that a program goes on with."""
 _TO_PAY = ("qr_code", "qr_code_url", "line")
 """What one pays a PIX charge or a boleto with: never cut."""
+_is_ambiguous = re.compile(r"(-?[0-9]+(\.[0-9]+)?|true|false|null)?").fullmatch
+"""Texts that would look like other values without their quotes, such as a document."""
 _without_secrets = Secrets().text
 
 
@@ -121,6 +124,8 @@ def _nested_lines(body: Json, name: str, most: int) -> list[str]:
         total = body.get("pagination", {}).get("total", len(value))
         head = f"{name}, {min(most, len(value))} of {total:,}:"
         return [head, *(f"- {_row(each)}" for each in value[:most])]
+    if name == "rules":  # of a certificate, which say what to do
+        return [f"{name}:", *(f"- {rule}" for rule in value)]
     if not isinstance(value, dict):
         return [f"{name}: {_line(value)}"]
     rest = {each: inner for each, inner in value.items() if each not in _TO_PAY}
@@ -168,7 +173,8 @@ def _flow(value: Any) -> str:
         )
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    is_plain = isinstance(value, str) and not _is_ambiguous(value)
+    text = value if is_plain else orjson.dumps(value).decode()
     return _cut(text, _LONGEST)
 
 
