@@ -19,7 +19,7 @@ export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check night lint bench contract crash explain judges pictures docs soak mutants model verify-mutants
+.PHONY: help setup run test check night lint bench contract crash judges pictures docs soak mutants model verify-mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,9 +73,6 @@ crash: $(STAMP) ## kill servers six hundred times and look at what their stores 
 
 contract: $(STAMP) ## let schemathesis and verify judge a running sandbox by its contract
 	@$(BIN)/python -m tests.contract $(ARGS)
-
-explain: $(STAMP) ## measure how many refusals have a nearest request that succeeds when pasted
-	@$(BIN)/python -m tests.contract.explained $(ARGS)
 
 pictures: $(STAMP) ## take the pictures of docs/ anew, with the Chromium of this machine
 	@$(BIN)/python -m tests.pictures

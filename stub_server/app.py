@@ -5,6 +5,7 @@ Begin with the list in `_layers`.
 
 import copy
 import logging
+import os
 import secrets
 import sys
 from collections.abc import Callable, Sequence
@@ -95,7 +96,7 @@ def create_app(settings: Settings | None = None, loaded: Contracts | None = None
     loaded = loaded or contracts(settings.overlays)
     if settings.rate_limit is not None:
         loaded = loaded._replace(document=_with_rate_limit(loaded.document))
-    store = None if settings.store is None else _opened(settings.store, settings)
+    store = _opened(settings)
     # else what one server signs would not be valid at another, or after a restart
     if store is not None:
         settings = replace(settings, seed=store.seed)
@@ -117,12 +118,12 @@ def contracts(files: Sequence[Path]) -> Contracts:
     Without overlays nothing is checked.
     """
     bundled = bundle.contracts(data_dir("openapi"), files)
-    document, shipped = Document(bundled.api), Document(bundled.shipped)
-    if files:
-        bundled.overlays.refuse(checks.faults(document, shipped))
-    return Contracts(
-        document, Document(bundled.control), shipped if files else None, bundled.overlays
-    )
+    document, control = Document(bundled.api), Document(bundled.control)
+    if not files:
+        return Contracts(document, control, None, bundled.overlays)
+    shipped = Document(bundled.shipped)
+    bundled.overlays.refuse(checks.faults(document, shipped))
+    return Contracts(document, control, shipped, bundled.overlays)
 
 
 def _with_rate_limit(document: Document) -> Document:
@@ -189,7 +190,9 @@ def _layers(server: Server, application: Callable[[], Application], random: byte
     origins = Origins(settings.cors_origins, loopback=settings.loopback)
     console = _console(server, application, Sessions(random))
     pages = _pages(server, origins, console)
-    limited = [] if settings.rate_limit is None else [partial(RateLimit, rule=settings.rate_limit)]
+    limited = list[Any]()
+    if settings.rate_limit is not None:
+        limited.append(partial(RateLimit, rule=settings.rate_limit))
     hops, forwarding = None, list[Any]()
     if server.sandboxes.persistence.is_shared:
         # with httpcore2, which no other server needs at its start
@@ -262,7 +265,7 @@ def _pages(server: Server, origins: Origins, console: Console) -> dict[str, Page
     files = contract_pages(document.raw, control.raw, CONTROL, origins)
     codes = document.schema("ErrorCode")["enum"]
     documented = [*document.operations, *control.operations, *codes, *document.events]
-    static = (file.name for file in (PACKAGE / "console" / "static").iterdir())
+    static = os.listdir(PACKAGE / "console" / "static")
     return {path: file.answer for path, file in files.items()} | console_pages(
         console, documented, static
     )
@@ -290,30 +293,27 @@ def _rules(
 ) -> Rules:
     """What all sandboxes have in common: tables, lifecycles, events, defaults and settings."""
     running = document.lifecycles["Subscription"].sets["running"]
-    # each as often as its weight says
-    banks = read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]
+    banks: list[tuple[str, str]] = []
+    for bank in read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]:
+        banks += [(bank["ispb"], bank["name"])] * bank["weight"]  # as often as its weight says
     tables = table_specs(
         {name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique
     )
     base = shipped or document  # rules rely on what overlays take away
-    defaults = {
-        spec.schema: base.defaults(spec.schema) | document.defaults(spec.schema)
-        for spec in tables.values()
-    }
+    defaults, rejects = {}, {}
+    for spec in tables.values():
+        defaults[spec.schema] = base.defaults(spec.schema) | document.defaults(spec.schema)
+        rejects[spec.schema] = partial(schemas.check_record, spec.schema)
     for name in ("Plan", "Product", "Webhook"):  # their create requests have more defaults
         for contract in (base, document):
             defaults[name] |= contract.defaults(f"{name}Create")
     return Rules(
-        layout=Layout(
-            tables,
-            {spec.schema: partial(schemas.check_record, spec.schema) for spec in tables.values()},
-            running,
-        ),
+        layout=Layout(tables, rejects, running),
         lifecycles=document.lifecycles,
         changes=document.changes,
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
-        banks=tuple((bank["ispb"], bank["name"]) for bank in banks for _ in range(bank["weight"])),
+        banks=tuple(banks),
         converter=Converter(document, schemas),
         base_url=settings.url,
         settings=SandboxSettings(
@@ -325,8 +325,11 @@ def _rules(
     )
 
 
-def _opened(path: Path | str, settings: Settings) -> "Database":
-    """The store of the settings. Raises StoreError."""
+def _opened(settings: Settings) -> "Database | None":
+    """The store of the settings; None where sandboxes are in memory alone. Raises StoreError."""
+    path = settings.store
+    if path is None:
+        return None
     if isinstance(path, str):
         try:
             from .storage import postgres

@@ -1,6 +1,6 @@
 """The server's settings, each with a flag and an environment variable `STUB_<FLAG>`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -130,7 +130,9 @@ class Settings:
         for name in self.allow_hosts:
             if not is_local(host_name(name)):
                 return f"--allow-host {name}"
-        return "--admin-key" if self.admin_key else ""
+        if self.admin_key:
+            return "--admin-key"
+        return ""
 
     @property
     def is_public(self) -> bool:
@@ -149,7 +151,7 @@ class Settings:
         """The settings that answers depend on, without secrets, as recordings have them."""
         return {
             "base_url": self.url,
-            **{name: getattr(self, name) for name in _SHAPING},
+            **self._named(_SHAPING),
             "has_admin_key": bool(self.admin_key),
             "has_secret": self.secret is not None or self.is_public,
             "has_overlays": bool(self.overlays),
@@ -162,18 +164,20 @@ class Settings:
 
         The seed is not among them: it is the store's.
         """
-        secrets = {
-            "--admin-key": self.admin_key,
-            "--jwt-secret": self.secret,
-            "being public": self.is_public,
-        }
-        return {
-            **flags({name: getattr(self, name) for name in _SHARED}),
-            "--now": "" if self.now is None else iso(self.now),
-            "--overlay": " ".join(path.name for path in self.overlays),
-            "--rate-limit": "" if self.rate_limit is None else "{}/{}s".format(*self.rate_limit),
-            **{name: "set" if value else "" for name, value in secrets.items()},
-        }
+        shown = flags(self._named(_SHARED)) | {"--now": "", "--rate-limit": ""}
+        if self.now is not None:
+            shown["--now"] = iso(self.now)
+        if self.rate_limit is not None:
+            shown["--rate-limit"] = "{}/{}s".format(*self.rate_limit)
+        shown["--overlay"] = " ".join(path.name for path in self.overlays)
+        shown["--admin-key"] = "set" if self.admin_key else ""
+        shown["--jwt-secret"] = "set" if self.secret else ""
+        shown["being public"] = "set" if self.is_public else ""
+        return shown
+
+    def _named(self, names: Sequence[str]) -> dict[str, Any]:
+        """The settings of these names."""
+        return {name: getattr(self, name) for name in names}
 
     def signing_secret(self, random_bytes: bytes) -> bytes:
         """The secret of tokens and keys: from `secret`, else `random_bytes` on a public server,

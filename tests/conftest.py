@@ -63,7 +63,6 @@ LONG = (
     "verify/test_correcting.py",
     "contract/test_followed.py",
     "surfaces/test_store.py",
-    "contract/test_explained.py",
     "operators/test_proxies.py",
     "surfaces/test_user_files.py",
     "agents/test_tools.py",

@@ -11,6 +11,8 @@ import yaml
 PACKAGE = Path(__file__).parents[1] / "stub_server"
 WORDS = yaml.safe_load((Path(__file__).parent / "words.yaml").read_text(encoding="utf-8"))
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+CONTRACT = PACKAGE.parent / "openapi"
+DOCUMENTS = sorted(path.relative_to(CONTRACT).as_posix() for path in CONTRACT.rglob("*.yaml"))
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
 
@@ -61,6 +63,28 @@ def texts() -> Iterator[str]:
     yield from (
         (PACKAGE.parent / "openapi" / "refusals.yaml").read_text(encoding="utf-8").splitlines()
     )
+
+
+def descriptions(node: object) -> Iterator[str]:
+    """Every description and summary of a document."""
+    match node:
+        case dict():
+            for name, value in node.items():
+                if name in ("description", "summary") and isinstance(value, str):
+                    yield value
+                else:
+                    yield from descriptions(value)
+        case list():
+            for value in node:
+                yield from descriptions(value)
+
+
+@pytest.mark.parametrize("page", DOCUMENTS)
+def test_descriptions_say_what_they_are_about(page: str) -> None:
+    """A reader meets each one alone: in an editor, in a generated client, in a search."""
+    avoided = re.compile("|".join(WORDS["descriptions"]))
+    document = yaml.safe_load((CONTRACT / page).read_text(encoding="utf-8"))
+    assert [] == [text for text in descriptions(document) if avoided.search(text)]
 
 
 def test_help_and_refusals_avoid_phrases_that_are_read_twice() -> None:

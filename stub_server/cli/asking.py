@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import click
 
-from .options import SETTINGS, given, output_option, table, with_options, yaml_text
+from ..core.members import given
+from .options import SETTINGS, output_option, table, with_options, yaml_text
 from .running_server import Target, asks_sandbox
 
 Option = Callable[[Any], Any]
@@ -39,21 +40,25 @@ def asking(
 
     def ask(target: Target, **values: Any) -> None:
         target.may_be_new = may_be_new
-        everything = {"sandbox": target.sandbox, **values}
-        in_path = {
-            name: quote(str(value), safe="")
-            for name, value in everything.items()
-            if f"{{{name}}}" in path
-        }
-        others = given(**{name: value for name, value in values.items() if name not in in_path})
-        content = {"json": others} if method == "POST" else {"params": others}
-        answer = target.control(method, path.format(**in_path), **content)
+        in_path = {"sandbox": quote(target.sandbox, safe="")}
+        others = {}
+        deleted = "all"
+        for name, value in given(**values).items():
+            if f"{{{name}}}" in path:
+                in_path[name] = quote(str(value), safe="")
+                deleted = str(value)
+            else:
+                others[name] = value
+        sent_as = "json" if method == "POST" else "params"
+        answer = target.control(method, path.format(**in_path), **{sent_as: others})
         if method == "DELETE":
-            answer = {"deleted": next((str(everything[name]) for name in in_path), "all")}
+            answer = {"deleted": deleted}
         if said is None:
             text = yaml_text(answer)
+        elif isinstance(said, str):
+            text = said.format(**answer)
         else:
-            text = said.format(**answer) if isinstance(said, str) else said(target, answer)
+            text = said(target, answer)
         target.show(answer, text)
 
     return _verb(name, help, [*options, asks], ask)
@@ -77,8 +82,13 @@ def listing(
 def show_list(target: Target, found: dict[str, list[Any]], columns: str) -> None:
     """Print a list as a table with the names of the columns above it."""
     ((member, entries),) = found.items()
-    rows = [[_at(column, entry) for column in columns.split()] for entry in entries]
-    target.show(found, table(columns.upper(), rows) if rows else f"There are no such {member}.")
+    if not entries:
+        target.show(found, f"There are no such {member}.")
+        return
+    rows = []
+    for entry in entries:
+        rows.append([_at(column, entry) for column in columns.split()])
+    target.show(found, table(columns.upper(), rows))
 
 
 def _at(column: str, entry: Any) -> Any:
@@ -94,8 +104,7 @@ def downloading(
     """
 
     def download(target: Target, output: Path | None, **query: Any) -> None:
-        chosen = {name: value for name, value in query.items() if value is not None}
-        target.download(path, fixed | chosen, media, output, ending)
+        target.download(path, fixed | given(**query), media, output, ending)
 
     return _verb(name, help, [output_option(ending), *options, asks_sandbox], download)
 
@@ -103,9 +112,7 @@ def downloading(
 def group(name: str, help: str, *verbs: click.Command) -> click.Group:
     """A noun with its verbs."""
     text = f"{help}\n\nExit code 1 if the sandbox refuses, 2 if no sandbox answers."
-    return click.Group(
-        name, {each.name or "": each for each in verbs}, help=text, context_settings=SETTINGS
-    )
+    return click.Group(name, verbs, help=text, context_settings=SETTINGS)
 
 
 def _verb(

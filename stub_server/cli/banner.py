@@ -73,9 +73,8 @@ def _kind(settings: Settings) -> str:
     """Whether the server is public or plain, and why."""
     if settings.is_public:
         return f"public, because of {settings.public_because}: keys and tokens are secret"
-    return "plain, for this machine alone: keys and tokens follow from " + (
-        "the seed" if settings.secret is None else "--jwt-secret"
-    )
+    origin = "the seed" if settings.secret is None else "--jwt-secret"
+    return f"plain, for this machine alone: keys and tokens follow from {origin}"
 
 
 def _data(app: Application) -> str:
@@ -107,8 +106,9 @@ def _surprises(settings: Settings, app: Application) -> list[str]:
                 f" {held[flag]}"
             )
     if sandboxes.has_kept_default and settings.restore is not None:
-        server = "" if settings.url == LOCAL else f" --server {settings.url}"
-        paste = f"{command()} import {quote(str(settings.restore))}{server}"
+        paste = f"{command()} import {quote(str(settings.restore))}"
+        if settings.url != LOCAL:
+            paste += f" --server {settings.url}"
         found.append(
             f"--restore has no effect: there is a sandbox {DEFAULT} already; `{paste}` replaces it"
             " by the file"
@@ -120,8 +120,10 @@ def _beginning(
     seed: int, scenario: str, now: int | None, settings: SandboxSettings
 ) -> dict[str, str]:
     """What a sandbox begins with, as flags."""
-    clock = None if now is None else iso(now)
-    return flags({"seed": seed, "scenario": scenario, "now": clock, **settings._asdict()})
+    begun = flags({"seed": seed, "scenario": scenario, "now": None, **settings._asdict()})
+    if now is not None:
+        begun["--now"] = iso(now)
+    return begun
 
 
 def _differing(app: Application) -> list[str]:
@@ -130,12 +132,15 @@ def _differing(app: Application) -> list[str]:
     if not persistence.is_shared or not persistence.store.others:
         return []
     address, theirs = persistence.store.others[0]
-    return [
-        f"{flag} is {here or 'not set'} here and {theirs.get(flag) or 'not set'} at {address}. "
-        "Give the servers of a store the same settings"
-        for flag, here in app.server.settings.shared.items()
-        if here != theirs.get(flag, "")
-    ]
+    found = []
+    for flag, here in app.server.settings.shared.items():
+        there = theirs.get(flag, "")
+        if here != there:
+            found.append(
+                f"{flag} is {here or 'not set'} here and {there or 'not set'} at {address}. "
+                "Give the servers of a store the same settings"
+            )
+    return found
 
 
 def warnings(settings: Settings) -> list[str]:

@@ -15,7 +15,7 @@ import click
 
 from ..core.clock import EARLIEST_START, LATEST_START, parse_iso
 from ..core.problem import UnusableInput
-from ..settings import LOOPBACK, Settings
+from ..settings import Settings
 from ..version import __version__, installed_commit
 from . import (
     control_verbs,
@@ -148,10 +148,10 @@ def _proxies(text: str) -> str:
 
 def _show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        commit = installed_commit()
-        click.echo(
-            f"stub-server, version {__version__}{'' if commit is None else f' (commit {commit})'}"
-        )
+        text, commit = f"stub-server, version {__version__}", installed_commit()
+        if commit is not None:
+            text += f" (commit {commit})"
+        click.echo(text)
         context.exit()
 
 
@@ -387,21 +387,28 @@ def serve(
 
     if stop_on_eof:
         serving.stop_on_eof()
-    settings = Settings(
-        **plain,
-        host=LOOPBACK if host is None else host,
-        also_ipv6=host is None,
-        secret=jwt_secret.encode() if jwt_secret else None,
-    )
+    if host is not None:
+        plain["host"] = host
+    if jwt_secret:
+        plain["secret"] = jwt_secret.encode()
     try:
-        serving.serve(settings, reloads=reload)
+        serving.serve(Settings(**plain, also_ipv6=host is None), reloads=reload)
     except UnusableInput as error:
-        context = click.get_current_context()
-        read = [name for option in context.command.params if (name := variable_of(option, context))]
-        from_variables = f"\n  Read from the environment: {', '.join(read)}" if read else ""
-        raise UnusableInput(f"{error}{from_variables}") from None
+        raise UnusableInput(f"{error}{_from_environment()}") from None
     finally:
         gc.enable()
+
+
+def _from_environment() -> str:
+    """A line that names the variables that options of this command come from; empty if none do."""
+    context, found = click.get_current_context(), []
+    for option in context.command.params:
+        name = variable_of(option, context)
+        if name is not None:
+            found.append(name)
+    if not found:
+        return ""
+    return f"\n  Read from the environment: {', '.join(found)}"
 
 
 for each in (

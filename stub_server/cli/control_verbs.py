@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import click
 
+from ..core.members import given
 from ..core.text import counted
 from ..engine.sandbox import DEFAULT
 from ..storage.package import MEDIA
@@ -22,7 +23,6 @@ from .options import (
     EXISTING_OR_STDIN,
     SETTINGS,
     Number,
-    given,
     json_argument,
     read_file,
     url,
@@ -33,6 +33,7 @@ from .running_server import Away, Refused, Target, asks_sandbox, asks_server
 
 _UNITS = {"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _PART = re.compile(r"([0-9]{1,9})(mo|[dhms])")
+_SPAN = re.compile(f"({_PART.pattern})+")
 _PAUSE = 0.2  # seconds between two questions of `wait`
 _LONGEST_CREATION = 600.0  # seconds
 _YEAR = 31_536_000  # seconds
@@ -48,7 +49,7 @@ _TTL = click.option(
     "ttl_seconds",
     type=Number(1, _YEAR),
     metavar="SECONDS",
-    help="Delete it after this time.",
+    help="Delete the sandbox after this time.",
 )
 _SECRETS = click.option(
     "--no-secrets",
@@ -101,9 +102,8 @@ def _span(text: str) -> dict[str, Any]:
     if text.startswith("-"):
         back = "`stub-server rewind --to ISO8601` restores an earlier state, with its time"
         raise click.BadParameter(f"The clock only goes forward. {back}.")
-    parts = _PART.findall(text)
-    if parts and "".join(number + unit for number, unit in parts) == text:
-        return {_UNITS[unit]: int(number) for number, unit in parts}
+    if _SPAN.fullmatch(text):
+        return {_UNITS[unit]: int(number) for number, unit in _PART.findall(text)}
     if not text[:4].isdigit():
         raise click.BadParameter(
             f"{text} is not a span, such as 30d, 4mo, 12h, 15m, 10s or 1d12h, nor a date-time."
@@ -122,9 +122,9 @@ def advance(target: Target, span: dict[str, Any]) -> None:
         f"The clock shows {answer['now']}. {counted(sum(answer['counts'].values()), 'job')} ran on"
         " the way."
     )
-    target.show(
-        answer, text if answer["complete"] else f"{text} Deliveries are still on their way."
-    )
+    if not answer["complete"]:
+        text += " Deliveries are still on their way."
+    target.show(answer, text)
 
 
 @verb("set")
@@ -132,14 +132,12 @@ def advance(target: Target, span: dict[str, Any]) -> None:
 @asks_sandbox
 def set_clock(target: Target, state: str) -> None:
     """Set the clock to a later date-time, or set it to frozen or running."""
-    is_instant = state not in ("frozen", "running")
-    answer = target.control(
-        "PATCH", "/clock", json={"to": state} if is_instant else {"frozen": state == "frozen"}
-    )
-    target.show(
-        answer,
-        f"The clock shows {answer['now']} and is {'frozen' if answer['frozen'] else 'running'}.",
-    )
+    change: dict[str, Any] = {"to": state}
+    if state in ("frozen", "running"):
+        change = {"frozen": state == "frozen"}
+    answer = target.control("PATCH", "/clock", json=change)
+    runs = "frozen" if answer["frozen"] else "running"
+    target.show(answer, f"The clock shows {answer['now']} and is {runs}.")
 
 
 # -- faults
@@ -155,8 +153,10 @@ def add_fault(target: Target, rule: str) -> None:
     standard input.
     """
     target.may_be_new = True
-    wrong = "RULE is neither the name of a preset nor a JSON object"
-    body = {"preset": rule} if rule.isidentifier() else json_argument(rule, wrong)
+    if rule.isidentifier():
+        body = {"preset": rule}
+    else:
+        body = json_argument(rule, "RULE is neither the name of a preset nor a JSON object")
     made = target.control("POST", "/faults", json=body)
     target.show(made, f"{made['fault']['id']} is added.")
 
@@ -265,20 +265,21 @@ def env(target: Target) -> None:
     """
     target.may_be_new = True
     answer = target.control("GET", "/credentials")
-    is_default = answer["sandbox"] == DEFAULT
     variables = {
         "STUB_SERVER": target.server,
         "STUB_SANDBOX": answer["sandbox"],
-        "STUB_URL": target.server.rstrip("/") if is_default else target.base,
+        "STUB_URL": target.base,
         "STUB_TOKEN": answer["jwt"],
     }
+    if answer["sandbox"] == DEFAULT:
+        variables["STUB_URL"] = target.server.rstrip("/")
     for name, ident in answer["sample"].items():
         if ident is not None and name.isidentifier():  # a shell is going to run this
             variables[f"STUB_{name.removesuffix('Id').upper()}_ID"] = ident
-    target.show(
-        variables,
-        "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items()),
-    )
+    lines = []
+    for name, value in variables.items():
+        lines.append(f"export {name}={shlex.quote(value)}")
+    target.show(variables, "\n".join(lines))
 
 
 @verb()
@@ -340,7 +341,7 @@ VERBS = (
             metavar="REAIS",
             help="Amount to dispute. Default: the whole payment.",
         ),
-        click.option("--reason", metavar="TEXT", help="Why, such as fraud."),
+        click.option("--reason", metavar="TEXT", help="The reason, such as fraud."),
         said=_PAID,
     ),
     asking(
@@ -426,7 +427,7 @@ VERBS = (
             "POST /snapshots",
             "Save the present state of a sandbox as NAME.",
             _NAME,
-            click.option("--description", metavar="TEXT", help="Text to show in the list."),
+            click.option("--description", metavar="TEXT", help="Note about the state."),
             said="{snapshot[name]} is the state after step {snapshot[step]}, at {snapshot[now]}.",
         ),
         asking(
@@ -518,7 +519,7 @@ VERBS = (
         click.option(
             "--history",
             is_flag=True,
-            help="With the stored steps, so that earlier states can be restored.",
+            help="Include the stored steps, so that earlier states can be restored.",
         ),
         _SECRETS,
     ),

@@ -35,10 +35,12 @@ def answering(program: str, server: str) -> Iterator[str]:
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             """Run the program."""
-            try:
-                status, body = (200, _printed(program)) if self.path == path else (404, b"")
-            except Unusable:
-                status, body = 500, b""
+            status, body = 404, b""
+            if self.path == path:
+                try:
+                    status, body = 200, _printed(program)
+                except Unusable:
+                    status = 500
             self.send_response(status)
             self.end_headers()
             self.wfile.write(body)

@@ -5,9 +5,8 @@ from contextlib import ExitStack
 
 import click
 
-from ..contract.secrets import KEY_HEADERS
 from ..tools.mcp import missing
-from .options import Unusable, url, verb
+from .options import ADMIN_KEY, CONTROL_KEY, Unusable, key_headers, url, verb
 
 
 @verb()
@@ -22,12 +21,10 @@ from .options import Unusable, url, verb
 @click.option(
     "--sandbox",
     metavar="NAME",
-    help="Work in this sandbox. Without it the first tool call makes one.",
+    help="Work in this sandbox. Without it, the first tool call creates one.",
 )
-@click.option("--admin-key", metavar="KEY", help="The server's admin key, if it has one.")
-@click.option(
-    "--control-key", metavar="KEY", help="The key of --sandbox, instead of the admin key."
-)
+@ADMIN_KEY
+@CONTROL_KEY
 def mcp(
     address: str | None, sandbox: str | None, admin_key: str | None, control_key: str | None
 ) -> None:
@@ -42,11 +39,9 @@ def mcp(
         from ..tools.mcp.stdio import serve
     except ImportError as error:
         raise Unusable(missing(error)) from None
-    given = zip(KEY_HEADERS, (admin_key if control_key is None else None, control_key), strict=True)
-    keys = {name: key for name, key in given if key is not None}
     with ExitStack() as stack:
         if address is None:
             from ..testing.server import running
 
             address = stack.enter_context(running()).url
-        asyncio.run(serve(address, keys, sandbox))
+        asyncio.run(serve(address, key_headers(admin_key, control_key), sandbox))

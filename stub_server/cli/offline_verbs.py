@@ -42,35 +42,48 @@ def init(tool: str, folder: Path, as_json: bool) -> None:
     The first lines of each file say how to use it; AGENTS.md explains the settings beside it. No
     file is overwritten. A file that already has the same content stays as it is.
     """
-    from ..app import data_dir
-
-    sources = [data_dir("fixtures") / "init" / name for name in TOOLS[tool]]
-    files = {
-        folder / file.relative_to(source): file.read_bytes()
-        for source in sources
-        for file in sorted(source.rglob("*"))
-        if file.is_file() and "__pycache__" not in file.parts
-    }
     try:
-        new = [target for target in files if not os.path.lexists(target)]
-        other = [
-            str(t) for t in files if t not in new and (t.is_symlink() or t.read_bytes() != files[t])
-        ]
-        if other:
-            raise Unusable(
-                f"{', '.join(other)} exists already. Remove it, or name another folder and copy"
-                " from there."
-            )
-        for target in new:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("xb") as file:  # follows no link that somebody puts there meanwhile
-                file.write(files[target])
+        written = _write_new(_files_of(tool, folder))
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None
-    written = [str(target) for target in new]
-    show(
-        {"written": written}, "\n".join(written) or "Every file is there already.", as_json=as_json
-    )
+    text = "\n".join(written) or "Every file is there already."
+    show({"written": written}, text, as_json=as_json)
+
+
+def _files_of(tool: str, folder: Path) -> dict[Path, bytes]:
+    """What is written for a tool: the content of each file in the folder."""
+    from ..app import data_dir
+
+    files = {}
+    for name in TOOLS[tool]:
+        source = data_dir("fixtures") / "init" / name
+        for file in sorted(source.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                files[folder / file.relative_to(source)] = file.read_bytes()
+    return files
+
+
+def _write_new(files: Mapping[Path, bytes]) -> list[str]:
+    """Write the files that do not exist, and return their names.
+
+    Raises Unusable, before anything is written, where another file has one of the names.
+    """
+    new, other = [], []
+    for target, content in files.items():
+        if not os.path.lexists(target):
+            new.append(target)
+        elif target.is_symlink() or target.read_bytes() != content:
+            other.append(str(target))
+    if other:
+        raise Unusable(
+            f"{', '.join(other)} exists already. Remove it, or name another folder and copy"
+            " from there."
+        )
+    for target in new:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("xb") as file:  # follows no link that somebody puts there meanwhile
+            file.write(files[target])
+    return [str(target) for target in new]
 
 
 @verb()
@@ -96,8 +109,8 @@ def backup(folder: Path, file: Path, as_json: bool) -> None:
 def check(overlays: tuple[Path, ...], as_json: bool) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0.
 
-    Exit code 1 if the contract has an error, with which no server starts. An example that does not
-    fit its schema is a warning, and so is the scenario default if its records do not fit.
+    Exit code 1 if the contract has an error; no server starts with it. An example that does not fit
+    its schema is a warning, and so is the scenario default if its records do not fit.
     """
     from ..app import contracts, create_app
     from ..contract import checks

@@ -97,15 +97,22 @@ def variable_of(option: click.Parameter, context: click.Context) -> str | None:
 
 def table(head: str, rows: Iterable[Sequence[Any]]) -> str:
     """Rows in columns under the words of `head`. None is shown as `-`."""
-    lines = [head.split(), *([printable(_cell(value)) for value in row] for row in rows)]
+    lines = [head.split()]
+    for row in rows:
+        lines.append([_cell(value) for value in row])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+    text = ""
+    for line in lines:
+        text += "  ".join(map(str.ljust, line, widths)).rstrip() + "\n"
+    return text.removesuffix("\n")
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
     if isinstance(value, float):  # an amount
         return f"{value:.2f}"
-    return "-" if value is None else str(value)
+    return printable(str(value))
 
 
 def yaml_text(value: Any) -> str:
@@ -128,7 +135,9 @@ def read_file(file: Path) -> bytes:
     import sys
 
     try:
-        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        if str(file) == "-":
+            return sys.stdin.buffer.read()
+        return file.read_bytes()
     except OSError as error:
         raise Unusable(f"{file}: {error.strerror or error}.") from None
 
@@ -140,11 +149,11 @@ def json_argument(text: str, what: str) -> dict[str, Any]:
     """
     import json
 
-    is_file = text == "-" or text.startswith("@")
+    content: str | bytes = text
+    if text == "-" or text.startswith("@"):
+        content = read_file(Path(os.path.expanduser(text.removeprefix("@"))))
     try:
-        value = json.loads(
-            read_file(Path(os.path.expanduser(text.removeprefix("@")))) if is_file else text
-        )
+        value = json.loads(content)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # it can be sent
     except (ValueError, RecursionError):
         value = None
@@ -186,20 +195,34 @@ def command() -> str:
     import shutil
     import sys
 
-    return _NAME if shutil.which(_NAME) else f"{shlex.quote(sys.executable)} -m stub_server"
+    if shutil.which(_NAME):
+        return _NAME
+    return f"{shlex.quote(sys.executable)} -m stub_server"
 
 
 # -- options
 
 
-def given(**options: Any) -> dict[str, Any]:
-    """The options that were given, as a body or a query; a flag that is not set is none."""
-    return {
-        name: value for name, value in options.items() if value is not None and value is not False
-    }
+ADMIN_KEY = click.option(
+    "--admin-key", metavar="KEY", help="The server's admin key, if it has one."
+)
+CONTROL_KEY = click.option(
+    "--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key."
+)
+
+
+def key_headers(admin_key: str | None, control_key: str | None) -> dict[str, str]:
+    """The header with the key of the control surface: a sandbox's own comes before the server's."""
+    if control_key is not None:
+        return {"X-Sandbox-Control-Key": control_key}
+    if admin_key is not None:
+        return {"X-Sandbox-Admin-Key": admin_key}
+    return {}
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """A decorator of commands that adds these options, in the order in which help lists them."""
+
     def decorate(command: F) -> F:
         for option in reversed(options):
             command = option(command)
@@ -226,6 +249,7 @@ def output_option(ending: str) -> Callable[[F], F]:
 
 
 def overlay_option(text: str) -> Callable[[F], F]:
+    """The repeatable option for overlay files, with its help."""
     return click.option(
         "--overlay", "overlays", type=EXISTING, multiple=True, envvar="STUB_OVERLAY", help=text
     )

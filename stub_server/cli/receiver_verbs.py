@@ -9,24 +9,24 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from time import sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
+from ..core.members import given
 from ..core.text import counted
-from .options import Unusable, given, url_with_query, verb, yaml_text
+from .options import Unusable, url_with_query, verb, yaml_text
 from .running_server import Away, Refused, Target, asks_sandbox
+
+if TYPE_CHECKING:
+    from ..domain.deliveries import AttemptOutcome
 
 _WAIT = 25  # seconds that a request waits for an event
 _ATTEMPT = 15.0  # seconds that the receiver has
 _PAUSE = 1.0  # seconds before the next try to connect to a server or a receiver
 
 Event = dict[str, Any]
-Outcome = tuple[int | None, str | None, int | None]
-"""Of forwarding an event: the status of the answer, what went wrong, and how many ms it took; each
-may be None.
-"""
 
 
 @verb()
@@ -45,7 +45,7 @@ may be None.
     "--effects-command",
     "program",
     metavar="COMMAND",
-    help="Command that prints such a number or text. The server must run on this machine.",
+    help="Command that prints what --effects reads. The server must run on this machine.",
 )
 @asks_sandbox
 def certify(
@@ -86,12 +86,12 @@ def certify(
 
 
 def _certificate_text(report: dict[str, Any]) -> str:
-    counts = ", ".join(
-        f"{count} {result.replace('_', ' ')}" for result, count in report["summary"].items()
-    )
+    counts = []
+    for result, count in report["summary"].items():
+        counts.append(f"{count} {result.replace('_', ' ')}")
     text = (
         f"{report['url']} was sent {report['event_type']} and watched in the sandbox"
-        f" {report['sandbox']}: {counts}."
+        f" {report['sandbox']}: {', '.join(counts)}."
     )
     found = [rule for rule in report["rules"] if rule["result"] in ("failed", "unknown")]
     if found:
@@ -132,7 +132,7 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
         raise click.UsageError(
             "Give --forward-to URL to forward the events, or --print to show them."
         )
-    patterns = [part.strip() for part in events.split(",") if part.strip()]
+    patterns = events.replace(",", " ").split()
     if not patterns:
         raise click.UsageError("--events names no type.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -140,12 +140,12 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
     try:
         key, after = _begin(target, patterns, forward_to)
         for event in _follow(target, after, patterns):
-            outcome: Outcome = (None, None, None)
+            outcome = None
             if forward_to is not None:
                 failures += 1  # until the event has arrived: an interrupt may end the wait
                 outcome = asyncio.run(_forward(event, forward_to, key))
                 # before its line: who reads that may interrupt at once
-                failures -= outcome[1] is None
+                failures -= outcome.error is None
             _print(target, event, outcome, with_payload=show)
     except KeyboardInterrupt:
         sys.exit(1 if failures else 0)
@@ -173,9 +173,11 @@ def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str
         hmac.digest(credentials["private_key"].encode(), b"stub-server listen", hashlib.sha256)
     )
     after = target.control("GET", "/events", params={"wait": 0, "type": patterns})["next"]
-    sandbox, signed = credentials["sandbox"], f" go to {to}, signed with {key}" if to else ""
-    answer = {"sandbox": sandbox, "forward_to": to, "signing_key": key}
-    target.show(answer, f"Events of the sandbox {sandbox}{signed}")
+    answer = {"sandbox": credentials["sandbox"], "forward_to": to, "signing_key": key}
+    text = f"Events of the sandbox {credentials['sandbox']}"
+    if to is not None:
+        text += f" go to {to}, signed with {key}"
+    target.show(answer, text)
     return key, after
 
 
@@ -201,42 +203,40 @@ def _follow(target: Target, after: str, patterns: Sequence[str]) -> Iterator[Eve
         if page["began_anew"]:
             _notice("The sandbox was reset or rewound, or the server restarted.")
         if page["missed"]:
-            verb = "is" if page["missed"] == 1 else "are"
-            _notice(f"{counted(page['missed'], 'event')} {verb} no longer stored.")
+            _notice(f"Missed: {counted(page['missed'], 'event')}, no longer stored.")
         yield from page["events"]
         after = page["next"]
 
 
-def _print(target: Target, event: Event, outcome: Outcome, *, with_payload: bool) -> None:
-    """Print a line about an event, and how it was forwarded."""
-    status, error, ms = outcome
+def _print(
+    target: Target, event: Event, outcome: "AttemptOutcome | None", *, with_payload: bool
+) -> None:
+    """Print a line about an event, and how it was forwarded, if it was."""
     line = {"time": event["timestamp"], "type": event["type"], "id": event["id"]}
-    line |= {"status": status, "error": error, "ms": ms}
+    line |= {"status": None, "error": None, "ms": None}
     text = f"{event['timestamp']}  {event['type']}"
-    if ms is not None:
-        text += f"  {status or error}  {ms} ms"
+    if outcome is not None:
+        line |= {"status": outcome.status, "error": outcome.error, "ms": outcome.duration_ms}
+        text += f"  {outcome.status or outcome.error}  {outcome.duration_ms} ms"
     if with_payload:
         line["event"] = event
         text += f"\n{orjson.dumps(event).decode()}"
     target.show(line, text)
 
 
-async def _forward(event: Event, to: str, key: str) -> Outcome:
+async def _forward(event: Event, to: str, key: str) -> "AttemptOutcome":
     """Deliver an event, again and again until the receiver accepts a connection."""
     from ..domain.deliveries import Delivery
     from ..webhooks.sender import Sender
 
-    sender, delivery = (
-        Sender(local=True),
-        Delivery(to, event["id"], orjson.dumps(event), (), (key,)),
-    )
-    is_away = False
+    sender, is_away = Sender(local=True), False
+    delivery = Delivery(to, event["id"], orjson.dumps(event), (), (key,))
     while True:
         outcome = await sender.attempt(delivery, _ATTEMPT)
         if outcome.error not in ("connection_refused", "dns"):
             if is_away:
                 _notice("The receiver is back.")
-            return outcome.status, outcome.error, outcome.duration_ms
+            return outcome
         if not is_away:
             _notice(f"No answer from {to} ({outcome.error}). Trying again every second.")
         is_away = True

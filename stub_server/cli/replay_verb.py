@@ -61,9 +61,7 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
     try:
         outcome = asyncio.run(replayed(read_file(file), overlays, scenario))
     except BadFile as error:
-        raise Unusable(
-            "\n  ".join((str(error), *(error.reasons if len(error.reasons) > 1 else ())))
-        ) from None
+        raise Unusable("\n  ".join(error.lines)) from None
     report = _report(outcome)
     show(report, _text(report), as_json=as_json)
     sys.exit(1 if outcome.differing else 0)
@@ -73,34 +71,33 @@ def _report(outcome: "Outcome") -> dict[str, Any]:
     from ..tools.replay.recorded import name_of
 
     differing: dict[str, list[str]] = {}
-    for request, _ in outcome.differing:
+    diffs = []
+    for request, diff in outcome.differing:
         differing.setdefault(name_of(request), []).append(request.id)
-    report = {"ok": not outcome.differing, "requests": outcome.requests, "same": outcome.compared}
-    report["aside"] = sum(map(len, outcome.skipped.values()))
-    by_reason = {
-        name: {"count": len(idents), "ids": idents[:_MOST_IDS]}
-        for name, idents in outcome.skipped.items()
-    }
-    diffs = [
-        {"id": request.id, "method": request.method, "path": request.path, "diff": diff}
-        for request, diff in outcome.differing[:_MOST_DIFFS]
-    ]
-    return report | {
+        diffs.append(
+            {"id": request.id, "method": request.method, "path": request.path, "diff": diff}
+        )
+    by_reason = {}
+    for reason, idents in outcome.skipped.items():
+        by_reason[reason] = {"count": len(idents), "ids": idents[:_MOST_IDS]}
+    return {
+        "ok": not outcome.differing,
+        "requests": outcome.requests,
+        "same": outcome.compared,
+        "aside": sum(map(len, outcome.skipped.values())),
         "unsent": outcome.unsent,
         "aside_by_reason": by_reason,
         "differing": differing,
         "contract": outcome.contract,
-        "diffs": diffs,
+        "diffs": diffs[:_MOST_DIFFS],
     }
 
 
 def _text(report: dict[str, Any]) -> str:
     """The report without what is empty, and the diffs below it."""
-    shown = {
-        name: value for name, value in report.items() if name != "diffs" and value not in (None, {})
-    }
-    diffs = [
-        f"{each['method']} {each['path']} ({each['id']})\n{each['diff']}"
-        for each in report["diffs"]
-    ]
-    return "\n\n".join([yaml_text(shown), *diffs])
+    shown = {name: value for name, value in report.items() if value not in (None, {})}
+    diffs = shown.pop("diffs")
+    text = yaml_text(shown)
+    for each in diffs:
+        text += f"\n\n{each['method']} {each['path']} ({each['id']})\n{each['diff']}"
+    return text

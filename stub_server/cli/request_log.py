@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import orjson
 
 from ..core.clock import iso
+from ..core.text import shortened
 from ..engine.journal import Trace
 from ..engine.sandbox import DEFAULT
 from ..server.views import pay_url
@@ -40,6 +41,7 @@ class RequestLog:
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
 
     def start(self) -> "RequestLog":
+        """Begin to write, and return the log itself."""
         self._thread.start()
         return self
 
@@ -62,24 +64,28 @@ class RequestLog:
         while not self._stop.wait(PAUSE):
             self.flush()
         self.flush()
-        if by := self._stopped_by:
-            plain = "Stopped: nobody used the server." if by == "idle" else f"Stopped by {by}."
-            self._write([orjson.dumps({"stopped": by}).decode() if self._json else plain])
+        if self._stopped_by == "idle":
+            self._write([self._said({"stopped": "idle"}, "Stopped: nobody used the server.")])
+        elif self._stopped_by:
+            stopped = {"stopped": self._stopped_by}
+            self._write([self._said(stopped, f"Stopped by {self._stopped_by}.")])
 
     def flush(self) -> None:
         """Write the waiting lines, and the number of those that were dropped."""
-        entries = [self._waiting.popleft() for _ in range(len(self._waiting))]
         dropped, self._dropped = self._dropped, 0
-        if not entries:
-            return
-        lines = [self._line(*entry) for entry in entries]
+        lines = []
+        for _ in range(len(self._waiting)):
+            lines.append(self._line(*self._waiting.popleft()))
         if dropped:
-            lines.append(
-                orjson.dumps({"dropped": dropped}).decode()
-                if self._json
-                else f"… {dropped} more requests"
-            )
-        self._write(lines)
+            lines.append(self._said({"dropped": dropped}, f"… {dropped} more requests"))
+        if lines:
+            self._write(lines)
+
+    def _said(self, members: dict[str, Any], text: str) -> str:
+        """A line in the form of this log: members for programs, or a text for people."""
+        if self._json:
+            return orjson.dumps(members).decode()
+        return text
 
     def _write(self, lines: Sequence[str]) -> None:
         with suppress(OSError, ValueError):  # the reader has closed the stream
@@ -88,8 +94,6 @@ class RequestLog:
 
     def _line(self, trace: Trace, warnings: Sequence[str]) -> str:
         members = self._members(trace, warnings)
-        if self._json:
-            return orjson.dumps(members).decode()
         said = [members["time"][11:23], f"{members['method']:<6}"]
         if trace.sandbox != DEFAULT:
             said.append(f"[{trace.sandbox}]")
@@ -100,11 +104,11 @@ class RequestLog:
         said.append(members.get("refused_origin", ""))
         if "pay_url" in members:
             said.append(f"pay: {members['pay_url']}")
-        return " ".join(filter(None, said))
+        return self._said(members, " ".join(filter(None, said)))
 
     def _members(self, trace: Trace, warnings: Sequence[str]) -> dict[str, Any]:
         """What a line says, by the names of its JSON."""
-        members = {
+        members: dict[str, Any] = {
             # when it was answered, by the machine's clock
             "time": iso(trace.received + trace.micros // 1_000),
             "request_id": trace.id,
@@ -117,30 +121,29 @@ class RequestLog:
             "ms": trace.micros / 1000,
             "warnings": list(warnings),
         }
-        also = {"refused_origin": trace.refused_origin, "pay_url": self._to_pay(trace)}
-        return members | {name: value for name, value in also.items() if value}
+        if trace.refused_origin:
+            members["refused_origin"] = trace.refused_origin
+        to_pay = self._to_pay(trace)
+        if to_pay is not None:
+            members["pay_url"] = to_pay
+        return members
 
     def _to_pay(self, trace: Trace) -> str | None:
         """The page on which a new order is paid; None where it is secret, or no body is stored, and
         for others.
         """
-        if (
-            not self._url
-            or trace.operation not in _CREATING
-            or trace.status != 201
-            or not trace.answer
-        ):
+        is_new = trace.operation in _CREATING and trace.status == 201
+        if not is_new or not self._url or not trace.answer:
             return None
         try:
             order = orjson.loads(trace.answer)
         except ValueError:  # a fault rule broke it
             return None
-        return (
-            pay_url(self._url, trace.sandbox, order["id"]) if order["status"] == "pending" else None
-        )
+        if order["status"] != "pending":
+            return None
+        return pay_url(self._url, trace.sandbox, order["id"])
 
 
 def _shown(path: str) -> str:
-    """A path on one line, of at most 200 characters."""
-    text = path.encode("unicode_escape").decode()
-    return text if len(text) <= 200 else text[:199] + "…"
+    """A path on one line, short enough for it."""
+    return shortened(path.encode("unicode_escape").decode(), 199)

@@ -9,8 +9,9 @@ from urllib.parse import quote
 
 import click
 
+from ..core.members import given
 from .asking import asking, downloading, group, listing
-from .options import Number, given, json_argument, verb, with_options, yaml_text
+from .options import Number, json_argument, verb, with_options, yaml_text
 from .running_server import Refused, Target, asks_sandbox
 
 _PAGE = 100
@@ -114,13 +115,14 @@ def _one(
     target: Target, ident: str, limit: int, commands: bool, is_wanted: Callable[[Body], bool]
 ) -> Body | None:
     """A request whole, by its id; for `last` the newest one that is wanted, or None."""
-    wanted: str | None = ident
     if ident == "last":
-        newest = target.control("GET", "/requests", params=given(limit=limit, commands=commands))[
-            "requests"
-        ]
-        wanted = next((request["id"] for request in newest if is_wanted(request)), None)
-    return None if wanted is None else target.control("GET", f"/requests/{quote(wanted, safe='')}")
+        query = {"limit": limit, "commands": commands}
+        newest = target.control("GET", "/requests", params=query)["requests"]
+        ident = next((request["id"] for request in newest if is_wanted(request)), "")
+    if not ident:
+        return None
+    found: Body = target.control("GET", f"/requests/{quote(ident, safe='')}")
+    return found
 
 
 # -- texts for people
@@ -128,19 +130,17 @@ def _one(
 
 def _request_text(request: Body, flags: str) -> str:
     """A request with its answer and what it did; `flags` name its sandbox."""
-    parts = [
-        yaml_text(
-            {name: value for name, value in request.items() if name not in ("curl", "explanation")}
-        )
-    ]
-    if request["explanation"] is not None:
+    shown = dict(request)
+    curl, explanation = shown.pop("curl"), shown.pop("explanation")
+    text = yaml_text(shown)
+    if explanation is not None:
         advice = (
             f"`stub-server explain {request['id']}{flags}` shows the nearest request that succeeds."
         )
-        parts.append(f"{request['explanation']['summary']}\n{advice}")
-    if request["curl"] is not None:
-        parts.append(request["curl"])
-    return "\n\n".join(parts)
+        text += f"\n\n{explanation['summary']}\n{advice}"
+    if curl is not None:
+        text += f"\n\n{curl}"
+    return text
 
 
 def _explanation_text(request: Body) -> str:
@@ -149,9 +149,7 @@ def _explanation_text(request: Body) -> str:
     if found is None:
         return f"{head}: it was accepted."
     nearest = found["nearest"] or {"changes": [], "curl": "No request was found that succeeds."}
-    reasons = {
-        name: found[name] for name in ("contract", "rule", "state") if found[name] is not None
-    }
+    reasons = given(contract=found["contract"], rule=found["rule"], state=found["state"])
     reasons["changes"] = nearest["changes"]
     title = f"{head} {request['code'] or ''} ({request['id']})"
     return f"{title}\n{found['summary']}\n\n{yaml_text(reasons)}\n\n{nearest['curl']}"

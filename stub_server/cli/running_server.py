@@ -8,18 +8,21 @@ from functools import cached_property, wraps
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import click
 
+from ..core.members import given
 from ..server.request import COMMAND
 from .options import (
+    ADMIN_KEY,
+    CONTROL_KEY,
     LOCAL,
     F,
     Refusing,
     Unusable,
-    given,
     json_option,
+    key_headers,
     show,
     url,
     with_options,
@@ -70,30 +73,34 @@ class Target:
 
     @cached_property
     def _client(self) -> httpx2.Client:
-        import ssl
-
         import httpx2
 
-        # Reading the machine's certificate authorities takes a quarter of a second.
-        is_plain = urlsplit(self.server).scheme == "http"
-        verify = (
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
-        )
+        from ..testing.server import authorities
+
         return httpx2.Client(
-            headers={"User-Agent": COMMAND}, timeout=TIMEOUT, verify=verify, trust_env=not is_plain
+            headers={"User-Agent": COMMAND},
+            timeout=TIMEOUT,
+            verify=authorities(self.server),
+            trust_env=not self.server.startswith("http://"),
         )
 
     @property
     def base(self) -> str:
+        """The address of the sandbox, without a slash at the end."""
         return f"{self.server.rstrip('/')}/s/{quote(self.sandbox, safe='')}"
 
     @property
     def flags(self) -> str:
         """The flags with which another command asks the same sandbox, with a space before each."""
-        flags = "" if self.server == LOCAL else f" --server {self.server}"
-        return flags if self.sandbox == "default" else f"{flags} --sandbox {self.sandbox}"
+        flags = ""
+        if self.server != LOCAL:
+            flags += f" --server {self.server}"
+        if self.sandbox != "default":
+            flags += f" --sandbox {self.sandbox}"
+        return flags
 
     def show(self, answer: Any, text: str) -> None:
+        """Print an answer as JSON, or its text for people, as the user asked for."""
         show(answer, text, as_json=self.as_json)
 
     def control(self, method: str, path: str, **options: Any) -> Any:
@@ -171,39 +178,45 @@ class Target:
         )
 
     def _body_of(self, response: httpx2.Response) -> Any:
+        is_ours = response.headers.get("x-request-id", "").startswith("req_")
+        if response.is_success and not is_ours:
+            raise self._foreign()
+        if response.status_code == 204:
+            return None
         try:
-            body = None if response.status_code == 204 else response.json()
+            body = response.json()
         except ValueError:
             raise self._foreign() from None
-        if response.is_success and not response.headers.get("x-request-id", "").startswith("req_"):
-            raise self._foreign()
         if response.is_success:
             return body
-        refusal = body if isinstance(body, dict) else {}
+        raise self._refused(response.status_code, body)
+
+    def _refused(self, status: int, body: Any) -> Away | Refused:
+        """The error that a refusal with this body is."""
+        refusal: dict[str, Any] = {}
+        if isinstance(body, dict):
+            refusal = body
         code = refusal.get("code")
-        message = str(refusal.get("message", f"{self.server} answered {response.status_code}."))
-        if response.status_code >= 500:
-            raise Away(message)
+        message = str(refusal.get("message", f"{self.server} answered {status}."))
+        if status >= 500:
+            return Away(message)
         if code == "admin_key_required" and "X-Sandbox-Control-Key" not in self._headers:
-            raise Refused(
+            return Refused(
                 "the server needs a key: give --admin-key, or --control-key where the command"
                 " has it.",
                 code,
             )
-        reasons = [str(detail.get("message")) for detail in refusal.get("details", ())]
-        raise Refused("\n  ".join([message, *(reasons if len(reasons) > 1 else ())]), code, refusal)
+        details = refusal.get("details", ())
+        if len(details) > 1:  # else the message says it
+            for detail in details:
+                message += f"\n  {detail.get('message')}"
+        return Refused(message, code, refusal)
 
 
 _SERVER = click.option(
     "--server", type=url, metavar="URL", default=LOCAL, help="The running server."
 )
 _SANDBOX = click.option("--sandbox", default="default", help="The sandbox to use.")
-_ADMIN_KEY = click.option(
-    "--admin-key", metavar="KEY", help="The server's admin key, if it has one."
-)
-_CONTROL_KEY = click.option(
-    "--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key."
-)
 
 
 def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -218,9 +231,7 @@ def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
             control_key: str | None = None,
             **others: Any,
         ) -> Any:
-            headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
-            if control_key is not None:
-                headers = {"X-Sandbox-Control-Key": control_key}
+            headers = key_headers(admin_key, control_key)
             with Target(server, sandbox, headers, as_json=as_json) as target:
                 return command(target, **others)
 
@@ -229,7 +240,7 @@ def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
-asks_sandbox = _asks(_SERVER, _SANDBOX, _ADMIN_KEY, _CONTROL_KEY)
+asks_sandbox = _asks(_SERVER, _SANDBOX, ADMIN_KEY, CONTROL_KEY)
 """The options of a verb that asks a sandbox; the verb gets a Target."""
-asks_server = _asks(_SERVER, _ADMIN_KEY, _CONTROL_KEY)
+asks_server = _asks(_SERVER, ADMIN_KEY, CONTROL_KEY)
 """The same for requests about the whole server, or about a sandbox that the verb names."""

@@ -46,7 +46,9 @@ BACKLOG = 2048
 # seconds in which other servers of the store notice that this one stops, before it closes
 # connections
 FAREWELL = 0.3
-STOPPING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+STOPPING = [signal.SIGINT, signal.SIGTERM]
+if hasattr(signal, "SIGHUP"):
+    STOPPING.append(signal.SIGHUP)
 # a machine without IPv6 may have names with such addresses
 NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with every other deadline
@@ -70,8 +72,10 @@ def serve(settings: Settings, *, reloads: bool = False) -> None:
         if not reloads:
             _start(settings, listeners)
             return
-        scenario = [Path(settings.scenario)] if is_file(settings.scenario) else []
-        _reload(settings, listeners, [*settings.overlays, *scenario])
+        own = [*settings.overlays]
+        if is_file(settings.scenario):
+            own.append(Path(settings.scenario))
+        _reload(settings, listeners, own)
 
 
 def _reload(settings: Settings, listeners: Sequence[socket.socket], own: Sequence[Path]) -> None:
@@ -239,12 +243,9 @@ def listen(settings: Settings) -> Iterator[list[socket.socket]]:
         except UnicodeError:
             raise UnusableInput("--host is no name that a machine can have.") from None
         except OSError as error:
-            is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
-            hint = (
-                "--port 0 picks a free one."
-                if is_of_port
-                else "Give --host a name or address of this machine."
-            )
+            hint = "Give --host a name or address of this machine."
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                hint = "--port 0 picks a free one."
             where = f"{settings.host}:{settings.port}"
             raise UnusableInput(
                 f"cannot listen on {where}: {error.strerror or error}. {hint}"
@@ -284,6 +285,7 @@ def _listeners(settings: Settings) -> Iterator[socket.socket]:
 
 
 def with_port(settings: Settings, listener: socket.socket) -> Settings:
+    """The settings with the port that the machine has chosen."""
     return replace(settings, port=listener.getsockname()[1])
 
 
@@ -305,10 +307,10 @@ def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]
     Raises UnusableInput.
     """
     server = _Server(app, settings)
-    url = "" if settings.is_public else settings.url
-    log = None if settings.log == "quiet" else RequestLog(settings.log, url=url).start()
-    if log is not None:
-        app.server.listeners.append(log)
+    log = None
+    if settings.log != "quiet":
+        log = RequestLog(settings.log, url="" if settings.is_public else settings.url)
+        app.server.listeners.append(log.start())
     try:
         _on_signals(server.stop, *STOPPING)
         if settings.ready_file is not None:  # to be refused before anything is printed

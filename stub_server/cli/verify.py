@@ -145,16 +145,16 @@ def verify(
     """
     from ..tools.verify.outcome import forms_of, known, of_recorded, written
 
-    host = None if url is None else _host(url)
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
     if har is not None:
         _check_sends_nothing()
         outcome = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
     else:
-        if url is None or host is None:
+        if url is None:
             raise click.UsageError(
                 "Give the address of the backend as URL, or recorded traffic with --har."
             )
+        host = _host(url)
         if token is None:
             raise click.UsageError(
                 "Give the credential of the backend with --token or STUB_VERIFY_TOKEN."
@@ -164,10 +164,9 @@ def verify(
             _ask(host)
         from ..tools.verify.run import Options
 
-        trusted = None if cacert is None else str(cacert)
-        options = Options(
-            url=url, token=token, overlays=overlays, headers=named, trusted=trusted, **chosen
-        )
+        if cacert is not None:
+            chosen["trusted"] = str(cacert)
+        options = Options(url=url, token=token, overlays=overlays, headers=named, **chosen)
         outcome = _sent(
             options, host, coverage, hidden, record_har, corrects=write_overlay is not None
         )
@@ -190,12 +189,21 @@ def _sent(
     """Make a run, with a progress bar. Raises Unusable."""
     import asyncio
     import ssl
+    import time
 
     from ..tools.verify.correcting import correct_run
-    from ..tools.verify.har import Recording
+    from ..tools.verify.exchange import Exchange
+    from ..tools.verify.har import archive
     from ..tools.verify.outcome import check_names, of_run
     from ..tools.verify.run import Runner
     from ..tools.verify.showing import Showing
+
+    recorded: list[tuple[Exchange, float]] = []
+
+    def record(exchange: Exchange) -> None:
+        if file is not None:
+            began = time.time() - exchange.answer.seconds
+            recorded.append((showing.redacted(exchange), began))
 
     with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {host}") as bar:
 
@@ -206,8 +214,8 @@ def _sent(
         try:
             runner = Runner(options, progress)
             check_names(options, runner.document)
-            recording = Recording(options.url, Showing(runner.document))
-            run = asyncio.run(runner.run() if file is None else runner.run(recording.add))
+            showing = Showing(runner.document)
+            run = asyncio.run(runner.run(record))
             outcome = of_run(run, options, hidden, coverage)
             if corrects and not run.away and not run.is_interrupted:
                 asyncio.run(correct_run(runner, run, outcome.report, progress))
@@ -216,24 +224,19 @@ def _sent(
         except ssl.SSLError:
             raise Unusable(f"{options.trusted}: contains no PEM certificates.") from None
     if file is not None:
-        write_private(file, recording.archive())
-        if recording.left_out:
-            outcome.notes.append(
-                f"{file}: is full; {recording.left_out:,} exchanges are not in it."
-            )
+        write_private(file, archive(recorded, options.url))
     return outcome
 
 
 def _check_sends_nothing() -> None:
     """Refuse options that have no effect with --har. Raises UsageError."""
     context = click.get_current_context()
-    given = [
-        parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name not in _OF_RECORDED
-        and context.get_parameter_source(str(parameter.name))
-        == click.core.ParameterSource.COMMANDLINE
-    ]
+    given = []
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        is_typed = source == click.core.ParameterSource.COMMANDLINE
+        if is_typed and parameter.name not in _OF_RECORDED:
+            given.append(parameter.opts[0])
     if given:
         raise click.UsageError(f"With --har nothing is sent: leave out {', '.join(given)}.")
 
@@ -248,7 +251,7 @@ def _host(url: str) -> str:
 
 
 def _header(text: str) -> tuple[str, str]:
-    name, colon, value = (part.strip() for part in text.partition(":"))
+    name, colon, value = map(str.strip, text.partition(":"))
     if not colon or not _NAME(name) or not value.isascii() or not value.isprintable():
         raise click.UsageError(
             f"The header {name[:40]!r} cannot be sent. Give --header 'Name: value' in ASCII."
@@ -289,8 +292,8 @@ def proxy(
     """Pass requests on to the backend at URL, and compare its answers with the contract.
 
     Point a client or a test at the port. Each exchange is passed on unchanged, then compared, and
-    printed as one line. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges lists the
-    newest exchanges, also as ?format=har.
+    printed as one line. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges is an HTTP
+    archive of the newest exchanges.
     """
     import asyncio
 
@@ -309,9 +312,9 @@ def proxy(
         asyncio.run(watching.observed.correct(report))
     for text in written(report, forms, write_overlay):
         click.echo(text)
-    reasons = [
-        f"{count:,} ({printable(reason)})" for reason, count in sorted(watching.unjudged.items())
-    ]
+    reasons = []
+    for reason, count in sorted(watching.unjudged.items()):
+        reasons.append(f"{count:,} ({printable(reason)})")
     if not report.requests and not report.divergences:
         click.echo(f"Nothing was judged: {', '.join(reasons) or 'no request came'}.", err=True)
     elif reasons:

@@ -132,7 +132,8 @@ def links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str,
     text and address.
     """
     changes = steps[0]["changes"] if found["step"] is not None and steps else []
-    order = next((change["id"] for change in changes if change["resource"] == "orders"), None)
+    changed = {change["resource"]: change["id"] for change in reversed(changes)}
+    order = changed.get("orders")
     inspected = g.client.find(f"{CONTROL}/orders/{order}", is_hidden=True) if order else None
     if inspected is None:
         made = [change for change in changes if change["change"] == "created"]
@@ -147,6 +148,9 @@ def links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str,
         ("The order", here(f"/console/data/orders/{order}")),
         ("Its pay page", pay_page(inspected)),
     ]
+    if "subscriptions" in changed:
+        address = here(f"/console/data/subscriptions/{changed['subscriptions']}")
+        leading.append(("The subscription", address))
     if found["deliveries"]:
         leading.append(("Its deliveries", here(f"/console/requests/{found['id']}") + "#deliveries"))
     return leading

@@ -16,6 +16,7 @@ from .actions import journaled, links, steps_of
 from .addresses import this_sandbox
 from .attempt import Attempt, is_text
 from .client import ASK, ASKED, Refused
+from .filters import MOST_SHOWN
 from .guide.guide import Page
 from .guide.markdown import parsed, rendered, sections
 from .guide_pages import guide_page
@@ -33,7 +34,6 @@ _OF_READERS = (
     *KEY_HEADERS,
 )
 """Headers that decide what the reader of a page may see."""
-_LONGEST = 300_000  # bytes of an answer that is shown whole
 
 
 class Shown(NamedTuple):
@@ -212,11 +212,10 @@ def _page(attempt: Attempt, shown: Shown | None, *, is_tried: bool = True) -> st
 
 def _shown(reply: Reply) -> Shown:
     media = reply.headers.get("content-type", "").partition(";")[0]
-    is_short = len(reply.body) <= _LONGEST
-    content = reply.json if is_short and media.endswith("json") else None
+    content = reply.json if media.endswith("json") else None
     text = None
-    if content is None and (is_text(media)):
-        text = reply.body[:_LONGEST].decode("utf-8", "replace")
+    if content is None and is_text(media):
+        text = reply.body[:MOST_SHOWN].decode("utf-8", "replace")
     kept = journaled(reply.request_id) if reply.request_id else None
     made = links(kept, steps_of(kept)) if kept and kept["step"] is not None else []
     return Shown(reply, media, content, text, kept["id"] if kept else None, made)

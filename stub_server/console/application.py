@@ -19,9 +19,8 @@ from ..settings import Settings
 from .filters import FILTERS
 from .guide.guide import Guide
 from .leaves import LEAF_FILTERS, Leaves
-from .pages import GUIDE
 from .pay_pages import payers
-from .programs import HTML, MARKDOWN, programs
+from .programs import programs
 from .prose import prose
 from .sessions import Sessions
 from .site import EXTENSION, Contracts, beside, grouped, pages
@@ -84,14 +83,6 @@ def create_console(
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         if request.path.startswith(DOCS):  # it may show a key
             response.headers["Cache-Control"] = "no-store"
-        if (
-            response.status_code == 200
-            and response.mimetype == HTML
-            and request.path.startswith((DOCS, GUIDE))
-        ):
-            response.headers["Link"] = (
-                f'<{request.script_root}{request.path}.md>; rel="alternate"; type="{MARKDOWN}"'
-            )
         return response
 
     return application

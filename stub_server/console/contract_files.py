@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import orjson
 import yaml
+from werkzeug.http import parse_accept_header
 
 from ..contract.source import Json
 from ..core.problem import Refusal
@@ -87,7 +88,8 @@ async def as_file(
     if answer.status != 200:
         return answer
     body = answer.body
-    is_packed = len(body) > _WORTH_IT and _takes_gzip(request.headers.get(b"accept-encoding", b""))
+    accepted = parse_accept_header(request.headers.get(b"accept-encoding", b"").decode("latin-1"))
+    is_packed = len(body) > _WORTH_IT and accepted.quality("gzip") > 0
     digest = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
     etag = b'"%b%b"' % (digest, b"-gzip" if is_packed else b"")
     headers = [(name, value) for name, value in answer.headers if name not in _OF_FILES]
@@ -197,15 +199,6 @@ class File:
         for example in self.named.get("baseUrl", ()):
             url = url.removeprefix(example)
         return url if url[:1] in ("", "/") else None
-
-
-def _takes_gzip(accepted: bytes) -> bool:
-    """Whether an Accept-Encoding names gzip, and does not rule it out."""
-    for coding in accepted.lower().replace(b" ", b"").split(b","):
-        name, _, weight = coding.partition(b";q=")
-        if name == b"gzip":
-            return weight.strip(b"0.") != b"" or not weight
-    return False
 
 
 def _as_yaml(data: Json) -> Generator[None, None, bytes]:

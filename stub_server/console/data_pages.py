@@ -10,11 +10,9 @@ from urllib.parse import quote
 from flask import Response, abort, g, render_template, request
 
 from ..contract.document import Document, Lifecycle, Operation
-from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
 from .actions import act, journaled, pay_page, show_done
 from .addresses import here, with_query
-from .charts import Chart, Row, Timeline, of_subscription
 from .client import Refused
 from .filters import Change, changes, from_zone, pretty, read_json, words
 from .forms import Field, field, given, listed
@@ -22,8 +20,6 @@ from .shell import load_head
 from .site import contracts, pages
 
 _LISTED, _VERSIONS = 25, 20
-_DAYS, _DAY = 30, 86_400_000  # days in the chart, and milliseconds of one
-_ORDERS = 60  # on the timeline of a subscription
 _FIRST = ("search", "status", "name", "email", "code")
 """The filters that are in sight."""
 _NAMES = 12  # records that are called by name on the page of another
@@ -118,27 +114,7 @@ def data() -> str:
         found.append(
             {"name": name, "total": pagination["total"], "newest": rows[0] if rows else None}
         )
-    return render_template("console/data.html", resources=found, chart=_orders_by_day())
-
-
-def _orders_by_day() -> Chart | None:
-    """How many orders were placed on each of the last days, and how many of them are paid."""
-    if "orders" not in kinds():
-        return None
-    path = listing_of(RESOURCES["orders"]).path
-    today, rows = parse_iso(g.clock["now"]) // _DAY, []
-    for day in range(today - _DAYS + 1, today + 1):
-        within = {
-            "created_since": iso(day * _DAY),
-            "created_until": iso((day + 1) * _DAY),
-            "limit": 1,
-        }
-        every, paid = (
-            listed_in(g.client.get(path, within | further, is_hidden=True))[1]["total"]
-            for further in ({}, {"status": "paid"})
-        )
-        rows.append(Row(iso(day * _DAY)[:10], (paid, every - paid)))
-    return Chart(("paid", "others"), rows)
+    return render_template("console/data.html", resources=found)
 
 
 @pages.get("/data/<name>")
@@ -264,7 +240,6 @@ def one_record(
     body = (now and _record(now)) or stored
     inspected = None if name != "orders" or is_gone else g.client.find(f"{CONTROL}/orders/{at}")
     updater = None if is_gone else _item(resource, "PUT")
-    timers = g.client.get(f"{CONTROL}/timers", {"resource_id": ident, "limit": 10})["timers"]
     relations = _relations(
         {n: v for n, v in (inspected or body).items() if n not in body or n == "planIds"}
     )
@@ -293,8 +268,7 @@ def one_record(
             if _is_silent(each, found)
         },
         events=g.client.get(f"{CONTROL}/events", {"resource_id": ident, "limit": 10})["events"],
-        timers=timers,
-        timeline=_timeline(body, timers) if name == "subscriptions" else None,
+        timers=g.client.get(f"{CONTROL}/timers", {"resource_id": ident, "limit": 10})["timers"],
         updater=updater,
         text=_editable(updater, body) if text is None else text,
         problem=problem,
@@ -303,17 +277,6 @@ def one_record(
 
 
 # -- what they show
-
-
-def _timeline(body: dict[str, Any], timers: list[dict[str, Any]]) -> Timeline | None:
-    """The line of time of a subscription, with its newest orders; none for one of
-    another merchant.
-    """
-    orders: list[Any] = []
-    if body and "orders" in kinds():
-        query = {"subscriptionId": body["id"], "limit": _ORDERS}
-        orders = listed_in(g.client.get(listing_of(RESOURCES["orders"]).path, query))[0]
-    return of_subscription(body, orders, timers, g.clock["now"])
 
 
 def _relations(body: dict[str, Any]) -> list[tuple[str, str, str]]:

@@ -14,17 +14,17 @@ from .forms import given, listed
 from .site import contracts, pages
 
 _LISTED = 25
-_STEPS, _MOST_PAGES = 100, 3  # how many steps are looked through for the causes of a list
 
 
 @pages.get("/events")
 def events() -> str:
     """The events, newest first."""
-    found = listed(f"{CONTROL}/events", "listEvents", _LISTED, without=("id",), events=[])
+    found = listed(
+        f"{CONTROL}/events", "listEvents", _LISTED, without=("id", "after", "wait"), events=[]
+    )
     return render_template(
         "console/events.html",
         types=sorted(contracts().api.events),
-        causes=_causes(found["events"]),
         subject_of=_subject,
         **found,
     )
@@ -73,19 +73,3 @@ def _subject(event: dict[str, Any]) -> tuple[str, str] | None:
     if "webhookId" in subject:
         return "webhooks", str(subject["webhookId"])
     return (f"{key}s", str(subject["id"])) if "id" in subject else None
-
-
-def _causes(events: list[dict[str, Any]]) -> dict[str, Any]:
-    """The causes of events by their ids, as far as the newest steps have raised them."""
-    wanted, found = {event["id"] for event in events}, dict[str, Any]()
-    oldest = min((event["timestamp"] for event in events), default="")
-    for page in range(1, _MOST_PAGES + 1):
-        answer = g.client.get(f"{CONTROL}/steps", {"limit": _STEPS, "page": page})
-        for step in answer["steps"]:
-            found |= {
-                event["id"]: step["cause"] for event in step["events"] if event["id"] in wanted
-            }
-        is_past = any(step["at"] < oldest for step in answer["steps"])
-        if is_past or len(found) == len(wanted) or not answer["pagination"]["has_next"]:
-            break
-    return found

@@ -38,7 +38,15 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
     found = {
         "projectId": project,
         "planId": plan,
-        "otherPlanId": _other_plan(store.plans, project, plan),
+        "otherPlanId": _other(
+            store.plans,
+            plan,
+            lambda each: (
+                each["projectId"] == project
+                and each["status"] == "active"
+                and "boleto" in each["payment_methods"]
+            ),
+        ),
         "customerId": _kept(store.customers, sample.get("customerId")),
         "orderId": _kept(store.orders, sample.get("orderId")),
         "lastOrderId": _shown(store.subscriptions, subscription).get("lastOrderId"),
@@ -132,17 +140,6 @@ def _newest(table: Table, index: str, value: object) -> str | None:
     """The id of the newest record with a value, else of the newest one in the table."""
     keys = table.bucket(index, value)
     return table.rows[keys[-1]].id if keys else _kept(table, None)
-
-
-def _other_plan(plans: Table, project: str | None, plan: str | None) -> str | None:
-    """Another plan of the project, preferably active and payable by boleto, as one example is."""
-    idents = [plans.rows[key].id for key in reversed(plans.bucket("projectId", project))]
-    others = {ident: _shown(plans, ident) for ident in idents if ident != plan}
-    serves = {
-        ident: (one["status"] == "active", "boleto" in one["payment_methods"])
-        for ident, one in others.items()
-    }
-    return max(serves, key=serves.__getitem__, default=None)
 
 
 def _other(table: Table, ident: str | None, fits: Callable[[Body], bool] = bool) -> str | None:

@@ -120,7 +120,7 @@ def _asked() -> dict[str, Any]:
     match = {name: request.form[name] for name in ("operationId",) if name in sent}
     if intent in _WEBHOOKS or intent == "late":
         match = {"event": request.form.get("event") or "*"}
-    when = {"times": sent["times"]} if "times" in sent else {}
+    when: dict[str, Any] = {name: sent[name] for name in ("after", "times") if name in sent}
     if "share" in sent:
         share = sent["share"]
         when["probability"] = share if isinstance(share, str) else share / 100

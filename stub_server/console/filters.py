@@ -30,7 +30,7 @@ _ID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(req|evt|msg|flt)_[0-9A-Za-z]+"
 ).fullmatch
 _MONEY = re.compile(r"(amount|price|total|revenue|mrr|fee)", re.IGNORECASE)
-_SHORTHAND = re.compile(r"\b(api|br|id|pix|sku|url)\b", re.IGNORECASE)
+_SHORTHAND = re.compile(r"\b(api|br|cpf|id|pix|qr|sku|url|utm)\b", re.IGNORECASE)
 _NO_MONEY = re.compile(r"(count|quantity|_id|totalItems)", re.IGNORECASE)
 _JOBS = {
     "order.pay": "Order is paid",
@@ -48,8 +48,9 @@ _JOBS = {
 }
 NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
-MOST_SHOWN = 65_536
+MOST_SHOWN = 8_192
 """Characters of a body that a page shows. It links to the rest."""
+_MOST_BROKEN = 65_536  # characters that are broken into lines: deep ones begin with many blanks
 # A text that does not end is one token too: otherwise each quotation mark in it would be searched
 # from again.
 _TOKEN = re.compile(
@@ -280,13 +281,9 @@ def coloured(text: str) -> Markup:
 
 
 def lines(content: Any) -> Shown:
-    """JSON line by line, as far as it fits into a page.
-
-    A line of deep JSON begins with many blanks: JSON that is too long without them is not broken
-    into lines.
-    """
+    """JSON line by line, as far as it fits into a page."""
     text = in_one_line(content)
-    if len(text) <= MOST_SHOWN:
+    if len(text) <= _MOST_BROKEN:
         text = pretty(content)
     return Shown([coloured(line) for line in text[:MOST_SHOWN].split("\n")], len(text) > MOST_SHOWN)
 

@@ -12,6 +12,7 @@ from .filters import from_zone, in_field, words
 from .site import contracts
 
 _PAGING = frozenset(("page", "limit", "sort"))
+_LABELS = {"warned": "With warnings"}
 _WHOLE = re.compile(r"[0-9]{1,19}").fullmatch
 
 
@@ -64,7 +65,14 @@ def field(name: str, schema: dict[str, Any], help_: str = "", value: str = "") -
         kind, options = (
             ("check", []) if schema.get("default") is False else ("text", ["true", "false"])
         )
-    return Field(name, words(name), kind, options, help_ or schema.get("description", ""), value)
+    return Field(
+        name,
+        _LABELS.get(name, words(name)),
+        kind,
+        options,
+        help_ or schema.get("description", ""),
+        value,
+    )
 
 
 def listed(

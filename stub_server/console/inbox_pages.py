@@ -5,7 +5,7 @@ from urllib.parse import quote, unquote, urlsplit
 from flask import Response, g, render_template, request
 
 from ..server.request import CONTROL
-from .actions import act, go, plain_text
+from .actions import act, go
 from .addresses import here
 from .forms import given, listed
 from .site import contracts, pages
@@ -49,12 +49,6 @@ def message(name: str, number: int) -> str:
     return render_template(
         "console/message.html", message=g.client.get(f"{_path(name)}/{number}")["message"]
     )
-
-
-@pages.get("/inboxes/<name>/<int:number>/body")
-def body_of_message(name: str, number: int) -> Response:
-    """The whole body of a message."""
-    return plain_text(g.client.get(f"{_path(name)}/{number}")["message"]["body"])
 
 
 @pages.post("/inboxes/<name>/answer")

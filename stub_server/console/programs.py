@@ -21,7 +21,7 @@ _EXAMPLE = "http://127.0.0.1:4600"
 _FIXED = ("reference/", "deploy/")
 """Pages where that address is not the server's own: a default, or an example of the contract."""
 _FULL = 60_000  # bytes of the guide in one file
-_FIRST = ("quickstart", "api", "payments", "time", "retry", "webhooks", "faults", "journal")
+_FIRST = ("api", "payments", "time", "retry", "webhooks", "faults", "journal")
 _NOT_IN_FULL = (
     "about",
     "console",

@@ -10,23 +10,19 @@ from urllib.parse import quote
 from flask import Response, g, render_template, request
 
 from ..contract.secrets import REDACTED
-from ..core.clock import iso, parse_iso
 from ..server.journal.entries import OF_THE_CONNECTION
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
 from .actions import act, go, plain_text, show_done
 from .addresses import here
-from .charts import Chart, Row
-from .filters import Change, changes, in_one_line, read_json, time_of_day
-from .forms import Field, listed, query
+from .filters import Change, changes, in_one_line, pretty, read_json
+from .forms import listed
 from .sessions import ADMIN_KEY
 from .site import contracts, pages
 
 _LISTED = 50
-_COUNTED, _COLUMNS = 100, 40  # requests in the chart, and its columns
 _FIRST = ("status", "operationId", "path", "contains", "warned")
 """The filters that are in sight."""
-_KINDS = ("accepted", "refused", "failed")
 _SHOWN = 8  # records and deliveries of a request that are shown whole
 _ID = re.compile(r"req_[0-9a-f]{1,40}").fullmatch
 
@@ -46,13 +42,11 @@ class Touched(NamedTuple):
 def requests() -> str:
     """The journal, newest first."""
     found = listed(f"{CONTROL}/requests", "listRequests", _LISTED, first=_FIRST, requests=[])
-    filters = found["filters"]
-    har = here("/console/requests.har", {field.name: field.value for field in filters})
+    har = here("/console/requests.har", {field.name: field.value for field in found["filters"]})
     return render_template(
         "console/requests.html",
         har=har,
         key=None if found["requests"] else g.client.credentials["private_key"],
-        chart=_chart(filters) if found["requests"] else None,
         **found,
     )
 
@@ -81,11 +75,10 @@ def one_request(ident: str) -> str:
     )
 
 
-@pages.get("/requests/<ident>/<any(sent, answered):side>")
-def body_of_request(ident: str, side: str) -> Response:
-    """The whole body of a request or of its answer."""
-    body = _request(ident)["request" if side == "sent" else "response"]["body"]
-    return plain_text(in_one_line("" if body is None else body))
+@pages.get("/whole/<path:path>")
+def whole(path: str) -> Response:
+    """What a control or an operation answers, of which a page shows the beginning."""
+    return plain_text(pretty(g.client.get(f"/{path}")))
 
 
 @pages.post("/requests/<ident>/send")
@@ -142,25 +135,6 @@ def _question(call: dict[str, Any]) -> Question:
         if name not in (*OF_THE_CONNECTION, ADMIN_KEY) and REDACTED not in value
     }
     return Question(call["method"], call["path"], call["query"], headers, body)
-
-
-def _chart(filters: list[Field]) -> Chart:
-    """The newest requests by the machine's time and by what became of them."""
-    newest = g.client.get(
-        f"{CONTROL}/requests", query(filters, limit=_COUNTED, page=1), is_hidden=True
-    )["requests"]
-    times = [parse_iso(each["received_at"]) for each in newest]
-    step = max(1_000, (times[0] - times[-1]) // (_COLUMNS - 1))  # milliseconds of a column
-    last = times[0] // step
-    counts = {place: [0, 0, 0] for place in range(last - _COLUMNS + 1, last + 1)}
-    for each, time in zip(newest, times, strict=True):
-        if time // step in counts:
-            kind = min(max((each["status"] or 500) // 100 - 3, 0), 2)
-            counts[time // step][kind] += 1
-    return Chart(
-        _KINDS,
-        [Row(time_of_day(iso(place * step)), tuple(found)) for place, found in counts.items()],
-    )
 
 
 # -- what a request did

@@ -23,16 +23,6 @@ class Example(NamedTuple):
     text: str
 
 
-class Link(NamedTuple):
-    """An operation that an answer leads to: the parameter, and the place of its value in
-    the answer.
-    """
-
-    operation: str
-    parameter: str
-    source: str
-
-
 class Part(NamedTuple):
     """A body of a request or an answer: its media type, what it is as a whole, its fields
     and examples.
@@ -53,7 +43,6 @@ class Answer(NamedTuple):
     codes: tuple[str, ...]
     headers: list[Row]
     parts: list[Part]
-    links: list[Link]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +147,6 @@ class Sheet:
                 for name, header in self.operation.responses[status].headers.items()
             ],
             list(self._parts(raw)),
-            [
-                link
-                for each in raw.get("links", {}).values()
-                for link in _links(self.document.resolve(each))
-            ],
         )
 
     def _parts(self, message: Json) -> Iterator[Part]:
@@ -179,18 +163,3 @@ class Sheet:
             example = self.document.resolve(node)
             if "value" in example:
                 yield Example(name, example.get("summary", ""), pretty(example["value"]))
-
-
-def _links(raw: Json) -> Iterator[Link]:
-    if "operationId" in raw:
-        for name, source in (raw.get("parameters") or {"": ""}).items():
-            yield Link(raw["operationId"], name.rpartition(".")[2], _place(str(source)))
-
-
-def _place(expression: str) -> str:
-    """`$response.body#/orders/0/id` -> `orders[0].id`; empty for what is no place in the answer."""
-    start, _, pointer = expression.partition("#/")
-    found = ""
-    for step in pointer.split("/") if start == "$response.body" else ():
-        found += f"[{step}]" if step.isdigit() else f"{'.' if found else ''}{step}"
-    return found

@@ -5,13 +5,13 @@ A page is a view of `pages` or `beside`: it asks through `g.client`, and renders
 extends `shell.html`. An action is a view of a POST that ends with `act`.
 """
 
-from difflib import get_close_matches
 from typing import Any
 from urllib.parse import quote
 
 from flask import Response, g, render_template, request
 from werkzeug.exceptions import HTTPException
 
+from ..core.text import nearest
 from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
 from .actions import done, go
@@ -26,7 +26,6 @@ NOW = ("requests", "data", "clock", "events", "webhooks", "inboxes", "faults")
 FOOT = ("sandboxes", "keys")
 """The pages in the side list: their paths below `/console/`, which are their names too."""
 _ZONE = "stub_zone"
-_SIMILAR = 5
 
 
 class Stranger(HTTPException):
@@ -199,14 +198,11 @@ def failed(error: HTTPException) -> tuple[str, int]:
     )
 
 
-def _similar(path: str) -> list[tuple[str, str]]:
-    """Pages whose addresses are like a path that is none: address and name."""
+def _similar(path: str) -> tuple[str, str] | None:
+    """The page whose name is most like the end of a path that is none: its name and address."""
     known = contracts()
-    names = {f"/console/{each}": words(each) for each in (*NOW, *FOOT)}
-    names |= {f"/guide/{address}": page.title for address, page in known.guide.pages.items()}
-    names |= {f"{DOCS}/{each.id}": each.id for _, each in known.leaves.every}
-    lower = {each.lower(): each for each in names}
-    return [
-        (lower[each], names[lower[each]])
-        for each in get_close_matches(path.lower(), lower, _SIMILAR, 0.8)
-    ]
+    pages_of = {each: f"/console/{each}" for each in (*NOW, *FOOT)}
+    pages_of |= {address: f"/guide/{address}" for address in known.guide.pages}
+    pages_of |= {each.id: f"{DOCS}/{each.id}" for _, each in known.leaves.every}
+    name = nearest(path.rpartition("/")[2], [*pages_of])
+    return None if name is None else (name, pages_of[name])

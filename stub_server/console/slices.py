@@ -2,7 +2,7 @@
 refer to.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
@@ -65,8 +65,7 @@ class Slice(NamedTuple):
                     key: value for key, value in data["paths"][path].items() if key not in METHODS
                 }
                 paths.setdefault(path, shared)[method] = raw
-        ids = {raw["operationId"] for _, _, raw in _operations({"paths": paths})}
-        paths = _plain(paths, ids)
+        paths = _plain(paths)
         tags = {raw["tags"][0] for _, _, raw in _operations({"paths": paths})}
         head = {
             key: value
@@ -75,10 +74,10 @@ class Slice(NamedTuple):
         }
         head["info"] = data["info"] | {"description": _PART}
         return {
-            **_plain(head, ids),
+            **_plain(head),
             "tags": [tag for tag in data.get("tags", ()) if tag["name"] in tags],
             "paths": paths,
-            "components": _components(data, paths, ids),
+            "components": _components(data, paths),
         }
 
 
@@ -89,9 +88,9 @@ def _operations(data: Json) -> Iterator[tuple[str, str, Json]]:
                 yield path, method, item[method]
 
 
-def _components(data: Json, paths: Json, ids: Collection[str]) -> Json:
+def _components(data: Json, paths: Json) -> Json:
     """What paths refer to, and what that refers to."""
-    found: Json = {"securitySchemes": _plain(data["components"].get("securitySchemes", {}), ids)}
+    found: Json = {"securitySchemes": _plain(data["components"].get("securitySchemes", {}))}
     waiting, met = [*_references(paths)], set[str]()
     while waiting:
         reference = waiting.pop()
@@ -99,7 +98,7 @@ def _components(data: Json, paths: Json, ids: Collection[str]) -> Json:
             continue
         met.add(reference)
         kind, name = reference.removeprefix("#/components/").split("/")[:2]
-        part = _plain(data["components"][kind][name], ids)
+        part = _plain(data["components"][kind][name])
         found.setdefault(kind, {})[name] = part
         waiting += _references(part)
     return {
@@ -118,26 +117,19 @@ def _references(node: Any) -> Iterator[str]:
         yield from _references(value)
 
 
-def _leads(link: Any, ids: Collection[str]) -> bool:
-    """Whether a link leads to an operation of the slice.
-
-    A schema's member that is called `links` has no links.
+def _plain(node: Any) -> Any:
+    """A part without extensions, and without the links of answers, which may lead to what is
+    left out.
     """
-    return not isinstance(link, dict) or link.get("operationId") in (None, *ids)
-
-
-def _plain(node: Any, ids: Collection[str]) -> Any:
-    """A part without extensions, and without links to operations that are left out."""
     if isinstance(node, list):
-        return [_plain(value, ids) for value in node]
+        return [_plain(value) for value in node]
     if not isinstance(node, dict):
         return node
+    is_answer = isinstance(node.get("description"), str)  # else it may be the members of a schema
     found = {}
     for key, value in node.items():
         if key in _DATA:
             found[key] = value
-        elif key == "links":
-            found[key] = {name: link for name, link in value.items() if _leads(link, ids)}
-        elif not key.startswith("x-") or key in _KEPT:
-            found[key] = _plain(value, ids)
+        elif not (is_answer and key == "links") and (not key.startswith("x-") or key in _KEPT):
+            found[key] = _plain(value)
     return found

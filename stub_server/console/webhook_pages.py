@@ -6,10 +6,8 @@ from uuid import UUID
 
 from flask import Response, abort, g, render_template, request
 
-from ..server.curl import command
 from ..server.request import CONTROL
-from .actions import act, plain_text, show_done
-from .filters import MOST_SHOWN
+from .actions import act, show_done
 from .forms import given, listed
 from .shell import load_head
 from .site import contracts, pages
@@ -117,35 +115,11 @@ def delivery(ident: UUID) -> str:
         "console/delivery.html",
         log=log,
         webhook=g.client.find(_path(log["webhookId"])),
-        again=_again(log),
     )
-
-
-@pages.get("/webhooks/deliveries/<uuid:ident>/<any(sent, answered):side>")
-def body_of_delivery(ident: UUID, side: str) -> Response:
-    """The whole body of a delivery, or of what its receiver answered."""
-    log = g.client.get(f"{_LOGS}/{ident}")["log"]
-    return plain_text(log["request_body" if side == "sent" else "response_body"] or "")
 
 
 def _path(ident: UUID | str) -> str:
     return f"{_WEBHOOKS}/{ident}"
-
-
-def _again(log: dict[str, Any]) -> str | None:
-    """The command that sends the bytes of a delivery to a receiver on this machine; None where it
-    is too long.
-    """
-    if len(log["request_body"]) > MOST_SHOWN:
-        return None
-    names = ("content-type", "webhook-id", "webhook-timestamp", "webhook-signature")
-    sent, body = (
-        {name: log["request_headers"].get(name, "") for name in names},
-        log["request_body"].encode(),
-    )
-    return command(
-        "POST", "/webhooks", "", sent, body, base_url="http://127.0.0.1:3000", has_admin_key=False
-    )
 
 
 def _with_key(method: str, path: str, body: Any) -> Response | str:

@@ -2,11 +2,11 @@
 of refusals.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .document import JSON, Document
-from .source import METHODS, Json
+from .source import Json, operations_in
 
 _OF_EXAMPLE = frozenset(("summary", "message", "details"))
 REQUEST_ID = "req_01JDM4Z7Q8N3V5X2K9T6B1C0FH"
@@ -19,16 +19,24 @@ def complete_answers(document: dict[str, Json]) -> None:
 
     Both members of the document are removed, and `x-examples` of its answers.
     """
-    headers, known = document.pop("x-headers", {}), document.pop("x-refusals", None)
-    answers = [(status, response) for status, response in _answers(document) if status != "default"]
-    for status, response in answers:
-        common = headers.get("default", {}) | (headers.get("2XX", {}) if status < "300" else {})
+    answers: dict[int, dict[str, Any]] = {}  # one that several operations share comes once
+    headers = document.pop("x-headers", {})
+    for status, response in _answers(document):
+        common = headers.get("default", {})
+        if status < "300":
+            common = common | headers.get("2XX", {})
         response["headers"] = common | response.get("headers", {})
-    if known is None:
-        return
+        answers[id(response)] = response
+    if "x-refusals" in document:
+        _write_refusals(document, answers.values())
+
+
+def _write_refusals(document: dict[str, Json], answers: Iterable[dict[str, Any]]) -> None:
+    """Write the codes of refusals, and an example of each code into the answers that have it."""
+    known = document.pop("x-refusals")
     _write_codes(document["components"]["schemas"]["ErrorCode"], known["codes"])
     examples = document["components"].setdefault("examples", {})
-    for response in {id(response): response for _, response in answers}.values():
+    for response in answers:
         own, named = response.pop("x-examples", {}), {}
         for code in response.get("x-codes", ()):
             refusal = known["codes"].get(code, {})
@@ -44,27 +52,26 @@ def complete_answers(document: dict[str, Json]) -> None:
 
 
 def _answers(document: dict[str, Json]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each answer of the server and of an operation, with its status.
+    """Each answer of the server and of an operation that has a status, with it.
 
     One that several share comes for each.
     """
     resolve = Document(document).resolve
     for status, response in document.get("x-server-answers", {}).items():
         yield status, resolve(response)
-    for item in document["paths"].values():
-        for operation in [item[method] for method in METHODS if method in item]:
-            for status, response in operation["responses"].items():
+    for _, _, operation in operations_in(document):
+        for status, response in operation["responses"].items():
+            if status != "default":
                 yield status, resolve(response)
 
 
 def _write_codes(schema: dict[str, Json], refusals: dict[str, Json]) -> None:
     """The codes, and the rule of each that has one."""
     schema["enum"] = list(refusals)
-    schema["x-rules"] = {
-        code: {name: value for name, value in refusal.items() if name not in _OF_EXAMPLE}
-        for code, refusal in refusals.items()
-        if "kind" in refusal
-    }
+    rules = schema["x-rules"] = {}
+    for code, refusal in refusals.items():
+        if "kind" in refusal:
+            rules[code] = {name: refusal[name] for name in refusal if name not in _OF_EXAMPLE}
 
 
 def _example(code: str, refusal: dict[str, Json]) -> dict[str, Json]:

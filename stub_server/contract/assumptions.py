@@ -11,12 +11,12 @@ from .schema import needed
 from .source import Json
 
 LIMITATIONS = (
-    ("one-server", "State lives in the memory of one process and is gone when it stops."),
+    ("one-server", "Without a store, the state is in memory and is gone when the process stops."),
     (
         "no-cards",
         (
-            "Card data is never accepted: a first order by card is decided by hand, its renewals"
-            " are charged."
+            "Card data is never accepted: an order by card is paid at once without it, unless a"
+            " magic word, a behaviour or a header decides otherwise."
         ),
     ),
     (
@@ -73,7 +73,7 @@ def _schema(name: str, schema: Body, document: Document) -> Iterator[Body]:
         basis = bases.get(member, "assumed")
         if basis == "assumed" or member in notes:
             decided = _decided(inner, member in schema.get("required", ()), document)
-            text = " ".join(part for part in (decided, notes.get(member)) if part)
+            text = f"{decided} {notes.get(member, '')}".rstrip()
             yield _entry("property", f"{name}.{member}", name, basis, text)
     for member, inner in properties.items():
         for part in (inner, inner.get("items", {})):
@@ -129,31 +129,31 @@ def bounds(node: Json, kind: str, unit: str) -> str:
 def _decided(node: Json, required: bool, document: Document) -> str:
     """What a field is, as a sentence, and its description."""
     named = document.resolve(node)
-    optional = not required and "default" not in named
     if "default" in named:  # a component of its own, see `bundle`
         node = named
-    text = f"{shape(node, document)}{'; optional' if optional else ''}."
+    text = shape(node, document)
+    if not required and "default" not in named:
+        text += "; optional"
     description = " ".join(str(node.get("description", "")).split())
-    return f"{text[0].upper()}{text[1:]} {description}".rstrip()
+    return f"{text[0].upper()}{text[1:]}. {description}".rstrip()
 
 
 def _plain(node: Json, document: Document) -> str:
     if "$ref" in node:
-        name = node["$ref"].rpartition("/")[2]
+        name: str = node["$ref"].rpartition("/")[2]
         inner = document.resolve(node)
-        return (
-            name if inner.get("type") == "object" or "oneOf" in inner else _plain(inner, document)
-        )
-    for key in ("oneOf", "anyOf"):
-        if key in node:
-            return " or ".join(_plain(part, document) for part in node[key])
+        if inner.get("type") == "object" or "oneOf" in inner:
+            return name
+        return _plain(inner, document)
+    choices = node.get("oneOf") or node.get("anyOf")
+    if choices:
+        return " or ".join(_plain(part, document) for part in choices)
     if "enum" in node:
         return _options([value for value in node["enum"] if value is not None])
     kind = node.get("type")
     if kind == "array":
-        return (
-            f"list of {_plain(node.get('items', {}), document)}{bounds(node, 'Items', ' entries')}"
-        )
+        inner = _plain(node.get("items", {}), document)
+        return f"list of {inner}{bounds(node, 'Items', ' entries')}"
     if kind == "object" or kind is None:
         return "object"
     return _FORMATS.get(node.get("format", ""), _of_kind(node, kind))
@@ -169,11 +169,12 @@ def _of_kind(node: Json, kind: str) -> str:
 def _options(values: list[Any]) -> str:
     if not values:
         return "null"
-    shown = [_value(value) for value in values[:_MOST_SHOWN]]
-    more = f" and {len(values) - _MOST_SHOWN} more" if len(values) > _MOST_SHOWN else ""
     if len(values) == 1:
-        return f"always {shown[0]}"
-    return f"one of {', '.join(shown)}{more}"
+        return f"always {_value(values[0])}"
+    text = f"one of {', '.join(map(_value, values[:_MOST_SHOWN]))}"
+    if len(values) > _MOST_SHOWN:
+        text += f" and {len(values) - _MOST_SHOWN} more"
+    return text
 
 
 def _value(value: Any) -> str:

@@ -23,12 +23,12 @@ from .document import Document
 from .generated import Names, generate
 from .overlay import Overlays
 from .source import (
-    METHODS,
     ContractError,
     Json,
     error_at,
     line_of,
     nodes,
+    operations_in,
     path_to,
     read,
     unescaped,
@@ -144,8 +144,8 @@ def bundled(entry: Path, read_once: Callable[[Path], Json]) -> Contract:
     if not isinstance(data, dict) or "paths" not in data:
         raise ContractError(f"{bundler.entry}: not an OpenAPI document (no paths)")
     document: Contract = bundler.walk(data, bundler.entry)
-    if files := document.pop("x-webhook-files", []):  # each file has the events of one resource
-        document["x-webhooks"] = {name: item for events in files for name, item in events.items()}
+    for events in document.pop("x-webhook-files", ()):  # each file has those of one resource
+        document.setdefault("x-webhooks", {}).update(events)
     components = document.setdefault("components", {})
     for kind in KINDS:
         if kind in bundler.components:
@@ -163,11 +163,16 @@ class _Bundler:
         self.components: dict[str, dict[str, Json]] = {}
 
     def walk(self, node: Json, file: Path) -> Json:
+        """A node of a file with its references followed: to components, or to what is
+        written in place.
+        """
         if isinstance(node, dict):
             if isinstance(node.get("$ref"), str):
                 return self._follow(node, file)
             return {key: self.walk(value, file) for key, value in node.items()}
-        return [self.walk(value, file) for value in node] if isinstance(node, list) else node
+        if isinstance(node, list):
+            return [self.walk(value, file) for value in node]
+        return node
 
     def _follow(self, node: dict[str, Json], file: Path) -> Json:
         if node["$ref"].startswith("#/components/securitySchemes/"):
@@ -187,10 +192,9 @@ class _Bundler:
     def _pointed(self, node: dict[str, Json], file: Path) -> tuple[Json, Path, list[str]]:
         """The value that a reference leads to, its file, and the steps to it in the file."""
         name, _, fragment = str(node["$ref"]).partition("#")
-        target, folder = (
-            (Path(os.path.normpath(file.parent / name)) if name else file),
-            self.entry.parent,
-        )
+        target, folder = file, self.entry.parent
+        if name:
+            target = Path(os.path.normpath(file.parent / name))
         with suppress(KeyError):
             if target.is_relative_to(folder) and target.is_file():
                 steps = [step for step in unescaped(fragment) if step]
@@ -202,17 +206,18 @@ class _Bundler:
 def _merge_parameters(document: Contract) -> None:
     """Move the parameters of paths into their operations, so that each has all of its own."""
     resolve = Document(document).resolve
-    for item in document["paths"].values():
-        common = item.pop("parameters", [])
-        for operation in [item[method] for method in METHODS if method in item] if common else ():
+    common = {path: item.pop("parameters", []) for path, item in document["paths"].items()}
+    for path, _, operation in operations_in(document):
+        if common[path]:
             own = operation.get("parameters", [])
-            named = [(each.get("in"), each.get("name")) for each in map(resolve, own)]
-            kept = [
-                each
-                for each in common
-                if (resolve(each).get("in"), resolve(each).get("name")) not in named
-            ]
+            named = [_name_of(resolve(each)) for each in own]
+            kept = [each for each in common[path] if _name_of(resolve(each)) not in named]
             operation["parameters"] = kept + own
+
+
+def _name_of(parameter: Json) -> tuple[Json, Json]:
+    """What tells a parameter from others of its operation: where it is, and its name."""
+    return parameter.get("in"), parameter.get("name")
 
 
 def _broken_references(document: Contract) -> Iterator[ContractError]:
@@ -220,15 +225,13 @@ def _broken_references(document: Contract) -> Iterator[ContractError]:
     for at, node in nodes(document):
         met: set[str] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
-            try:
-                node = (
-                    value_at(document, unescaped(reference)) if reference.startswith("#/") else None
-                )
-            except KeyError:
-                node = None
-            if node is None or reference in met:
-                yield error_at(
-                    at, f"{reference} leads {'nowhere' if node is None else 'back to itself'}"
-                )
+            node = None
+            if reference.startswith("#/"):
+                with suppress(KeyError):
+                    node = value_at(document, unescaped(reference))
+            if node is None:
+                yield error_at(at, f"{reference} leads nowhere")
+            if reference in met:
+                yield error_at(at, f"{reference} leads back to itself")
                 break
             met.add(reference)

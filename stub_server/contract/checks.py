@@ -6,7 +6,6 @@ Begin with `faults`, which stop a start; an example that does not fit is only to
 """
 
 from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from ..core.record import UniqueKey
@@ -39,10 +38,12 @@ def _openapi(document: Document) -> Iterator[ContractError]:
     from openapi_spec_validator.schemas import schema_v30
 
     found = [*OpenAPIV30SpecValidator(document.raw).iter_errors()]
-    # For a choice without a match the validator only says so; the best match is the member that is
-    # wrong.
-    misshapen = Draft4Validator(dict(schema_v30)).iter_errors(document.raw) if found else ()
-    for error in [best_match([each]) or each for each in misshapen] or found:
+    misshapen = []
+    if found:
+        for error in Draft4Validator(dict(schema_v30)).iter_errors(document.raw):
+            # Of a choice without a match it only says so; the best match is what is wrong.
+            misshapen.append(best_match([error]) or error)
+    for error in misshapen or found:
         # A default is checked by itself: where its schema is, is looked up.
         place = list(error.absolute_path) or path_to(error.schema, document.raw) or []
         yield error_at(place, error.message[:400])
@@ -65,14 +66,14 @@ def shape_faults(raw: Json, shipped: Json) -> Iterator[ContractError]:
             ": "
         )
         yield error_at(list(nearest.absolute_path), reason)
-    for name, schema in shipped["components"]["schemas"].items() if not found else ():
-        if "x-lifecycle" in schema and "x-lifecycle" not in raw["components"]["schemas"].get(
-            name, {}
-        ):
+    if found:
+        return
+    schemas = raw["components"]["schemas"]
+    for name, schema in shipped["components"]["schemas"].items():
+        if "x-lifecycle" in schema and "x-lifecycle" not in schemas.get(name, {}):
             place: Place = ["components", "schemas", name, "x-lifecycle"]
-            yield error_at(
-                place, "the server needs the states of this resource: keep its x-lifecycle"
-            )
+            reason = "the server needs the states of this resource: keep its x-lifecycle"
+            yield error_at(place, reason)
 
 
 # -- the tables, each against the others
@@ -94,24 +95,11 @@ _IN_EVENTS = "{} is no event of this contract: take it out, or describe it in x-
 _IN_STATES = "{} is no state of this lifecycle: take it out, or put it into states"
 
 
-def _unknown(
-    known: AbstractSet[str], names: Iterable[tuple[str | int, str]], place: Place, text: str
-) -> Iterator[ContractError]:
-    """Names, given with their steps, that are not known."""
-    for step, name in names:
-        if name not in known:
-            yield error_at([*place, step], text.format(name))
-
-
 def _operations(document: Document) -> Iterator[ContractError]:
     scopes = {scope["name"] for scope in document.scopes}
     for operation in document.operations.values():
-        yield from _unknown(
-            scopes,
-            (("x-scopes", name) for name in sorted(operation.scopes)),
-            operation.at,
-            _IN_SCOPES,
-        )
+        for name in sorted(operation.scopes - scopes):
+            yield error_at([*operation.at, "x-scopes"], _IN_SCOPES.format(name))
         if 204 in operation.responses and operation.responses[204].media:
             yield error_at(
                 [*operation.at, "responses", "204", "content"], "a 204 has no content: take it out"
@@ -129,25 +117,25 @@ def _states(document: Document, lifecycle: Lifecycle) -> Iterator[ContractError]
             f"{lifecycle.resource} has no member {lifecycle.field}: name one that it has",
         )
     elif "enum" in field:
-        different = set(lifecycle.states) ^ {
-            str(value) for value in field["enum"] if value is not None
-        }
-        for name in sorted(different):
-            where = "states" if name in lifecycle.states else f"the enum of {lifecycle.field}"
+        enum = {str(value) for value in field["enum"] if value is not None}
+        for name in sorted(enum ^ set(lifecycle.states)):
+            where = f"the enum of {lifecycle.field}" if name in enum else "states"
             yield error_at(
                 [*place, "states"], f"{name} is in {where} only: put it into both, or into neither"
             )
     for name, states in lifecycle.sets.items():
-        yield from _unknown(
-            set(lifecycle.states), enumerate(states), [*place, "sets", name], _IN_STATES
-        )
+        for number, state in enumerate(states):
+            if state not in lifecycle.states:
+                yield error_at([*place, "sets", name, number], _IN_STATES.format(state))
 
 
 def _moves(lifecycle: Lifecycle) -> Iterator[ContractError]:
     for number, move in enumerate(lifecycle.moves):
         place: Place = ["components", "schemas", lifecycle.resource, "x-lifecycle", "moves", number]
-        yield from _unknown({*lifecycle.states, "new"}, [("from", move.from_)], place, _IN_STATES)
-        yield from _unknown({*lifecycle.states, "deleted"}, [("to", move.to)], place, _IN_STATES)
+        if move.from_ not in (*lifecycle.states, "new"):
+            yield error_at([*place, "from"], _IN_STATES.format(move.from_))
+        if move.to not in (*lifecycle.states, "deleted"):
+            yield error_at([*place, "to"], _IN_STATES.format(move.to))
 
 
 def _payload(document: Document, name: str) -> Iterator[ContractError]:
@@ -236,8 +224,6 @@ def _new_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
     refusing = sorted(name for name, keys in shipped.unique.items() if _have_codes(keys))
     listed = _codes_of_conflicts(document)
     for name, keys in document.unique.items():
-        create = document.operations.get(f"create{name}")
-        asked = document.resolve(create.body or {}).get("properties", {}) if create else {}
         for number, key in enumerate(keys):
             if key in shipped.unique.get(name, ()):
                 continue
@@ -253,12 +239,22 @@ def _new_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
                     " that can"
                 )
                 yield error_at([*place, "code"], reason)
-            for member in (*key.members, *(() if key.scope is None else (key.scope,))):
-                schema = document.resolve(asked.get(member, {}))
-                if schema.get("type") != "string" or "enum" in schema:
-                    yield error_at(
-                        place, f"a request to create a {name} has no text {member}: take it out"
-                    )
+            for member in _not_chosen(document, name, key):
+                yield error_at(
+                    place, f"a request to create a {name} has no text {member}: take it out"
+                )
+
+
+def _not_chosen(document: Document, name: str, key: UniqueKey) -> Iterator[str]:
+    """The members of a unique key that are no texts of a request to create a record."""
+    create = document.operations.get(f"create{name}")
+    asked = {}
+    if create is not None:
+        asked = document.resolve(create.body or {}).get("properties", {})
+    for member in (*key.members, key.scope):
+        schema = document.resolve(asked.get(member, {}))
+        if member is not None and (schema.get("type") != "string" or "enum" in schema):
+            yield member
 
 
 def _codes_of_conflicts(document: Document) -> set[str]:
@@ -312,7 +308,9 @@ def unfit_examples(document: Document, formats: Formats) -> Iterator[ContractErr
     for at, node in nodes(document.raw):
         if not isinstance(node, dict) or at[-2:-1] != ["content"] or "schema" not in node:
             continue
-        shown = [([*at, "example"], node["example"])] if "example" in node else []
+        shown = []
+        if "example" in node:
+            shown.append(([*at, "example"], node["example"]))
         for name, raw in node.get("examples", {}).items():
             shown.append(([*at, "examples", name], document.resolve(raw).get("value")))
         validator = schemas.compile(

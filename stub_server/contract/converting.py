@@ -42,11 +42,16 @@ class Converter:
     # -- the schemas of what is stored
 
     def record(self, name: str) -> Json:
+        """The schema of a record of a name.
+
+        Equal names give the same object, by which it is compiled once.
+        """
         return self._records.setdefault(name, {"$ref": f"#/components/schemas/{name}"})
 
     # -- values
 
     def fits(self, schema: Json, value: Json) -> bool:
+        """Whether a value keeps a schema."""
         return self._validator(schema).is_valid(value)
 
     def _validator(self, schema: Json) -> Validator:

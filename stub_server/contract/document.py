@@ -3,14 +3,14 @@ events and scopes.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
 from ..core.record import UniqueKey
-from .source import METHODS, ContractError, Json, Place, unescaped, value_at
+from .source import ContractError, Json, Place, operations_in, unescaped, value_at
 
 JSON = "application/json"
 MERCHANT = "merchant"
@@ -63,6 +63,7 @@ class Operation(NamedTuple):
 
     @property
     def at(self) -> Place:
+        """The place of the operation in the document."""
         return ["paths", self.path, self.method.lower()]
 
     def at_ids(self, values: Mapping[str, str]) -> str:
@@ -74,6 +75,7 @@ class Operation(NamedTuple):
 
     @property
     def body_at(self) -> Place:
+        """The place of the schema of its JSON body."""
         return [*self.at, "requestBody", "content", JSON, "schema"]
 
     @property
@@ -88,7 +90,9 @@ class Operation(NamedTuple):
         old, new = shipped.successes[0], self.successes
         if old in new:
             return old
-        return new[0] if len(new) == 1 else None
+        if len(new) == 1:
+            return new[0]
+        return None
 
     @property
     def basis(self) -> dict[str, str]:
@@ -96,15 +100,13 @@ class Operation(NamedTuple):
 
         Without `x-basis`, as in an overlay, it is assumed.
         """
-        basis = self.raw.get("x-basis", {})
-        return {
-            part: basis.get(part, "assumed") for part in ("method", "path", "request", "response")
-        }
+        known: dict[str, str] = self.raw.get("x-basis", {})
+        return dict.fromkeys(("method", "path", "request", "response"), "assumed") | known
 
     @property
     def is_documented(self) -> bool:
         """Whether the source document shows every part."""
-        return all(basis == "documented" for basis in self.basis.values())
+        return set(self.basis.values()) == {"documented"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +140,10 @@ class Lifecycle:
 
         None if there is none.
         """
-        return next(
-            (
-                move
-                for move in self._between.get((from_, to), ())
-                if name is None or move.name == name
-            ),
-            None,
-        )
+        for move in self._between.get((from_, to), ()):
+            if name is None or move.name == name:
+                return move
+        return None
 
     @cached_property
     def _between(self) -> dict[tuple[str, str], list[Move]]:
@@ -163,13 +161,16 @@ class Lifecycle:
         return {move.to: move for move in reversed(self.moves) if move.from_ == "new"}
 
     def exits(self, state: str) -> tuple[Move, ...]:
+        """The moves that lead from a state, in the contract's order."""
         return tuple(move for move in self.moves if move.from_ == state)
 
     def controls(self, state: str) -> list[str]:
         """The controls that move a record on from a state, in the contract's order."""
-        return list(
-            dict.fromkeys(move.control for move in self.exits(state) if move.control is not None)
-        )
+        found: dict[str, None] = {}
+        for move in self.exits(state):
+            if move.control is not None:
+                found[move.control] = None
+        return list(found)
 
 
 class Document:
@@ -188,13 +189,7 @@ class Document:
     def schema_at(self, schema: Json, path: Sequence[str | int]) -> Json:
         """The part of a schema that is for a place of a value; an empty one where it has none."""
         for step in path:
-            node = self.resolve(schema)
-            more = node.get("additionalProperties")
-            schema = (
-                node.get("items")
-                if isinstance(step, int)
-                else node.get("properties", {}).get(step, more)
-            )
+            schema = _inside(self.resolve(schema), step)
             if not isinstance(schema, dict):
                 return {}
         return self.resolve(schema)
@@ -202,23 +197,26 @@ class Document:
     def examples(self, message: Json) -> list[Any]:
         """The examples of the JSON body of a request or a response."""
         content = self.resolve(message or {}).get("content", {}).get(JSON, {})
-        named = map(self.resolve, content.get("examples", {}).values())
-        own = [content["example"]] if "example" in content else []
-        return [*(each["value"] for each in named if "value" in each), *own]
+        found = []
+        for named in content.get("examples", {}).values():
+            example = self.resolve(named)
+            if "value" in example:
+                found.append(example["value"])
+        if "example" in content:
+            found.append(content["example"])
+        return found
 
     @cached_property
     def operations(self) -> dict[str, Operation]:
         """Every operation by its id, in the document's order."""
         found: dict[str, Operation] = {}
-        for path, item in self.raw["paths"].items():
-            for method in METHODS:
-                if method in item:
-                    operation = self._operation(path, method, item[method])
-                    if operation.id in found:
-                        raise ContractError(
-                            f"$.paths['{path}'].{method}: operationId {operation.id} appears twice"
-                        )
-                    found[operation.id] = operation
+        for path, method, raw in operations_in(self.raw):
+            operation = self._operation(path, method, raw)
+            if operation.id in found:
+                raise ContractError(
+                    f"$.paths['{path}'].{method}: operationId {operation.id} appears twice"
+                )
+            found[operation.id] = operation
         return found
 
     def _operation(self, path: str, method: str, raw: Json) -> Operation:
@@ -231,15 +229,19 @@ class Document:
             raise ContractError(
                 f"{where}: one security scheme per operation, not {', '.join(names)}"
             )
-        body = self.resolve(raw.get("requestBody"))
-        given = enumerate(raw.get("parameters", ()))
-        parameters = tuple(
-            self._parameter(node, ["paths", path, method, "parameters", n]) for n, node in given
-        )
-        named = raw["responses"].items()
-        if "x-names-from" in self.raw:  # an inbox answers what was set, whatever it is
-            named = [(code, response) for code, response in named if code != "default"]
-        responses = [self._response(code, response, where) for code, response in named]
+        body = self.resolve(raw.get("requestBody", {}))
+        content = body.get("content", {})
+        has_json = JSON in content
+        parameters = []
+        for number, node in enumerate(raw.get("parameters", ())):
+            place: Place = ["paths", path, method, "parameters", number]
+            parameters.append(self._parameter(node, place))
+        responses = {}
+        for code, node in raw["responses"].items():
+            if code == "default" and "x-names-from" in self.raw:
+                continue  # an inbox answers what was set, whatever it is
+            response = self._response(code, node, where)
+            responses[response.status] = response
         return Operation(
             id=raw["operationId"],
             method=method.upper(),
@@ -248,18 +250,12 @@ class Document:
             scheme=names[0] if names else None,
             scopes=frozenset(raw.get("x-scopes", ())),
             emits=tuple(raw.get("x-emits", ())),
-            parameters=parameters,
-            body=(
-                body["content"][JSON].get("schema", {})
-                if body and JSON in body["content"]
-                else None
-            ),
-            body_required=bool(body and body.get("required") and JSON in body["content"]),
-            uploads=tuple(body["content"]) if body and JSON not in body["content"] else (),
-            takes_key=any(
-                p.place == "header" and p.name.lower() == "idempotency-key" for p in parameters
-            ),
-            responses={found.status: found for found in responses},
+            parameters=tuple(parameters),
+            body=content[JSON].get("schema", {}) if has_json else None,
+            body_required=has_json and bool(body.get("required")),
+            uploads=() if has_json else tuple(content),
+            takes_key=_take_key(parameters),
+            responses=responses,
             raw=raw,
         )
 
@@ -275,10 +271,11 @@ class Document:
                 f"{where}.responses: {code}: name every status that can occur by its number"
             )
         raw = self.resolve(node)
-        media = {
-            name: content.get("schema", {}) for name, content in raw.get("content", {}).items()
-        }
-        headers = {name: self.resolve(header) for name, header in raw.get("headers", {}).items()}
+        media, headers = {}, {}
+        for name, content in raw.get("content", {}).items():
+            media[name] = content.get("schema", {})
+        for name, header in raw.get("headers", {}).items():
+            headers[name] = self.resolve(header)
         return Response(int(code), media, headers, tuple(raw.get("x-codes", ())))
 
     @cached_property
@@ -308,6 +305,7 @@ class Document:
         return {}, {}
 
     def schema(self, name: str) -> Json:
+        """A schema of the components. Raises ContractError where there is none."""
         try:
             return self.raw["components"]["schemas"][name]
         except KeyError:
@@ -316,20 +314,20 @@ class Document:
     @cached_property
     def lifecycles(self) -> dict[str, Lifecycle]:
         """The lifecycle of each resource that has one, by schema name."""
-        return {
-            name: _lifecycle(name, schema["x-lifecycle"])
-            for name, schema in self.raw["components"]["schemas"].items()
-            if schema.get("x-lifecycle")
-        }
+        found = {}
+        for name, schema in self.raw["components"]["schemas"].items():
+            if schema.get("x-lifecycle"):
+                found[name] = _lifecycle(name, schema["x-lifecycle"])
+        return found
 
     @cached_property
     def unique(self) -> dict[str, tuple[UniqueKey, ...]]:
         """The unique keys of each resource (`x-unique`), by schema name."""
-        return {
-            name: tuple(map(_unique_key, schema["x-unique"]))
-            for name, schema in self.raw["components"]["schemas"].items()
-            if "x-unique" in schema
-        }
+        found = {}
+        for name, schema in self.raw["components"]["schemas"].items():
+            if "x-unique" in schema:
+                found[name] = tuple(map(_unique_key, schema["x-unique"]))
+        return found
 
     @cached_property
     def changes(self) -> dict[tuple[str | None, str], tuple[str, ...]]:
@@ -394,11 +392,28 @@ class Document:
                 result[member] = schema["default"]
             elif schema.get("nullable"):
                 result[member] = None
-            elif schema.get("type") in ("object", "array"):
-                result[member] = {} if schema["type"] == "object" else []
+            elif schema.get("type") == "object":
+                result[member] = {}
+            elif schema.get("type") == "array":
+                result[member] = []
             elif member in root.get("required", ()):
                 result[member] = None
         return result
+
+
+def _take_key(parameters: Iterable[Parameter]) -> bool:
+    """Whether one of the parameters is an Idempotency-Key."""
+    for parameter in parameters:
+        if parameter.place == "header" and parameter.name.lower() == "idempotency-key":
+            return True
+    return False
+
+
+def _inside(schema: Json, step: str | int) -> Json:
+    """The schema of a member or of the items of a value; None where it has none."""
+    if isinstance(step, int):
+        return schema.get("items")
+    return schema.get("properties", {}).get(step, schema.get("additionalProperties"))
 
 
 def _literal_first(path: str) -> list[bool]:
@@ -407,7 +422,9 @@ def _literal_first(path: str) -> list[bool]:
 
 def target(node: Json, place: Place) -> Place:
     """The place of what a node refers to; its own if it refers to nothing."""
-    return [*unescaped(node["$ref"])] if isinstance(node, dict) and "$ref" in node else place
+    if isinstance(node, dict) and "$ref" in node:
+        return [*unescaped(node["$ref"])]
+    return place
 
 
 def _unique_key(raw: Json) -> UniqueKey:
@@ -418,8 +435,10 @@ def _unique_key(raw: Json) -> UniqueKey:
 def _lifecycle(resource: str, raw: Json) -> Lifecycle:
     moves = []
     for move in raw["moves"]:
-        events = (*([move["event"]] if move.get("event") else ()), *move.get("also", ()))
+        events = [*move.get("also", ())]
+        if move.get("event"):
+            events.insert(0, move["event"])
         by, name, control = tuple(move.get("by", ())), move.get("name"), move.get("control")
-        moves.append(Move(move["from"], move["to"], events, by, name, control))
+        moves.append(Move(move["from"], move["to"], tuple(events), by, name, control))
     sets = {key: tuple(states) for key, states in raw.get("sets", {}).items()}
     return Lifecycle(resource, raw["field"], tuple(raw["states"]), tuple(moves), sets)

@@ -37,7 +37,9 @@ def range_end_ms(text: str) -> int:
     """A date-time rounded up to a whole millisecond, as either end of a range uses it."""
     ms = parse_iso(text)
     finer = _BELOW_MS(text)
-    return ms if finer is None or not finer[1].strip("0") else min(ms + 1, LATEST)
+    if finer is not None and finer[1].strip("0"):
+        return min(ms + 1, LATEST)
+    return ms
 
 
 def end_of_range(query: Mapping[str, str], name: str) -> int | None:
@@ -78,9 +80,6 @@ class Formats(NamedTuple):
 
     requests: Mapping[str, Format]
     responses: Mapping[str, Format]
-
-
-NO_FORMATS = Formats({}, {})
 
 
 def formats(is_document: Format, is_stored_document: Format) -> Formats:

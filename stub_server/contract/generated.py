@@ -10,62 +10,34 @@
 The tables have the shapes of `extensions.yaml`: those of overlays are checked before.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from itertools import chain
 
-from .source import METHODS, Json, Place, error_at, nodes, value_at
+from .source import Json, Place, error_at, nodes, operations_in, value_at
 
 EMITTING = "x-emits"  # in the `by` of a move: every operation that may raise an event
 AUTOMATIC = ("clock", "simulation")
 SOURCE, PAYLOADS = "x-enum-from", "x-one-of-from"
 
 
-def operations_of(document: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    """The operations of a document that have a name."""
-    for item in document["paths"].values():
-        for operation in [item[method] for method in METHODS if method in item]:
-            if isinstance(operation, dict) and "operationId" in operation:
-                yield operation
-
-
 class Names:
     """The names that a document gives its events, scopes, operations and states, in its order."""
 
     def __init__(self, document: dict[str, Json]) -> None:
-        schemas, scopes = document["components"].get("schemas", {}), document.get("x-scopes", [])
-        self.lifecycles = {
-            name: schema["x-lifecycle"]
-            for name, schema in schemas.items()
-            if "x-lifecycle" in schema
-        }
-        self.payloads: dict[str, str] = {
-            name: item["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
-            for name, item in document.get("x-webhooks", {}).items()
-        }
+        self.lifecycles: dict[str, Json] = {}
+        for name, schema in document["components"].get("schemas", {}).items():
+            if "x-lifecycle" in schema:
+                self.lifecycles[name] = schema["x-lifecycle"]
+        self.payloads: dict[str, str] = {}
+        for name, item in document.get("x-webhooks", {}).items():
+            media = item["post"]["requestBody"]["content"]["application/json"]
+            self.payloads[name] = media["schema"]["$ref"]
         self.emitted_by = _emitted_by(document)
-        events = list(self.payloads)
-        resources = list(dict.fromkeys(name.partition(".")[0] for name in events))
-        owners = list(dict.fromkeys(scope["resource"] for scope in scopes))
-        names = [scope["name"] for scope in scopes]
-        self._lists = {
-            "event_types": events,
-            "event_resources": resources,
-            "event_patterns": ["*", *(f"{resource}.*" for resource in resources), *events],
-            "scopes": names,
-            "assignable_scopes": [scope["name"] for scope in scopes if scope["assignable"]],
-            "scope_resources": owners,
-            # What a token may be given: all, a scope, or every scope of a resource.
-            "scope_patterns": ["*", *names, *(f"{owner}:*" for owner in owners)],
-            "operations": [operation["operationId"] for operation in operations_of(document)],
-        }
+        self._lists = _names_of_events(self.payloads) | _names_of_scopes(document)
+        self._lists["operations"] = _names_of_operations(document)
         for name, lifecycle in self.lifecycles.items():
-            moves = lifecycle["moves"]
-            of_states = {
-                **lifecycle.get("sets", {}),
-                "states": lifecycle["states"],
-                "initial": dict.fromkeys(move["to"] for move in moves if move["from"] == "new"),
-                "moves": dict.fromkeys(move["control"] for move in moves if "control" in move),
-            }
-            self._lists |= {f"{kind}:{name}": list(names) for kind, names in of_states.items()}
+            for kind, names in _names_of_states(lifecycle).items():
+                self._lists[f"{kind}:{name}"] = list(names)
 
     def of(self, at: Place, source: Json) -> list[str]:
         """The names for the schema at a place. Raises ContractError for an unknown source."""
@@ -75,6 +47,59 @@ class Names:
         if not isinstance(source, str) or source not in self._lists:
             raise error_at([*at, SOURCE], f"there is no list of names {source!r}")
         return [*self._lists[source]]  # an overlay may change it in one place only
+
+
+Lists = dict[str, list[str]]
+
+
+def _names_of_events(events: Iterable[str]) -> Lists:
+    """The names of events, of their resources, and of the patterns that select some."""
+    resources = dict.fromkeys(event.partition(".")[0] for event in events)
+    patterns = [f"{resource}.*" for resource in resources]
+    return {
+        "event_types": list(events),
+        "event_resources": list(resources),
+        "event_patterns": ["*", *patterns, *events],
+    }
+
+
+def _names_of_scopes(document: dict[str, Json]) -> Lists:
+    """The names of scopes and of their resources; a token may be given a pattern, too."""
+    names, assignable = [], []
+    owners: dict[str, None] = {}
+    for scope in document.get("x-scopes", ()):
+        names.append(scope["name"])
+        owners[scope["resource"]] = None
+        if scope["assignable"]:
+            assignable.append(scope["name"])
+    patterns = [f"{owner}:*" for owner in owners]
+    return {
+        "scopes": names,
+        "assignable_scopes": assignable,
+        "scope_resources": list(owners),
+        "scope_patterns": ["*", *names, *patterns],
+    }
+
+
+def _names_of_operations(document: dict[str, Json]) -> list[str]:
+    """The operationIds. An overlay may have damaged an operation, which a check tells later."""
+    found = []
+    for _, _, operation in operations_in(document):
+        if isinstance(operation, dict) and "operationId" in operation:
+            found.append(operation["operationId"])
+    return found
+
+
+def _names_of_states(lifecycle: Json) -> dict[str, Iterable[str]]:
+    """The names of states, of the initial ones, of sets of them, and of the moves by a control."""
+    initial, controls = dict[str, None](), dict[str, None]()
+    for move in lifecycle["moves"]:
+        if move["from"] == "new":
+            initial[move["to"]] = None
+        if "control" in move:
+            controls[move["control"]] = None
+    sets: dict[str, Iterable[str]] = lifecycle.get("sets", {})
+    return sets | {"states": lifecycle["states"], "initial": initial, "moves": controls}
 
 
 def generate(
@@ -97,26 +122,29 @@ def generate(
         if PAYLOADS in schema and names.payloads:
             at = ["components", "schemas", name]
             references = dict.fromkeys(names.payloads.values())
-            _write(
-                document, at, "oneOf", [{"$ref": reference} for reference in references], shipped
-            )
+            choices = [{"$ref": reference} for reference in references]
+            _write(document, at, "oneOf", choices, shipped)
             by_type = {"propertyName": "type", "mapping": names.payloads}
             _write(document, at, "discriminator", by_type, shipped)
 
 
 def _write_events(document: dict[str, Json], names: Names) -> None:
     """Write which operations raise which events."""
+    raising = list(chain.from_iterable(names.emitted_by.values()))
     for move in _moves(document):
         if EMITTING in move.get("by", ()):
-            raising = [name for by in names.emitted_by.values() for name in by]
-            move["by"] = _in_order([*raising, *(name for name in move["by"] if name != EMITTING)])
+            by = dict.fromkeys([*raising, *move["by"]])
+            del by[EMITTING]
+            move["by"] = _in_order(by)
     for event, item in document.get("x-webhooks", {}).items():
         item["post"]["x-emitted-by"] = names.emitted_by.get(event, [])
-    for operation in operations_of(document):
-        events = [event for event, by in names.emitted_by.items() if operation["operationId"] in by]
-        operation.pop("x-emits", None)
-        if events:
-            operation["x-emits"] = events
+    for _, _, operation in operations_in(document):
+        if isinstance(operation, dict):
+            name = operation.get("operationId")
+            events = [event for event, by in names.emitted_by.items() if name in by]
+            operation.pop("x-emits", None)
+            if events:
+                operation["x-emits"] = events
 
 
 def _emitted_by(document: dict[str, Json]) -> dict[str, list[str]]:
@@ -133,7 +161,7 @@ def _emitted_by(document: dict[str, Json]) -> dict[str, list[str]]:
     return found
 
 
-def _in_order(names: list[str]) -> list[str]:
+def _in_order(names: Iterable[str]) -> list[str]:
     """Each name once, operations before what happens by itself."""
     return sorted(dict.fromkeys(names), key=AUTOMATIC.__contains__)
 

@@ -4,7 +4,7 @@ applied at start.
 
 import copy
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -38,6 +38,10 @@ class Touch(NamedTuple):
         """
         return f"{self.file}:{line_of(self.file, ['actions', self.number]) or '?'}"
 
+    def covers(self, place: tuple[str | int, ...]) -> bool:
+        """Whether a place is one of these, or inside one."""
+        return any(place[: len(changed)] == changed[: len(place)] for changed in self.places)
+
 
 @dataclass
 class Overlays:
@@ -69,17 +73,9 @@ class Overlays:
         `fault` says what is wrong with the document after all actions; it begins with the JSONPath
         of the place, or refers to the place, as `#/components/schemas/Order`.
         """
-        path, _, _ = fault.partition(": ")
-        pointers = [tuple(unescaped(found)) for found in _POINTER.findall(fault)]
-        # The place that `source.json_path` calls so, which an action may have removed.
-        named = tuple(
-            int(index) if index else name or quoted for name, index, quoted in _STEP.findall(path)
-        )
-        for place in [named, *pointers]:
+        for place in _places_in(fault):
             for touch in reversed(self.touches):
-                if place and any(
-                    place[: len(other)] == other[: len(place)] for other in touch.places
-                ):
+                if place and touch.covers(place):
                     return touch.line
         return None
 
@@ -89,9 +85,8 @@ class Overlays:
         """
         if not self.files:
             return fault
-        return ContractError(
-            f"{self.last_touch(str(fault)) or ', '.join(map(str, self.files))}: {fault}"
-        )
+        where = self.last_touch(str(fault)) or ", ".join(map(str, self.files))
+        return ContractError(f"{where}: {fault}")
 
     def refuse(self, faults: Iterable[ContractError]) -> None:
         """Raises ContractError with all faults, one a line, if there are any."""
@@ -112,14 +107,23 @@ def _actions(file: Path) -> list[Json]:
     return actions
 
 
-def _leaves(change: Json) -> list[tuple[str, ...]]:
-    """The paths to what is no object in a value, or is an empty one."""
+def _places_in(fault: str) -> Iterator[tuple[str | int, ...]]:
+    """The places that a message names, its JSONPath first, which an action may have removed."""
+    place: list[str | int] = []
+    for name, index, quoted in _STEP.findall(fault.partition(": ")[0]):
+        place.append(int(index) if index else name or quoted)
+    yield tuple(place)
+    for pointer in _POINTER.findall(fault):
+        yield tuple(unescaped(pointer))
+
+
+def _leaves(place: tuple[str | int, ...], change: Json) -> Iterator[tuple[str | int, ...]]:
+    """The places, within that of a value, of what is no object in it, or is an empty one."""
     if not isinstance(change, dict) or not change:
-        return [()]
-    found: list[tuple[str, ...]] = []
+        yield place
+        return
     for name, member in change.items():
-        found += [(name, *leaf) for leaf in _leaves(member)]
-    return found
+        yield from _leaves((*place, name), member)
 
 
 _STEP = re.compile(r"\.(\w+)|\[([0-9]+)\]|\['(.*?)'\](?=[.\[]|$)")
@@ -150,7 +154,7 @@ def _act(
     else:
         change = action["update"]
         for place in places:
-            touched += [(*place, *leaf) for leaf in _leaves(change)]
+            touched += _leaves(place, change)
     room[0] -= len(places) * sum(len(node) for _, node in nodes([change]))
     if room[0] < 0:
         raise ContractError(f"the actions write more than {MOST_NODES:,} values")

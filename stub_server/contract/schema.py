@@ -70,11 +70,8 @@ def _enum_or_null(node: dict[str, Json], named: Mapping[str, Json]) -> dict[str,
     """
     match node:
         case {"oneOf": [first, {"enum": [None]}], **others}:
-            first = (
-                named.get(str(first["$ref"]).rpartition("/")[2], first)
-                if "$ref" in first
-                else first
-            )
+            if "$ref" in first:
+                first = named.get(str(first["$ref"]).rpartition("/")[2], first)
             if "enum" in first and "type" in first:
                 return {**others, "type": first["type"], "enum": first["enum"], "nullable": True}
     return node

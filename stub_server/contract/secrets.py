@@ -81,14 +81,14 @@ class Secrets:
         `further_names` are members of another system that are secret there, in lower case.
         """
         self._documents, self._further_names = documents, tuple(further_names)
-        given = [
-            text.decode("latin-1")
-            for text in own
-            if text is not None and len(text) >= _SHORTEST_OWN
-        ]
-        escaped = [orjson.dumps(text)[1:-1].decode("latin-1") for text in given]
-        lowered = [text.lower() for text in given]  # as names of headers come
-        self._own = list(dict.fromkeys((*given, *escaped, *lowered)))
+        found: list[str] = []
+        for secret in own:
+            if secret is not None and len(secret) >= _SHORTEST_OWN:
+                text = secret.decode("latin-1")
+                found.append(text)
+                found.append(orjson.dumps(text)[1:-1].decode("latin-1"))
+                found.append(text.lower())  # as names of headers come
+        self._own = list(dict.fromkeys(found))
 
     @cached_property
     def _line_signs(self) -> tuple[str, ...]:
@@ -123,27 +123,19 @@ class Secrets:
         """Secret members as JSON has them, and headers of webhooks; what is removed is
         the second group.
         """
-        names, headers = (
-            "|".join(map(re.escape, sorted(each))) for each in (self.names, SECRET_HEADERS)
-        )
         value, comma = rf'"({_REST})', r"\s*+,\s*+"
-        is_header = rf'"name"\s*+:\s*+"(?:{headers})"'
+        is_header = rf'"name"\s*+:\s*+"{_one_of(SECRET_HEADERS)}"'
+        flags = re.IGNORECASE | re.DOTALL
         return (
-            re.compile(rf'("(?:{names})"\s*+:\s*+){value}()', re.IGNORECASE | re.DOTALL),
-            re.compile(
-                rf'({is_header}{comma}"value"\s*+:\s*+){value}()', re.IGNORECASE | re.DOTALL
-            ),
-            re.compile(
-                rf'("value"\s*+:\s*+){value}("{comma}{is_header})', re.IGNORECASE | re.DOTALL
-            ),
+            re.compile(rf'("{_one_of(self.names)}"\s*+:\s*+){value}()', flags),
+            re.compile(rf'({is_header}{comma}"value"\s*+:\s*+){value}()', flags),
+            re.compile(rf'("value"\s*+:\s*+){value}("{comma}{is_header})', flags),
         )
 
     @cached_property
     def _query(self) -> re.Pattern[str]:
         """Secret members of queries and forms."""
-        return re.compile(
-            rf"((?:^|&)(?:{'|'.join(map(re.escape, sorted(self.names)))})=)[^&]*+", re.IGNORECASE
-        )
+        return re.compile(rf"((?:^|&){_one_of(self.names)}=)[^&]*+", re.IGNORECASE)
 
     def suspects_line(self, line: str, query: bytes) -> bool:
         """Whether a path or headers, or a query, may have a secret.
@@ -153,7 +145,7 @@ class Secrets:
         return _has(line, self._line_signs) or (query != b"" and self.suspects(query))
 
     def suspects(self, body: bytes) -> bool:
-        """The same of a body or a query."""
+        """Whether a body or a query may have a secret. It is fast, and true rather too often."""
         if len(body) > LARGEST:
             return True
         # signs are ASCII, which is lowered much faster as bytes
@@ -196,7 +188,7 @@ class Secrets:
     def line(self, text: bytes) -> bytes:
         """A path or the value of a header, either of which may have a query, without secrets."""
         before, mark, query = text.decode("latin-1").partition("?")
-        return (self.text(before) + mark + (self.query(query) if mark else "")).encode("latin-1")
+        return (self.text(before) + mark + self.query(query)).encode("latin-1")
 
     def without(self, *bodies: bytes | None) -> list[bytes | None]:
         """Messages that belong together without their secrets: a secret of one is removed from the
@@ -205,19 +197,19 @@ class Secrets:
         One with a secret that is percent-encoded or escaped is left out as a whole; all are if one
         is too large.
         """
-        if any(len(body) > LARGEST for body in bodies if body):
-            return [body and LEFT_OUT for body in bodies]
         found = set[str]()
-        stripped = [
-            body and self._without_members(body.decode("latin-1"), found) for body in bodies
-        ]
+        texts = []
+        for body in bodies:
+            if body and len(body) > LARGEST:
+                return _left_out(bodies)
+            texts.append(self._without_members((body or b"").decode("latin-1"), found))
         values = [value[:_LONGEST] for value in sorted(found) if len(value) >= _SHORTEST]
         if len(values) > _MOST:
-            return [body and LEFT_OUT for body in bodies]
-        return [
-            body and self._replaced(str(text), values)
-            for body, text in zip(bodies, stripped, strict=True)
-        ]
+            return _left_out(bodies)
+        stripped = []
+        for body, text in zip(bodies, texts, strict=True):
+            stripped.append(body and self._replaced(text, values))
+        return stripped
 
     def _without_members(self, text: str, found: set[str]) -> str:
         """A body, JSON or a form, without the values of secret members, which are added to those
@@ -241,20 +233,31 @@ class Secrets:
         return LEFT_OUT if self._hides(text) else text.encode("latin-1")
 
 
+def _left_out(bodies: Iterable[bytes | None]) -> list[bytes | None]:
+    """Messages of which each that has a body is left out as a whole."""
+    return [body and LEFT_OUT for body in bodies]
+
+
+def _one_of(names: Iterable[str]) -> str:
+    """The part of a pattern that matches one of these names."""
+    return f"(?:{'|'.join(map(re.escape, sorted(names)))})"
+
+
 def _carriers(document: Document) -> Iterator[str]:
     """The operations from which a mark can be reached."""
     outgoing = {}
     for kind, components in document.raw["components"].items():
         for name, node in components.items():
             outgoing[f"#/components/{kind}/{name}"] = set(_found(node))
-    carrying = {MARK}
-    while more := {place for place, found in outgoing.items() if found & carrying} - carrying:
-        carrying |= more
-    return (
-        operation.id
-        for operation in document.operations.values()
-        if carrying & set(_found(operation.raw))
-    )
+    carrying, known = {MARK}, 0
+    while len(carrying) > known:
+        known = len(carrying)
+        for place, found in outgoing.items():
+            if found & carrying:
+                carrying.add(place)
+    for operation in document.operations.values():
+        if not carrying.isdisjoint(_found(operation.raw)):
+            yield operation.id
 
 
 def _found(part: Json) -> Iterator[str]:

@@ -166,21 +166,30 @@ def line_of(path: Path, pointer: Place) -> int | None:
 
 
 def line_in(text: str, pointer: Place) -> int | None:
-    """The same of a text. Raises YAMLError."""
+    """The line of the value at a path of keys in a text, or of the closest parent that exists.
+
+    Raises YAMLError.
+    """
     node = yaml.compose(text, yaml.CSafeLoader)
+    if node is None:
+        return None
     for step in pointer:
-        if isinstance(node, yaml.MappingNode):
-            found = [(k, v) for k, v in node.value if k.value == str(step)]
-            if not found:
-                break
-            node = found[0][1]
-        elif (
-            isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value)
-        ):
-            node = node.value[step]
-        else:
+        inside = _inside(node, step)
+        if inside is None:
             break
-    return node.start_mark.line + 1 if node is not None else None
+        node = inside
+    return node.start_mark.line + 1
+
+
+def _inside(node: yaml.Node, step: str | int) -> Any:
+    """The node of a member or an item; None where there is none."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(step):
+                return value
+    elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step]
+    return None
 
 
 def json_path(pointer: Place) -> str:
@@ -215,12 +224,19 @@ def nodes(data: Json, without: Collection[str] = ()) -> Iterator[tuple[Place, Js
         at, node = pending.pop()
         members = node.items() if isinstance(node, dict) else enumerate(node)
         yield at, node
-        below = [
-            ([*at, key], value)
-            for key, value in members
-            if isinstance(value, (dict, list)) and key not in without
-        ]
+        below = []
+        for key, value in members:
+            if isinstance(value, (dict, list)) and key not in without:
+                below.append(([*at, key], value))
         pending += reversed(below)
+
+
+def operations_in(document: Json) -> Iterator[tuple[str, str, Json]]:
+    """Every operation of an OpenAPI document, after its path and its method in lower case."""
+    for path, item in document["paths"].items():
+        for method in METHODS:
+            if method in item:
+                yield path, method, item[method]
 
 
 def path_to(wanted: Json, data: Json) -> Place | None:

@@ -52,7 +52,7 @@ def iso(ms: int) -> str:
 
 
 def iso_or_none(ms: int | None) -> str | None:
-    """The same of an instant that may be missing."""
+    """`2026-11-20T14:32:05.123Z` of an instant in ms; None of one that is missing."""
     return None if ms is None else iso(ms)
 
 
@@ -75,7 +75,7 @@ def parse_iso(text: str) -> int:
         raise ValueError("a date-time needs an offset such as Z")
     since = moment - EPOCH
     if is_leap_second and since.seconds * SECOND != _LAST_SECOND:
-        raise ValueError("a leap second is the last one of a day in UTC")
+        raise ValueError("a leap second can only be the last second of a day in UTC")
     ms = since.days * DAY + since.seconds * SECOND + since.microseconds // 1_000 + added
     return min(max(ms, EARLIEST), LATEST)
 
@@ -114,11 +114,9 @@ class Clock:
 
         A running clock stops where the last one can be set to.
         """
-        return (
-            self.now
-            if self.frozen
-            else max(self.now, min(self.wall() + self._offset, LATEST_START))
-        )
+        if self.frozen:
+            return self.now
+        return max(self.now, min(self.wall() + self._offset, LATEST_START))
 
     def latch(self, jobs: Sequence[tuple[Any, ...]], *, stands: bool) -> bool:
         """Set `now` to the present time; returns False, and sets nothing, if the first of the jobs
@@ -134,6 +132,7 @@ class Clock:
 
     @property
     def state(self) -> ClockState:
+        """The setting of the clock, as a step records it."""
         return ClockState(self.now, self._offset, self.frozen)
 
     def set(self, state: ClockState) -> None:
@@ -141,6 +140,7 @@ class Clock:
         self.now, self._offset, self.frozen = state
 
     def at(self, now: int) -> ClockState:
+        """The state of the clock at another instant (ms)."""
         return ClockState(now, self._offset, self.frozen)
 
     def moved(self, to: int) -> ClockState:
@@ -154,4 +154,6 @@ class Clock:
 
     def again(self, then: ClockState) -> ClockState:
         """The state to return to an earlier instant; a clock that ran then runs on from there."""
-        return then if then.frozen else ClockState(then.now, then.now - self.wall(), False)
+        if then.frozen:
+            return then
+        return ClockState(then.now, then.now - self.wall(), False)

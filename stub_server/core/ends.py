@@ -3,12 +3,9 @@ such lists differ.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, repeat, takewhile
-from operator import is_
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
-Same = Callable[[Any, Any], bool]
 
 
 class Ends(NamedTuple):
@@ -25,24 +22,32 @@ class Ends(NamedTuple):
         return Ends(self.oldest_after, self.oldest_before, self.newest_after, self.newest_before)
 
 
-def ends_of(before: Sequence[Any], after: Sequence[Any], same: Same = is_) -> Ends:
+def ends_of(before: Sequence[Any], after: Sequence[Any]) -> Ends:
     """How two lists differ at their ends; without a stretch in common, all their items do."""
-    # The stretch begins where at least one of them does.
-    starts = (
-        chain(zip(range(len(before)), repeat(0)), zip(repeat(0), range(len(after))))
-        if before and after
-        else ()
-    )
-    first, second = next(
-        (start for start in starts if same(before[start[0]], after[start[1]])), (0, 0)
-    )
-    length = sum(1 for _ in takewhile(bool, map(same, before[first:], after[second:])))
+    first, second = _start_in_common(before, after)
+    length = 0
+    for old, new in zip(before[first:], after[second:], strict=False):
+        if old != new:
+            break
+        length += 1
     return Ends(
         tuple(before[:first]),
         tuple(after[:second]),
         tuple(before[first + length :]),
         tuple(after[second + length :]),
     )
+
+
+def _start_in_common(before: Sequence[Any], after: Sequence[Any]) -> tuple[int, int]:
+    """Where the stretch in common begins in both lists: at the beginning of at least one."""
+    if before and after:
+        for place, item in enumerate(before):
+            if item == after[0]:
+                return place, 0
+        for place, item in enumerate(after):
+            if before[0] == item:
+                return 0, place
+    return 0, 0
 
 
 def oldest_of(

@@ -95,10 +95,13 @@ class Ids:
 
     def upcoming(self, count: int) -> set[str]:
         """The ids that the next records and events can have."""
-        digests = [
-            self.digest(number) for number in range(self.position[0], self.position[0] + count)
-        ]
-        return {_uuid_of(digest) for digest in digests} | {self.event(digest) for digest in digests}
+        first, _ = self.position
+        found = set()
+        for number in range(first, first + count):
+            digest = self.digest(number)
+            found.add(_uuid_of(digest))
+            found.add(self.event(digest))
+        return found
 
     def request(self) -> str:
         """A new request id. Request ids are not part of a sandbox's state."""
@@ -107,11 +110,8 @@ class Ids:
     def before(self) -> "Ids":
         """The ids for the seeded past: separate streams, from position 0 on."""
         twin = copy(self)
-        twin.key, twin.position, twin.event_salt = (
-            hashlib.sha256(self.key + b"/before").digest(),
-            (0, 0),
-            0,
-        )
+        twin.key = hashlib.sha256(self.key + b"/before").digest()
+        twin.position, twin.event_salt = (0, 0), 0
         twin._name("", twin.key.hex())
         twin.identify("")
         return twin

@@ -36,7 +36,7 @@ class Refusal(Exception):
         details: Sequence[Detail] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(f"{message} {advice}" if advice else message)
+        super().__init__(f"{message} {advice}".rstrip())
         self.message, self.advice = message, advice
         self.status, self.code = status or self.status, code or self.code
         self.details = tuple(details)
@@ -71,11 +71,7 @@ class Refusal(Exception):
 
     def shown(self, prefix: str) -> str:
         """The message with its advice; `prefix` is put before each path of it."""
-        return (
-            f"{self.message} {_A_PATH.sub(prefix + '/', self.advice)}"
-            if self.advice
-            else self.message
-        )
+        return f"{self.message} {_A_PATH.sub(prefix + '/', self.advice)}".rstrip()
 
 
 class BadRequest(Refusal, status=400, code="malformed_request"):

@@ -89,6 +89,11 @@ def moved_from(previous: str | None, *names: str) -> Extras:
     return Extras(names, (("previous_status", previous),))
 
 
+def without(members: Body, *names: str) -> Body:
+    """The members of an object but those of these names."""
+    return {name: value for name, value in members.items() if name not in names}
+
+
 def object_in(text: bytes | None) -> Body:
     """The JSON object that a text is; empty where it is something else."""
     try:
@@ -113,12 +118,14 @@ def has_more_values(value: Any, most: int) -> bool:
 
 
 def is_deeper_than(value: Any, levels: int) -> bool:
-    layer = [value] if isinstance(value, (dict, list)) else []
+    """Whether a body has objects or lists below so many levels of them."""
+    layer = [value]
     for _ in range(levels):
-        layer = [
-            child
-            for node in layer
-            for child in (node.values() if isinstance(node, dict) else node)
-            if isinstance(child, (dict, list))
-        ]
-    return bool(layer)
+        below: list[Any] = []
+        for node in layer:
+            if isinstance(node, dict):
+                below += node.values()
+            elif isinstance(node, list):
+                below += node
+        layer = below
+    return any(isinstance(node, (dict, list)) for node in layer)

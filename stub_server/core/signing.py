@@ -69,11 +69,8 @@ def verify(
     if late is not None:
         return late
     timestamp = int(headers["webhook-timestamp"])
-    given = [
-        part.encode()
-        for part in headers["webhook-signature"].split(" ")[:_MOST_SIGNATURES]
-        if part[:3] == "v1,"
-    ]
+    parts = headers["webhook-signature"].encode().split(b" ")[:_MOST_SIGNATURES]
+    given = [part for part in parts if part[:3] == b"v1,"]
     if not given:
         return Verdict(
             None,

@@ -42,7 +42,9 @@ class BackgroundWorker:
             work.close()  # its caller may have been cancelled
 
     async def in_line(self, work: Generator[None, None, T]) -> T:
-        """The same for work on copies of sandboxes, one after the other: each copy takes memory."""
+        """Run a generator on copies of sandboxes to its end, after earlier ones: each
+        copy takes memory.
+        """
         async with self._line:
             return await self.in_slices(work)
 

@@ -18,20 +18,30 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters, with `…` in place of what is left out."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}…"
+
+
 def nearest(word: str, known: Sequence[str]) -> str | None:
     """The most similar known word, or None."""
     if len(word) > _LONGEST_GUESSED:
         return None
     by_fold = {name.lower().replace("_", ""): name for name in known}
     found = get_close_matches(word.lower().replace("_", ""), by_fold, 1, 0.7)
-    return by_fold[found[0]] if found else None
+    if not found:
+        return None
+    return by_fold[found[0]]
 
 
 def warning_of(kind: str, name: str, known: str | None = None) -> str:
     """A warning about an unknown name; `known` is the one that it probably is."""
-    return f"{kind}:{name if _HEADER_SAFE(name) else 'unnamed'}" + (
-        f";nearest={known}" if known else ""
-    )
+    text = f"{kind}:{name if _HEADER_SAFE(name) else 'unnamed'}"
+    if known:
+        text += f";nearest={known}"
+    return text
 
 
 LONGEST = 1_024
@@ -96,11 +106,17 @@ def unmapped(address: Address) -> Address:
 
 def printable(text: str) -> str:
     """Text with everything escaped that could move the cursor of a terminal."""
-    return "".join([sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text])
+    return "".join(map(_printable, text))
+
+
+def _printable(sign: str) -> str:
+    if sign.isprintable():
+        return sign
+    return f"\\u{ord(sign):04x}"
 
 
 def printable_lines(text: str) -> str:
-    """The same for text of several lines."""
+    """Text of several lines with everything else escaped that could move a terminal's cursor."""
     return "\n".join(map(printable, text.split("\n")))
 
 

@@ -57,17 +57,20 @@ class Timers:
 
     def put(self, timer: Timer) -> None:
         """Add a timer, be it new or one that was removed before."""
-        number = timer[1]
-        if number not in self.live:
-            self.live[number] = timer
-            heappush(self._attempts if timer[2] == SENDING else self.jobs, timer)
-            if number > self.last:
-                self.last = number
+        if timer.seq not in self.live:
+            self.live[timer.seq] = timer
+            self._queue(timer)
+            self.last = max(self.last, timer.seq)
+
+    def _queue(self, timer: Timer) -> None:
+        """Put a timer into its heap."""
+        heappush(self._attempts if timer.job == SENDING else self.jobs, timer)
 
     def discard(self, timer: Timer) -> None:
-        self.live.pop(timer[1], None)
-        for group in filter(None, self._outside()):
-            group.pop(timer[1], None)
+        """Remove a timer, be it due, done or waiting."""
+        self.live.pop(timer.seq, None)
+        for group in self._outside():
+            group.pop(timer.seq, None)
 
     def exchange(self, gone: Iterable[Timer], new: Iterable[Timer]) -> None:
         """Remove timers, and add others."""
@@ -87,8 +90,8 @@ class Timers:
         jobs, live = self.jobs, self.live
         while jobs:
             timer = jobs[0]
-            if live.get(timer[1]) is timer:
-                return timer[0]
+            if live.get(timer.seq) is timer:
+                return timer.due
             heappop(jobs)
         return None
 
@@ -109,7 +112,7 @@ class Timers:
         heap = self._attempts
         while heap:
             if self._is_waiting(heap[0]):
-                return heap[0][0]
+                return heap[0].due
             heappop(heap)
         return None
 
@@ -117,10 +120,9 @@ class Timers:
         """Whether an attempt in the heap is one: a timer that was taken out and put back
         is in it twice.
         """
-        number = timer[1]
-        return self.live.get(number) == timer and not any(
-            number in group for group in self._outside()
-        )
+        if self.live.get(timer.seq) != timer:
+            return False
+        return not any(timer.seq in group for group in self._outside())
 
     def claim(self, until: int) -> Timer | None:
         """The attempt that is due first, if it is at `until` or before; it is returned once."""
@@ -128,7 +130,7 @@ class Timers:
         if due is None or due > until:
             return None
         timer = heappop(self._attempts)
-        self.claimed[timer[1]] = timer
+        self.claimed[timer.seq] = timer
         return timer
 
     def is_claimed(self, timer: Timer) -> bool:
@@ -138,7 +140,7 @@ class Timers:
     def release(self, timer: Timer) -> None:
         """Make a claimed attempt due again, unless a step has removed it."""
         if self.is_claimed(timer):
-            heappush(self._attempts, self.claimed.pop(timer.seq))
+            self._queue(self.claimed.pop(timer.seq))
 
     def regroup(self, timer: Timer, group: Group) -> None:
         """Move a claimed attempt to another group, unless a step has removed it."""
@@ -148,17 +150,15 @@ class Timers:
     def put_back(self, group: Group) -> None:
         """Make the timers of a group due again."""
         for timer in group.values():
-            heappush(self._attempts if timer[2] == SENDING else self.jobs, timer)
+            self._queue(timer)
         group.clear()
 
     def attempts_due(self, until: int) -> int:
         """How many attempts are due at `until` or before, with those under way and
         without those on hold.
         """
-        due = {
-            timer[1] for timer in self._attempts if timer[0] <= until and self._is_waiting(timer)
-        }
-        return len(self.claimed) + len(due)
+        due = {timer for timer in self._attempts if timer.due <= until}
+        return len(self.claimed) + sum(map(self._is_waiting, due))
 
     # -- all of them
 
@@ -174,7 +174,7 @@ class Timers:
 
     def pending(self, until: float = inf) -> list[Timer]:
         """The timers that are due at an instant or before, in the order of time."""
-        return [timer for timer in sorted(self.live.values()) if timer[0] <= until]
+        return [timer for timer in sorted(self.live.values()) if timer.due <= until]
 
     def copy(self) -> "Timers":
         """An independent copy, in which no attempt is claimed, on hold or parked."""

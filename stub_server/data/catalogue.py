@@ -43,9 +43,11 @@ class CatalogueProvider(BaseProvider):
 
     def price(self, most: float = 1_000) -> float:
         """What a membership costs a month, in reais; at most so much."""
-        rows = table("prices")["monthly"].items()
-        shares = Shares({float(price): row["share"] for price, row in rows if float(price) <= most})
-        return float(shares.draw(self.generator.random)[0])
+        affordable = {}
+        for price, row in table("prices")["monthly"].items():
+            if float(price) <= most:
+                affordable[float(price)] = row["share"]
+        return float(Shares(affordable).draw(self.generator.random)[0])
 
     def plan(self) -> Body:
         """A PlanCreate without its projectId."""
@@ -61,13 +63,12 @@ class CatalogueProvider(BaseProvider):
         features = [niche["features"][number] for number in sorted(some)]
         for name in pick(self.generator.random, "habits", "menus").split():
             if name == "Mensal":
-                trial_days = (
-                    int(pick(self.generator.random, "prices", "trials")) if has_trial else 0
-                )
-                trial = table("niches")["trial"].format(days=trial_days) if has_trial else ""
-                yield _plan(name, monthly, features[:BRIEFLY], trial=trial) | {
-                    "trial_period_days": trial_days
-                }
+                trial_days, trial = 0, ""
+                if has_trial:
+                    trial_days = int(pick(self.generator.random, "prices", "trials"))
+                    trial = table("niches")["trial"].format(days=trial_days)
+                plan = _plan(name, monthly, features[:BRIEFLY], trial=trial)
+                yield plan | {"trial_period_days": trial_days}
             elif name == "Trimestral":
                 yield _plan(
                     name, longer["quarterly"], features, a_month=printed(longer["quarterly"] / 3)
@@ -88,14 +89,11 @@ class CatalogueProvider(BaseProvider):
 
     def slugs(self) -> list[str]:
         """The projects of the catalogue, so shuffled that each niche has its turn."""
-        niches = [
-            self._shuffled(niche["projects"]) for niche in self._shuffled(table("niches")["niches"])
-        ]
-        return [
-            project["slug"]
-            for project in chain.from_iterable(zip_longest(*niches))
-            if project is not None
-        ]
+        niches = []
+        for niche in self._shuffled(table("niches")["niches"]):
+            niches.append(self._shuffled(niche["projects"]))
+        in_turn = chain.from_iterable(zip_longest(*niches))
+        return [project["slug"] for project in in_turn if project is not None]
 
     def _shuffled(self, items: list[Body]) -> list[Body]:
         return sorted(items, key=lambda item: self.generator.random.random())
@@ -119,17 +117,15 @@ class CatalogueProvider(BaseProvider):
 
     def _project(self, niche: Body, project: Body) -> Body:
         random = self.generator.random
-        drawn = {
-            name: pick(random, "habits", name)
-            for name in ("visibility", "release", "reminder_days")
-        }
+        drawn = {}
+        for name in ("visibility", "release", "reminder_days"):
+            drawn[name] = pick(random, "habits", name)
         drawn["owner"] = self.generator.format("surname")
         drawn["slogan"] = self.slogan()
         drawn["source"] = pick(random, "habits", "sources_of_projects")
         drawn["hashtag"] = "".join(word[0].upper() + word[1:] for word in project["name"].split())
-        drawn["certificate"] = str(
-            any(product["type"] == "course" for product in project["products"])
-        ).lower()
+        has_course = "course" in [product["type"] for product in project["products"]]
+        drawn["certificate"] = str(has_course).lower()
         made: Body = filled(table("niches")["project"], niche | project | drawn)
         if self.generator.random.random() < AFFILIATES:
             percent = pick(random, "habits", "affiliate_percent")

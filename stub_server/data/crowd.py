@@ -53,20 +53,13 @@ class Crowd:
     def __init__(
         self, script: Script, scenario: Scenario, offers: list[Offer], rhythm: Rhythm, lives: Lives
     ) -> None:
-        self.script, self.scenario, self.offers, self.rhythm, self.lives = (
-            script,
-            scenario,
-            offers,
-            rhythm,
-            lives,
-        )
+        self.script, self.scenario, self.offers = script, scenario, offers
+        self.rhythm, self.lives = rhythm, lives
         self.named = 0
         self._orders_of_named = 0
         self._rng = stream(script.sandbox.origin.seed, "arrivals")
-        self._idle, self._moves = (
-            stream(script.sandbox.origin.seed, "idle"),
-            script.faker("people", "moves"),
-        )
+        self._idle = stream(script.sandbox.origin.seed, "idle")
+        self._moves = script.faker("people", "moves")
         self._people = script.faker("people")
         # each with the projects of which it has bought a plan
         self._buyers: list[tuple[str, set[str]]] = []
@@ -141,18 +134,21 @@ class Crowd:
         cards are taken.
         """
         now = self.script.end
-        offers = [
-            offer
-            for offer in self._on_sale()
-            if offer.closes >= now and _takes_more_than_cards(offer)
-        ]
-        for _ in range(count if offers else 0):
+        offers = [offer for offer in self._on_sale() if _can_wait(offer, now)]
+        if not offers:
+            return
+        for _ in range(count):
             offer = self._choose(offers)
-            is_slip = offer.takes("boleto") and (
-                not offer.takes("pix") or self._rng.random() < FORGOTTEN_SLIPS
-            )
-            since, method = (60 * HOUR, "boleto") if is_slip else (20 * HOUR, "pix")
+            since, method = 20 * HOUR, "pix"
+            if self._is_slip(offer):
+                since, method = 60 * HOUR, "boleto"
             yield Visit(self._at(offer, now - since), offer, Fate(method, "pending"))
+
+    def _is_slip(self, offer: Offer) -> bool:
+        """Whether somebody who waits has a boleto to pay."""
+        if not offer.takes("boleto"):
+            return False
+        return not offer.takes("pix") or self._rng.random() < FORGOTTEN_SLIPS
 
     def _debts(self, count: int, asked: Node) -> Iterator[Visit]:
         """So many people with a monthly membership whose last period is over and not paid.
@@ -173,9 +169,8 @@ class Crowd:
                 add_interval(over, "month", 1, -1 - paid) - offer.plan["trial_period_days"] * DAY
             )
             method = "pix" if offer.takes("pix") else offer.plan["payment_methods"][0]
-            yield Visit(
-                max(begun, offer.opens + MINUTE), offer, Fate(method, bills=[PAID] * paid + [LAPSE])
-            )
+            fate = Fate(method, bills=[PAID] * paid + [LAPSE])
+            yield Visit(max(begun, offer.opens + MINUTE), offer, fate)
 
     # -- as time passes
 
@@ -209,8 +204,10 @@ class Crowd:
         """
         offer = visit.offer
         latest = min(offer.closes, self.script.end - SETTLED[visit.fate.method])
+        if visit.at >= latest:
+            return
         expected = count_orders(offer.plan, visit.fate, visit.at, offer.stopped or self.script.end)
-        for _ in range(expected - 1 if visit.at < latest else 0):
+        for _ in range(expected - 1):
             at = self.rhythm.instant(self._rng, visit.at, latest)
             self.script.add(at, self._order, Visit(at, offer, unpaid(visit.fate.method)))
 
@@ -251,8 +248,9 @@ class Crowd:
         return ident
 
 
-def _takes_more_than_cards(offer: Offer) -> bool:
-    return bool(offer.plan["payment_methods"] != [CHARGED])
+def _can_wait(offer: Offer, now: int) -> bool:
+    """Whether an order of an offer can wait for its payment at an instant (ms)."""
+    return offer.closes >= now and bool(offer.plan["payment_methods"] != [CHARGED])
 
 
 def _renumber(draft: Draft, ident: str, number: str) -> None:

@@ -6,7 +6,7 @@ Members that a request could have are checked against the contract's request sch
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain
@@ -16,9 +16,9 @@ from typing import Any
 
 from ..contract.formats import READ, Formats
 from ..contract.schema import Schemas
-from ..contract.source import line_in, parse, parse_bounded, read_text
+from ..contract.source import json_path, line_in, parse, parse_bounded, read_text
 from ..core.problem import UnusableInput
-from ..core.record import Body
+from ..core.record import Body, without
 
 MOST_REPEATED = 100_000  # characters: five times the longest text of the contract
 
@@ -33,27 +33,28 @@ class Node:
 
     value: Any
     file: str
-    key: str = ""
     text: str = field(default="", repr=False)
     steps: tuple[str | int, ...] = ()
 
     def fail(self, reason: str) -> ScenarioError:
-        line = line_in(self.text, list(self.steps)) if self.text else None
-        where = self.file if line is None else f"{self.file}:{line}"
-        return ScenarioError(f"{where}: {self.key or '(root)'}: {reason}")
+        """The error of this value: file and line, key, and the reason."""
+        where, steps = self.file, list(self.steps)
+        line = line_in(self.text, steps)
+        if line is not None:
+            where += f":{line}"
+        key = json_path(steps).removeprefix("$").removeprefix(".") or "(root)"
+        return ScenarioError(f"{where}: {key}: {reason}")
 
     def __getitem__(self, step: Any) -> Node:
-        key = (
-            f"{self.key}[{step}]"
-            if isinstance(step, int)
-            else f"{self.key}.{step}".removeprefix(".")
-        )
-        return Node(self.value[step], self.file, key, self.text, (*self.steps, step))
+        """The node of a member or an item."""
+        return Node(self.value[step], self.file, self.text, (*self.steps, step))
 
     def get(self, name: str, default: Any) -> Any:
         """The value of a member; `default` if it is absent or null."""
         value = self.value.get(name)
-        return default if value is None else value
+        if value is None:
+            return default
+        return value
 
     def each(self, name: str) -> Iterator[Node]:
         """The items of a member that is a list; none if it is absent or something else."""
@@ -63,7 +64,8 @@ class Node:
                 yield self[name][number]
 
     def without(self, *names: str) -> Body:
-        return {name: value for name, value in self.value.items() if name not in names}
+        """The members but those of these names."""
+        return without(self.value, *names)
 
 
 class Files:
@@ -86,12 +88,10 @@ class Files:
 
         Raises ContractError, ScenarioError.
         """
-        root = Node((parse_bounded if is_users else parse)(text, file), file, text=text)
-        mistakes = [
-            self._mistake(root, found)
-            for found in self._schemas.component(shape, request=True).iter_errors(root.value)
-        ]
-        _refuse(mistakes)
+        value = parse_bounded(text, file) if is_users else parse(text, file)
+        root = Node(value, file, text)
+        errors = self._schemas.component(shape, request=True).iter_errors(value)
+        _refuse(self._mistake(root, error) for error in errors)
         return root
 
     def _mistake(self, node: Node, found: Any) -> ScenarioError:
@@ -101,7 +101,7 @@ class Files:
         if nearest.kind.name == "additionalProperties":
             rule = reduce(getitem, nearest.schema_path[:-1], self._document)
             known, unknown = sorted(rule["properties"]), nearest.kind.unexpected
-            named = " and ".join(f"{name!r}" for name in unknown)
+            named = " and ".join(map(repr, unknown))
             are = "is" if len(unknown) == 1 else "are"
             return node.fail(f"{named} {are} unknown; known are {', '.join(known)}")
         return node.fail(_reason(nearest))
@@ -114,19 +114,18 @@ def check_request(schemas: Schemas, name: str, body: Body, node: Node) -> None:
     """
     mistakes = []
     for error in map(_nearest, schemas.component(name, request=True).iter_errors(body)):
-        where = ".".join(str(step) for step in error.instance_path)
-        mistakes.append(
-            node.fail(
-                f"{where + ': ' if where else ''}{_reason(error)} (by {name} of the contract)"
-            )
-        )
+        reason = f"{_reason(error)} (by {name} of the contract)"
+        if error.instance_path:
+            reason = f"{'.'.join(map(str, error.instance_path))}: {reason}"
+        mistakes.append(node.fail(reason))
     _refuse(mistakes)
 
 
-def _refuse(mistakes: Sequence[ScenarioError]) -> None:
+def _refuse(mistakes: Iterable[ScenarioError]) -> None:
     """Raises ScenarioError with all mistakes, a line for each, if there are any."""
-    if mistakes:
-        raise ScenarioError("\n".join(dict.fromkeys(map(str, mistakes))))
+    lines = dict.fromkeys(map(str, mistakes))
+    if lines:
+        raise ScenarioError("\n".join(lines))
 
 
 def _nearest(error: Any) -> Any:

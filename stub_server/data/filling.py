@@ -78,9 +78,8 @@ class Seeding:
         Raises UnusableInput.
         """
         kept = self.copies.get(self._key(sandbox, secret))
-        if kept is None or not 0 <= sandbox.clock.now - kept.clock.now <= (
-            0 if sandbox.clock.frozen else SHARED_FOR
-        ):
+        longest = 0 if sandbox.clock.frozen else SHARED_FOR
+        if kept is None or not 0 <= sandbox.clock.now - kept.clock.now <= longest:
             return False
         twin = kept.fork(sandbox.name)
         sandbox.timers, sandbox.stores, sandbox.events = twin.timers, twin.stores, twin.events
@@ -158,9 +157,10 @@ def _sample(store: Store, offers: list[Offer]) -> dict[str, str]:
     waits for payment.
     """
     sample: dict[str, str] = {}
-    open_offers = [
-        o for o in offers if o.project["status"] == "active" and o.plan["status"] == "active"
-    ]
+    open_offers = []
+    for offer in offers:
+        if offer.project["status"] == offer.plan["status"] == "active":
+            open_offers.append(offer)
     if open_offers:
         best = max(open_offers, key=lambda offer: offer.share)
         sample |= {"projectId": best.project["id"], "planId": best.plan["id"]}

@@ -81,10 +81,8 @@ class Lives:
     def _place(self, draft: Draft, purchase: Purchase) -> Record:
         fate, customer_id = purchase.fate, purchase.customer_id
         body = purchase.body | {"paymentMethod": fate.method}
-        project, plan = (
-            self.store.projects.peek(body["projectId"]),
-            self.store.plans.peek(body["planId"]),
-        )
+        project = self.store.projects.peek(body["projectId"])
+        plan = self.store.plans.peek(body["planId"])
         assert project is not None
         assert plan is not None
         renews = billing.running_of(draft, customer_id, plan["id"]) is not None
@@ -127,7 +125,9 @@ class Lives:
         if opened is None:
             return at
         period = parse_iso(self.store.subscriptions.parse(opened).public["next_billing_at"]) - now
-        return at if at <= now + period * 2 // 5 else now + period // 3
+        if at > now + period * 2 // 5:
+            return now + period // 3
+        return at
 
     def _refund(self, draft: Draft, ident: str, part: bool) -> None:
         row = draft.open(self.store.orders, ident)
@@ -143,13 +143,12 @@ class Lives:
         """Take the payment back: in the last day, or some days after it, to be won or lost in the
         days after that.
         """
-        yield self.script.end - 20 * HOUR if outcome == "disputed" else self.script.now + 3 * DAY
+        ends = {"won": renewals.win, "lost": renewals.lose}
+        yield self.script.now + 3 * DAY if outcome in ends else self.script.end - 20 * HOUR
         self.script.step(self._in_dispute, ident, renewals.dispute, None, "fraud")
-        if outcome != "disputed":
+        if outcome in ends:
             yield office_hour(self.rng, self.script.now + 6 * DAY)
-            self.script.step(
-                self._in_dispute, ident, renewals.win if outcome == "won" else renewals.lose
-            )
+            self.script.step(self._in_dispute, ident, ends[outcome])
 
     def _in_dispute(
         self, draft: Draft, ident: str, act: Callable[..., object], *asked: object
@@ -167,10 +166,8 @@ class Lives:
         anchor = parse_iso(public["trial_end"] or public["current_period_start"])
         is_charged = public["paymentMethod"] == CHARGED
         for cycle in count():
-            start, end = (
-                add_interval(anchor, *rhythm, cycle),
-                add_interval(anchor, *rhythm, cycle + 1),
-            )
+            start = add_interval(anchor, *rhythm, cycle)
+            end = add_interval(anchor, *rhythm, cycle + 1)
             bill, billed = fate.bill(cycle), end - lead_ms(*rhythm)
             if start > self.script.end:
                 return
@@ -234,18 +231,16 @@ class Lives:
     def _leave(self, draft: Draft, ident: str) -> None:
         """Cancel a subscription at the end of its period."""
         row = draft.open(self.store.subscriptions, ident)
-        if (
-            row is not None
-            and row.public["status"] == "active"
-            and not row.public["cancel_at_period_end"]
-        ):
+        if row is None or row.public["cancel_at_period_end"]:
+            return
+        if row.public["status"] == "active":
             billing.end_later(draft, row)
 
 
 def _opened_by(step: Step | None) -> Record | None:
     """The subscription that a step has opened."""
-    changes = step.changes if step else ()
-    return next(
-        (after for table, before, after in changes if table == "subscriptions" and before is None),
-        None,
-    )
+    if step is not None:
+        for table, before, after in step.changes:
+            if table == "subscriptions" and before is None:
+                return after
+    return None

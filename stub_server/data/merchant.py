@@ -48,12 +48,8 @@ class Merchant:
     def __init__(
         self, goods: Goods, scenario: Scenario, schemas: Schemas, secret: bytes, begun: int
     ) -> None:
-        self.goods, self.script, self.scenario, self.schemas = (
-            goods,
-            goods.script,
-            scenario,
-            schemas,
-        )
+        self.goods, self.script = goods, goods.script
+        self.scenario, self.schemas = scenario, schemas
         self.secret, self.begun, self.now = secret, begun, goods.script.end
         self.seed = self.script.sandbox.origin.seed
         self.offers: list[Offer] = []
@@ -82,7 +78,7 @@ class Merchant:
             share = SHARES[min(number, len(SHARES) - 1)]
             membership = faker.membership(slug, has_trial=first)
             status = states[number - drawn] if number >= drawn - len(states) else "active"
-            yield Node({"status": status, "share": share}, "", slug), membership
+            yield Node({"status": status, "share": share}, "", steps=(slug,)), membership
         for spec in self.scenario.root.each("projects"):
             slug = spec.value["slug"]
             if slug not in slugs:
@@ -93,11 +89,9 @@ class Merchant:
         self, rng: Random, spec: Node, membership: Membership, opened: int, place: int
     ) -> None:
         status, ident = spec.value["status"], named_uuid("project", membership.slug)
-        first = (
-            {"status": "draft", "visibility": "private"}
-            if status == "draft"
-            else {"status": "active"}
-        )
+        first = {"status": "active"}
+        if status == "draft":
+            first = {"status": "draft", "visibility": "private"}
         project = self.goods.add_project(spec, ident, membership.project | first, opened)
         self.goods.claim(ident, spec, "project has this slug")
         stopped = None
@@ -145,11 +139,10 @@ class Merchant:
             yield fields, node.get("share", 1) * of_project
         if not given:
             for plan in membership.plans:
-                state = {"status": "inactive"} if retires and plan is membership.plans[-1] else {}
-                yield (
-                    {"projectId": project_id, **plan, **state},
-                    table("habits")["sales"][plan["name"]] * of_project,
-                )
+                fields = {"projectId": project_id, **plan}
+                if retires and plan is membership.plans[-1]:
+                    fields["status"] = "inactive"
+                yield fields, table("habits")["sales"][plan["name"]] * of_project
 
     def _plan_plan(
         self, rng: Random, spec: Node, slug: str, fields: Body, *, at: int, stopped: int | None
@@ -169,13 +162,10 @@ class Merchant:
         """Of the memberships on sale those that sell least have few places: the first one none, the
         next one some.
         """
-        on_sale = [
-            o
-            for o in self.offers
-            if o.stopped is None and o.closes >= self.now and o.plan["interval"]
-        ]
         left, store = list(PLACES_LEFT), draft.store
-        for offer in sorted(on_sale, key=lambda offer: offer.share):
+        for offer in sorted(self.offers, key=lambda offer: offer.share):
+            if offer.stopped is not None or offer.closes < self.now or not offer.plan["interval"]:
+                continue
             ident = offer.plan["id"]
             members = store.subscriptions.members("plan_subscribers", ident)
             in_use = len({*members, *store.orders.members("plan_waiting", ident)})
@@ -243,18 +233,13 @@ class Merchant:
         rng, script = stream(self.seed, "keys"), self.script
         first = self.begun + 10 * MINUTE + int(rng.random() * HOUR)
         script.add(first, script.step, self._create_key, MAIN_ID, MAIN_KEY | {"scopes": [*scopes]})
-        used = [
-            use
-            for node in self.scenario.root.each("keys")
-            if (use := self._plan_key(rng, node)) is not None
-        ]
-        script.add(
-            self.now, self._use_keys, used, self.now - 20 * SECOND - int(rng.random() * 4 * MINUTE)
-        )
+        used = [self._plan_key(rng, node) for node in self.scenario.root.each("keys")]
+        latest = self.now - 20 * SECOND - int(rng.random() * 4 * MINUTE)
+        script.add(self.now, self._use_keys, used, latest)
         public_key, private_key = pair_of(self.secret, self.seed, MAIN_ID)
         return {"public_key": public_key, "private_key": private_key}
 
-    def _plan_key(self, rng: Random, node: Node) -> tuple[str, int, int] | None:
+    def _plan_key(self, rng: Random, node: Node) -> tuple[str, int, int]:
         """Plan a key; returns its id, how often it was used and when last (ms)."""
         now, ident, state = self.now, named_uuid("api_key", node.value["key"]), node.value["state"]
         fields = node.without(*NOT_OF_KEYS)
@@ -276,8 +261,7 @@ class Merchant:
         if state == "inactive":
             last = created + (now - created) // 3
             self.script.add(last + HOUR, self.script.step, _switch_off, ident)
-        usage = node.get("usage", 0)
-        return (ident, usage, max(created, last)) if usage else None
+        return ident, node.get("usage", 0), max(created, last)
 
     def _create_key(self, draft: Draft, ident: str, fields: Body) -> None:
         known, asked = draft.store.projects.keys, fields.get("allowed_projects", [])
@@ -293,7 +277,8 @@ class Merchant:
         """How often each key was used, and when last: the main one by every order, twice."""
         store = self.script.store
         for ident, count, last in used:
-            store.set_usage(ident, (count, iso(last)))
+            if count:
+                store.set_usage(ident, (count, iso(last)))
         if len(store.orders):
             requests = sum(count for _, count, _ in used)
             store.set_usage(MAIN_ID, (2 * len(store.orders) + requests, iso(latest)))

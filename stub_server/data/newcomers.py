@@ -14,7 +14,7 @@ import orjson
 
 from ..core.clock import HOUR, Clock, iso, parse_iso
 from ..core.problem import Conflict
-from ..core.record import Body
+from ..core.record import Body, without
 from ..domain.customers import as_buyer, new_customer
 from ..engine import resources
 from ..engine.bounded import Budget, Log
@@ -82,13 +82,8 @@ def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
         if customers.holder("document", drawn["document"]) is None:
             break
     release(faker)
-    kept = {member: fields[member] for member in ("phones", "address")}
-    of_document = ("id", "type", "document_type")
-    return {
-        member: value
-        for member, value in (drawn | kept | wanted).items()
-        if member not in of_document
-    }
+    kept = {"phones": fields["phones"], "address": fields["address"]}
+    return without(drawn | kept | wanted, "id", "type", "document_type")
 
 
 def _scratch(
@@ -121,9 +116,8 @@ def _scratch(
     public = new_customer(fields, sandbox.rules.defaults["Customer"], iso(begins))
     script.step(resources.add, "customers", public)
     for at, offer, fate in purchases:
-        script.add(
-            at, lives.begin, Purchase(cart(rng, offer), as_buyer(public), public["id"], fate)
-        )
+        purchase = Purchase(cart(rng, offer), as_buyer(public), public["id"], fate)
+        script.add(at, lives.begin, purchase)
     script.run()
     script.close()
     return scratch

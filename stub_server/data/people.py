@@ -56,7 +56,9 @@ class PeopleProvider(BaseProvider):
 
         `letters` says whether a CNPJ may have them: there are such since July 2026.
         """
-        return self.company(letters=letters) if self._chance(COMPANIES) else self.person()
+        if self._chance(COMPANIES):
+            return self.company(letters=letters)
+        return self.person()
 
     def person(self) -> Body:
         """Somebody whose name, CPF, telephones and address belong to one place."""
@@ -113,7 +115,9 @@ class PeopleProvider(BaseProvider):
         buyer = self.buyer(letters=letters)
         while buyer["document"] in known:
             buyer = self.buyer(letters=letters)
-        email = next(email for email in _addresses(buyer) if email not in known)
+        for email in _addresses(buyer):
+            if email not in known:
+                break
         known |= {buyer["document"], email}
         return buyer | {"email": email}
 
@@ -125,9 +129,10 @@ class PeopleProvider(BaseProvider):
 
     def given_name(self, *, of_a_woman: bool) -> str:
         """The given name of an adult: Faker's, or one of our table."""
-        if not self._chance(FROM_FAKER):
-            return str(self._pick("names", "female" if of_a_woman else "male"))
-        return self._drawn_by_faker("first_name_female" if of_a_woman else "first_name_male")
+        sex = "female" if of_a_woman else "male"
+        if self._chance(FROM_FAKER):
+            return self._drawn_by_faker(f"first_name_{sex}")
+        return str(self._pick("names", sex))
 
     def _drawn_by_faker(self, formatter: str) -> str:
         """A name by a method of Faker's provider for persons, unless our table bars it."""
@@ -204,11 +209,8 @@ class PeopleProvider(BaseProvider):
             within = "offices"
         if "numbering" in place:
             block = self.random_int(0, len(BLOCKS) - 1)
-            number, cep, within = (
-                f"Bloco {BLOCKS[block]}",
-                str(int(cep) + 10 * block),
-                "flats_in_superquadras",
-            )
+            number, cep = f"Bloco {BLOCKS[block]}", str(int(cep) + 10 * block)
+            within = "flats_in_superquadras"
         address = {
             "line_1": f"{number}, {street}, {place['bairro']}",
             "line_2": self.bothify(self._habit(within), letters="ABCD"),
@@ -217,7 +219,9 @@ class PeopleProvider(BaseProvider):
             "state": place["state"],
             "country": "BR",
         }
-        return {name: text for name, text in address.items() if text}
+        if not address["line_2"]:
+            del address["line_2"]
+        return address
 
 
 @cache

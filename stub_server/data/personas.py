@@ -34,10 +34,9 @@ class Story:
 
     def __init__(self, offers: list[Offer], now: int, node: Node, rng: Random) -> None:
         self.now, self.node, self.rng = now, node, rng
-        on_sale = [
-            offer for offer in offers if offer.closes >= now and offer.plan["status"] == "active"
-        ]
-        self.offers = sorted(on_sale, key=lambda offer: -offer.share)
+        self.offers = sorted(
+            [offer for offer in offers if offer.is_sold_at(now)], key=lambda offer: -offer.share
+        )
 
     def purchases(self) -> list[Visit]:
         """All purchases of the persona. Raises ScenarioError, also if a plan was not there yet."""
@@ -59,7 +58,9 @@ class Story:
             return self._one_a_day()
         if story in ("leap_month", "leap_year"):
             return [self._on_leap_day(story.removeprefix("leap_"))]
-        return [] if story == "none" else [self._by_row(table("stories")[story])]
+        if story == "none":
+            return []
+        return [self._by_row(table("stories")[story])]
 
     def _by_row(self, row: Body) -> Visit:
         """The purchase of a row of the table."""
@@ -105,9 +106,9 @@ class Story:
 
     def _dearest(self) -> list[Visit]:
         """The dearest membership of each project."""
-        recurring = [
-            offer for offer in self.offers if offer.plan["billing_type"] == "recurring"
-        ] or [self._monthly()]
+        recurring = [offer for offer in self.offers if offer.plan["interval"] is not None]
+        if not recurring:
+            recurring.append(self._monthly())
         recurring.sort(key=lambda offer: offer.plan["amount"])
         dearest = {offer.project["id"]: offer for offer in recurring}
         visits = []

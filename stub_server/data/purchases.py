@@ -56,6 +56,10 @@ class Offer:
         if self.seats is not None:
             self.seats -= 1
 
+    def is_sold_at(self, instant: int) -> bool:
+        """Whether the plan can be bought at an instant (ms) or later."""
+        return self.closes >= instant and bool(self.plan["status"] == "active")
+
     def takes(self, method: str) -> bool:
         """Whether the plan is paid by a method."""
         return method in self.plan["payment_methods"]
@@ -126,9 +130,8 @@ def cart(rng: Random, offer: Offer) -> Body:
 
 def draw_method(rng: Random, plan: Body) -> str:
     """One of the methods that a plan takes."""
-    usual = shares(
-        "habits", "methods_for_long" if plan["interval"] in (None, "year") else "methods"
-    ).of
+    name = "methods_for_long" if plan["interval"] in (None, "year") else "methods"
+    usual = shares("habits", name).of
     methods: list[str] = plan["payment_methods"]
     return rng.choices(methods, [usual[method] for method in methods])[0]
 
@@ -160,7 +163,9 @@ def _second_try(rng: Random, offer: Offer, method: str) -> Fate:
     by_card = method == CHARGED and rng.random() < BY_CARD_AGAIN
     if offer.takes("pix") and not by_card:
         method = "pix"
-    return paying(rng, method, "paid") if rng.random() < SECOND_TRIES_PAID else unpaid(method)
+    if rng.random() < SECOND_TRIES_PAID:
+        return paying(rng, method, "paid")
+    return unpaid(method)
 
 
 def paying(rng: Random, method: str, outcome: str) -> Fate:
@@ -189,7 +194,9 @@ def pays_at(rng: Random, method: str, at: int, end: int) -> int:
         return at + pay_delay(rng, min(DAY, longest))
     ends = at + life(method, at)
     clears = bank_morning(rng, at + DAY + int(rng.random() * DAY))
-    return clears if clears < ends else min(bank_morning(rng, at), ends - MINUTE)
+    if clears < ends:
+        return clears
+    return min(bank_morning(rng, at), ends - MINUTE)
 
 
 def count_orders(plan: Body, fate: Fate, begun: int, until: int) -> int:

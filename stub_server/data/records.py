@@ -45,12 +45,8 @@ class Records:
     """
 
     def __init__(self, goods: Goods, crowd: Crowd, schemas: Schemas, begun: int) -> None:
-        self.goods, self.crowd, self.script, self.scenario = (
-            goods,
-            crowd,
-            goods.script,
-            crowd.scenario,
-        )
+        self.goods, self.crowd = goods, crowd
+        self.script, self.scenario = goods.script, crowd.scenario
         self.schemas, self.begun, self.now = schemas, begun, goods.script.end
         self._customers: dict[str, Body] = {}  # by document
         self._orders: list[tuple[Node, str, str]] = []
@@ -62,9 +58,10 @@ class Records:
             if table == "customers":
                 for name, persona in self.scenario.personas.items():
                     self._persona(name, persona)
-            for node in root["records"].each(table) if root.get("records", None) else ():
-                self._record(number, table, node)
-                number += 1
+            if root.get("records", None):
+                for node in root["records"].each(table):
+                    self._record(number, table, node)
+                    number += 1
 
     def check(self) -> None:
         """Check at the end that every order has the status that the scenario gives it."""
@@ -117,11 +114,9 @@ class Records:
     def _record(self, number: int, table: str, node: Node) -> None:
         kind, schema, days_before = KINDS[table]
         own = node.value
-        key = (
-            (self.scenario.name, str(number))
-            if own.get("key") is None
-            else str(own["key"]).split("/")
-        )
+        key = [self.scenario.name, str(number)]
+        if own.get("key") is not None:
+            key = str(own["key"]).split("/")
         ident = self._ident(kind, node, own.get("id"), named_uuid(kind, *key))
         fields = _resolved(expand(node))
         for name in NOT_OF_REQUESTS:
@@ -145,9 +140,11 @@ class Records:
     def _time(self, node: Node, usual: int) -> int:
         """When a record is created, in ms."""
         created, days_ago = node.value.get("created"), node.value.get("days_ago")
-        at = usual if days_ago is None else self.now - int(days_ago * DAY)
+        at = usual
         if created is not None:
             at = parse_iso(created)
+        elif days_ago is not None:
+            at = self.now - int(days_ago * DAY)
         if not self.begun < at <= self.now:
             allowed = f"must be after {iso(self.begun)} and not after {iso(self.now)}"
             raise node.fail(f"created is {iso(at)}, but {allowed}")

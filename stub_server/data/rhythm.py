@@ -86,7 +86,9 @@ def office_hour(rng: Random, at_ms: int) -> int:
 
 
 def office_hour_before(rng: Random, at_ms: int) -> int:
-    """As `office_hour`, on the last working day before the day of an instant."""
+    """A random instant between 9:00 and 18:00 on the last working day before the day
+    of an instant.
+    """
     return _on_working_day(rng, (at_ms + BRASILIA) // DAY - 1, 9, 9, -1)
 
 

@@ -58,7 +58,7 @@ def parse_scenario(files: Files, name: str, text: str) -> Scenario:
     path = Path(name if is_users else f"{name}.yaml")
     root = files.parse(text, path.name, "Scenario", is_users=is_users)
     scale = root.get("scale", 1)
-    orders, customers = (_times(root, name, scale) for name in ("orders", "customers"))
+    orders, customers = _times(root, "orders", scale), _times(root, "customers", scale)
     drawn = root.get("projects", 0)
     return Scenario(
         name=path.stem,
@@ -82,6 +82,7 @@ def _times(root: Node, name: str, scale: float) -> int:
 
 
 def is_file(name: str) -> bool:
+    """Whether a scenario is named by the path of a file."""
     return "/" in name or name.endswith((".yaml", ".yml"))
 
 

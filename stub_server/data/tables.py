@@ -32,7 +32,7 @@ class Shares:
         self._elements, self._sums = [*shares], [*accumulate(shares.values())]
 
     def draw(self, random: Random, count: int = 1) -> list[Any]:
-        """So many elements."""
+        """Draw so many elements, each by its share."""
         return random.choices(self._elements, cum_weights=self._sums, k=count)
 
 

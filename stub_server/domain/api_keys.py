@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.clock import iso, parse_iso
 from ..core.problem import Conflict, Forbidden, detail
-from ..core.record import Body, Row
+from ..core.record import Body, Row, without
 
 PUBLIC, PRIVATE = "pk_sandbox_", "sk_sandbox_"
 """How the halves of a key begin."""
@@ -26,18 +26,25 @@ def state(public: Body, now: int) -> str:
 def warnings(body: Body, now: int) -> tuple[str, ...]:
     """`expires_at_past` for a key that is sent with an end that has come."""
     expires = body.get("expires_at")
-    return ("expires_at_past",) if expires is not None and parse_iso(expires) <= now else ()
+    if expires is None or parse_iso(expires) > now:
+        return ()
+    return ("expires_at_past",)
 
 
 def check_escalation(may: Callable[[str], bool], scopes: Iterable[str]) -> None:
     """Raises Forbidden if the caller grants a scope that it does not have."""
-    beyond = sorted(scope for scope in scopes if not may(scope))
+    beyond = _beyond(may, scopes)
     if beyond:
         raise Forbidden(
             f"You do not hold {', '.join(beyond)} yourself and cannot give it to a key.",
             code="scope_escalation",
             details=[detail("scopes", "scope_escalation", scope) for scope in beyond],
         )
+
+
+def _beyond(may: Callable[[str], bool], scopes: Iterable[str]) -> list[str]:
+    """The scopes that a caller does not have."""
+    return sorted(scope for scope in scopes if not may(scope))
 
 
 def check_update(may: Callable[[str], bool], row: Row, body: Body) -> None:
@@ -51,7 +58,7 @@ def check_update(may: Callable[[str], bool], row: Row, body: Body) -> None:
         check_escalation(may, body["scopes"])
         return
     changed = [name for name in _RESTRICTIONS if body.get(name, False) is not False]
-    missing = sorted(scope for scope in row.public["scopes"] if not may(scope))
+    missing = _beyond(may, row.public["scopes"])
     if changed and missing:
         beyond = ", ".join(missing)
         raise Forbidden(
@@ -120,7 +127,7 @@ def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> t
 
 def _written(body: Body) -> dict[str, Any]:
     """The members of a request as they are stored."""
-    written = {name: value for name, value in body.items() if name != "allowed_projects"}
+    written = without(body, "allowed_projects")
     if "scopes" in written:
         written["scopes"] = sorted(written["scopes"])
     if written.get("expires_at") is not None:

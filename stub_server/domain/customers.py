@@ -127,15 +127,15 @@ def from_buyer(buyer: Body) -> tuple[Body, tuple[str, ...]]:
             warned.append("customer_phones_not_copied")
             break
     address = buyer["address"]
-    fits = all(
-        name in _LIMITS and len(text) <= _LIMITS[name]
-        for name, text in address.items()
-        if name != "country"
-    )
-    if not fits or ("country" in address and _COUNTRY(address["country"]) is None):
+    if not all(map(_fits, address, address.values())):
         address = {}
         warned.append("customer_address_not_copied")
-    return {name: buyer[name] for name in _OF_BUYERS} | {
-        "phones": phones,
-        "address": address,
-    }, tuple(warned)
+    customer = {name: buyer[name] for name in _OF_BUYERS}
+    return customer | {"phones": phones, "address": address}, tuple(warned)
+
+
+def _fits(name: str, text: str) -> bool:
+    """Whether a customer can have a part of a buyer's address."""
+    if name == "country":
+        return _COUNTRY(text) is not None
+    return name in _LIMITS and len(text) <= _LIMITS[name]

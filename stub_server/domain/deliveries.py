@@ -80,7 +80,9 @@ def kept_headers(headers: list[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in headers[:_KEPT_HEADERS]:
         key = name.lower()
-        found[key] = (f"{found[key]}, {value}" if key in found else value)[:_KEPT_VALUE]
+        if key in found:
+            value = f"{found[key]}, {value}"
+        found[key] = value[:_KEPT_VALUE]
     return found
 
 
@@ -116,7 +118,9 @@ def error_of(status: int) -> str | None:
         return LOST
     if status < 400:
         return "redirect"
-    return "http_4xx" if status < 500 else "http_5xx"
+    if status < 500:
+        return "http_4xx"
+    return "http_5xx"
 
 
 def new_log(
@@ -164,11 +168,12 @@ def new_log(
 
 def shown_log(public: Body, hidden: Body) -> Body:
     """A delivery by itself, with more than its entry in a list."""
-    details = {
-        name: hidden[name]
-        for name in ("request_headers", "request_body", "response_headers", "attempts")
+    return public | {
+        "request_headers": hidden["request_headers"],
+        "request_body": hidden["request_body"],
+        "response_headers": hidden["response_headers"],
+        "attempts": hidden["attempts"],
     }
-    return public | details
 
 
 def check_retryable(public: Body, retryable: Sequence[str], *, webhook_exists: bool) -> None:
@@ -188,8 +193,9 @@ def wait_ms(timing: "Timing", number: int, outcome: AttemptOutcome) -> int:
     """
     usual = timing.schedule[number]
     planned = usual + round(usual * JITTER * (2 * timing.luck - 1))
-    asked = outcome.retry_after if outcome.status in ASKS_FOR_TIME else None
-    return max(planned, min(asked or 0, LONGEST_WAIT))
+    if outcome.retry_after is None or outcome.status not in ASKS_FOR_TIME:
+        return planned
+    return max(planned, min(outcome.retry_after, LONGEST_WAIT))
 
 
 class Timing(NamedTuple):
@@ -297,4 +303,5 @@ def after_delivery(
 
 
 def called_off(public: Body, now: str) -> Body:
+    """A delivery that is canceled, as its webhook was switched off or deleted."""
     return public | {"status": "canceled", "next_attempt_at": None, "updatedAt": now}

@@ -25,6 +25,7 @@ _CPF = re.compile(r"[0-9]{11}")
 _CNPJ = re.compile(r"[0-9A-Z]{12}[0-9]{2}")
 _PASSPORT = re.compile(r"[0-9A-Z]{5,20}")  # where a document_type says that it is one
 _USUAL_PASSPORT = re.compile(r"[0-9A-Z]{5,9}")
+
 _MASKED = re.compile(r"(?:[0-9A-Za-z][./-]?)+")
 
 # Longer texts are no documents, masked or not: a flood of large bodies cannot fill the cache with
@@ -36,19 +37,24 @@ def normalise(text: str) -> str:
     """The stored form: without `.`, `-`, `/` and spaces, ASCII letters in capitals, everything else
     as it was sent.
     """
-    return text if text.isascii() and text.isdigit() else text.translate(_UNMASK)
+    if text.isascii() and text.isdigit():
+        return text
+    return text.translate(_UNMASK)
 
 
 def kind(text: str, check_digits: bool = True) -> Kind | None:
     """The kind of a document, masked or not; None if the text is not a document. Never raises."""
     plain = normalise(text)
+    found: Kind | None = None
     if _CPF.fullmatch(plain):
-        return "cpf" if not check_digits or _digits_hold(plain, cpf.is_valid(plain)) else None
-    if len(plain) == 14:
-        if not _CNPJ.fullmatch(plain):
-            return None
-        return "cnpj" if not check_digits or _digits_hold(plain, cnpj.is_valid(plain)) else None
-    return "passport" if _USUAL_PASSPORT.fullmatch(plain) and not plain.isdigit() else None
+        found = "cpf"
+    elif _CNPJ.fullmatch(plain):
+        found = "cnpj"
+    elif _USUAL_PASSPORT.fullmatch(plain) and not plain.isdigit():
+        found = "passport"
+    if check_digits and not _digits_hold(plain, found):
+        return None
+    return found
 
 
 def is_document(text: str) -> bool:
@@ -120,6 +126,10 @@ def _is_document(text: str) -> bool:
     return _MASKED.fullmatch(text) is not None and kind(text) is not None
 
 
-def _digits_hold(plain: str, checksum_holds: bool) -> bool:
+def _digits_hold(plain: str, found: Kind | None) -> bool:
+    """Whether the check digits of an unmasked document are right; a passport has none."""
+    if found not in ("cpf", "cnpj"):
+        return True
     # Equal digits pass modulo 11, and the Receita never issues them.
-    return checksum_holds and plain != plain[0] * len(plain)
+    is_valid = cpf.is_valid if found == "cpf" else cnpj.is_valid
+    return is_valid(plain) and plain != plain[0] * len(plain)

@@ -19,9 +19,9 @@ def move(lifecycle: Lifecycle, from_: str, to: str) -> Move | None:
 
     Raises Conflict for a move that the table does not have.
     """
-    return (
-        None if from_ == to and lifecycle.find(from_, to) is None else legal(lifecycle, from_, to)
-    )
+    if from_ == to and lifecycle.find(from_, to) is None:
+        return None
+    return legal(lifecycle, from_, to)
 
 
 def legal(lifecycle: Lifecycle, from_: str, to: str, name: str | None = None) -> Move:
@@ -37,33 +37,33 @@ def legal(lifecycle: Lifecycle, from_: str, to: str, name: str | None = None) ->
 
 def refused(lifecycle: Lifecycle, from_: str, to: str) -> Conflict:
     """409 with from, to, what is allowed, and how to get there."""
-    exits = [
-        f"{m.to} ({' or '.join(m.by)})"
-        for m in lifecycle.exits(from_)
-        if m.to not in (from_, "deleted")
-    ]
-    allowed = (
-        f"From {from_} it goes to {', '.join(dict.fromkeys(exits))}."
-        if exits
-        else f"{from_} is final."
-    )
+    exits: dict[str, None] = {}
+    for exit_ in lifecycle.exits(from_):
+        if exit_.to not in (from_, "deleted"):
+            exits[f"{exit_.to} ({' or '.join(exit_.by)})"] = None
+    message = f"{one(lifecycle.resource)} cannot go from {from_} to {to}."
+    if exits:
+        message += f" From {from_} it goes to {', '.join(exits)}."
+    else:
+        message += f" {from_} is final."
     route = path(lifecycle, from_, to)
-    way = f" To reach {to}: {' → '.join(route)}." if len(route) > 2 else ""
-    return Conflict(
-        f"{one(lifecycle.resource)} cannot go from {from_} to {to}. {allowed}{way}",
-        details=[detail(lifecycle.field, "not_allowed", f"{from_} → {to}")],
-    )
+    if len(route) > 2:
+        message += f" To reach {to}: {' → '.join(route)}."
+    return Conflict(message, details=[detail(lifecycle.field, "not_allowed", f"{from_} → {to}")])
 
 
 def one(resource: str) -> str:
     """`Order` -> `An order`, `ApiKey` -> `An API key`."""
     words = _CAPITALS.sub(" ", resource).lower().replace("api ", "API ")
-    return f"{'An' if words[0] in 'aeiouA' else 'A'} {words}"
+    article = "An" if words[0] in "aeiouA" else "A"
+    return f"{article} {words}"
 
 
 def either(states: Sequence[str]) -> str:
     """`a`, `a or b`, `a, b or c`."""
-    return " or ".join(filter(None, (", ".join(states[:-1]), *states[-1:])))
+    if len(states) < 2:
+        return "".join(states)
+    return f"{', '.join(states[:-1])} or {states[-1]}"
 
 
 def path(lifecycle: Lifecycle, from_: str, to: str) -> list[str]:
@@ -84,7 +84,9 @@ def path(lifecycle: Lifecycle, from_: str, to: str) -> list[str]:
 def duplicate(resource: str, key: UniqueKey, value: Any) -> Conflict:
     """409 for a resource, such as `Plan`, whose value of a unique key another one has."""
     assert key.code is not None  # only keys that requests can choose are refused
-    within = "merchant" if key.scope is None or value[-1] is None else key.scope.removesuffix("Id")
+    within = "merchant"
+    if key.scope is not None and value[-1] is not None:
+        within = key.scope.removesuffix("Id")
     noun = _CAPITALS.sub(" ", resource).lower()
     message = f"Another {noun} of this {within} has this {' and '.join(key.members)}."
     return Conflict(

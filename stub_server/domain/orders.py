@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from ..core.clock import DAY, SECOND, iso, parse_iso
 from ..core.money import cents, text
 from ..core.problem import Conflict, reference_not_found
-from ..core.record import Body
+from ..core.record import Body, without
 from . import boleto
 from .brcode import encode
 from .customers import settled_types, with_plain_cep
@@ -75,8 +75,9 @@ def used_up(hidden: Body) -> Body:
     times = behaviour["times"]
     if times is None:
         return hidden
-    left = {} if times == 1 else {"behaviour": behaviour | {"times": times - 1}}
-    return {name: value for name, value in hidden.items() if name != "behaviour"} | left
+    if times == 1:
+        return without(hidden, "behaviour")
+    return without(hidden, "behaviour") | {"behaviour": behaviour | {"times": times - 1}}
 
 
 def token_of(public: Body, hidden: Body) -> str | None:
@@ -89,12 +90,12 @@ def token_of(public: Body, hidden: Body) -> str | None:
 def is_refunding(email: str) -> bool:
     """Whether a magic token gives the money of every order back."""
     magic = magic_of(email)
-    return magic is not None and any(job == "order.refund" for job, _ in MAGIC[magic].jobs)
+    return magic is not None and "order.refund" in dict(MAGIC[magic].jobs)
 
 
 def is_refusing(magic: str | None) -> bool:
     """Whether an automatic charge stays unpaid, because of a magic token that does not pay."""
-    return magic is not None and all(job != "order.pay" for job, _ in MAGIC[magic].jobs)
+    return magic is not None and "order.pay" not in dict(MAGIC[magic].jobs)
 
 
 def is_prompt(magic: str | None) -> bool:
@@ -112,12 +113,9 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, ren
     """
     if project["status"] != "active":
         message = f"The project is {project['status']}, and only an active one takes orders."
-        is_final = project["status"] == "archived"
-        advice = (
-            "Use another project."
-            if is_final
-            else f"Activate it: POST /v2/projects/{project['id']}/activate."
-        )
+        advice = f"Activate it: POST /v2/projects/{project['id']}/activate."
+        if project["status"] == "archived":
+            advice = "Use another project."
         raise Conflict.at("projectId", message, "project_not_active", advice=advice)
     if plan["status"] != "active" and not renews:
         advice = f"Activate it: PUT /v2/plans/{plan['id']} with status active."
@@ -126,13 +124,9 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, ren
         message = f"This plan takes {', '.join(plan['payment_methods'])}, not {method}."
         raise Conflict.at("paymentMethod", message, "payment_method_not_allowed")
     if sold_out:
-        places = plan["max_subscribers"]
-        places_are = (
-            "The only place of this plan is"
-            if places == 1
-            else f"All {places} places of this plan are"
-        )
-        message = f"{places_are} taken (max_subscribers)."
+        message = f"All {plan['max_subscribers']} places of this plan are taken (max_subscribers)."
+        if plan["max_subscribers"] == 1:
+            message = "The only place of this plan is taken (max_subscribers)."
         advice = f"Raise it with PUT /v2/plans/{plan['id']}, or order another plan."
         raise Conflict.at("planId", message, "plan_sold_out", advice=advice)
 
@@ -286,6 +280,7 @@ def check_failure(code: str, method: str) -> None:
 
 
 def failure(code: str) -> dict[str, str]:
+    """What a payment that failed says: its status, the code and the reason."""
     return {
         "status": "failed",
         "success": "false",
@@ -336,11 +331,12 @@ def warnings(body: Body, price: float, *, strict_amounts: bool) -> tuple[str, ..
     `amount_mismatch`: the items do not add up to the total; `price_mismatch`: not to the buyer's
     price, in reais. Where amounts are strict, the first is refused. Raises Conflict.
     """
-    items = items_cents(body["items"])
-    found = [] if items == cents(body["totalAmount"]) else ["amount_mismatch"]
-    if found and strict_amounts:
-        message = f"The items add up to {text(items)}, not to {text(cents(body['totalAmount']))}."
-        raise Conflict.at("totalAmount", message, "amount_mismatch")
+    items, total, found = items_cents(body["items"]), cents(body["totalAmount"]), []
+    if items != total:
+        if strict_amounts:
+            message = f"The items add up to {text(items)}, not to {text(total)}."
+            raise Conflict.at("totalAmount", message, "amount_mismatch")
+        found.append("amount_mismatch")
     if items != cents(price):
         found.append("price_mismatch")
     return tuple(found)

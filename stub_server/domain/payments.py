@@ -6,7 +6,7 @@ from ..contract.document import Lifecycle
 from ..core.clock import DAY, iso, parse_iso
 from ..core.money import cents, text
 from ..core.problem import Conflict
-from ..core.record import Body
+from ..core.record import Body, without
 from .brcode import end_to_end_id
 from .documents import mask_document
 from .lifecycle import either, path
@@ -101,11 +101,13 @@ def check_amount(hidden: Body, amount: int | None, act: str) -> int:
     Raises Conflict if less is left.
     """
     rest = left(hidden)
-    if amount is not None and amount > rest:
+    if amount is None:
+        return rest
+    if amount > rest:
         raise Conflict.at(
             "amount", f"{text(rest)} is left to {act}, not {text(amount)}.", "refund_exceeds_amount"
         )
-    return rest if amount is None else amount
+    return amount
 
 
 def check_refundable(
@@ -117,11 +119,11 @@ def check_refundable(
     """
     refundable = lifecycle.sets["refundable"]
     if public["status"] not in refundable:
-        way = "" if path(lifecycle, public["status"], "refunded") else " It can no longer be paid."
         message = (
-            f"The order is {public['status']}; only a {either(refundable)} one can be"
-            f" refunded.{way}"
+            f"The order is {public['status']}; only a {either(refundable)} one can be refunded."
         )
+        if not path(lifecycle, public["status"], "refunded"):
+            message += " It can no longer be paid."
         raise Conflict.at("status", message, "order_not_refundable")
     if now > hidden["paid_at"] + REFUND_WINDOW:
         message = f"The payment of {iso(hidden['paid_at'])} is more than 90 days ago."
@@ -133,19 +135,23 @@ def refunded(
     public: Body, hidden: Body, amount: int, refund_id: str, now: int
 ) -> tuple[Body, Body]:
     """The order after a refund of so many cents."""
-    back = hidden["refunded_cents"]
+    back, earlier = hidden["refunded_cents"], refunds(public, hidden)
     total = back + amount
-    full = total == hidden["paid_cents"]
     at = iso(now)
     transaction = {
-        "status": "refunded" if full else "partially_refunded",
+        "status": "partially_refunded",
         "refunded_amount": text(total),
         "refunded_at": at,
         "refund_id": refund_id,
     }
-    after = closed(public, "refunded" if full else "paid", at, transaction)
-    kept = {"earlier_refunds": refunds(public, hidden)} if back else {}
-    return after, hidden | {"refunded_cents": total} | kept
+    status = "paid"
+    if total == hidden["paid_cents"]:
+        status = transaction["status"] = "refunded"
+    after = closed(public, status, at, transaction)
+    hidden = hidden | {"refunded_cents": total}
+    if back:
+        hidden["earlier_refunds"] = earlier
+    return after, hidden
 
 
 # -- disputes
@@ -174,15 +180,12 @@ def disputed(public: Body, hidden: Body, amount: int | None, reason: str | None,
     transaction = {"status": "disputed", "disputed_amount": text(amount), "disputed_at": at}
     if reason is not None:
         transaction["dispute_reason"] = reason
-    earlier = {
-        name: value
-        for name, value in public["last_transaction"].items()
-        if name != "dispute_reason"
-    }
+    earlier = without(public["last_transaction"], "dispute_reason")
     return closed({**public, "last_transaction": earlier}, "disputed", at, transaction)
 
 
 def check_disputed(public: Body) -> None:
+    """Check that an order is disputed. Raises Conflict."""
     if public["status"] != "disputed":
         raise Conflict.at(
             "status",

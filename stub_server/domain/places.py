@@ -66,7 +66,9 @@ def warnings_for(
     """
     brazilian = [phone for phone in phones.values() if phone.get("country_code") in (None, "55")]
     ddds = {phone["area_code"] for phone in brazilian if "area_code" in phone}
-    found = ["ddd_unknown"] if ddds - KNOWN_DDDS else []
+    found = []
+    if ddds - KNOWN_DDDS:
+        found.append("ddd_unknown")
     if (address.get("country") or "BR") == "BR":
         found += _of_address(address, ddds & KNOWN_DDDS)
     return tuple(found)
@@ -74,12 +76,12 @@ def warnings_for(
 
 def _of_address(address: Mapping[str, str], ddds: Set[str]) -> Iterator[str]:
     """The codes of what does not fit in a Brazilian address, and with known dialling codes."""
-    cep, state = (
-        (address.get("zip_code") or "").strip(),
-        (address.get("state") or "").strip().upper(),
-    )
-    region = CEP_REGIONS[int(cep.lstrip("-. ")[0])] if _CEP(cep) else frozenset[str]()
-    if cep and not region:
+    cep = (address.get("zip_code") or "").strip()
+    state = (address.get("state") or "").strip().upper()
+    region = frozenset[str]()
+    if _CEP(cep):
+        region = CEP_REGIONS[int(cep.lstrip("-. ")[0])]
+    elif cep:
         yield "cep_malformed"
     if state in DDDS:
         if ddds - DDDS[state]:
@@ -89,5 +91,13 @@ def _of_address(address: Mapping[str, str], ddds: Set[str]) -> Iterator[str]:
         return
     if state:
         yield "uf_unknown"
-    if region and ddds - frozenset[str]().union(*[DDDS[near] for near in region]):
+    if region and ddds - _ddds_of(region):
         yield "cep_ddd_mismatch"
+
+
+def _ddds_of(states: Set[str]) -> set[str]:
+    """The dialling codes of several states."""
+    found: set[str] = set()
+    for state in states:
+        found |= DDDS[state]
+    return found

@@ -4,7 +4,7 @@ or deleted.
 
 from ..contract.document import Lifecycle, Move
 from ..core.problem import Conflict, detail
-from ..core.record import Body, Row
+from ..core.record import Body, Row, without
 from ..core.text import counted
 from .lifecycle import move
 
@@ -31,8 +31,8 @@ COUNTERS = (
 def new_project(
     body: Body, defaults: Body, ident: str, creator: str, now: str
 ) -> tuple[Body, Body]:
-    hidden = {name: body.get(name, nothing) for name, nothing in _UNSHOWN.items()}
-    shown = {name: value for name, value in body.items() if name not in hidden}
+    """A new project's public and hidden parts: a draft, unless the request says more."""
+    shown, hidden = _parts(body)
     public: Body = defaults | {
         "id": ident,
         "status": "draft",
@@ -43,7 +43,13 @@ def new_project(
         "createdAt": now,
         **shown,
     }
-    return public, hidden
+    return public, _UNSHOWN | hidden
+
+
+def _parts(body: Body) -> tuple[Body, Body]:
+    """What of a request is shown, and what is not."""
+    hidden = {name: value for name, value in body.items() if name in _UNSHOWN}
+    return without(body, *hidden), hidden
 
 
 def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, Body, Move | None]:
@@ -51,14 +57,13 @@ def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, B
 
     Raises Conflict for a change to the content of an archived project, and for an illegal move.
     """
-    to = body.get("status")
-    moved = None if to is None else move(lifecycle, row.public["status"], to)
-    content = body.keys() - {"status"}
-    if content:
+    moved = None
+    if "status" in body:
+        moved = move(lifecycle, row.public["status"], body["status"])
+    if body.keys() - {"status"}:
         check_open(row.public)
-    hidden = row.hidden | {name: value for name, value in body.items() if name in _UNSHOWN}
-    public = row.public | {name: value for name, value in body.items() if name not in _UNSHOWN}
-    return public, hidden, moved
+    shown, hidden = _parts(body)
+    return row.public | shown, row.hidden | hidden, moved
 
 
 def check_open(project: Body, field: str = "status") -> None:
@@ -139,8 +144,9 @@ def _settled(public: Body) -> Body:
 
 def plan_warnings(wanted: Body) -> tuple[str, ...]:
     """`trial_ignored` for a one-time plan with trial days."""
-    ignored = wanted.get("billing_type") == "one_time" and wanted.get("trial_period_days")
-    return ("trial_ignored",) if ignored else ()
+    if wanted.get("billing_type") == "one_time" and wanted.get("trial_period_days"):
+        return ("trial_ignored",)
+    return ()
 
 
 def check_unused(running: int, pending: int, late: Body | None) -> None:
@@ -149,8 +155,12 @@ def check_unused(running: int, pending: int, late: Body | None) -> None:
     Or a `late` order, which has expired and can still be paid.
     """
     advice = "To stop selling it, set its status to inactive."
-    counts = ((running, "running subscription"), (pending, "pending order"))
-    if holders := [counted(number, noun) for number, noun in counts if number]:
+    holders = []
+    if running:
+        holders.append(counted(running, "running subscription"))
+    if pending:
+        holders.append(counted(pending, "pending order"))
+    if holders:
         raise Conflict(f"The plan has {' and '.join(holders)}.", advice=advice, code="plan_in_use")
     if late is not None:
         message = f"The boleto of order {late['code']} can still be paid late."

@@ -48,6 +48,7 @@ class Answer(NamedTuple):
 
     @property
     def error(self) -> str | None:
+        """Why the attempt failed, as a delivery shows it; None for a success."""
         return self.failure if self.status is None else error_of(self.status)
 
 

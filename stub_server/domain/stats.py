@@ -37,6 +37,7 @@ class OrderFold:
         )
 
     def add(self, row: Row) -> None:
+        """Add an order, its payment and its refunds, each if the period covers it."""
         hidden = row.hidden
         plan = hidden["planId"]
         if self._covers(row.record.created):
@@ -54,10 +55,9 @@ class OrderFold:
                 self.plan_net[plan] -= amount
 
     def orders(self) -> Body:
-        return {
-            "total": sum(self.states.values()),
-            **{state: self.states[state] for state in self._lifecycle.states},
-        }
+        """How many orders were created, in all and by their present state."""
+        counts = {state: self.states[state] for state in self._lifecycle.states}
+        return {"total": self.states.total(), **counts}
 
     def revenue(self) -> Body:
         """Paid, refunded and what is left, in reais; the average ticket is per payment."""
@@ -83,19 +83,17 @@ class OrderFold:
 
     def top_plans(self, names: dict[str, str], most: int = 5) -> list[Body]:
         """The plans with the highest revenue; a deleted one is shown as "(deleted)"."""
-        plans = self.plan_orders.keys() | self.plan_net.keys()
-        ranked = sorted(
-            plans, key=lambda plan: (-self.plan_net[plan], -self.plan_orders[plan], plan)
-        )
-        return [
-            {
-                "planId": plan,
-                "name": names.get(plan, "(deleted)"),
-                "orders_count": self.plan_orders[plan],
-                "revenue": reais(self.plan_net[plan]),
-            }
-            for plan in ranked[:most]
-        ]
+        ranked = []
+        for plan in self.plan_orders.keys() | self.plan_net.keys():
+            ranked.append((-self.plan_net[plan], -self.plan_orders[plan], plan))
+        ranked.sort()
+        shown = []
+        for net, orders, plan in ranked[:most]:
+            name = names.get(plan, "(deleted)")
+            shown.append(
+                {"planId": plan, "name": name, "orders_count": -orders, "revenue": reais(-net)}
+            )
+        return shown
 
 
 def monthly_revenue(terms: Mapping[tuple[int, str, int], int]) -> float:

@@ -7,7 +7,7 @@ there is one, has the disputed orders of the subscription and since when (ms) th
 """
 
 from ..core.clock import DAY, iso, parse_iso
-from ..core.record import Body
+from ..core.record import Body, without
 from .boleto import closes_at
 from .calendar import add_interval, grace_ms, lead_ms
 
@@ -29,14 +29,16 @@ def opened(
     trial: bool,
 ) -> tuple[Body, Body]:
     """A new subscription's public and hidden parts. A trial comes before the first paid period."""
-    trial_end = now + plan["trial_period_days"] * DAY if trial else None
-    anchor = now if trial_end is None else trial_end
+    anchor = now
+    if trial:
+        anchor += plan["trial_period_days"] * DAY
     end = add_interval(anchor, plan["interval"], plan["interval_count"], 1)
-    at, ends, trial_ends = iso(now), iso(end), None if trial_end is None else iso(trial_end)
+    at, ends = iso(now), iso(end)
+    trial_ends = iso(anchor) if trial else None
     public: Body = defaults | {
         "id": ident,
         "code": code,
-        "status": "active" if trial_end is None else "trialing",
+        "status": "trialing" if trial else "active",
         "projectId": plan["projectId"],
         "planId": plan["id"],
         "customerId": customer["id"],
@@ -50,7 +52,7 @@ def opened(
         "interval": plan["interval"],
         "interval_count": plan["interval_count"],
         "cycle": 0,
-        "trial_start": None if trial_ends is None else at,
+        "trial_start": at if trial else None,
         "trial_end": trial_ends,
         "current_period_start": at,
         "current_period_end": trial_ends or ends,
@@ -84,20 +86,20 @@ def renewed(public: Body, hidden: Body, now: int, order_id: str, method: str) ->
 
     The current period or trial goes on; only the end changes.
     """
-    late = public["status"] == "past_due"
     begins, periods = period_end(hidden), hidden["periods"] + 1
     end = add_interval(hidden["anchor"], public["interval"], public["interval_count"], periods)
-    paid_by, ends = ([], []) if late else (hidden["paid_by"], hidden["ends"])
-    hidden = hidden | {"periods": periods, "renewal_order": None}
-    hidden |= {"paid_by": [*paid_by, order_id], "ends": [*ends, end]}
+    paid_by, ends = [*hidden["paid_by"], order_id], [*hidden["ends"], end]
     after = public | {
         "cycle": public["cycle"] + 1,
         "lastOrderId": order_id,
         "paymentMethod": method,
         "updatedAt": iso(now),
     }
-    if late:
+    if public["status"] == "past_due":  # the earlier periods are over
+        paid_by, ends = [order_id], [end]
         after |= {"status": "active", "current_period_start": iso(begins)}
+    hidden = hidden | {"periods": periods, "renewal_order": None}
+    hidden |= {"paid_by": paid_by, "ends": ends}
     return _ends_with(after, hidden), hidden
 
 
@@ -109,10 +111,8 @@ def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body
         "paid_by": paid_by,
         "ends": hidden["ends"][:-1],
     }
-    return (
-        _ends_with(public | {"cycle": public["cycle"] - 1, "updatedAt": iso(now)}, hidden),
-        hidden,
-    )
+    public = public | {"cycle": public["cycle"] - 1, "updatedAt": iso(now)}
+    return _ends_with(public, hidden), hidden
 
 
 def rolled(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
@@ -147,12 +147,13 @@ def _ends_with(public: Body, hidden: Body) -> Body:
     A trial keeps its own end.
     """
     end = iso(period_end(hidden))
-    leaves = public["cancel_at_period_end"]
-    public = public | {
-        "next_billing_at": None if leaves else end,
-        "cancel_at": end if leaves else None,
-    }
-    return public if public["status"] == "trialing" else public | {"current_period_end": end}
+    if public["cancel_at_period_end"]:
+        public = public | {"next_billing_at": None, "cancel_at": end}
+    else:
+        public = public | {"next_billing_at": end, "cancel_at": None}
+    if public["status"] != "trialing":
+        public["current_period_end"] = end
+    return public
 
 
 def past_due(public: Body, now: int) -> Body:
@@ -177,6 +178,7 @@ def ending(public: Body, hidden: Body, now: int) -> Body:
 
 
 def resumed(public: Body, hidden: Body, now: int) -> Body:
+    """The subscription once it is not to be canceled at the end of its period after all."""
     return _ends_with(
         public | {"cancel_at_period_end": False, "canceled_at": None, "updatedAt": iso(now)}, hidden
     )
@@ -212,8 +214,9 @@ def released(hidden: Body, order_id: str) -> Body:
     """The hidden part once an order is no longer disputed."""
     dispute = hidden["dispute"]
     left = [ident for ident in dispute["orders"] if ident != order_id]
-    rest = {name: value for name, value in hidden.items() if name != "dispute"}
-    return rest | ({"dispute": dispute | {"orders": left}} if left else {})
+    if left:
+        return hidden | {"dispute": dispute | {"orders": left}}
+    return without(hidden, "dispute")
 
 
 def period_end(hidden: Body) -> int:
@@ -242,7 +245,9 @@ def grace_end(public: Body, hidden: Body) -> int:
     Who pays by boleto has until the end of a banking day.
     """
     end = period_end(hidden) + grace_ms(public["interval"], public["interval_count"])
-    return closes_at(end) if public["paymentMethod"] == "boleto" else end
+    if public["paymentMethod"] == "boleto":
+        return closes_at(end)
+    return end
 
 
 def attempts(public: Body, hidden: Body) -> tuple[int, ...]:
@@ -257,11 +262,13 @@ def renewal_body(public: Body, first: Body, metadata: Body) -> Body:
 
     Overlays and files may allow an order without items.
     """
-    described = [item["description"] for item in first["items"]] or [public["plan"]["name"]]
+    described = public["plan"]["name"]
+    if first["items"]:
+        described = first["items"][0]["description"]
     return {
         "projectId": public["projectId"],
         "planId": public["planId"],
         "totalAmount": public["amount"],
-        "items": [{"description": described[0], "quantity": 1, "amount": public["amount"]}],
+        "items": [{"description": described, "quantity": 1, "amount": public["amount"]}],
         "metadata": metadata,
     }

@@ -51,7 +51,9 @@ def disabled_webhook(old: Body, reason: str, now: str) -> Body:
 
 def _written(body: Body) -> Body:
     project = body.get("projectId")
-    return body | {"projectId": project.lower()} if project is not None else body
+    if project is None:
+        return body
+    return body | {"projectId": project.lower()}
 
 
 def check_room(count: int) -> None:

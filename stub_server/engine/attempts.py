@@ -56,8 +56,10 @@ def due_attempt(sandbox: Sandbox, store: Store | None, ident: str, now: int) -> 
     """The attempt of an open delivery whose webhook is switched on; None where nothing is to be
     sent any more.
     """
-    entry = None if store is None else store.webhook_logs.open(ident)
-    if store is None or entry is None or not _is_open(sandbox, entry.public):
+    if store is None:
+        return None
+    entry = store.webhook_logs.open(ident)
+    if entry is None or not _is_open(sandbox, entry.public):
         return None
     webhook = store.webhooks.open(entry.public["webhookId"])
     if webhook is None or not webhook.public["is_active"]:
@@ -71,8 +73,9 @@ def simulated(sandbox: Sandbox, attempt: Attempt) -> AttemptOutcome | None:
     if not is_simulated(sandbox, delivery.url):
         return None
     effect = disturbance(sandbox, attempt)
-    is_forged = effect.then.get(BAD_SIGNATURE, False)
-    keys = wrong_keys(delivery.keys) if is_forged else delivery.keys
+    keys, is_forged = delivery.keys, effect.then.get(BAD_SIGNATURE, False)
+    if is_forged:
+        keys = wrong_keys(keys)
     signature = signatures(keys, delivery.event_id, now // SECOND, delivery.body)
     own = [(name.lower(), value) for name, value in delivery.headers]
     answer = receivers.answer(webhook.public, webhook.hidden, entry.public, now)
@@ -80,11 +83,14 @@ def simulated(sandbox: Sandbox, attempt: Attempt) -> AttemptOutcome | None:
         answer = receivers.Answer(None, 0, LOST)
     elif is_forged and answer.status == 200:
         answer = answer._replace(status=receivers.FORGED)
+    headers: dict[str, str] = {}
     media, body = receivers.BODIES.get(answer.status, ("", None))
+    if media:
+        headers = {"content-type": media, "server": "nginx"}
     return AttemptOutcome(
         status=answer.status,
         body=body,
-        response_headers={"content-type": media, "server": "nginx"} if media else {},
+        response_headers=headers,
         duration_ms=answer.took + effect.delay,
         error=answer.error,
         request_headers=dict(signed_headers(delivery.event_id, now // SECOND, signature, own)),
@@ -137,10 +143,8 @@ def conclude(
     Delivery and webhook are read again; either may have been deleted.
     """
     store, sandbox, ident, url = draft.store, draft.sandbox, attempt.entry.id, attempt.delivery.url
-    entry, webhook = (
-        draft.open(store.webhook_logs, ident),
-        draft.open(store.webhooks, attempt.webhook.id),
-    )
+    entry = draft.open(store.webhook_logs, ident)
+    webhook = draft.open(store.webhooks, attempt.webhook.id)
     was = entry or attempt.entry
     # Tests with a frozen clock rely on the schedule as it is documented.
     chance = 0.5 if sandbox.clock.frozen else luck(ident, str(was.public["attempt_count"]))

@@ -91,11 +91,9 @@ def place(draft: Draft, new: NewOrder) -> Record:
     code = draft.code_for(store.orders)
     behaviour = _behaviour_of(draft, new.customer_id)
     magic = orders.magic_of("" if new.no_magic else new.customer["email"], behaviour)
-    outcome = orders.MAGIC[magic] if magic else orders.NOTHING
+    outcome = orders.MAGIC.get(magic or "", orders.NOTHING)
     refused = orders.DEFAULT_FAILURE[method] if outcome.fails else new.refused
-    life = outcome.life
-    if life is None:
-        life = orders.life(method, now) if new.life is None else new.life
+    life = _life(new, outcome, now)
     ident = new.ident or draft.ids.uuid()
     names = (ident, code, draft.ids.uuid())
     seller = (store.merchant.name, store.merchant.city, rules.base_url)
@@ -117,6 +115,15 @@ def place(draft: Draft, new: NewOrder) -> Record:
     if magic is None and method in AUTOPAID:
         _pay_later(draft, ident)
     return record
+
+
+def _life(new: NewOrder, outcome: orders.MagicOutcome, now: int) -> int:
+    """How long a new order can be paid, in ms."""
+    if outcome.life is not None:
+        return outcome.life
+    if new.life is not None:
+        return new.life
+    return orders.life(new.method, now)
 
 
 def _pay_later(draft: Draft, ident: str) -> None:
@@ -234,15 +241,16 @@ def pay(
         now=draft.now,
     )
     renewed = _renewed_by(draft, hidden)
-    opened = None if renewed is not None else _opened_by(draft, public, hidden)
     if renewed is not None:
         hidden = hidden | {"subscriptionId": renewed.id, "renewal": True}
-    elif opened is not None:
+        record = change_order(draft, row, moved, public, hidden)
+        _renew(draft, renewed, record.id, public["paymentMethod"])
+        return record
+    opened = _opened_by(draft, public, hidden)
+    if opened is not None:
         hidden = hidden | {"subscriptionId": opened[0]["id"], "renewal": False}
     record = change_order(draft, row, moved, public, hidden)
-    if renewed is not None:
-        _renew(draft, renewed, record.id, public["paymentMethod"])
-    elif opened is not None:
+    if opened is not None:
         _open(draft, *opened)
     return record
 
@@ -254,9 +262,11 @@ def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
     """
     table, status = draft.lifecycle("Order"), row.public["status"]
     amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
-    full = amount == payments.left(row.hidden)
-    to = ("refunded",) if full else (status, "partially_refunded")
-    return give_back(draft, row, amount, legal(table, status, *to))
+    if amount == payments.left(row.hidden):
+        moved = legal(table, status, "refunded")
+    else:
+        moved = legal(table, status, status, "partially_refunded")
+    return give_back(draft, row, amount, moved)
 
 
 def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
@@ -293,11 +303,10 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
 def running_of(draft: Draft, customer_id: str, plan_id: str) -> Row | None:
     """The running subscription of a customer to a plan; there are never two."""
     table, of = draft.store.subscriptions, (customer_id, plan_id)
-    if not table.count("customerId+planId", of):
-        return None
-    return next(
-        (row for row in table.rows_of("customerId+planId", of) if is_running(draft, row)), None
-    )
+    for row in table.rows_of("customerId+planId", of):
+        if is_running(draft, row):
+            return row
+    return None
 
 
 def _renewed_by(draft: Draft, order: Body) -> Row | None:
@@ -324,6 +333,9 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | N
     if customer is None:
         return None
     first = store.subscriptions.count("customerId+planId", (customer.id, plan["id"])) == 0
+    known = customer.public
+    if hidden["copy_only"]:
+        known = known | order["customer"]
     return subscriptions.opened(
         ident=draft.ids.uuid(),
         code=draft.code_for(store.subscriptions),
@@ -331,7 +343,7 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | N
         plan=plan,
         order=order,
         order_hidden=hidden,
-        customer=customer.public | (order["customer"] if hidden["copy_only"] else {}),
+        customer=known,
         now=draft.now,
         trial=first and plan["trial_period_days"] > 0,
     )
@@ -373,7 +385,9 @@ def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | N
                     draft.at(at, "subscription.charge", ident)
         draft.at(subscriptions.grace_end(public, hidden), "subscription.expire", ident)
         return
-    newest = hidden["ends"] if paid is None else hidden["ends"][-paid:]
+    newest = hidden["ends"]
+    if paid is not None:
+        newest = newest[-paid:]
     for end in newest[:-1]:
         draft.at(end, "subscription.end", ident)
     draft.at(subscriptions.renewal_at(public, hidden), "subscription.renew", ident)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, ItemsView, Iterator
-from itertools import takewhile
 from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
@@ -193,9 +192,11 @@ class Replies:
 
     def outgoing(self, saved: Saved, now: int) -> tuple[tuple[ReplyKey, Saved], ...]:
         """The replies to drop for one more: those that have expired, and the oldest of too many."""
-        expired = sum(
-            1 for _ in takewhile(lambda reply: reply.expires <= now, self._saved.values())
-        )
+        expired = 0
+        for reply in self._saved.values():
+            if reply.expires > now:
+                break
+            expired += 1
         number = max(expired, len(self._saved) + 1 - MOST_REPLIES)
         size = self._bytes + _size(saved) - MOST_REPLY_BYTES
         return oldest_of(self._saved.items(), number, size, lambda item: _size(item[1]))

@@ -20,9 +20,12 @@ switched off or deleted.
 
 def subscribers_to(store: Store, type_: str, project: str | None) -> list[Body]:
     """The active webhooks that want an event of this type and project, for reading alone."""
-    table = store.webhooks
-    active = [table.peek(table.rows[key].id) for key in table.bucket("is_active", True)]
-    return [webhook for webhook in active if webhook is not None and wants(webhook, type_, project)]
+    table, found = store.webhooks, []
+    for key in table.bucket("is_active", True):
+        webhook = table.peek(table.rows[key].id)
+        if webhook is not None and wants(webhook, type_, project):
+            found.append(webhook)
+    return found
 
 
 def is_simulated(sandbox: Sandbox, url: str) -> bool:
@@ -42,7 +45,9 @@ def job_for(sandbox: Sandbox, url: str) -> str:
 def is_own_inbox(sandbox: Sandbox, url: str) -> bool:
     """Whether an address is an inbox of this very sandbox."""
     address, server = urlsplit(url), urlsplit(sandbox.rules.base_url)
-    hosts = _THIS_MACHINE if server.hostname in _THIS_MACHINE else (server.hostname,)
+    hosts: tuple[str | None, ...] = (server.hostname,)
+    if server.hostname in _THIS_MACHINE:
+        hosts = _THIS_MACHINE
     if address.hostname not in hosts or address.port != server.port:
         return False
     path = address.path.lower()  # names ignore case
@@ -53,8 +58,10 @@ def is_own_inbox(sandbox: Sandbox, url: str) -> bool:
 
 def keeps_waiting(store: Store | None, webhook_id: str) -> bool:
     """Whether a webhook gets its events in order and waits for a delivery that is being retried."""
-    webhook = None if store is None else store.webhooks.peek(webhook_id)
-    if store is None or webhook is None or not webhook.get("ordered"):
+    if store is None:
+        return False
+    webhook = store.webhooks.peek(webhook_id)
+    if webhook is None or not webhook.get("ordered"):
         return False
     return store.webhook_logs.count("webhookId+status", (webhook_id, "retrying")) > 0
 

@@ -61,10 +61,12 @@ class Draft:
     def open(self, table: Table, ident: str | None) -> Row | None:
         """A record as the draft leaves it, parsed; None where there is none."""
         version = self._versions.get(ident or "")
-        return table.open(ident) if version is None else version[2]
+        if version is None:
+            return table.open(ident)
+        return version[2]
 
     def get(self, table: Table, ident: str) -> Row:
-        """The same of one that is there."""
+        """A record that is there, as the draft leaves it, parsed."""
         row = self.open(table, ident)
         assert row is not None
         return row
@@ -97,14 +99,15 @@ class Draft:
         """Add a new record, which was `created` (ms) now unless told otherwise; with `row` the next
         version of that.
         """
-        earlier = self._versions.get(ident)
-        before = row if earlier is None else earlier[1]
+        before, earlier = row, self._versions.get(ident)
+        if earlier is not None:
+            before = earlier[1]
+        if created is None:
+            created = self.now
         # what was seeded is validated once, as it is at the end
         if not self.sandbox.origin.is_seeding:
             table.check(public)
-        record = table.prepare(
-            ident, public, hidden, before, self.now if created is None else created
-        )
+        record = table.prepare(ident, public, hidden, before, created)
         self._versions[ident] = table.name, before, Row(record, public, hidden)
         return record
 
@@ -113,8 +116,10 @@ class Draft:
 
         The step drops the stored version; one that only the draft has leaves no trace.
         """
+        stored: Row | None = row
         version = self._versions.pop(row.id, None)
-        stored = row if version is None else version[1]
+        if version is not None:
+            stored = version[1]
         if stored is not None:
             self._versions[row.id] = table.name, stored, None
 
@@ -275,18 +280,20 @@ class Draft:
     def _drop_old_deliveries(self) -> None:
         """Drop the oldest deliveries, which make room for new ones."""
         table = self.store.webhook_logs
-        opened = [
-            new.record
-            for name, old, new in self._versions.values()
-            if new and not old and name == table.name
-        ]
-        for record in table.outgoing(opened) if opened else ():
-            self.drop(table, table.parse(record))
+        opened = []
+        for name, old, new in self._versions.values():
+            if name == table.name and old is None and new is not None:
+                opened.append(new.record)
+        if opened:
+            for record in table.outgoing(opened):
+                self.drop(table, table.parse(record))
 
     def _step(self, saved: tuple[ReplyKey, Saved] | None) -> Step:
         """The step, with what it replaces in the sandbox as it is."""
         sandbox, events, timers = self.sandbox, self.sandbox.events, self.sandbox.timers
-        recorded = sandbox.recorded_clock
+        clock, recorded = self.clock, sandbox.recorded_clock
+        if clock is None and recorded.now == self.now:
+            clock = recorded
         changes = [
             Change(name, old and old.record, new and new.record)
             for name, old, new in self._versions.values()
@@ -297,8 +304,7 @@ class Draft:
             at=self.now,
             cause=self.cause,
             merchant=self.store.merchant,
-            clock=self.clock
-            or (recorded if recorded.now == self.now else sandbox.clock.at(self.now)),
+            clock=clock or sandbox.clock.at(self.now),
             clock_before=recorded,
             position=self.ids.position,
             position_before=sandbox.ids.position,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from copy import copy
-from itertools import chain
 from random import Random
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -14,7 +13,7 @@ import orjson
 
 from ..core.clock import SECOND
 from ..core.problem import Conflict, NotFound, detail
-from ..core.record import Body
+from ..core.record import Body, without
 from ..core.text import glob
 
 MOST = 100
@@ -85,8 +84,10 @@ class Effect(NamedTuple):
     @property
     def only_waits(self) -> bool:
         """Whether the effect is a delay and nothing else."""
-        does = [value for name, value in self.then.items() if name not in _OF_WAITS]
-        return all(value is False or value == {} for value in does)
+        for name, value in self.then.items():
+            if name not in _OF_WAITS and value is not False and value != {}:
+                return False
+        return True
 
 
 NO_EFFECT = Effect("")
@@ -112,14 +113,13 @@ class Fault:
         )
         self.seen = self.hits = 0
         match = asked.get("match", {})
-        self._texts = {
-            name: wanted for name, wanted in match.items() if name not in ("header", "body")
-        }
-        self._headers = [
-            (name.lower().encode("latin-1", "replace"), g)
-            for name, g in match.get("header", {}).items()
-        ]
-        self._body = [(_body_path(path), wanted) for path, wanted in match.get("body", {}).items()]
+        self._texts = without(match, "header", "body")
+        self._headers: list[tuple[bytes, str]] = []
+        for name, wanted in match.get("header", {}).items():
+            self._headers.append((name.lower().encode("latin-1", "replace"), wanted))
+        self._body: list[tuple[BodyPath, Any]] = []
+        for path, wanted in match.get("body", {}).items():
+            self._body.append((_body_path(path), wanted))
         self.reads_body, self.names_address = bool(self._body), "url" in match
 
     def fits(self, texts: Texts, headers: Mapping[bytes, bytes], body: Any) -> bool:
@@ -157,10 +157,13 @@ class Fault:
 
     def effect(self, random: Random) -> Effect:
         """The effect on this request or delivery."""
-        delay: Any = self.then.get("delay_ms", 0)
-        ms = random.randint(delay["min"], delay["max"]) if isinstance(delay, dict) else int(delay)
-        is_after = self.then.get("delay") == AFTER
-        return Effect(f"fault:{self.id}", self.then, 0 if is_after else ms, ms if is_after else 0)
+        ms: Any = self.then.get("delay_ms", 0)
+        if isinstance(ms, dict):
+            ms = random.randint(ms["min"], ms["max"])
+        label = f"fault:{self.id}"
+        if self.then.get("delay") == AFTER:
+            return Effect(label, self.then, delay_after=int(ms))
+        return Effect(label, self.then, delay=int(ms))
 
 
 class Faults:
@@ -187,22 +190,11 @@ class Faults:
                 f"A sandbox has at most {MOST} fault rules: delete one first.",
                 code="too_many_faults",
             )
-        preset = PRESETS[asked["preset"]] if "preset" in asked else {}
-        fault = Fault(f"fault_{self._made + 1}", {**preset, **asked}, now)
-        wrong: list[str] = []
-        for part, names in _OF_DELIVERIES if fault.is_for_deliveries else ():
-            wrong += [
-                f"{part}.{name}"
-                for name in fault.asked.get(part, {})
-                if name not in names | _OF_BOTH
-            ]
-        if wrong:
-            message = (
-                "This rule is about deliveries. Leave out what only requests have:"
-                f" {', '.join(wrong)}."
-            )
-            details = [detail(name, CONFLICT, message) for name in wrong]
-            raise Conflict(message, code=CONFLICT, details=details)
+        if "preset" in asked:
+            asked = {**PRESETS[asked["preset"]], **asked}
+        fault = Fault(f"fault_{self._made + 1}", asked, now)
+        if fault.is_for_deliveries:
+            _check_members(fault)
         self._made += 1
         self.rules[fault.id] = fault
         return fault
@@ -266,6 +258,21 @@ class Faults:
         return found[-1]._replace(label=", ".join(each.label for each in found), delay=delay)
 
 
+def _check_members(fault: Fault) -> None:
+    """Check that a rule about deliveries has nothing that only requests have. Raises Conflict."""
+    wrong = []
+    for part, names in _OF_DELIVERIES:
+        for name in fault.asked.get(part, {}):
+            if name not in names | _OF_BOTH:
+                wrong.append(f"{part}.{name}")
+    if wrong:
+        message = (
+            f"This rule is about deliveries. Leave out what only requests have: {', '.join(wrong)}."
+        )
+        details = [detail(name, CONFLICT, message) for name in wrong]
+        raise Conflict(message, code=CONFLICT, details=details)
+
+
 def _body_path(text: str) -> BodyPath:
     """`$.items[0].name` -> `("items", 0, "name")`; `[*]` is None.
 
@@ -287,7 +294,10 @@ def _has(body: Any, path: BodyPath, wanted: Any) -> bool:
     """Whether one of the values at a path of a body is as wanted."""
     values = [body]
     for step in path:
-        values = list(chain.from_iterable(_inside(value, step) for value in values))
+        inner: list[Any] = []
+        for value in values:
+            inner += _inside(value, step)
+        values = inner
     return any(_equal(wanted, value) for value in values)
 
 
@@ -302,7 +312,8 @@ def _inside(value: Any, step: str | int | None) -> list[Any]:
 
 def _equal(wanted: Any, value: Any) -> bool:
     if isinstance(wanted, str):
-        return glob(wanted, value if isinstance(value, str) else orjson.dumps(value).decode())
+        text = value if isinstance(value, str) else orjson.dumps(value).decode()
+        return glob(wanted, text)
     if isinstance(wanted, bool) or isinstance(value, bool):
         return wanted is value
     return bool(wanted == value)

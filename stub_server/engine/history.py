@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from itertools import islice
-from operator import eq
 from typing import TypeAlias
 
 from ..core.clock import iso
@@ -106,8 +105,7 @@ def state_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, 
     for store in twin.stores.values():
         store.forget_unrecorded()
     for step in list(islice(reversed(log), log.number - number)):
-        before = None if step.restored is None else step.restored.merchants_before
-        yield from twin.change([part.mirrored for part in step.parts], before)
+        yield from twin.change(step.mirrored_parts, step.merchants_before)
         twin.unfold_rest(step)
         yield
     twin.log = twin.log.fresh(number)
@@ -161,12 +159,7 @@ def _between(sandbox: Sandbox, then: Sandbox) -> tuple[tuple[Part, ...], int]:
                 size += change.size
                 if not sandbox.log.has_room(size):
                     return (), size
-        was, is_ = here.recorded_usage() if here else {}, there.usage if there else {}
-        used = [
-            Used(key, is_.get(key), was.get(key))
-            for key in {**was, **is_}
-            if was.get(key) != is_.get(key)
-        ]
+        used = list(_usages(here, there))
         if here is None or there is None or changes or used:
             changes.sort(key=Change.deletes)
             parts.append(
@@ -187,6 +180,14 @@ def _changes(name: str, mine: Rows, theirs: Rows) -> Iterator[Change]:
             yield Change(name, None, record)
 
 
+def _usages(here: Store | None, there: Store | None) -> Iterator[Used]:
+    was = here.recorded_usage() if here else {}
+    then = there.usage if there else {}
+    for key in was | then:
+        if was.get(key) != then.get(key):
+            yield Used(key, then.get(key), was.get(key))
+
+
 def _rows(store: Store | None, name: str) -> Rows:
     return {} if store is None else store.tables[name].rows
 
@@ -200,13 +201,15 @@ def _step(
 ) -> Step:
     """The step itself. Ids and numbers of timers continue, so that none is used twice."""
     parts, size = between
-    clock = sandbox.clock.again(
-        then.clock.at(then.recorded_clock.now if instant is None else instant)
-    )
+    if instant is None:
+        instant = then.recorded_clock.now
+    clock = sandbox.clock.again(then.clock.at(instant))
     events = ends_of(list(sandbox.events), list(then.events))
-    replies = ends_of(list(sandbox.replies.items()), list(then.replies.items()), eq)
+    replies = ends_of(list(sandbox.replies.items()), list(then.replies.items()))
     coming, going = then.timers.beyond(sandbox.timers), sandbox.timers.beyond(then.timers)
-    changed = then.settings != sandbox.settings
+    settings = before = None
+    if then.settings != sandbox.settings:
+        settings, before = then.settings, sandbox.settings
     return Step(
         number=sandbox.log.number + 1,
         at=clock.now,
@@ -220,8 +223,8 @@ def _step(
         timers_before=sandbox.timers.last,
         timers_set=coming,
         timers_fired=going,
-        settings=then.settings if changed else None,
-        settings_before=sandbox.settings if changed else None,
+        settings=settings,
+        settings_before=before,
         restored=Restored(
             parts,
             tuple(sandbox.stores),

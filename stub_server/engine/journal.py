@@ -6,7 +6,6 @@ A request is kept as the bytes that came and went; text is made when somebody re
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -38,8 +37,8 @@ class Trace:
     `code` that of a refusal, `simulated` the rule or header that caused a failure or a delay.
     `before` and `after` are the newest step before its first change and after its last; `after` is
     None where it changed nothing. `events` and `deliveries` are the ids of what these changes
-    raised. `auth_at` and so on are when a stage began, in µs since the request, -1 for a stage that
-    was not entered.
+    raised. `auth_at` and so on are when a stage began, by the same counter as `began` (ns), 0 for a
+    stage that was not entered.
 
     When it has ended there are no secrets in it: `received_head`, `body`, and of the answer
     `sent_head` and the body's `parts`. A head is all headers as one text (`head_of`), because
@@ -64,7 +63,7 @@ class Trace:
     began: int = field(default_factory=perf_counter_ns)
     received: int = field(default_factory=wall_ms)
     after: int | None = None
-    auth_at: int = -1
+    auth_at: int = 0
     body: bytes | None = None
     by_command: bool = False
     caller: Caller | None = None
@@ -79,13 +78,13 @@ class Trace:
     parts: Sequence[bytes] | None = None
     received_head: bytes = b""
     refused_origin: str | None = None
-    respond_at: int = -1
-    rule_at: int = -1
+    respond_at: int = 0
+    rule_at: int = 0
     sent_head: bytes = b""
     simulated: str | None = None
     size: int = 0
     status: int = 0
-    validate_at: int = -1
+    validate_at: int = 0
 
     def __post_init__(self) -> None:
         if len(self.path) > LONGEST:
@@ -109,10 +108,9 @@ class Trace:
         self.after = step.number
         if step.events:
             self.events += tuple([event.id for event in step.events])
-            changes = step.changes
-            self.deliveries += tuple(
-                [c.id for c in changes if c.before is None and c.table == "webhook_logs"]
-            )
+            for change in step.changes:
+                if change.before is None and change.table == "webhook_logs":
+                    self.deliveries += (change.id,)
 
     def lose(self) -> None:
         """Forget the steps, which were undone."""
@@ -125,6 +123,7 @@ class Trace:
 
     @answer.setter
     def answer(self, body: bytes | None) -> None:
+        """The body of the answer, joined; None where none was kept."""
         self.parts = None if body is None else (body,)
 
     @property
@@ -144,10 +143,12 @@ class Trace:
 
     def stages(self) -> list[tuple[str, int]]:
         """The stages that it entered, each with its microseconds."""
-        begun = (0, self.auth_at, self.validate_at, self.rule_at, self.respond_at)
-        reached = [(name, at) for name, at in zip(STAGES, begun, strict=True) if at >= 0]
-        ends = [at for _, at in reached[1:]] + [self.micros]
-        return [(name, max(0, end - at)) for (name, at), end in zip(reached, ends, strict=True)]
+        begun = (self.began, self.auth_at, self.validate_at, self.rule_at, self.respond_at)
+        reached = [(name, at) for name, at in zip(STAGES, begun, strict=True) if at]
+        ends = [at for _, at in reached[1:]] + [self.began + self.micros * 1000]
+        return [
+            (name, max(0, end - at) // 1000) for (name, at), end in zip(reached, ends, strict=True)
+        ]
 
 
 def head_of(headers: Pairs) -> bytes:
@@ -178,18 +179,18 @@ class Journal(Bounded[Trace]):
         super().__init__(budget or Budget())
         self._most, self.keeps_bodies = most or KEPT, most > 0
         self._appended = self._cleared = 0
-        # which of those that were appended went to the control surface
-        self._controls: deque[int] = deque()
+        self._controls = 0  # how many of them went to the control surface
 
     def append(self, trace: Trace) -> None:
         """Keep a request; the oldest make room."""
         self._appended += 1
-        controls = self._controls
-        if trace.is_control:
-            controls.append(self._appended)
-        while controls and controls[0] < self._appended - len(self._items):
-            controls.popleft()
-        self._add(trace, self._most + min(len(controls), self._most), MOST_BYTES)
+        self._controls += trace.is_control
+        self._add(trace, self._most + min(self._controls, self._most), MOST_BYTES)
+
+    def _drop(self) -> Trace:
+        dropped = super()._drop()
+        self._controls -= dropped.is_control
+        return dropped
 
     @property
     def is_whole(self) -> bool:
@@ -209,7 +210,10 @@ class Journal(Bounded[Trace]):
 
     def find(self, ident: str) -> Trace | None:
         """The request with an id, if it is still kept."""
-        return next((trace for trace in reversed(self._items) if trace.id == ident), None)
+        for trace in reversed(self._items):
+            if trace.id == ident:
+                return trace
+        return None
 
     def __getitem__(self, place: int) -> Trace:
         return self._items[place]

@@ -33,6 +33,7 @@ class Inspected:
         return self._lifecycles[resource].sets
 
     def project_is(self, ident: str, *states: str) -> bool:
+        """Whether a project is there and in one of these states."""
         project = self.store.projects.peek(ident)
         return project is not None and project["status"] in states
 
@@ -75,20 +76,22 @@ def _figures(inspected: Inspected, table: Table, row: Row) -> str | None:
         "active_subscribers": len(inspected.live[row.id]),
         "total_subscribers": len(inspected.ever[row.id]),
     }
-    wrong = [
-        f"{name} {shown[name]}, not {number}"
-        for name, number in expected.items()
-        if shown[name] != number
-    ]
-    return f"shows {', '.join(wrong)}" if wrong else ""
+    wrong = []
+    for name, number in expected.items():
+        if shown[name] != number:
+            wrong.append(f"{name} {shown[name]}, not {number}")
+    if wrong:
+        return f"shows {', '.join(wrong)}"
+    return ""
 
 
 def _plan_of_project(inspected: Inspected, table: Table, row: Row) -> str:
     of = row.hidden | row.public
     plan = inspected.store.plans.peek(of["planId"])
     # the project of a deleted plan is unknown
-    wrong = plan is not None and plan["projectId"] != of["projectId"]
-    return "has a plan of another project" if wrong else ""
+    if plan is not None and plan["projectId"] != of["projectId"]:
+        return "has a plan of another project"
+    return ""
 
 
 def _pending_in_time(inspected: Inspected, table: Table, row: Row) -> str | None:
@@ -97,18 +100,22 @@ def _pending_in_time(inspected: Inspected, table: Table, row: Row) -> str | None
     end = row.public["last_transaction"].get("expires_at")
     if end is None:
         return f"is {row.public['status']} and has no expiry"
-    # The renewals of a suspended project, and of a disputed subscription, wait with it.
-    found = (
-        inspected.store.subscriptions.open(row.hidden["subscriptionId"])
-        if row.hidden["renewal"]
-        else None
-    )
+    if parse_iso(end) <= inspected.now and not _waits(inspected, row.hidden):
+        return f"is still {row.public['status']}, though it expired at {end}"
+    return ""
+
+
+def _waits(inspected: Inspected, order: Body) -> bool:
+    """Whether an order is the renewal of a disputed subscription, or one in a suspended project,
+    and waits with it.
+    """
+    if not order["renewal"]:
+        return False
+    found = inspected.store.subscriptions.open(order["subscriptionId"])
+    if found is None:
+        return False
     paused = inspected.states("Project")["paused"]
-    waits = found is not None and (
-        has_dispute(found.hidden) or inspected.project_is(row.hidden["projectId"], *paused)
-    )
-    over = parse_iso(end) <= inspected.now and not waits
-    return f"is still {row.public['status']}, though it expired at {end}" if over else ""
+    return has_dispute(found.hidden) or inspected.project_is(order["projectId"], *paused)
 
 
 def _order(inspected: Inspected, table: Table, row: Row) -> str:
@@ -180,7 +187,9 @@ def _periods(inspected: Inspected, row: Row) -> str:
 
 
 def _disputes(store: Store, row: Row) -> str:
-    for ident in row.hidden["dispute"]["orders"] if has_dispute(row.hidden) else ():
+    if not has_dispute(row.hidden):
+        return ""
+    for ident in row.hidden["dispute"]["orders"]:
         order = store.orders.open(ident)
         if (
             order is None
@@ -205,8 +214,9 @@ def _moved_on(inspected: Inspected, table: Table, row: Row) -> str | None:
         return f"is active from {start} to {end}, now is {iso(now)}"
     if public["status"] == "trialing" and parse_iso(public["trial_end"]) <= now:
         return f"is trialing, though its trial was over at {public['trial_end']}"
-    late = public["status"] == "past_due" and grace_end(public, row.hidden) <= now
-    return "is past due after its grace period" if late else ""
+    if public["status"] == "past_due" and grace_end(public, row.hidden) <= now:
+        return "is past due after its grace period"
+    return ""
 
 
 def _ended_without_bills(inspected: Inspected, table: Table, row: Row) -> str | None:
@@ -214,23 +224,27 @@ def _ended_without_bills(inspected: Inspected, table: Table, row: Row) -> str | 
     if ident is None or status not in inspected.states("Order")["payable"]:
         return None
     found = inspected.store.subscriptions.peek(ident)
-    wrong = found is not None and found["status"] not in inspected.states("Subscription")["running"]
-    return f"is {status}, its subscription {ident} is over" if wrong else ""
+    if found is None or found["status"] in inspected.states("Subscription")["running"]:
+        return ""
+    return f"is {status}, its subscription {ident} is over"
 
 
 def _one_each(inspected: Inspected, table: Table, row: Row) -> str | None:
     if row.public["status"] not in inspected.states("Subscription")["running"]:
         return None
     other = inspected.running.setdefault((row.public["customerId"], row.public["planId"]), row.id)
-    return "" if other == row.id else f"and subscription {other} are of the same customer and plan"
+    if other == row.id:
+        return ""
+    return f"and subscription {other} are of the same customer and plan"
 
 
 def _times(inspected: Inspected, table: Table, row: Row) -> str:
     if row.id in inspected.ids:
         return "has the id of another record"
     inspected.ids.add(row.id)
-    created = parse_iso(row.public[table.spec.created])
-    updated = parse_iso(row.public["updatedAt"]) if "updatedAt" in row.public else created
+    created = updated = parse_iso(row.public[table.spec.created])
+    if "updatedAt" in row.public:
+        updated = parse_iso(row.public["updatedAt"])
     if created <= updated <= inspected.now:
         return ""
     return f"was created at {iso(created)}, changed {iso(updated)}, now is {iso(inspected.now)}"
@@ -293,9 +307,9 @@ def _judged(sandbox: Sandbox, store: Store) -> Iterator[tuple[Law, str]]:
 def broken(sandbox: Sandbox) -> Iterator[str]:
     """What breaks laws in a sandbox that came from a file, of all its merchants."""
     for store in sandbox.stores.values():
-        yield from (
-            f"{law.name}: {violation}" for law, violation in _judged(sandbox, store) if violation
-        )
+        for law, violation in _judged(sandbox, store):
+            if violation:
+                yield f"{law.name}: {violation}"
 
 
 def checking(sandbox: Sandbox) -> Generator[None, None, list[Body]]:
@@ -310,13 +324,14 @@ def checking(sandbox: Sandbox) -> Generator[None, None, list[Body]]:
         checked[law.name] += 1
         if violation and len(violations[law.name]) < SHOWN:
             violations[law.name].append(violation)
-    return [
-        {
+    found = []
+    for number, law in enumerate(LAWS, start=1):
+        report = {
             "id": number,
             "name": law.name,
             "ok": not violations[law.name],
             "checked": checked[law.name],
             "violations": violations[law.name],
         }
-        for number, law in enumerate(LAWS, start=1)
-    ]
+        found.append(report)
+    return found

@@ -2,11 +2,13 @@
 contract's example.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
 
-from ..core.record import Body, Extras, Record
+from ..contract.document import Lifecycle
+from ..core.record import Body, Extras, Record, without
 from .draft import Draft
 from .events import Event
 from .tables.memory import Store
@@ -23,9 +25,10 @@ def nothing_happened(webhook_id: str) -> bytes:
 
 def table_of(store: Store, entry: Body) -> Table | None:
     """The table of the records that a type of event is about; None for one about no record."""
-    return next(
-        (table for table in store.tables.values() if table.spec.schema == entry["record"]), None
-    )
+    for table in store.tables.values():
+        if table.spec.schema == entry["record"]:
+            return table
+    return None
 
 
 def sample(draft: Draft, event_type: str, entry: Body, record: Record | None) -> Event:
@@ -36,7 +39,7 @@ def sample(draft: Draft, event_type: str, entry: Body, record: Record | None) ->
     """
     key, table = entry["payload_key"], table_of(draft.store, entry)
     data: dict[str, Any] = entry["example"]["data"]
-    around = {name: value for name, value in data.items() if name != key}
+    around = without(data, key)
     subject = data[key].get("id", "")
     resource, project = orjson.dumps(data[key]), None
     if table is not None and record is not None:
@@ -62,22 +65,26 @@ def newest(
     if table is None or (project_id is not None and not _has_projects(table)):
         return []
     lifecycle = draft.sandbox.rules.lifecycles.get(table.spec.schema)
-    states: list[str | None] = [None]
+    preferred: Iterable[dict[str, str]] = ()
     if lifecycle is not None and lifecycle.field in table.spec.indexes:
-        states = [
-            *dict.fromkeys(move.to for move in lifecycle.moves if event_type in move.events),
-            None,
-        ]
-    for state in states:
+        preferred = _leading_to(lifecycle, event_type)
+    for condition in (*preferred, {}):
         query = Query(limit=most)
         if project_id is not None:
             query.only("id" if table.name == "projects" else "projectId", project_id)
-        if state is not None and lifecycle is not None:
-            query.only(lifecycle.field, state)
+        for name, state in condition.items():
+            query.only(name, state)
         found, _ = select(table, query)
         if found:
             return found
     return []
+
+
+def _leading_to(lifecycle: Lifecycle, event_type: str) -> Iterator[dict[str, str]]:
+    """For each move that raises an event, the state of a record after it."""
+    for move in lifecycle.moves:
+        if event_type in move.events:
+            yield {lifecycle.field: move.to}
 
 
 def _has_projects(table: Table) -> bool:

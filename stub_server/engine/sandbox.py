@@ -177,14 +177,18 @@ class Sandbox:
     @property
     def present(self) -> int:
         """The present instant, in ms. A clock that advances stands where it has stopped."""
-        return self.clock.now if self.status.is_advancing else self.clock.read()
+        if self.status.is_advancing:
+            return self.clock.now
+        return self.clock.read()
 
     @property
     def identity(self) -> str:
         """What its credentials are made from: its name and its generation, without
         the empty one.
         """
-        return f"{self.name}/{self.origin.generation}" if self.origin.generation else self.name
+        if not self.origin.generation:
+            return self.name
+        return f"{self.name}/{self.origin.generation}"
 
     def renew(self, generation: str) -> None:
         """Begin another generation. Its seeded keys are still those of the one before."""
@@ -239,11 +243,7 @@ class Sandbox:
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them."""
         if opened is None:
-            at_once(
-                self.change(
-                    step.parts, None if step.restored is None else step.restored.merchants_after
-                )
-            )
+            at_once(self.change(step.parts, step.merchants_after))
         else:
             if step.opens_store:
                 self.stores[step.merchant.id] = Store(step.merchant, self.rules.layout)
@@ -291,8 +291,9 @@ class Sandbox:
         `merchants` are the ids of those that it has in an earlier state, in order. Uses of keys
         since the last step are forgotten then.
         """
-        for store in self.stores.values() if merchants is not None else ():
-            store.forget_unrecorded()
+        if merchants is not None:
+            for store in self.stores.values():
+                store.forget_unrecorded()
         for part in parts:
             if part.opens:
                 self.stores[part.merchant.id] = Store(part.merchant, self.rules.layout)
@@ -349,14 +350,14 @@ class Sandbox:
             faults=self.faults.copy(),
             journal=self.journal.fresh(),
             timers=self.timers.copy(),
-            stores=(
-                {ident: store.copy() for ident, store in self.stores.items()} if with_stores else {}
-            ),
             events=self.events.copy(),
             replies=self.replies.copy(),
             status=Status(held_before=SILENT),
         )
         twin.ids.identify(twin.identity)
+        if with_stores:
+            for ident, store in self.stores.items():
+                twin.stores[ident] = store.copy()
         return twin
 
     def speak(self) -> None:

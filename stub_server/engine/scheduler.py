@@ -7,7 +7,6 @@ them.
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -23,6 +22,7 @@ from .deliveries import ANSWERING, CALLING_OFF
 from .draft import Draft
 from .sandbox import Sandbox
 from .step import Cause, Step
+from .tables.table import Table
 
 # records that one step of a job changes at most: each may open deliveries to twenty webhooks
 MOST_CHANGED = 25
@@ -185,7 +185,7 @@ def _call_off(draft: Draft, subject: str) -> None:
     """The webhook was switched off or deleted: its open deliveries are canceled."""
     table = draft.store.webhook_logs
     states = draft.states("WebhookLogEntry", "open")
-    waiting = [table.rows_of("webhookId+status", (subject, status)) for status in states]
+    waiting = _rows_in(table, "webhookId", subject, states)
     for row in _some(draft, CALLING_OFF, subject, waiting):
         draft.update(table, row, deliveries.called_off(row.public, iso(draft.now)))
 
@@ -194,32 +194,39 @@ def _close_project(draft: Draft, subject: str) -> None:
     """The project was archived: open orders are canceled, and subscriptions end with the period
     that is paid for.
     """
-    orders_, subscriptions_ = draft.store.orders, draft.store.subscriptions
     payable = draft.states("Order", "payable")
-    unpaid = [orders_.rows_of("projectId+status", (subject, status)) for status in payable]
+    unpaid = _rows_in(draft.store.orders, "projectId", subject, payable)
     for row in _some(draft, "project.close", subject, unpaid):
         billing.cancel(draft, row)
-    running = draft.states("Subscription", "running")
-    members = [subscriptions_.rows_of("projectId+status", (subject, status)) for status in running]
-    going_on = (
-        row for row in chain.from_iterable(members) if not row.public["cancel_at_period_end"]
-    )
-    for row in _some(draft, "project.close", subject, [going_on]):
+    members = _members(draft, subject)
+    going_on = (row for row in members if not row.public["cancel_at_period_end"])
+    for row in _some(draft, "project.close", subject, going_on):
         billing.end_later(draft, row)
 
 
 def _reopen_project(draft: Draft, subject: str) -> None:
     """The project is no longer suspended: each of its subscriptions is resumed."""
-    for status in draft.states("Subscription", "running"):
-        for row in draft.store.subscriptions.rows_of("projectId+status", (subject, status)):
-            draft.at(draft.now, "subscription.resume", row.id)
+    for row in _members(draft, subject):
+        draft.at(draft.now, "subscription.resume", row.id)
 
 
-def _some(draft: Draft, job: str, subject: str, many: Iterable[Iterator[Row]]) -> Iterator[Row]:
+def _members(draft: Draft, project_id: str) -> Iterator[Row]:
+    """The running subscriptions of a project."""
+    running = draft.states("Subscription", "running")
+    return _rows_in(draft.store.subscriptions, "projectId", project_id, running)
+
+
+def _rows_in(table: Table, index: str, ident: str, states: Iterable[str]) -> Iterator[Row]:
+    """The records of a project or a webhook (`index`) in each of these states."""
+    for state_ in states:
+        yield from table.rows_of(f"{index}+status", (ident, state_))
+
+
+def _some(draft: Draft, job: str, subject: str, rows: Iterable[Row]) -> Iterator[Row]:
     """The first records of several, as many as one step changes; where there are more, the job is
     due again.
     """
-    for number, row in enumerate(chain.from_iterable(many)):
+    for number, row in enumerate(rows):
         if number == MOST_CHANGED:
             draft.at(draft.now, job, subject)
             return

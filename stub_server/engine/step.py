@@ -75,6 +75,7 @@ class Change(NamedTuple):
 
     @property
     def id(self) -> str:
+        """The id of the record."""
         record = self.after or self.before
         assert record is not None
         return record.id
@@ -121,8 +122,14 @@ class Part(NamedTuple):
 
     @property
     def size(self) -> int:
-        """About how many bytes its records keep alive."""
-        return sum([change.size for change in self.changes])
+        """How many bytes the versions have."""
+        size = 0
+        for _, before, after in self.changes:
+            if before is not None:
+                size += before.size
+            if after is not None:
+                size += after.size
+        return size
 
     @property
     def mirrored(self) -> Part:
@@ -191,6 +198,21 @@ class Step(NamedTuple):
     settings_before: SandboxSettings | None = None
 
     @property
+    def merchants_before(self) -> tuple[str, ...] | None:
+        """The ids of all merchants before it; None where it restores no state."""
+        return self.restored and self.restored.merchants_before
+
+    @property
+    def merchants_after(self) -> tuple[str, ...] | None:
+        """The ids of all merchants after it; None where it restores no state."""
+        return self.restored and self.restored.merchants_after
+
+    @property
+    def mirrored_parts(self) -> list[Part]:
+        """The changes that undo those of each merchant's store."""
+        return [part.mirrored for part in self.parts]
+
+    @property
     def parts(self) -> tuple[Part, ...]:
         """What it changed in each merchant's store."""
         if self.restored is not None:
@@ -207,11 +229,9 @@ class Step(NamedTuple):
     @property
     def events_after(self) -> int:
         """How many events were raised so far, with its own."""
-        return (
-            self.events_before + len(self.events)
-            if self.restored is None
-            else self.restored.raised_after
-        )
+        if self.restored is not None:
+            return self.restored.raised_after
+        return self.events_before + len(self.events)
 
     @property
     def reply_ends(self) -> Ends:
@@ -235,15 +255,15 @@ class Step(NamedTuple):
         size = OVERHEAD + OVERHEAD_EACH * (
             len(self.events) + len(self.timers_set) + len(self.timers_fired)
         )
-        records = sum([part.size for part in self.parts])
         if self.restored is not None:
-            records = self.restored.size
-        return (
-            size
-            + records
-            + sum([event.size for event in events])
-            + sum([len(saved.body) for _, saved in replies])
-        )
+            size += self.restored.size
+        else:
+            size += sum([part.size for part in self.parts])
+        for event in events:
+            size += event.size
+        for _, saved in replies:
+            size += len(saved.body)
+        return size
 
     def __repr__(self) -> str:
         """Without records and replies, which may contain secrets."""

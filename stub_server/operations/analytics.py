@@ -8,8 +8,9 @@ from ..server.work import Work
 
 
 def get_analytics(work: Work, query: Body) -> Reply:
-    project_id = query["projectId"].lower() if "projectId" in query else None
-    if project_id is not None:
+    project_id = None
+    if "projectId" in query:
+        project_id = query["projectId"].lower()
         work.allow_project(project_id)
     reply.warn_of_empty_range(work, query.get("from"), query.get("to"))
     analytics = {

@@ -108,7 +108,9 @@ def update_api_key(work: Work, ident: str, body: Body) -> Reply:
     table = work.store.api_keys
     row = work.open_allowed(table, ident, "API key")
     rules.check_update(work.who.may, row, body)
-    projects = _projects(work, body["allowed_projects"]) if "allowed_projects" in body else None
+    projects = None
+    if "allowed_projects" in body:
+        projects = _projects(work, body["allowed_projects"])
     work.warn(*rules.warnings(body, work.now))
     public, hidden = rules.changed_key(row, body, projects, work.now)
     record = resources.change_key(work.draft, row, public, hidden)

@@ -45,8 +45,9 @@ def _create(work: Work, body: Body, method: str) -> Reply:
     project = work.project_named(project_id)
     plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
     known = store.customers.holder("document", normalise(body["customer"]["document"]))
-    draft = work.draft
-    subscription = None if known is None else billing.running_of(draft, known, plan["id"])
+    draft, subscription = work.draft, None
+    if known is not None:
+        subscription = billing.running_of(draft, known, plan["id"])
     rules.check_buyable(
         project,
         plan,
@@ -60,24 +61,27 @@ def _create(work: Work, body: Body, method: str) -> Reply:
     price = plan["amount"] if subscription is None else subscription.public["amount"]
     odd = list(rules.warnings(body, price, strict_amounts=work.sandbox.settings.strict_amounts))
     copy_only = known is not None and not work.sees_customer(known)
-    stored = None if known is None or copy_only else store.customers.peek(known)
-    if stored is not None and (customer["name"], customer["email"]) != (
-        stored["name"],
-        stored["email"],
-    ):
+    if known is not None and not copy_only and _differs(work, known, customer):
         odd.append("customer_differs")
     if odd:
         work.warn(*odd)
     customer_id = known or _customer(work, customer, project_id)
     record = billing.buy(draft, billing.NewOrder(body, customer, customer_id, method, copy_only))
     answer = reply.bare(record.public).created(work, f"/v2/orders/{record.id}")
-    behaviour = (
-        store.orders.parse(record).hidden["behaviour"] if b"behaviour" in record.hidden else None
-    )
-    simulated = rules.magic_of(customer["email"]) if behaviour is None else f"behaviour:{behaviour}"
+    simulated = rules.magic_of(customer["email"])
+    if b"behaviour" in record.hidden:
+        simulated = f"behaviour:{store.orders.parse(record).hidden['behaviour']}"
     if simulated is not None:
         answer.headers.append((SIMULATED, simulated.encode()))
     return answer
+
+
+def _differs(work: Work, customer_id: str, buyer: Body) -> bool:
+    """Whether the customer who buys has another name or e-mail address than the order says."""
+    stored = work.store.customers.peek(customer_id)
+    if stored is None:
+        return False
+    return (buyer["name"], buyer["email"]) != (stored["name"], stored["email"])
 
 
 def _customer(work: Work, buyer: Body, project_id: str) -> str:

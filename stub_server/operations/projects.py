@@ -65,10 +65,9 @@ def delete_project(work: Work, ident: str) -> Reply:
     row = _open(work, ident)
     store = work.store
     sets = work.lifecycle("Order").sets
-    orders = sum(
-        store.orders.count("projectId+status", (ident, s))
-        for s in {*sets["kept"], *sets["payable"]}
-    )
+    orders = 0
+    for status in {*sets["kept"], *sets["payable"]}:
+        orders += store.orders.count("projectId+status", (ident, status))
     late = billing.payable_late(work.draft, "projectId", ident)
     rules.check_idle(orders, store.running("projectId", ident), late)
     moved = work.lifecycle("Project").find(row.public["status"], "deleted")
@@ -105,12 +104,11 @@ async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
     since, until = end_of_range(query, "from"), end_of_range(query, "to")
     subscriptions = store.subscriptions
     names = {row.id: row.public["name"] for row in store.plans.rows_of("projectId", ident)}
-    states = work.lifecycle("Subscription").states
+    subscribers = {"total": len(subscriptions.members("subscribers", ident))}
+    for state in work.lifecycle("Subscription").states:
+        subscribers[state] = subscriptions.count("projectId+status", (ident, state))
     now = {
-        "subscribers": {
-            "total": len(subscriptions.members("subscribers", ident)),
-            **{state: subscriptions.count("projectId+status", (ident, state)) for state in states},
-        },
+        "subscribers": subscribers,
         # Nothing is renewed in an archived project.
         "mrr": 0.0 if archived else monthly_revenue(subscriptions.members("active_terms", ident)),
         "plans_count": len(names),

@@ -3,12 +3,12 @@
 Paid orders open them and time changes them; the API only lists them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ..contract.formats import end_of_range
 from ..core.clock import iso_or_none
 from ..core.record import Body
-from ..engine.tables.tables import finder
+from ..engine.tables.tables import searched
 from ..server.reply import Reply, listed, query_of
 from ..server.work import Work
 
@@ -31,15 +31,15 @@ def list_subscriptions(work: Work, query: Body) -> Reply:
     if "id" in query:
         found.only("id", query["id"].lower())
     if "search" in query:
-        found.only("id", *_of_customers(work, finder(query["search"])))
+        found.only("id", *_of_customers(work, query["search"]))
     return listed(work, table, found, "Subscriptions retrieved.", "subscriptions")
 
 
-def _of_customers(work: Work, finds: Callable[[str], bool]) -> Iterator[str]:
+def _of_customers(work: Work, wanted: str) -> Iterator[str]:
     """The subscriptions of customers whom the caller sees and a text finds."""
     customers, subscriptions = work.store.customers, work.store.subscriptions
-    for key, text in customers.views.texts["search"].data.items():
+    for key in searched(customers.views.texts["search"].data, customers.order, wanted):
         ident = customers.rows[key].id
-        if finds(text) and work.sees_customer(ident):
+        if work.sees_customer(ident):
             for each in subscriptions.bucket("customerId", ident):
                 yield subscriptions.rows[each].id

@@ -42,8 +42,9 @@ def create_webhook(work: Work, body: Body) -> Reply:
 
 
 def list_webhook_events(work: Work) -> Reply:
-    events = [
-        {
+    events = []
+    for name, entry in work.server.document.events.items():
+        event = {
             "type": name,
             "resource": name.partition(".")[0],
             "description": entry["description"],
@@ -51,8 +52,7 @@ def list_webhook_events(work: Work) -> Reply:
             "payload_key": entry["payload_key"],
             "api_version": "v2",
         }
-        for name, entry in work.server.document.events.items()
-    ]
+        events.append(event)
     return reply.message("Event types retrieved.", events=events, total=len(events))
 
 
@@ -162,14 +162,11 @@ async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
     attempt = attempt_of(webhook, log, work.now)
     outcome = simulated(work.sandbox, attempt)
     if outcome is None:
+        sender = work.server.courier.sender
         # A stranger's page may call a server on its visitor's machine; it must not reach into that
         # visitor's networks.
-        courier = work.server.courier
-        sender = (
-            courier.abroad
-            if work.request.is_foreign or webhook.hidden.get(rules.ABROAD)
-            else courier.sender
-        )
+        if work.request.is_foreign or webhook.hidden.get(rules.ABROAD):
+            sender = work.server.courier.abroad
         outcome = await send(sender, attempt.delivery, PATIENCE, disturbance(work.sandbox, attempt))
     await do_due(work.sandbox, work.server.sandboxes.worker)
     work.work_for(work.sandbox.store_of(work.who.merchant_id))

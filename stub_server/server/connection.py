@@ -104,7 +104,9 @@ class Connection:
 
         async def receive_unless_refused() -> Message:
             message = await receive()
-            return {"type": "http.disconnect"} if self.is_refused else message
+            if self.is_refused:
+                return {"type": "http.disconnect"}
+            return message
 
         return receive_unless_refused
 
@@ -152,7 +154,9 @@ class Connection:
             return Wait.ANSWER, self.begun
         if self.unread:
             return Wait.HEAD, self.begun
-        return (Wait.NEXT if self.begun else Wait.REQUEST), self.begun
+        if self.begun:
+            return Wait.NEXT, self.begun
+        return Wait.REQUEST, self.begun
 
     def give_up(self, wait: Wait) -> None:
         """Refuse the request that has begun, with 408, or close."""
@@ -172,9 +176,11 @@ class Connection:
         return Refusal(message, status=408, code="request_timeout")
 
     def drop(self) -> None:
+        """Close the connection at once, for the sake of another one."""
         self.link.abort()
 
     def turn_away(self) -> None:
+        """Answer 503, as all connections are in use."""
         message = f"All {self.monitor.limits.connections} connections are in use."
         self.refuse(
             Refusal(message, status=503, code="too_many_connections", headers={"Retry-After": "1"})
@@ -215,6 +221,7 @@ class ConnectionMonitor:
             loop.call_later(self.limits.sweep, self._sweep, loop)
 
     def closed(self, connection: Connection) -> None:
+        """Forget a connection."""
         self._open.pop(connection, None)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -224,7 +231,9 @@ class ConnectionMonitor:
         self._swept = loop.time()
         for connection, (waited, seen, lasted) in list(self._open.items()):
             wait, mark = connection.waits_for()
-            lasted = lasted + passed if (wait, mark) == (waited, seen) else 0.0
+            lasted += passed
+            if (wait, mark) != (waited, seen):
+                lasted = 0.0
             self._open[connection] = wait, mark, lasted
             if lasted >= self.limits.allowed(wait):
                 connection.give_up(wait)

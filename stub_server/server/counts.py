@@ -28,10 +28,9 @@ class Requests:
     """Counts the requests of a server by operation and class of status."""
 
     def __init__(self, operations: Iterable[str]) -> None:
-        self.counts = {
-            name: {status: [0] * (len(BOUNDS) + 2) for status in CLASSES}
-            for name in ("", *operations)
-        }
+        self.counts: dict[str, dict[int, list[int]]] = {}
+        for name in ("", *operations):
+            self.counts[name] = {status: [0] * (len(BOUNDS) + 2) for status in CLASSES}
         """Requests by bucket, and last their µs; by operation id and class of status.
 
         All begin at 0: Prometheus sees no increase in a series that appears with its first count.

@@ -15,6 +15,16 @@ _NAMES = {
 }
 
 
+def _argument(body: bytes) -> str | None:
+    """A body as an argument of a command; None for one that no shell takes."""
+    if len(body) > LARGEST or b"\x00" in body:
+        return None
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 def command(
     method: str,
     path: str,
@@ -31,23 +41,18 @@ def command(
     A call to the control surface reads the admin key from the environment, where the server has
     one.
     """
-    if len(body) > LARGEST or b"\x00" in body:
+    text = _argument(body)
+    if text is None:
         return None
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
-        return None
-    url = base_url + encoded(path, safe=SAFE_IN_PATHS) + (f"?{query}" if query else "")
-    words = [
-        "curl -sS -g --path-as-is",
-        "-I" if method == "HEAD" else f"-X {quote(method)}",
-        quote(url),
-    ]
-    words += [
-        f"-H {quote(f'{_NAMES.get(name, name)}: {value}')}"
-        for name, value in headers.items()
-        if text or name != "content-type"
-    ]
+    url, asked = base_url + encoded(path, safe=SAFE_IN_PATHS), f"-X {quote(method)}"
+    if query:
+        url += f"?{query}"
+    if method == "HEAD":
+        asked = "-I"
+    words = ["curl -sS -g --path-as-is", asked, quote(url)]
+    for name, value in headers.items():
+        if text or name != "content-type":
+            words.append(f"-H {quote(f'{_NAMES.get(name, name)}: {value}')}")
     if has_admin_key and path.startswith(CONTROL):
         words.append('-H "X-Sandbox-Admin-Key: $STUB_ADMIN_KEY"')
     if text:

@@ -62,9 +62,9 @@ def _present(server: Server) -> Iterator[Any]:
     steps = sandboxes.default.log.budget.steps
     yield Counters("stub_steps", "Steps recorded in all sandboxes.", steps)
     sent = Counters("stub_deliveries", "Webhook attempts sent, by result.", labels=["result"])
-    results = server.courier.sender.results, server.courier.abroad.results
+    results = server.courier.sender.results + server.courier.abroad.results
     for result in ("delivered", *ERRORS):
-        sent.add_metric([result], sum(counts[result] for counts in results))
+        sent.add_metric([result], results[result])
     yield sent
     yield Gauge(
         "stub_store_lag_seconds", "Age of the oldest change that is not stored.", persistence.lag

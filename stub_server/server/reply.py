@@ -13,7 +13,6 @@ from ..core.record import Body
 from ..domain.documents import normalise
 from ..engine.tables.query import Query, select
 from ..engine.tables.table import Table
-from ..engine.tables.tables import finder
 from .layers.answers import JSON, Answer, Pairs, hang_up, left
 from .work import Work
 
@@ -55,13 +54,8 @@ class Reply(Answer):
         headers: Pairs = (),
         media: bytes = JSON[1],
     ) -> None:
-        self.status, self.parts, self.shape, self.headers, self.media = (
-            status,
-            parts,
-            shape,
-            [*headers],
-            media,
-        )
+        self.status, self.parts, self.shape = status, parts, shape
+        self.headers, self.media = [*headers], media
 
     def created(self, work: Work, path: str) -> "Reply":
         """Make it a 201 with a Location:
@@ -192,7 +186,7 @@ def listed_here(member: str, items: Sequence[T], query: Body, shown: Callable[[T
     show them.
     """
     page, limit = query["page"], query["limit"]
-    rows = [shown(item) for item in items[(page - 1) * limit : page * limit]]
+    rows = list(map(shown, items[(page - 1) * limit : page * limit]))
     return value({member: rows, "pagination": pagination(page, limit, len(items))})
 
 
@@ -234,7 +228,9 @@ def _sort_of(table: Table, query: Body) -> str | None:
     key = sort.removeprefix("-")
     if key in ("createdAt", "created_at"):
         return None
-    return sort if sort in table.spec.sorts else key
+    if sort in table.spec.sorts:
+        return sort
+    return key
 
 
 def _filters(found: Query, table: Table, name: str, value: Any) -> bool:
@@ -244,9 +240,11 @@ def _filters(found: Query, table: Table, name: str, value: Any) -> bool:
             key, _, text = entry.partition(":")
             found.only(name, (key, text))
     elif name in table.spec.search:
-        found.contains[name] = finder(value)
+        found.contains[name] = value
     elif name in table.spec.indexes or name in table.unique:
-        found.only(name, _PLAIN[name](value) if name in _PLAIN else value)
+        if name in _PLAIN:
+            value = _PLAIN[name](value)
+        found.only(name, value)
     else:
         return False
     return True

@@ -48,7 +48,9 @@ class Request:
     @property
     def peer(self) -> str:
         """The address that it came from, empty where the server was not told."""
-        return self.client[0] if self.client else ""
+        if self.client is None:
+            return ""
+        return self.client[0]
 
     @property
     def is_foreign(self) -> bool:

@@ -11,9 +11,8 @@ from .request import MOST_WARNINGS, Request
 from .sandboxes.entry import Entry
 from .sandboxes.sandboxes import Sandboxes
 
-_OURS = b"x-sandbox"
+_OURS = "x-sandbox"
 _ENDINGS = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
-_KNOWN = frozenset(_OURS + ending.encode() for ending in _ENDINGS)
 
 
 class Target:
@@ -58,6 +57,9 @@ class Target:
     def begin(self, request: Request) -> Trace:
         """Begin the trace of the request that is for it."""
         sandbox, names = self.sandbox, b"\n".join(request.headers)
+        warnings: tuple[str, ...] = ()
+        if b"x-sandbox" in names or b"if-match" in names:
+            warnings = _without_effect(request.headers)
         return Trace(
             sandbox.ids.request(),
             sandbox.clock.now,
@@ -66,9 +68,7 @@ class Target:
             request.query,
             sandbox=sandbox.name,
             before=sandbox.log.number,
-            warnings=(
-                _without_effect(request.headers) if _OURS in names or b"if-match" in names else ()
-            ),
+            warnings=warnings,
             began=request.began,
             received=request.received_at,
         )
@@ -98,19 +98,15 @@ class Target:
         A request whose sandbox does not exist is in the default one's journal, with its whole path
         and an id of the default one.
         """
-        sandboxes = self._sandboxes
-        if self.pending is None and (
-            self._created is None or not sandboxes.take_back(self._created)
-        ):
+        sandboxes, created = self._sandboxes, self._created
+        if self.pending is None and created is None:
+            return
+        if created is not None and not sandboxes.take_back(created):
             return
         default = self.sandbox = sandboxes.default
         self.pending, self._created, self.is_chosen = None, None, False
-        trace.after = None
-        trace.id, trace.at, trace.before = (
-            default.ids.request(),
-            default.clock.read(),
-            default.log.number,
-        )
+        trace.id, trace.at = default.ids.request(), default.clock.read()
+        trace.before, trace.after = default.log.number, None
         trace.sandbox, trace.path = DEFAULT, self.prefix + trace.path
         self.prefix = ""
 
@@ -120,14 +116,18 @@ def _without_effect(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
 
     X-Sandbox headers that this server does not know may be misspelt.
     """
-    found = ["if_match_ignored"] if b"if-match" in headers else []
-    unknown = [name for name in headers if name.startswith(_OURS) and name not in _KNOWN]
-    for name in unknown[:MOST_WARNINGS]:
-        ending = name[len(_OURS) :].decode("latin-1")
+    found = []
+    if b"if-match" in headers:
+        found.append("if_match_ignored")
+    for header in headers:
+        name = header.decode("latin-1")
+        ending = name.removeprefix(_OURS)
+        if ending == name or ending in _ENDINGS:
+            continue
         guess = nearest(ending, _ENDINGS)
-        found.append(
-            warning_of(
-                "unknown_sandbox_header", f"x-sandbox{ending}", guess and f"x-sandbox{guess}"
-            )
-        )
+        if guess is not None:
+            guess = _OURS + guess
+        found.append(warning_of("unknown_sandbox_header", name, guess))
+        if len(found) == MOST_WARNINGS:
+            break
     return tuple(found)

@@ -27,6 +27,16 @@ def bad_credentials(message: str, code: str = "invalid_token", advice: str = "")
     )
 
 
+def _are_ours(claims: Mapping[str, Any]) -> bool:
+    """Whether claims have all that tokens of this sandbox have."""
+    if claims.get("iss") != ISSUER or not isinstance(claims.get("exp"), int):
+        return False
+    for name in ("sandbox", "sub", "merchant_id", "scope"):
+        if not isinstance(claims.get(name), str):
+            return False
+    return bool(is_uuid(claims["sub"]) and is_uuid(claims["merchant_id"]))
+
+
 class Tokens:
     """Issues and verifies the server's JWTs. HS256 only; verified tokens are cached.
 
@@ -59,10 +69,10 @@ class Tokens:
         """
         now = wall_ms() // 1000
         granted = " ".join(sorted(set(scopes)))
-        claims = {
-            "iss": ISSUER,
-            "sandbox": sandbox.name,
-            **({"generation": sandbox.origin.generation} if sandbox.origin.generation else {}),
+        claims: dict[str, Any] = {"iss": ISSUER, "sandbox": sandbox.name}
+        if sandbox.origin.generation:
+            claims["generation"] = sandbox.origin.generation
+        claims |= {
             "sub": user_id,
             "merchant_id": merchant_id,
             "scope": granted,
@@ -75,6 +85,7 @@ class Tokens:
         return self.signed(claims), now + expires_in
 
     def signed(self, claims: Mapping[str, Any]) -> str:
+        """The JWT of claims, signed with HS256."""
         from joserfc import jwt
 
         return jwt.encode({"alg": "HS256", "typ": "at+jwt"}, dict(claims), self._key)
@@ -92,15 +103,7 @@ class Tokens:
             claims = jwt.decode(token, self._key, algorithms=["HS256"]).claims
         except (JoseError, ValueError, TypeError, KeyError, UnicodeError, AttributeError):
             raise bad_credentials("The token is not one that this sandbox has issued.") from None
-        if (
-            claims.get("iss") != ISSUER
-            or not isinstance(claims.get("exp"), int)
-            or not all(
-                isinstance(claims.get(name), str)
-                for name in ("sandbox", "sub", "merchant_id", "scope")
-            )
-            or not (is_uuid(claims["sub"]) and is_uuid(claims["merchant_id"]))
-        ):
+        if not _are_ours(claims):
             raise bad_credentials("The token lacks claims that tokens of this sandbox have.")
         # Ids are stored and compared in lower case, as everywhere.
         subject, merchant_id = claims["sub"].lower(), claims["merchant_id"].lower()

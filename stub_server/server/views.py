@@ -54,8 +54,12 @@ def pay_url(url: str, sandbox: str, order: str, key: str | None = None) -> str:
 
     On a public server it contains a `key`.
     """
-    query = "" if key is None else f"?k={key}"
-    return f"{url}{'' if sandbox == DEFAULT else f'/s/{sandbox}'}/pay/{order}{query}"
+    if sandbox != DEFAULT:
+        url += f"/s/{sandbox}"
+    url += f"/pay/{order}"
+    if key is not None:
+        url += f"?k={key}"
+    return url
 
 
 def shown_key(store: Store, record: Record, ready: str | None) -> Body:
@@ -76,16 +80,14 @@ def checked_beginning(work: Work, asked: Body) -> tuple[str | None, int | None]:
     of files are for the command line only: a request must not open files of this machine.
     """
     sandboxes, scenario = work.server.sandboxes, asked.get("scenario")
-    now = parse_iso(asked["now"]) if "now" in asked else None
-    if (
-        scenario is not None
-        and scenario != sandboxes.scenario
-        and scenario not in sandboxes.scenarios
-    ):
+    if scenario not in (None, sandboxes.scenario, *sandboxes.scenarios):
         message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
         message += f"Known ones are {', '.join(sandboxes.scenarios)}."
         raise NotFound.at("scenario", message, "scenario_not_found")
-    if now is not None and not EARLIEST_START <= now < LATEST_START:
+    if "now" not in asked:
+        return scenario, None
+    now = parse_iso(asked["now"])
+    if not EARLIEST_START <= now < LATEST_START:
         message = "A sandbox begins between 1970 and 8999. Send a time in these years."
         raise Conflict.at("now", message, "clock_too_far")
     return scenario, now
@@ -93,28 +95,24 @@ def checked_beginning(work: Work, asked: Body) -> tuple[str | None, int | None]:
 
 def summary_of(work: Work, found: Entry | Kept) -> Body:
     """A sandbox without its credentials; one that is not in memory, as it was last stored."""
+    used = found.last_used_at
     if isinstance(found, Kept):
         name, step, summary = found.name, found.newest, loads(found.about)
         clock = ClockState(*summary["clock"])
         now = clock.now if clock.frozen else wall_ms() + clock.offset
-        used = found.last_used_at
     else:
         sandbox = found.sandbox
-        name, step, clock, now = (
-            sandbox.name,
-            sandbox.log.number,
-            sandbox.clock.state,
-            sandbox.clock.read(),
-        )
+        name, step = sandbox.name, sandbox.log.number
+        clock, now = sandbox.clock.state, sandbox.clock.read()
         summary = {
             "scenario": sandbox.origin.scenario,
             "seed": sandbox.origin.seed,
             "records": records_of(sandbox),
             "parent": found.parent,
         }
-        # requests that name no sandbox are not noted elsewhere
         newest = next(reversed(sandbox.journal), None)
-        used = found.last_used_at if newest is None else max(newest.received, found.last_used_at)
+        if newest is not None:  # requests that name no sandbox are not noted elsewhere
+            used = max(newest.received, used)
     return {
         "name": name,
         "scenario": summary["scenario"],
@@ -132,6 +130,7 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
 
 
 def shown(work: Work, entry: Entry) -> Body:
+    """A sandbox with its credentials, as the answer to its creation shows it."""
     return {
         **summary_of(work, entry),
         "credentials": credentials_of(work, entry.sandbox, f"/s/{entry.sandbox.name}"),
@@ -139,6 +138,9 @@ def shown(work: Work, entry: Entry) -> Body:
 
 
 def shown_step(step: Step) -> Body:
+    """A step with its changes and events, of each at most `MOST_SHOWN`; `omitted` counts the
+    others.
+    """
     changes = list(islice(_changes(step), MOST_SHOWN))
     count = sum(len(part.changes) for part in step.parts)
     return {
@@ -164,28 +166,28 @@ class Version(NamedTuple):
 
 def versions(log: Log, table: str, ident: str, present: Record | None) -> list[Version]:
     """The versions of a record, newest first; `present` is the one that the sandbox has now."""
-    found = [version for step in reversed(log) for version in _written(step, table, ident)]
-    oldest = found[-1].before if found else present
-    return found if oldest is None else [*found, Version(None, oldest, None)]
+    found, oldest = list[Version](), present
+    for step in reversed(log):
+        for part in step.parts:
+            for change in part.changes:
+                if change.id == ident and change.table == table:
+                    found.append(Version(step, change.after, change.before))
+                    oldest = change.before
+    if oldest is not None:
+        found.append(Version(None, oldest, None))
+    return found
 
 
 def shown_version(version: Version) -> Body:
+    """A version of a record with the step that wrote it, if that is stored."""
     step, record, before = version
-    return {
-        "step": None if step is None else step.number,
-        "at": None if step is None else iso(step.at),
-        "cause": None if step is None else step.cause._asdict(),
-        "change": "earlier" if step is None else _kind(before, record),
-        "body": None if record is None else orjson.Fragment(record.public),
-    }
-
-
-def _written(step: Step, table: str, ident: str) -> Iterator[Version]:
-    """The versions of a record that a step wrote."""
-    for part in step.parts:
-        for change in part.changes:
-            if change.id == ident and change.table == table:
-                yield Version(step, change.after, change.before)
+    shown: Body = {"step": None, "at": None, "cause": None, "change": "earlier", "body": None}
+    if step is not None:
+        shown |= {"step": step.number, "at": iso(step.at), "cause": step.cause._asdict()}
+        shown["change"] = _kind(before, record)
+    if record is not None:
+        shown["body"] = orjson.Fragment(record.public)
+    return shown
 
 
 def _changes(step: Step) -> Iterator[Body]:
@@ -201,4 +203,6 @@ def _changes(step: Step) -> Iterator[Body]:
 def _kind(before: Record | None, after: Record | None) -> str:
     if after is None:
         return "deleted"
-    return "created" if before is None else "updated"
+    if before is None:
+        return "created"
+    return "updated"

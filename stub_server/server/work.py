@@ -136,11 +136,9 @@ class Work:
         its projects.
         """
         caller = self.caller
-        return (
-            caller is None
-            or caller.projects is None
-            or self.store.sees_customer(caller.projects, ident)
-        )
+        if caller is None or caller.projects is None:
+            return True
+        return self.store.sees_customer(caller.projects, ident)
 
     def allow_project(self, project_id: str | None) -> None:
         """Raises Forbidden for an API key that is restricted to other projects."""

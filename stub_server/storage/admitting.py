@@ -42,11 +42,11 @@ def admit(
 
 def _built(reader: Reader, secret: bytes, where: str, *, trusted: bool) -> Sandbox:
     """The sandbox of a state, if it fits and keeps all laws. Raises BadFile."""
-    reasons = [] if reader.fitting is None else reader.fitting.reasons(reader.state)
+    if reader.fitting is not None:
+        _refuse(reader.fitting.reasons(reader.state), where)
     try:
-        sandbox = None if reasons else build(reader.state, secret)
-        if sandbox is not None and not trusted:
-            reasons = list(islice(faults_of(sandbox), SHOWN))
+        sandbox = build(reader.state, secret)
+        reasons = [] if trusted else list(islice(faults_of(sandbox), SHOWN))
     except (
         KeyError,
         TypeError,
@@ -57,9 +57,15 @@ def _built(reader: Reader, secret: bytes, where: str, *, trusted: bool) -> Sandb
         ArithmeticError,
     ) as error:
         raise damaged(f"{where}its records contradict each other ({error!r})") from None
-    if sandbox is None or reasons:
-        raise BadFile("unfit", *(where + reason for reason in reasons))
+    _refuse(reasons, where)
     return sandbox
+
+
+def _refuse(reasons: Iterable[str], where: str) -> None:
+    """Raises BadFile with all reasons, if there are any."""
+    found = [where + reason for reason in reasons]
+    if found:
+        raise BadFile("unfit", *found)
 
 
 def _check_origin(sandbox: Sandbox, snapshot: Sandbox, where: str) -> None:
@@ -67,8 +73,10 @@ def _check_origin(sandbox: Sandbox, snapshot: Sandbox, where: str) -> None:
     for name in ("scenario", "seed", "home", "seeded_keys"):
         if getattr(sandbox.origin, name) != getattr(snapshot.origin, name):
             raise damaged(f"{where}it differs from the sandbox in {name}")
-    before, own = (
-        (each.log.number, each.timers.last, *each.ids.position) for each in (snapshot, sandbox)
-    )
-    if any(map(gt, before, own)):
+    if any(map(gt, _counters(snapshot), _counters(sandbox))):
         raise damaged(f"{where}it is newer than the sandbox itself")
+
+
+def _counters(sandbox: Sandbox) -> tuple[int, ...]:
+    """How many steps, timers, ids and secrets there have been."""
+    return (sandbox.log.number, sandbox.timers.last, *sandbox.ids.position)

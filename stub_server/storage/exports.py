@@ -27,7 +27,16 @@ from ..engine.sandbox import Sandbox
 from ..engine.step import Step, Used
 from ..engine.tables.table import encoded
 from .fitting import Fitting
-from .lines import Change, Reader, Rewrite, as_it_is, line_of, state_lines, step_line
+from .lines import (
+    Change,
+    Reader,
+    Rewrite,
+    as_it_is,
+    encoded_headers,
+    line_of,
+    state_lines,
+    step_line,
+)
 from .package import RECORDING, Check, damaged, is_readable, pack, unpack
 from .state import Owned, SandboxState, Snapshot, capture
 
@@ -67,19 +76,22 @@ def sandbox_lines(
     if not secrets:
         state.sandbox.replies = Replies()
         steps = list(map(without_replies, steps))
-    lines = [step_line(step, change) for step in steps]
-    too_long = [place for place, line in enumerate(lines) if not is_readable(line)]
-    # the history begins after the last step that no file holds, such as one that went far back in
-    # time
-    if too_long:
-        steps, lines = steps[too_long[-1] + 1 :], lines[too_long[-1] + 1 :]
-    for step in reversed(steps):
+    history: list[tuple[Step, bytes]] = []
+    for step in steps:
+        line = step_line(step, change)
+        if is_readable(line):
+            history.append((step, line))
+        else:  # it begins after the last step that no file holds, such as one far back in time
+            history.clear()
+    for step, _ in reversed(history):
         state.unfold(step)
     yield from state_lines(state, change)
-    yield from lines
+    for _, line in history:
+        yield line
 
 
 def without_replies(step: Step) -> Step:
+    """A step without the replies that it saved and dropped."""
     return step._replace(saved=None, forgotten_replies=())
 
 
@@ -114,7 +126,9 @@ def write_recording(
         for request in requests:
             yield line_of("request", request)
         for step in later:
-            line = step_line(step if secrets else without_replies(step), change, kind="later")
+            if not secrets:
+                step = without_replies(step)
+            line = step_line(step, change, kind="later")
             if is_readable(line):  # one that went far back in time is in no file
                 yield line
 
@@ -122,7 +136,9 @@ def write_recording(
 
 
 def _keyless(table: str, record: Record) -> Record:
-    return blanked(table, record) if table == "api_keys" else as_it_is(table, record)
+    if table == "api_keys":
+        return blanked(table, record)
+    return record
 
 
 def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
@@ -194,7 +210,7 @@ def traces_of(
 ) -> Iterator[Trace]:
     """The requests of a sandbox in their order; `steps` tell what they raised."""
     made = defaultdict[str, list[Step]](list)
-    for step in steps if requests else ():
+    for step in steps:
         made[step.cause.id].append(step)
     for body in requests:
         arrived = (
@@ -204,9 +220,11 @@ def traces_of(
             body["path"],
             body["query"].encode("latin-1"),
         )
-        trace = Trace(*arrived, sandbox=sandbox, before=body["before"], received=body["wall"])
+        trace = Trace(*arrived, sandbox=sandbox, received=body["wall"])
+        for step in made[trace.id]:
+            trace.note(step)
         trace.is_prefixed = body["prefixed"]
-        for name in ("after", "status", "code", "simulated", "operation"):
+        for name in ("before", "after", "status", "code", "simulated", "operation"):
             setattr(trace, name, body[name])
         trace.is_control = body["path"].startswith("/_sandbox")
         if body["caller"] is not None:  # as far as a recording knows him
@@ -215,26 +233,21 @@ def traces_of(
             )
         if trace.status in _AT_THE_GATE:
             trace.auth_at = 0
-        for step in made[trace.id]:
-            trace.events += tuple(event.id for event in step.events)
-            trace.deliveries += tuple(
-                change.id
-                for change in step.changes
-                if change.before is None and change.table == "webhook_logs"
-            )
+        trace.size = _OVERHEAD
         if keeps_bodies:
-            trace.received_head = head_of(_encoded(body["headers"]))
-            trace.sent_head = head_of(_encoded(body["answer_headers"]))
-            trace.body = body["body"].encode("latin-1") or None
-            trace.answer = None if body["answer"] is None else body["answer"].encode("latin-1")
-        texts = (trace.received_head, trace.sent_head, trace.body or b"", trace.answer or b"")
-        trace.size = _OVERHEAD + sum(map(len, texts))
+            _keep_messages(trace, body)
         yield trace
 
 
-def _encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """Headers as a request has them."""
-    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+def _keep_messages(trace: Trace, body: Body) -> None:
+    """Keep headers and bodies of what came and went."""
+    trace.received_head = head_of(encoded_headers(body["headers"]))
+    trace.sent_head = head_of(encoded_headers(body["answer_headers"]))
+    trace.body = body["body"].encode("latin-1") or None
+    if body["answer"] is not None:
+        trace.answer = body["answer"].encode("latin-1")
+    texts = (trace.received_head, trace.sent_head, trace.body or b"", trace.answer or b"")
+    trace.size += sum(map(len, texts))
 
 
 # -- secrets
@@ -264,7 +277,9 @@ def adopted(
                 public_key, private_key = pair_of(
                     secret, sandbox.origin.seed, record.id, sandbox.identity
                 )
-                public = {"public_key": public_key} if is_seeded and not keeps_shown else {}
+                public = {}
+                if is_seeded and not keeps_shown:
+                    public["public_key"] = public_key
                 return changed(record, public, {"digest": digest(private_key)})
         elif table == "webhooks":
             hidden: Body = {}
@@ -282,6 +297,9 @@ def adopted(
 
 
 def blanked(table: str, record: Record) -> Record:
+    """A record without its secrets: digests, signing keys, values of headers and users of
+    addresses.
+    """
     if table == "api_keys":
         return changed(record, {}, {"digest": ""})
     if table == "webhooks":
@@ -303,8 +321,11 @@ def blanked(table: str, record: Record) -> Record:
 
 
 def changed(record: Record, public: Body, hidden: Body) -> Record:
+    """A record with members of its two parts changed."""
     return record._replace(public=_with(record.public, public), hidden=_with(record.hidden, hidden))
 
 
 def _with(part: bytes, changes: Body) -> bytes:
-    return encoded(orjson.loads(part) | changes) if changes else part
+    if not changes:
+        return part
+    return encoded(orjson.loads(part) | changes)

@@ -48,6 +48,7 @@ class Shapes:
             raise damaged(f"{kind}{fault}")
 
     def fault(self, name: str, value: Any) -> str | None:
+        """Where a value breaks the schema of a name, and how; None where it keeps it."""
         validator = self._schemas.component(name, request=True)
         return None if validator.is_valid(value) else validator.reason(value)
 
@@ -93,11 +94,11 @@ class Fitting:
                 self._blame(
                     "timers", str(timer.seq), [Fault("/job", f"there is no job {timer.job[:80]!r}")]
                 )
-        return [
-            f"{table} {pointer}".rstrip()
-            + f": {reason} ({counted(len(idents), 'record')}), such as {next(iter(idents))}"
-            for (table, pointer), (reason, idents) in self._unfit.items()
-        ]
+        found = []
+        for (table, pointer), (reason, idents) in self._unfit.items():
+            where, records = f"{table} {pointer}".rstrip(), counted(len(idents), "record")
+            found.append(f"{where}: {reason} ({records}), such as {next(iter(idents))}")
+        return found
 
     def _blame(self, table: str, ident: str, faults: Iterable[Fault]) -> None:
         for pointer, reason in faults:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import starmap
-from operator import itemgetter
+from operator import itemgetter, lt
 from typing import Any
 from zlib import crc32
 
@@ -76,10 +76,12 @@ def as_it_is(table: str, record: Record) -> Record:
 
 
 def line_of(kind: str, body: Body) -> bytes:
+    """A line: a JSON object with one member, its kind."""
     return orjson.dumps({kind: body})
 
 
 def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[bytes]:
+    """The lines of a state, each record as `change` makes it."""
     yield sandbox_line(state)
     places: dict[bytes, int] = {}
     count = 0
@@ -120,6 +122,9 @@ def chunks_of(state: SandboxState) -> Iterator[bytes]:
 
 
 def sandbox_line(state: SandboxState) -> bytes:
+    """The first line of a state: what the sandbox has besides records, events, timers
+    and replies.
+    """
     sandbox, origin = state.sandbox, state.sandbox.origin
     body = {
         "name": sandbox.name,
@@ -143,23 +148,28 @@ def sandbox_line(state: SandboxState) -> bytes:
 
 
 def merchant_line(owned: Owned) -> bytes:
+    """The line of a merchant, with the usage of its API keys."""
     return line_of(
         "merchant", asdict(owned.merchant) | {"usage": dict(sorted(owned.usage.items()))}
     )
 
 
 def step_line(step: Step, change: Change = as_it_is, kind: str = "step") -> bytes:
+    """The line of a step, each version as `change` makes it.
+
+    Members that are empty are left out.
+    """
     changes = {
         **_changes(step.changes, change),
         "events": [_event(event, *_places(event, step.changes)) for event in step.events],
         "forgotten_events": len(step.forgotten_events),
         "timers": _timers(step.timers_set),
         "taken": [timer[1] for timer in step.timers_fired],
-        "used": {key: after for key, after, _ in step.used},
-        "saved": None if step.saved is None else _reply(*step.saved),
+        "used": _used(step.used),
+        "saved": step.saved and _reply(*step.saved),
         "forgotten_replies": [key for key, _ in step.forgotten_replies],
-        "settings": None if step.settings is None else step.settings._asdict(),
-        "restored": None if step.restored is None else _restored(step.restored, change),
+        "settings": step.settings and step.settings._asdict(),
+        "restored": step.restored and _restored(step.restored, change),
     }
     body = {
         "number": step.number,
@@ -168,9 +178,16 @@ def step_line(step: Step, change: Change = as_it_is, kind: str = "step") -> byte
         "merchant": asdict(step.merchant) if step.opens_store else step.merchant.id,
         "clock": step.clock._asdict(),
         "position": step.position,
-        **{name: value for name, value in changes.items() if value},
     }
+    for name, value in changes.items():
+        if value:
+            body[name] = value
     return line_of(kind, body)
+
+
+def _used(used: Iterable[Used]) -> dict[str, Usage | None]:
+    """The usage of keys after a change, by their ids."""
+    return {key: after for key, after, _ in used}
 
 
 def _restored(restored: Restored, change: Change) -> Body:
@@ -181,23 +198,21 @@ def _restored(restored: Restored, change: Change) -> Body:
     events, replies = restored.events, restored.replies
     parts = []
     for own in restored.parts:
-        changes = _changes(own.changes, change) | {
-            "used": {key: after for key, after, _ in own.used}
-        }
-        parts.append(
-            {"merchant": asdict(own.merchant), "opens": own.opens, "closes": own.closes, **changes}
-        )
+        head = {"merchant": asdict(own.merchant), "opens": own.opens, "closes": own.closes}
+        parts.append(head | _changes(own.changes, change) | {"used": _used(own.used)})
     return {
         "parts": parts,
         "merchants": restored.merchants_after,
         "events_raised": restored.raised_after,
         "events_gone": [len(events.oldest_before), len(events.newest_before)],
         "events_back": [
-            list(map(_event, end)) for end in (events.oldest_after, events.newest_after)
+            list(map(_event, events.oldest_after)),
+            list(map(_event, events.newest_after)),
         ],
         "replies_gone": [len(replies.oldest_before), len(replies.newest_before)],
         "replies_back": [
-            list(starmap(_reply, end)) for end in (replies.oldest_after, replies.newest_after)
+            list(starmap(_reply, replies.oldest_after)),
+            list(starmap(_reply, replies.newest_after)),
         ],
     }
 
@@ -215,11 +230,17 @@ def _changes(changes: Sequence[RecordChange], change: Change) -> Body:
 def _places(event: Event, changes: Sequence[RecordChange]) -> tuple[int | None, int | None]:
     """Which versions of the same step an event shares its two parts with."""
     resource = hidden = None
-    written = [change.after for change in changes if change.after is not None]
-    for number, record in enumerate(written):
-        resource = number if event.resource is record.public else resource
-        hidden = number if event.hidden is record.hidden else hidden
+    for number, record in enumerate(_written(changes)):
+        if event.resource is record.public:
+            resource = number
+        if event.hidden is record.hidden:
+            hidden = number
     return resource, hidden
+
+
+def _written(changes: Sequence[RecordChange]) -> list[Record]:
+    """The versions that were written, in order."""
+    return [change.after for change in changes if change.after is not None]
 
 
 def _record(table: str, record: Record) -> Body:
@@ -257,6 +278,11 @@ def _reply(key: ReplyKey, saved: Saved) -> Body:
             [name.decode("latin-1"), value.decode("latin-1")] for name, value in saved.headers
         ],
     }
+
+
+def encoded_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    """The headers of a line as a request has them."""
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
 # -- reading
@@ -390,15 +416,15 @@ class Reader:
     ) -> Event:
         """An event of its members in order. A part that is a number is one of those given."""
         *members, resource, hidden, names, others = row
-        extras = (
-            Extras(tuple(names), tuple((name, value) for name, value in others))
-            if names or others
-            else NO_EXTRAS
-        )
+        extras = NO_EXTRAS
+        if names or others:
+            extras = Extras(tuple(names), tuple(map(_pair, others)))
         public = shown[resource] if isinstance(resource, int) else encoded(resource)
-        rest = kept[hidden] if isinstance(hidden, int) and kept is not None else b""
+        rest = b""
         if isinstance(hidden, dict):
             rest = encoded(hidden)
+        elif isinstance(hidden, int) and kept is not None:
+            rest = kept[hidden]
         if names and not rest:
             raise damaged(f"event {members[0]} refers to a missing part")
         event = Event._make((*members, public, rest, extras))
@@ -424,9 +450,7 @@ class Reader:
         return self._event(_row_of(body), [])
 
     def _reply(self, body: Body) -> tuple[ReplyKey, Saved]:
-        headers = tuple(
-            (name.encode("latin-1"), value.encode("latin-1")) for name, value in body["headers"]
-        )
+        headers = tuple(encoded_headers(body["headers"]))
         fingerprint = bytes.fromhex(body["fingerprint"])
         saved = Saved(fingerprint, body["expires"], body["status"], body["body"].encode(), headers)
         return _reply_key(body["key"]), saved
@@ -436,24 +460,25 @@ class Reader:
         state, sandbox = self.state, self.state.sandbox
         if body["number"] != sandbox.log.number + 1:
             raise damaged(f"step {body['number']} after step {sandbox.log.number}")
-        if any(
-            now < before for now, before in zip(body["position"], sandbox.ids.position, strict=True)
-        ):
+        position = _pair(body["position"])
+        if any(map(lt, position, sandbox.ids.position)):
             raise damaged(
                 f"step {body['number']} uses ids again: its position is lower than the one before"
             )
         opens_store = isinstance(body["merchant"], dict)
-        merchant = (
-            Merchant(**body["merchant"]) if opens_store else state.owned[body["merchant"]].merchant
-        )
+        if opens_store:
+            merchant = Merchant(**body["merchant"])
+        else:
+            merchant = state.owned[body["merchant"]].merchant
         part = self._part(merchant, body, opens=opens_store, closes=False)
-        written = [change.after for change in part.changes if change.after is not None]
-        public, hidden = (
-            [record.public for record in written],
-            [record.hidden for record in written],
-        )
+        written = _written(part.changes)
+        public = [record.public for record in written]
+        hidden = [record.hidden for record in written]
         events = [self._event(_row_of(event), public, hidden) for event in body.get("events", ())]
-        forgotten = map(_reply_key, body.get("forgotten_replies", ()))
+        live = sandbox.timers.live
+        settings = before = None
+        if "settings" in body:
+            settings, before = SandboxSettings(**body["settings"]), sandbox.settings
         return Step(
             number=body["number"],
             at=body["at"],
@@ -467,42 +492,44 @@ class Reader:
             timers_set=tuple(Timer(*_timer_row(timer)) for timer in body.get("timers", ())),
             timers_before=sandbox.timers.last,
             timers_fired=tuple(
-                timer
-                for number in body.get("taken", ())
-                if (timer := sandbox.timers.live.get(number))
+                [live[number] for number in body.get("taken", ()) if number in live]
             ),
             used=part.used,
             saved=self._reply(body["saved"]) if "saved" in body else None,
-            forgotten_replies=tuple(
-                (key, saved) for key in forgotten if (saved := sandbox.replies.get(key))
-            ),
+            forgotten_replies=tuple(self._forgotten(body.get("forgotten_replies", ()))),
             clock=ClockState(**body["clock"]),
             clock_before=sandbox.recorded_clock,
-            position=_pair(body["position"]),
+            position=position,
             position_before=sandbox.ids.position,
             restored=self._restored(body["restored"]) if "restored" in body else None,
-            settings=SandboxSettings(**body["settings"]) if "settings" in body else None,
-            settings_before=sandbox.settings if "settings" in body else None,
+            settings=settings,
+            settings_before=before,
         )
 
+    def _forgotten(self, keys: Iterable[list[str]]) -> Iterator[tuple[ReplyKey, Saved]]:
+        """The replies of these keys, as far as they are still saved."""
+        for key in map(_reply_key, keys):
+            saved = self.state.sandbox.replies.get(key)
+            if saved is not None:
+                yield key, saved
+
     def _restored(self, body: Body) -> Restored:
-        sandbox = self.state.sandbox
-        events = [list(map(self._event_alone, end)) for end in body["events_back"]]
-        replies = [list(map(self._reply, end)) for end in body["replies_back"]]
-        parts = [
-            self._part(
-                Merchant(**part["merchant"]), part, opens=part["opens"], closes=part["closes"]
-            )
-            for part in body["parts"]
-        ]
+        sandbox, parts = self.state.sandbox, []
+        for part in body["parts"]:
+            merchant = Merchant(**part["merchant"])
+            parts.append(self._part(merchant, part, opens=part["opens"], closes=part["closes"]))
         return Restored(
-            tuple(parts),
-            tuple(self.state.owned),
-            tuple(body["merchants"]),
-            _ends(sandbox.events, body["events_gone"], events),
-            body["events_raised"],
-            _ends(sandbox.replies.items(), body["replies_gone"], replies),
-            sum([part.size for part in parts]),
+            parts=tuple(parts),
+            merchants_before=tuple(self.state.owned),
+            merchants_after=tuple(body["merchants"]),
+            events=_ends(
+                sandbox.events, body["events_gone"], body["events_back"], self._event_alone
+            ),
+            raised_after=body["events_raised"],
+            replies=_ends(
+                sandbox.replies.items(), body["replies_gone"], body["replies_back"], self._reply
+            ),
+            size=sum([part.size for part in parts]),
         )
 
     def _part(self, merchant: Merchant, body: Body, *, opens: bool, closes: bool) -> Part:
@@ -515,27 +542,29 @@ class Reader:
             changes.append(RecordChange(table, rows.get(table, {}).get(record.key), record))
         for drop in body.get("drops", ()):
             changes.append(RecordChange(drop["table"], rows[drop["table"]][_key_in(drop)], None))
-        used = [
-            Used(key, _usage_of(after), owned.usage.get(key))
-            for key, after in body.get("used", {}).items()
-        ]
+        used = []
+        for key, after in body.get("used", {}).items():
+            used.append(Used(key, after and _pair(after), owned.usage.get(key)))
         return Part(merchant, opens, closes, tuple(changes), tuple(used))
 
 
-def _ends(items: Iterable[Any], gone: list[int], back: list[list[Any]]) -> Ends:
-    """How the ends of a list change: so many items are removed at each, and others are added."""
+def _ends(
+    items: Iterable[Any], gone: list[int], back: list[list[Any]], read: Callable[[Any], Any]
+) -> Ends:
+    """How the ends of a list change: so many items are removed at each, and others are added, which
+    `read` makes of what the line has.
+    """
     every = list(items)
     oldest, newest = gone
     if oldest + newest > len(every):
         raise damaged("more is removed than there is")
     return Ends(
-        tuple(every[:oldest]), tuple(back[0]), tuple(every[len(every) - newest :]), tuple(back[1])
+        oldest_before=tuple(every[:oldest]),
+        oldest_after=tuple(map(read, back[0])),
+        newest_before=tuple(every[len(every) - newest :]),
+        newest_after=tuple(map(read, back[1])),
     )
 
 
 def _key_in(body: Body) -> int:
     return place(int(body["created"]), body["id"])
-
-
-def _usage_of(used: Any) -> Usage | None:
-    return None if used is None else _pair(used)

@@ -37,10 +37,18 @@ class BadFile(ValueError):
     """
 
     def __init__(self, kind: str, *reasons: str) -> None:
-        super().__init__(
-            reasons[0] if len(reasons) == 1 else f"{len(reasons)} reasons: {reasons[0]}"
-        )
+        text = reasons[0]
+        if len(reasons) > 1:
+            text = f"{len(reasons)} reasons: {text}"
+        super().__init__(text)
         self.kind, self.reasons = kind, reasons
+
+    @property
+    def lines(self) -> list[str]:
+        """The message, and under it each reason if it has more than one."""
+        if len(self.reasons) == 1:
+            return [str(self)]
+        return [str(self), *self.reasons]
 
 
 def is_readable(line: bytes) -> bool:
@@ -118,15 +126,14 @@ def read_file(path: Path) -> bytes:
 
 
 def _check_header(kind: str, body: Any, expected: Collection[str]) -> None:
-    format_ = body.get("format") if kind == "header" and isinstance(body, dict) else None
-    is_ours = format_ in expected
-    if format_ == FORMAT and not is_ours:
+    header = body if kind == "header" and isinstance(body, dict) else {}
+    format_, version = header.get("format"), header.get("version")
+    if format_ == FORMAT and format_ not in expected:
         raise BadFile(
             "foreign",
             "This file contains a sandbox and no requests: `stub-server import` reads it.",
         )
-    version = body.get("version") if is_ours else None
-    if not isinstance(version, int):
+    if format_ not in expected or not isinstance(version, int):
         raise BadFile("foreign", "This is not a sandbox file: its first line does not say so.")
     if version != VERSION:
         raise BadFile(
@@ -149,9 +156,9 @@ def _parsed(line: bytes) -> tuple[str, Any]:
         raise damaged(f"a line has more than {MOST_VALUES:,} values")
     if line.count(b"[") + line.count(b"{") > DEEPEST and is_deeper_than(value, DEEPEST):
         raise damaged(f"a line is nested deeper than {DEEPEST} levels")
-    kind, body = (
-        next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else ("", None)
-    )
+    if not isinstance(value, dict) or len(value) != 1:
+        return "", None
+    ((kind, body),) = value.items()
     return kind, body
 
 

@@ -74,6 +74,8 @@ def _bounded(work: Generator[Any, Any, T], give_up: Callable[[], None]) -> Gener
 
 
 class PostgresSession:
+    """A connection to PostgreSQL. Statements have `?` for their values."""
+
     def __init__(self, url: str, name: str = "stub-server") -> None:
         with without_secrets(url):
             self._connection = _Connection.connect(url, **_CONNECTING | {"application_name": name})
@@ -154,10 +156,10 @@ class PostgresStore(Database):
             "select address, settings from processes where until > clock_timestamp() and id != ?"
             " order by id"
         )
-        return [
-            (address, orjson.loads(settings))
-            for address, settings in session.run(found, self.holder)
-        ]
+        others = []
+        for address, settings in session.run(found, self.holder):
+            others.append((address, orjson.loads(settings)))
+        return others
 
     def session(self) -> PostgresSession:
         return PostgresSession(self._url)
@@ -224,7 +226,9 @@ class PostgresStore(Database):
             " != ? and until > clock_timestamp() and not exists (select 1 from sandboxes where name"
             " = creations.name)"
         )
-        return next((str(address) for (address,) in session.run(creating, name, self.holder)), None)
+        for (address,) in session.run(creating, name, self.holder):
+            return str(address)
+        return None
 
     def announce(self, session: Session, name: str) -> None:
         """Let other processes know that this one is creating a sandbox."""
@@ -256,8 +260,11 @@ class PostgresStore(Database):
 
     def _take_lease(self, session: PostgresSession) -> None:
         """Begin as a process without sandboxes."""
-        before, host = _now(), session.host if self._host in EVERYWHERE else self._host
-        host = f"[{host}]" if ":" in host else host
+        before, host = _now(), self._host
+        if host in EVERYWHERE:
+            host = session.host
+        if ":" in host:
+            host = f"[{host}]"
         ((self.holder,),) = session.run(
             "insert into processes (address, settings, until) "
             "values (?, ?, clock_timestamp() + make_interval(secs => ?)) returning id",

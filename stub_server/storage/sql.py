@@ -221,6 +221,7 @@ def line_of(error: Exception) -> str:
 
 
 def sum_of(*values: object) -> int:
+    """The checksum of a row's values."""
     return zlib.crc32(repr(values).encode())
 
 
@@ -293,7 +294,7 @@ def facts(session: Session, name: str) -> tuple[bytes, int]:
 def listed(session: Session) -> list[Kept]:
     """Every sandbox."""
     # no values
-    return [Kept(*row) for row in session.run(f"select {_ROW} from sandboxes")]  # noqa: S608
+    return list(map(Kept._make, session.run(f"select {_ROW} from sandboxes")))  # noqa: S608
 
 
 def due(session: Session, store: Database, now: int) -> list[str]:
@@ -305,17 +306,18 @@ def due(session: Session, store: Database, now: int) -> list[str]:
         "select name from sandboxes where (next_due <= ? or expires_at <= ?) "  # noqa: S608
         f"and (holder = ? or holder not in ({store.living})) limit 10"
     )
-    return [name for (name,) in session.run(found, now, now, store.holder)]
+    return _column(session.run(found, now, now, store.holder))
 
 
 def names(session: Session, most: int) -> list[str]:
     """The names of the sandboxes that were used last."""
-    return [
-        name
-        for (name,) in session.run(
-            "select name from sandboxes order by last_used_at desc limit ?", most
-        )
-    ]
+    found = "select name from sandboxes order by last_used_at desc limit ?"
+    return _column(session.run(found, most))
+
+
+def _column(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """The values of rows that have one each."""
+    return [value for (value,) in rows]
 
 
 def has(session: Session, name: str) -> bool:
@@ -329,7 +331,7 @@ def sandbox_with(session: Session, key: str) -> str | None:
         "select name from sandboxes where id = (select sandbox from credentials where credential"
         " = ?)"
     )
-    return next((name for (name,) in session.run(found, key)), None)
+    return next(iter(_column(session.run(found, key))), None)
 
 
 def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:
@@ -352,7 +354,7 @@ def states(session: Session, sandbox: int) -> list[NamedState]:
         chunks = session.run(
             "select digest from state_chunks where state = ? order by place", number
         )
-        digests = [bytes(digest) for (digest,) in chunks]
+        digests = list(map(bytes, _column(chunks)))
         check(stored_sum == sum_of(*row, b"".join(digests)), f"the state {row[0]!r}")
         name, about, step, chain, size = row
         found.append(NamedState(name, about, chain, KeptState(number, step, size, digests)))
@@ -477,14 +479,13 @@ def state_entered(sandbox: int, named: NamedState) -> list[Statement]:
     name, about, chain, (ident, step, size, digests) = named
     stored_sum = sum_of(name, about, step, chain, size, b"".join(digests))
     row = ident, sandbox, name, about, step, chain, size, stored_sum
-    return [
+    statements: list[Statement] = [
         state_ended(sandbox, name),
         ("insert into states values (?, ?, ?, ?, ?, ?, ?, ?)", row),
-        *[
-            ("insert into state_chunks values (?, ?, ?)", (ident, *chunk))
-            for chunk in enumerate(digests)
-        ],
     ]
+    for place, digest in enumerate(digests):
+        statements.append(("insert into state_chunks values (?, ?, ?)", (ident, place, digest)))
+    return statements
 
 
 def state_ended(sandbox: int, name: str) -> Statement:

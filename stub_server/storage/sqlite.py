@@ -32,6 +32,8 @@ log = logging.getLogger("stub_server")
 
 
 class SqliteSession:
+    """A connection to SQLite, which any thread may use."""
+
     def __init__(self, file: Path, *, always: bool = False) -> None:
         """With `always` each commit is on the disk before it returns."""
         uri = f"file:{quote(str(file))}?mode=rw"
@@ -168,7 +170,7 @@ def check_whole(session: SqliteSession) -> None:
     belongs = "place >> 32 in (select id from sandboxes)"
     steps = f"select 1 from steps where not {belongs} limit 1"  # noqa: S608 - no values
     alone = session.run("pragma foreign_key_check") or session.run(steps)
-    sql.check(not alone, "a row without which others belong to nothing")
+    sql.check(not alone, "a row that other rows refer to")
 
 
 def back_up(path: Path, file: Path) -> int:

@@ -23,6 +23,7 @@ class Owned(Usages):
     rows: dict[str, dict[int, Record]] = field(default_factory=dict)
 
     def change(self, part: Part) -> None:
+        """Apply the changes of one part of a step."""
         for name, before, after in part.changes:
             rows = self.rows.setdefault(name, {})
             if after is not None:
@@ -47,14 +48,13 @@ class SandboxState:
 
     def fold(self, step: Step) -> None:
         """Apply a step, which must be the next one, and log it."""
-        self._change(step.parts, None if step.restored is None else step.restored.merchants_after)
+        self._change(step.parts, step.merchants_after)
         self.sandbox.fold_rest(step, self.owned[step.merchant.id])
         self.sandbox.log.append(step)
 
     def unfold(self, step: Step) -> None:
         """Undo the newest step."""
-        before = None if step.restored is None else step.restored.merchants_before
-        self._change([part.mirrored for part in step.parts], before)
+        self._change(step.mirrored_parts, step.merchants_before)
         self.sandbox.unfold_rest(step)
         self.sandbox.log.number -= 1
 
@@ -77,9 +77,11 @@ def capture(sandbox: Sandbox) -> SandboxState:
     twin.recorded_clock = sandbox.recorded_clock
     owned = {}
     for ident, store in sandbox.stores.items():
-        rows = {name: table.rows.copy() for name, table in store.tables.items() if table.rows}
-        owned[ident] = Owned(store.merchant, dict(store.usage), dict(store.unrecorded), rows)
+        owned[ident] = Owned(store.merchant, dict(store.usage), dict(store.unrecorded))
         owned[ident].forget_unrecorded()
+        for name, table in store.tables.items():
+            if table.rows:
+                owned[ident].rows[name] = table.rows.copy()
     return SandboxState(twin, owned)
 
 
@@ -92,7 +94,7 @@ def build(state: SandboxState, secret: bytes) -> Sandbox:
     sandbox.stores = {}
     for ident, owned in state.owned.items():
         store = sandbox.stores[ident] = Store(owned.merchant, sandbox.rules.layout)
-        store.rebuild({name: owned.rows.get(name, {}) for name in store.tables})
+        store.rebuild(owned.rows)
         store.usage = dict(owned.usage)
     sandbox.origin.credentials = ready_pair(sandbox, secret)
     return sandbox

@@ -66,14 +66,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Which server is used, and which settings it does not have."""
+    """Which server is used, if it is not one of the run's own."""
     url = config.getoption("--sandbox-url")
     if url is None:
         return None
-    ignored = [name for name in ("sandbox_args", "sandbox_command") if config.getini(name)]
-    return f"sandbox: {url}" + (
-        f" (of the ini file {' and '.join(ignored)} are ignored)" if ignored else ""
-    )
+    return f"sandbox: {url}"
 
 
 @pytest.fixture(scope="session")
@@ -85,16 +82,14 @@ def sandbox_server(pytestconfig: pytest.Config) -> Iterator[Server]:
     Python has it.
     """
     from .sandbox import Refused
-    from .server import connected, running
+    from .server import OWN, connected, running
 
     url = pytestconfig.getoption("--sandbox-url")
     if url is not None:
         server = connected(url, pytestconfig.getoption("--sandbox-admin-key"))
     else:
-        command = pytestconfig.getini("sandbox_command")
-        server = running(
-            *pytestconfig.getini("sandbox_args"), **({"command": command} if command else {})
-        )
+        command = pytestconfig.getini("sandbox_command") or OWN
+        server = running(*pytestconfig.getini("sandbox_args"), command=command)
     with ExitStack() as stack:
         try:
             started = stack.enter_context(server)
@@ -182,14 +177,17 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def _sandboxes_of(item: pytest.Item) -> list[Sandbox]:
-    """Those of its own, and those of wider scopes that a fixture gave it."""
-    used: dict[str, Any] = getattr(item, "funcargs", {})
-    given = {id(value) for value in used.values()}
-    made = item.config.stash[_MADE]
-    own = [item.stash[_OWN]] if _OWN in item.stash else []
-    return own + [
-        each for n, each in enumerate(made) if n >= item.stash[_BEFORE] or id(each) in given
-    ]
+    """The sandboxes of a test: its own, those that were made in it, and those of wider scopes that
+    a fixture gave it.
+    """
+    found, made = [], item.config.stash[_MADE]
+    if _OWN in item.stash:
+        found.append(item.stash[_OWN])
+    arguments: dict[str, Any] = getattr(item, "funcargs", {})
+    for each in made[: item.stash[_BEFORE]]:
+        if any(each is value for value in arguments.values()):
+            found.append(each)
+    return found + made[item.stash[_BEFORE] :]
 
 
 def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -> None:
@@ -214,8 +212,8 @@ def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -
 
 
 def _worker_of(config: pytest.Config) -> str:
-    found: dict[str, str] | None = getattr(config, "workerinput", None)
-    return "main" if found is None else found["workerid"]
+    found: dict[str, str] = getattr(config, "workerinput", {})
+    return found.get("workerid", "main")
 
 
 def _name_of(nodeid: str, worker: str) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import date, datetime
 from itertools import count
 from json import dumps, loads
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 from urllib.parse import quote
 
 import httpx2
 
+from ..core.members import given
+from ..core.text import shortened
 from ..domain.cpf import cpf_with_check_digits
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
@@ -42,8 +44,9 @@ class Refused(Exception):
 
     def __init__(self, message: str, response: httpx2.Response | None = None) -> None:
         super().__init__(message)
-        self.response = response
-        self.code: str | None = None if response is None else _body(response).get("code")
+        self.response, self.code = response, None
+        if response is not None:
+            self.code = _body(response).get("code")
 
 
 class Credentials(NamedTuple):
@@ -51,20 +54,6 @@ class Credentials(NamedTuple):
 
     token: str
     headers: dict[str, str]
-
-
-class _Deletable:
-    """What a `with` block deletes at its end."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self.delete()
-
-    def delete(self) -> None:
-        """Delete it, if it still exists."""
-        raise NotImplementedError
 
 
 class Owner(Protocol):
@@ -79,7 +68,7 @@ class Owner(Protocol):
         """Delete the sandbox of this name, if it still exists."""
 
 
-class Sandbox(_Deletable):
+class Sandbox(AbstractContextManager["Sandbox", None]):
     """One sandbox of a server: `with server.sandbox() as sandbox` deletes it at the end of the
     block.
 
@@ -95,8 +84,7 @@ class Sandbox(_Deletable):
         self.url: str = f"{server.url}/s/{self.name}"
         self.token: str = made["credentials"]["jwt"]
         self.headers = {"Authorization": f"Bearer {self.token}"}
-        sample = made["credentials"]["sample"].items()
-        self.sample: dict[str, str] = {name: ident for name, ident in sample if ident is not None}
+        self.sample: dict[str, str] = given(**made["credentials"]["sample"])
         self.env = {"STUB_URL": self.url, "STUB_TOKEN": self.token}
         self._api = server.client(self.url, self.headers)
         self._control = server.client(f"{self.url}/_sandbox", keys)
@@ -128,10 +116,12 @@ class Sandbox(_Deletable):
 
     @property
     def api(self) -> httpx2.Client:
+        """A client of the API with the token of the sandbox. Raises Refused once it is deleted."""
         return self._of_existing(self._api)
 
     @property
     def control(self) -> httpx2.Client:
+        """A client of the controls, below `/_sandbox`. Raises Refused once it is deleted."""
         return self._of_existing(self._control)
 
     def _of_existing(self, client: httpx2.Client) -> httpx2.Client:
@@ -171,19 +161,16 @@ class Sandbox(_Deletable):
         `projectId`).
         """
         if persona is not None:
-            body = {"persona": persona} | {
-                name: changes.pop(name) for name in _BOUGHT if name in changes
-            }
-            made: Json = done(
-                self.control.post(
-                    "/personas", json=body | ({"customer": changes} if changes else {})
-                )
-            )
-            return dict(made["customer"])
-        found: Json = done(self.api.post("/v2/customers", json=self._person() | changes))[
-            "customer"
-        ]
-        return found
+            body: Json = {"persona": persona}
+            for name in _BOUGHT:
+                if name in changes:
+                    body[name] = changes.pop(name)
+            if changes:
+                body["customer"] = changes
+            answer = self.control.post("/personas", json=body)
+        else:
+            answer = self.api.post("/v2/customers", json=self._person() | changes)
+        return _shown(answer, "customer")
 
     def plan(self, **changes: Any) -> Json:
         """Create a monthly plan of R$ 49.90 in the seeded project; `changes` replace
@@ -192,8 +179,7 @@ class Sandbox(_Deletable):
         body = {"name": f"Plano {next(self._numbers)}", "amount": 49.90} | changes
         if "projectId" not in body:
             body["projectId"] = self._project()
-        found: Json = done(self.api.post("/v2/plans", json=body))["plan"]
-        return found
+        return _shown(self.api.post("/v2/plans", json=body), "plan")
 
     def subscription(self, order: Json | str) -> Json:
         """The subscription that an order opened."""
@@ -211,8 +197,7 @@ class Sandbox(_Deletable):
             made = self.plan()
             self.sample = {**self.sample, "planId": made["id"]}
             return made
-        found: Json = done(self.api.get(f"/v2/plans/{quote(ident, safe='')}"))["plan"]
-        return found
+        return _shown(self.api.get(f"/v2/plans/{quote(ident, safe='')}"), "plan")
 
     def _project(self) -> str:
         if "projectId" in self.sample:
@@ -258,10 +243,7 @@ class Sandbox(_Deletable):
 
     def _ordered(self, order: Json | str, act: str, body: Json | None = None) -> Json:
         path = f"/orders/{quote(_id_of(order), safe='')}/{act}"
-        found: Json = done(self.control.post(path, json=body) if body else self.control.post(path))[
-            "order"
-        ]
-        return found
+        return _shown(self.control.post(path, json=body or None), "order")
 
     # -- time and state
 
@@ -281,7 +263,9 @@ class Sandbox(_Deletable):
 
     def as_of(self, step_or_time: int | date | str) -> httpx2.Client:
         """A client whose reads answer as they would have after a step or at an instant."""
-        at = str(step_or_time) if isinstance(step_or_time, int) else instant(step_or_time)
+        at = str(step_or_time)
+        if not isinstance(step_or_time, int):
+            at = instant(step_or_time)
         return self._server.client(self.url, {**self.headers, "X-Sandbox-As-Of": at})
 
     @contextmanager
@@ -308,8 +292,7 @@ class Sandbox(_Deletable):
         As a context manager the rule is deleted at the end of the block.
         """
         body = rule if preset is None else {"preset": preset, **rule}
-        made: Json = done(self.control.post("/faults", json=body))["fault"]
-        return Fault(self, made)
+        return Fault(self, _shown(self.control.post("/faults", json=body), "fault"))
 
     def inbox(self, events: Sequence[str] = EVENTS) -> Inbox:
         """Receive webhooks in the sandbox itself, of events such as "order.paid" or "order.*"; by
@@ -324,7 +307,7 @@ class Sandbox(_Deletable):
         Receivers on loopback are allowed on a local server.
         """
         body = {"url": url, "events": _listed(events)}
-        made: Json = done(self.api.post("/v2/webhooks", json=body))["webhook"]
+        made = _shown(self.api.post("/v2/webhooks", json=body), "webhook")
         self._webhooks.append(made["id"])
         return made
 
@@ -372,25 +355,25 @@ class Sandbox(_Deletable):
         if operationId is not None:
             request["operationId"] = operationId
         bounds = {"exactly": times} if isinstance(times, int) else times
-        response = {
-            name: value for name, value in (("status", status), ("code", code)) if value is not None
-        }
-        body = {"request": request, "times": bounds} | ({"response": response} if response else {})
+        response = given(status=status, code=code)
+        body = {"request": request, "times": bounds}
+        if response:
+            body["response"] = response
         answer = self.control.post("/requests/verify", json=body)
         report = _body(answer)
         if answer.status_code != 409 or "nearest" not in report:
             return list(done(answer)["requests"])
-        found = {name: report[name] for name in ("requests", "nearest", "unknown") if report[name]}
-        wanted = f"Expected {bounds} of {request | response}; there were {report['matched']}."
-        raise AssertionError(
-            f"{wanted}\n{dumps(found, indent=1, ensure_ascii=False)}" if found else wanted
-        )
+        text = f"Expected {bounds} of {request | response}; there were {report['matched']}."
+        for name in ("requests", "nearest", "unknown"):
+            if report[name]:
+                text += f"\n{name}: {dumps(report[name], indent=1, ensure_ascii=False)}"
+        raise AssertionError(text)
 
     def refusals(self, most: int = 5) -> Iterator[str]:
         """The newest requests that were refused, oldest first, equal ones once: why, and
         what would succeed.
         """
-        refused = [each for status in ("4xx", "5xx") for each in self.requests(status=status)]
+        refused = self.requests(status="4xx") + self.requests(status="5xx")
         refused.sort(key=lambda each: each["received_at"], reverse=True)
         found: dict[tuple[str, ...], int] = {}
         for each in refused[:_MOST_EXPLAINED]:
@@ -435,7 +418,7 @@ class Sandbox(_Deletable):
         return answer.content
 
 
-class Fault(_Deletable):
+class Fault(AbstractContextManager["Fault", None]):
     """A rule by which requests fail; `id` names it."""
 
     def __init__(self, sandbox: Sandbox, made: Json) -> None:
@@ -443,16 +426,18 @@ class Fault(_Deletable):
         self._sandbox = sandbox
         self._final: int | None = None
 
+    def __exit__(self, *_: object) -> None:
+        self.delete()
+
     @property
     def hits(self) -> int:
         """How many requests it made fail, also after the block."""
-        return self._counted() if self._final is None else self._final
-
-    def _counted(self) -> int:
-        faults: list[Json] = done(self._sandbox.control.get("/faults", params={"limit": 100}))[
-            "faults"
-        ]
-        return next((int(fault["hits"]) for fault in faults if fault["id"] == self.id), 0)
+        if self._final is not None:
+            return self._final
+        for fault in done(self._sandbox.control.get("/faults", params={"limit": 100}))["faults"]:
+            if fault["id"] == self.id:
+                return int(fault["hits"])
+        return 0
 
     def delete(self) -> None:
         """Delete the rule, if it still exists."""
@@ -473,7 +458,7 @@ class Inbox:
 
     def messages(self, event: str | None = None) -> list[Json]:
         """What arrived, of one event or of all, oldest first: the newest 100."""
-        query = {"limit": "100"} if event is None else {"limit": "100", "event_type": event}
+        query = given(limit="100", event_type=event)
         found: list[Json] = done(self._sandbox.control.get(self._path, params=query))["messages"]
         return found[::-1]
 
@@ -507,11 +492,19 @@ def done(answer: httpx2.Response) -> Any:
         return None if answer.status_code == 204 else answer.json()
     body, asked = _body(answer), answer.request
     summary = body.get("message", " ".join(answer.text.split())[:_WIDEST])
-    details = [each for each in body.get("details", ()) if each["message"] not in summary]
-    lines = [summary, *(f"  {each['field']}: {each['message']}" for each in details)]
+    lines = [summary]
+    for each in body.get("details", ()):
+        if each["message"] not in summary:
+            lines.append(f"  {each['field']}: {each['message']}")
     status = f"{answer.status_code} {body.get('code', '')}".rstrip()
     lines.append(f"  ({asked.method} {asked.url.path} answered {status})")
     raise Refused("\n".join(lines), answer)
+
+
+def _shown(answer: httpx2.Response, member: str) -> Json:
+    """The record that an answer shows. Raises Refused."""
+    found: Json = done(answer)[member]
+    return found
 
 
 def instant(value: date | str) -> str:
@@ -522,7 +515,9 @@ def instant(value: date | str) -> str:
         found = datetime.fromisoformat(str(value))
     except ValueError:
         return str(value)  # the server says what it takes
-    return f"{found.isoformat()}Z" if found.tzinfo is None else found.isoformat()
+    if found.tzinfo is None:
+        return f"{found.isoformat()}Z"
+    return found.isoformat()
 
 
 def _body(answer: httpx2.Response) -> Json:
@@ -534,12 +529,13 @@ def _body(answer: httpx2.Response) -> Json:
 
 
 def _short(value: Any) -> str:
-    text = dumps(value, ensure_ascii=False)
-    return text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…"
+    return shortened(dumps(value, ensure_ascii=False), _WIDEST)
 
 
 def _listed(names: Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+    if isinstance(names, str):
+        return [names]
+    return list(names)
 
 
 def _id_of(order: Json | str) -> str:

@@ -6,19 +6,31 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import date
 
 import httpx2
 
+from ..core.members import given
 from .sandbox import Json, Refused, Sandbox, done, instant
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
 # Without -P a types.py or email.py of the directory that tests run in would be imported.
-_OWN = (sys.executable, "-P", "-m", "stub_server")
+OWN = (sys.executable, "-P", "-m", "stub_server")
 _START = 60.0  # seconds
 _ADDRESS = re.compile(r"address\s+(http://\S+)")
+
+
+def authorities(url: str) -> ssl.SSLContext:
+    """Whom a client of this address trusts: the machine's certificate authorities, if it asks over
+    TLS.
+
+    Reading them takes a quarter of a second, which other clients need not wait for.
+    """
+    if url.startswith("http://"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return httpx2.create_ssl_context()
 
 
 class Server:
@@ -27,14 +39,10 @@ class Server:
     def __init__(self, url: str, admin_key: str | None = None) -> None:
         """`admin_key` is needed for a server that does not listen on loopback alone."""
         self.url = url.rstrip("/")
-        is_plain = self.url.startswith("http://")
-        # Without certificates to check, reading the machine's authorities costs a quarter of a
-        # second.
-        verify = (
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
-        )
-        self._transport = httpx2.HTTPTransport(verify=verify)
-        self._headers = {} if admin_key is None else {"X-Sandbox-Admin-Key": admin_key}
+        self._transport = httpx2.HTTPTransport(verify=authorities(self.url))
+        self._headers = {}
+        if admin_key is not None:
+            self._headers["X-Sandbox-Admin-Key"] = admin_key
         self.control = self.client(f"{self.url}/_sandbox", self._headers)
 
     def client(self, base_url: str, headers: Mapping[str, str]) -> httpx2.Client:
@@ -61,15 +69,11 @@ class Server:
         `scenario`, `seed` and `now` default to those of the server. `settings` are those that
         `PATCH /_sandbox/settings` takes, such as `autopay=5`. Raises Refused.
         """
-        begun = None if now is None else instant(now)
-        wanted = {
-            "name": name,
-            "scenario": scenario,
-            "seed": seed,
-            "now": begun,
-            "settings": settings or None,
-        }
-        body = {name: value for name, value in wanted.items() if value is not None}
+        body = given(name=name, scenario=scenario, seed=seed)
+        if now is not None:
+            body["now"] = instant(now)
+        if settings:
+            body["settings"] = settings
         made: Json = done(self.control.post("/sandboxes", json=body))["sandbox"]
         return Sandbox(self, made, self._headers)
 
@@ -89,7 +93,7 @@ class Server:
 
 @contextmanager
 def running(
-    *flags: str, admin_key: str | None = None, command: Sequence[str] = _OWN
+    *flags: str, admin_key: str | None = None, command: Sequence[str] = OWN
 ) -> Iterator[Server]:
     """Start a server on a free port until the block ends.
 
@@ -113,26 +117,33 @@ def running(
     ):
         assert process.stdout is not None
         try:
-            found = next(
-                (match for line in process.stdout if (match := _ADDRESS.search(line))), None
-            )
-            if found is None:
+            address = _address_in(process.stdout)
+            if address is None:
                 process.wait(_START)
                 said.seek(0)
                 raise RuntimeError(f"The server did not start: {said.read().strip()}")
-            with connected(found[1], admin_key) as server:
+            with connected(address, admin_key) as server:
                 yield server
         finally:
             process.terminate()
 
 
+def _address_in(banner: Iterable[str]) -> str | None:
+    """The address that a server prints; None if it ends without one."""
+    for line in banner:
+        found = _ADDRESS.search(line)
+        if found is not None:
+            return found[1]
+    return None
+
+
 def _environment() -> dict[str, str]:
-    """This process's, without what is meant for it or for another server."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("STUB_") and name not in ("PYTHONPATH", "PYTHONWARNINGS")
-    }
+    """This process's environment, without what is meant for it or for another server."""
+    found = dict(os.environ)
+    for name in os.environ:
+        if name.startswith("STUB_") or name in ("PYTHONPATH", "PYTHONWARNINGS"):
+            del found[name]
+    return found
 
 
 @contextmanager

@@ -3,8 +3,7 @@ judges one.
 
 A timer of a sandbox says when an attempt is due. The courier claims it, puts it in the queue of its
 webhook, makes the attempt when there is a place for it, and records the outcome as a step. The
-courier alone has queues, and what is under way; nothing of that is state. Who answers an attempt is
-an argument of the `Sender`.
+courier alone has queues, and what is under way; nothing of that is state.
 
 Imports `engine` and above. Begin with `courier.py`, then `posting.py` (one attempt), `sender.py`
 and `network.py` (how it leaves), `advancing.py` (what controls ask) and `inbox.py`.

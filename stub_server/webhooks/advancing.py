@@ -14,7 +14,7 @@ from ..engine.sandbox import Sandbox
 from ..engine.scheduler import Fired, jobs_until, move_clock
 from ..engine.step import Cause
 from .courier import Courier
-from .posting import claim_due, release_parked
+from .posting import claim_due, next_attempt, release_parked
 
 TIMEOUT = 4.0  # seconds of one attempt
 
@@ -72,7 +72,7 @@ async def _advance(
         release_parked(sandbox)
         async with sandbox.status.turn:
             await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=speaks))
-        attempt, job = sandbox.timers.next_attempt() if speaks else None, sandbox.timers.next_due()
+        attempt, job = next_attempt(sandbox), sandbox.timers.next_due()
         if attempt is not None and attempt <= to:
             await _send(courier, sandbox, attempt, cause, fired)
         elif job is None or job > to:
@@ -118,24 +118,21 @@ async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:
 
 def _is_drained(courier: Courier, sandbox: Sandbox) -> bool:
     """Whether nothing is due that will be sent, and no clock call goes on."""
-    timers = sandbox.timers
-    if sandbox.status.is_gone or not (
-        sandbox.status.is_advancing or timers.claimed or courier.in_flight(sandbox)
-    ):
-        due = None if sandbox.status.is_gone or is_silent(sandbox) else timers.next_attempt()
-        return due is None or due > sandbox.clock.read()
-    return False
+    if sandbox.status.is_gone:
+        return True
+    if sandbox.status.is_advancing or sandbox.timers.claimed or courier.in_flight(sandbox):
+        return False
+    due = next_attempt(sandbox)
+    return due is None or due > sandbox.clock.read()
 
 
 def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
     """How many attempts of a sandbox are due, how many of these are under way, and how many are
     kept back.
     """
-    timers, now = sandbox.timers, sandbox.clock.now
-    due, held = (
-        timers.attempts_due(now),
-        len(timers.on_hold) + sum(map(len, timers.parked.values())),
-    )
+    timers = sandbox.timers
+    due = timers.attempts_due(sandbox.clock.now)
+    held = len(timers.on_hold) + sum(map(len, timers.parked.values()))
     if is_silent(sandbox):
         return {"due": 0, "in_flight": 0, "held": held + due}
     return {"due": due, "in_flight": courier.in_flight(sandbox), "held": held}
@@ -148,13 +145,18 @@ def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
     """
     count, now = 0, sandbox.clock.now
     for timer in sandbox.timers.pending(now):
-        store = sandbox.stores.get(timer.merchant_id) if timer.job == SENDING else None
-        attempt = due_attempt(sandbox, store, timer.subject, now)
-        if (
-            store is not None
-            and attempt is not None
-            and is_kept_back(sandbox, attempt.entry, attempt.delivery.url)
-        ):
-            count += not is_waiting(store, attempt.entry)
+        if timer.job == SENDING:
+            count += _is_kept_back(sandbox, timer, now)
         yield
     return count
+
+
+def _is_kept_back(sandbox: Sandbox, timer: Timer, now: int) -> bool:
+    """Whether the attempt of a timer is due and kept back, and waits for no earlier one."""
+    store = sandbox.stores.get(timer.merchant_id)
+    attempt = due_attempt(sandbox, store, timer.subject, now)
+    if store is None or attempt is None:
+        return False
+    if not is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
+        return False
+    return not is_waiting(store, attempt.entry)

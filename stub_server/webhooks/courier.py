@@ -18,13 +18,13 @@ from ..engine.attempts import Attempt, disturbance
 from ..engine.deliveries import is_silent
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import do_due
-from .posting import claim_due, claimed_attempt, record, release_parked, send
+from .posting import claim_due, claimed_attempt, next_attempt, record, release_parked, send
 from .sender import Sender
 
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
 OF_SANDBOX, IN_ALL = 32, 256  # attempts under way
-AFTER_DEFECT = 30.0  # seconds until an attempt is repeated after a defect of the server
+AFTER_DEFECT = 30.0  # seconds until a job that failed is done again
 LONGEST_SLEEP = 3600.0
 log = logging.getLogger("stub_server")
 
@@ -63,6 +63,7 @@ class Courier:
 
     @property
     def is_open(self) -> bool:
+        """Whether it sends: it has been started, and not stopped."""
         return self._loop is not None
 
     def start(self, sandboxes: Iterable[Sandbox]) -> None:
@@ -83,10 +84,9 @@ class Courier:
             if outbox.alarm is not None:
                 outbox.alarm.cancel()
         if self._tasks:
-            await asyncio.wait(
-                self._tasks,
-                timeout=GRACE if since is None else max(0.0, since + GRACE - monotonic()),
-            )
+            now = monotonic()
+            until = (since or now) + GRACE
+            await asyncio.wait(self._tasks, timeout=max(0.0, until - now))
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -109,7 +109,8 @@ class Courier:
 
     def look_soon(self, sandbox: Sandbox) -> None:
         """Look at a sandbox as soon as the event loop is free."""
-        if self._loop is not None and not (outbox := self._outbox(sandbox)).is_looking_soon:
+        outbox = self._outbox(sandbox)
+        if self._loop is not None and not outbox.is_looking_soon:
             outbox.is_looking_soon = True
             self._loop.call_soon(self._look, sandbox, outbox)
 
@@ -133,12 +134,10 @@ class Courier:
 
     def _serves(self, sandbox: Sandbox) -> bool:
         """Whether something may be done in a sandbox by now."""
-        return self.is_open and not (
-            sandbox.status.is_gone
-            or sandbox.status.is_advancing
-            or sandbox.status.is_broken
-            or sandbox.status.is_halted
-        )
+        status = sandbox.status
+        if status.is_gone or status.is_broken or status.is_halted:
+            return False
+        return self.is_open and not status.is_advancing
 
     async def _do_jobs(self, sandbox: Sandbox, outbox: Outbox) -> None:
         try:
@@ -150,35 +149,23 @@ class Courier:
 
     def _queue_due(self, sandbox: Sandbox, outbox: Outbox) -> None:
         """Queue what is to be sent, and set an alarm for what is due next."""
-        try:
-            seconds = self._queued(sandbox, outbox)
-        except Exception:
-            log.exception(
-                "defect in the deliveries of sandbox %s; they are tried again", sandbox.name
-            )
-            seconds = AFTER_DEFECT
-        if seconds is not None and self._loop is not None:
-            outbox.alarm = self._loop.call_later(
-                min(seconds, LONGEST_SLEEP), self._look, sandbox, outbox
-            )
-
-    def _queued(self, sandbox: Sandbox, outbox: Outbox) -> float | None:
-        """Queue what is to be sent; returns in how many seconds more is due, if it is."""
         now = sandbox.clock.read()
-        attempt = None if is_silent(sandbox) else self._queue_attempts(sandbox, outbox, now)
-        job = sandbox.timers.next_due()
-        due = sandbox.status.next_look = min(
-            SILENT if job is None else job, SILENT if attempt is None else attempt
-        )
-        if due == SILENT or sandbox.clock.frozen:
-            return None
-        # what is still due is a job that failed
-        return (due - now) / 1000 if due > now else AFTER_DEFECT
+        if not is_silent(sandbox):
+            self._queue_attempts(sandbox, outbox, now)
+        due = SILENT
+        for at in (sandbox.timers.next_due(), next_attempt(sandbox)):
+            if at is not None:
+                due = min(due, at)
+        sandbox.status.next_look = due
+        if self._loop is None or due == SILENT or sandbox.clock.frozen:
+            return
+        seconds = min((due - now) / 1000, LONGEST_SLEEP)
+        if due <= now:  # it is a job that failed
+            seconds = AFTER_DEFECT
+        outbox.alarm = self._loop.call_later(seconds, self._look, sandbox, outbox)
 
-    def _queue_attempts(self, sandbox: Sandbox, outbox: Outbox, now: int) -> int | None:
-        """Queue the attempts that are due, as many as fit into a slice; returns when the next one
-        is due.
-        """
+    def _queue_attempts(self, sandbox: Sandbox, outbox: Outbox, now: int) -> None:
+        """Queue the attempts that are due, as many as fit into a slice."""
         release_parked(sandbox)
         until = perf_counter() + SLICE
         for webhook, timer in claim_due(sandbox, now):
@@ -192,7 +179,6 @@ class Courier:
         attempt = sandbox.timers.next_attempt()
         if attempt is not None and attempt <= now:
             self.look_soon(sandbox)
-        return attempt
 
     # -- one queue per webhook
 
@@ -243,10 +229,9 @@ class Courier:
             raise
         except Unavailable:  # its outcome cannot be stored: it is repeated once it can
             sandbox.timers.release(timer)
-        except Exception:
-            log.exception("defect in a delivery of sandbox %s; it is tried again", sandbox.name)
-            if self._loop is not None:
-                self._loop.call_later(AFTER_DEFECT, self._try_again, sandbox, timer)
+        except Exception:  # it is repeated when the sandbox is looked at next
+            log.exception("defect in a delivery of sandbox %s", sandbox.name)
+            sandbox.timers.release(timer)
         finally:
             outbox.in_flight -= 1
             self._wake()
@@ -256,12 +241,10 @@ class Courier:
         """Send a delivery."""
         if sandbox.log.stored is not None:  # an event that was sent must not be undone
             await sandbox.log.stored()
-        sender = self.abroad if attempt.webhook.hidden.get(ABROAD) else self.sender
+        sender = self.sender
+        if attempt.webhook.hidden.get(ABROAD):
+            sender = self.abroad
         return await send(sender, attempt.delivery, timeout, disturbance(sandbox, attempt))
-
-    def _try_again(self, sandbox: Sandbox, timer: Timer) -> None:
-        sandbox.timers.release(timer)
-        self.look_soon(sandbox)
 
     def in_flight(self, sandbox: Sandbox) -> int:
         """How many attempts of a sandbox are under way or wait for a place."""

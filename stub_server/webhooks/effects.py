@@ -5,6 +5,7 @@ lets be counted.
 from decimal import Decimal
 from typing import NamedTuple
 
+from ..core.text import counted
 from ..domain.deliveries import Failed
 from .sender import Sender
 
@@ -60,7 +61,9 @@ class Work(NamedTuple):
             difference = Decimal(self.after or "") - Decimal(self.before or "")
         except ArithmeticError:
             return None
-        return difference if difference.is_finite() else None
+        if not difference.is_finite():
+            return None
+        return difference
 
     @property
     def is_countable(self) -> bool:
@@ -75,9 +78,7 @@ class Work(NamedTuple):
         return mine is not None and usual is not None and abs(mine) > abs(usual)
 
     def __str__(self) -> str:
-        calls = {0: "no call", 1: "one call"}.get(
-            self.calls, f"{self.calls} calls"
-        ) + " that changes something"
+        calls = f"{counted(self.calls, 'call')} that changed something"
         if self.before is None or self.after is None:
             return calls
         if self.has_changed:

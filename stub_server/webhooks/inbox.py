@@ -6,11 +6,11 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import NamedTuple
 
 from ..contract.secrets import REDACTED, SECRET_HEADERS
-from ..core.record import object_in
+from ..core.record import Row, object_in
 from ..core.signing import Verdict, verify
 from ..domain.deliveries import kept_headers
 from ..domain.webhooks import valid_keys
@@ -25,7 +25,7 @@ OVERHEAD = 1_000  # bytes of a message besides its body and headers
 SHOWN_BODY = 8_192  # bytes of each body that a list shows
 is_name = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?").fullmatch
 
-_MOST_ID = 200
+_MOST_ID, _MOST_TYPE = 200, 100
 _MOST_SIGNERS = 200  # webhooks whose keys are tried
 # bytes: a large body is tried with fewer keys, so that it does not delay other requests
 _MOST_HASHED = 8 * 1024 * 1024
@@ -59,11 +59,8 @@ class Message(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        return (
-            OVERHEAD
-            + len(self.body)
-            + sum(len(name) + len(value) for name, value in self.headers.items())
-        )
+        headers = sum(map(len, self.headers)) + sum(map(len, self.headers.values()))
+        return OVERHEAD + len(self.body) + headers
 
 
 OK = Answer()
@@ -76,6 +73,15 @@ class Box:
     answer: Answer = OK
     received: int = 0
     last_at: int | None = None
+
+    def next_answer(self) -> Answer:
+        """What is answered now. One that is answered so many times only counts down to `OK`."""
+        answer = self.answer
+        if answer.times == 1:
+            self.answer = OK
+        elif answer.times is not None:
+            self.answer = answer._replace(times=answer.times - 1)
+        return answer
 
 
 class Inbox(Bounded[Message]):
@@ -101,22 +107,28 @@ class Inbox(Bounded[Message]):
         `wall` is the machine's time in ms, with which senders sign.
         """
         box = self._box(name)
-        answer = box.answer
-        if answer.times is not None:
-            box.answer = answer._replace(times=answer.times - 1) if answer.times > 1 else OK
-        verdict = verify(headers, body, _keys(sandbox, INBOX + name, len(body)), wall // 1000)
         self._number += 1
-        ident = headers["webhook-id"][:_MOST_ID] if "webhook-id" in headers else None
-        named, now = object_in(body).get("type"), sandbox.clock.now
-        event_type = named[:100] if isinstance(named, str) else None
+        box.received += 1
+        box.last_at = sandbox.clock.now
+        event_type = object_in(body).get("type")
+        if not isinstance(event_type, str):
+            event_type = ""
         message = Message(
-            self._number, name, now, _kept(headers), body, ident, event_type, verdict, answer
+            number=self._number,
+            name=name,
+            at=sandbox.clock.now,
+            headers=_kept(headers),
+            body=body,
+            event_id=headers.get("webhook-id", "")[:_MOST_ID] or None,
+            event_type=event_type[:_MOST_TYPE] or None,
+            verdict=verify(headers, body, _keys(sandbox, INBOX + name, len(body)), wall // 1000),
+            answer=box.next_answer(),
         )
-        box.received, box.last_at = box.received + 1, now
         self._add(message, MOST_MESSAGES, MOST_BYTES)
         return message
 
     def set_answer(self, name: str, answer: Answer) -> None:
+        """Set what a name answers from now on."""
         self._box(name).answer = answer
 
     def _box(self, name: str) -> Box:
@@ -139,29 +151,32 @@ class Inbox(Bounded[Message]):
 
     def clear(self, name: str | None = None) -> None:
         """Delete a name, its messages and its answer; without a name all of them."""
-        kept = [] if name is None else [message for message in self._items if message.name != name]
+        messages = list(self._items)
         while self._items:
             self._drop()
-        for message in kept:
-            self._add(message, MOST_MESSAGES, MOST_BYTES)
         if name is None:
             self._boxes.clear()
-        else:
-            self._boxes.pop(name, None)
+            return
+        self._boxes.pop(name, None)
+        for message in messages:
+            if message.name != name:
+                self._add(message, MOST_MESSAGES, MOST_BYTES)
 
 
 def _keys(sandbox: Sandbox, address: str, length: int) -> Iterator[tuple[str, str]]:
     """Webhook and key of all that may have signed, those with this address first."""
-    every = chain.from_iterable(store.webhooks.all_rows() for store in sandbox.stores.values())
-    rows = list(islice(every, _MOST_SIGNERS))
+    rows: list[Row] = []
+    for store in sandbox.stores.values():
+        rows += islice(store.webhooks.all_rows(), _MOST_SIGNERS - len(rows))
     rows.sort(key=lambda row: not row.public["url"].endswith(address))
     pairs = []
     for row in rows:
-        pairs += [(row.id, key) for key in valid_keys(row.hidden, sandbox.clock.now)]
+        for key in valid_keys(row.hidden, sandbox.clock.now):
+            pairs.append((row.id, key))
     return islice(pairs, max(1, _MOST_HASHED // (length + 1)))
 
 
 def _kept(headers: dict[str, str]) -> dict[str, str]:
     """Headers without credentials, long ones cut."""
     kept = kept_headers(list(headers.items()))
-    return kept | {name: REDACTED for name in kept.keys() & SECRET_HEADERS}
+    return kept | dict.fromkeys(kept.keys() & SECRET_HEADERS, REDACTED)

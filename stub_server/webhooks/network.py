@@ -90,7 +90,7 @@ async def resolve(host: str, port: int) -> list[str]:
 
     def look_up() -> list[str]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        return [str(address[0]) for *_, address in found]
 
     return await BackgroundWorker().beside(look_up)
 
@@ -199,8 +199,9 @@ async def exchange(
     Where only the head of the answer comes in time, the head is the answer.
     """
     is_secure = delivery.url[:6].lower() == "https:"
-    context = authorities(cacert) if is_secure else None  # reading them takes a while
-    response, received = None, b""
+    context, response, received = None, None, b""
+    if is_secure:
+        context = authorities(cacert)  # reading them takes a while
     try:
         async with (
             asyncio.timeout(timeout),
@@ -222,7 +223,7 @@ async def exchange(
             raise Failed(_kind(error)) from error
     assert response is not None
     text = received.decode("utf-8", "replace").replace("\x00", "\ufffd")
-    names = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
+    names = httpx2.Headers(response.headers, encoding="latin-1").multi_items()
     return response.status, kept_headers(names), text
 
 
@@ -232,14 +233,11 @@ def _request(delivery: Delivery, headers: list[tuple[str, str]]) -> httpcore2.Re
     if not url.host or not (url.port is None or 0 < url.port < 65_536):
         raise Failed("dns")
     target = httpcore2.URL(scheme=url.scheme, host=url.raw_host, port=url.port, target=url.raw_path)
-    sent = [
-        ("host", url.netloc.decode("ascii")),
-        ("content-length", str(len(delivery.body))),
-        *headers,
-    ]
-    fields = [(name.encode(), value.encode()) for name, value in sent]
-    body = delivery.body if delivery.pieces is None else delivery.pieces()
-    return httpcore2.Request(delivery.method, target, headers=fields, content=body)
+    fields = [(b"host", url.netloc), (b"content-length", b"%d" % len(delivery.body))]
+    fields += httpx2.Headers(headers, encoding="utf-8").raw
+    if delivery.pieces is None:
+        return httpcore2.Request(delivery.method, target, headers=fields, content=delivery.body)
+    return httpcore2.Request(delivery.method, target, headers=fields, content=delivery.pieces())
 
 
 def _kind(error: BaseException) -> str:

@@ -10,7 +10,14 @@ from ..core.clock import SECOND
 from ..core.timers import SENDING, Timer
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome, Delivery
 from ..engine.attempts import Attempt, conclude, due_attempt, wrong_keys
-from ..engine.deliveries import ANSWERING, is_kept_back, is_simulated, is_waiting, keeps_waiting
+from ..engine.deliveries import (
+    ANSWERING,
+    is_kept_back,
+    is_silent,
+    is_simulated,
+    is_waiting,
+    keeps_waiting,
+)
 from ..engine.draft import Draft
 from ..engine.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE, Effect
 from ..engine.sandbox import Sandbox
@@ -21,17 +28,34 @@ from .sender import Sender
 # -- whether it is to be made
 
 
+def next_attempt(sandbox: Sandbox) -> int | None:
+    """When the next attempt is due; None if nothing is to be sent."""
+    if is_silent(sandbox):
+        return None
+    return sandbox.timers.next_attempt()
+
+
 def claim_due(sandbox: Sandbox, until: int) -> Iterator[tuple[str, Timer]]:
     """Claim the attempts that are due at an instant or before, in the order of time; each with its
     webhook's id.
     """
     while (timer := sandbox.timers.claim(until)) is not None:
-        store = sandbox.stores.get(timer.merchant_id)
-        record = store.webhook_logs.find(timer.subject) if store is not None else None
-        if record is None:
+        webhook = _webhook_of(sandbox, timer)
+        if webhook is None:
             sandbox.timers.regroup(timer, sandbox.timers.skipped)
         else:
-            yield orjson.loads(record.public)["webhookId"], timer
+            yield webhook, timer
+
+
+def _webhook_of(sandbox: Sandbox, timer: Timer) -> str | None:
+    """The id of the webhook that a timer sends to; None if its delivery is no longer stored."""
+    store = sandbox.stores.get(timer.merchant_id)
+    if store is None:
+        return None
+    record = store.webhook_logs.find(timer.subject)
+    if record is None:
+        return None
+    return str(orjson.loads(record.public)["webhookId"])
 
 
 def release_parked(sandbox: Sandbox) -> None:

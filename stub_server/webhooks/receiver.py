@@ -5,7 +5,6 @@ does meanwhile.
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 import orjson
@@ -109,13 +108,12 @@ class Session:
             yield delivery.body[-1:]
 
         each = replace(delivery, pieces=in_step)
-        outcomes = await asyncio.gather(
-            *(self._sender.attempt(each, ANSWER_TIME) for _ in range(copies))
-        )
+        attempts = [self._sender.attempt(each, ANSWER_TIME) for _ in range(copies)]
+        outcomes = await asyncio.gather(*attempts)
         if not is_sent:
             raise Failed(outcomes[0].error or "connection_failed")
         statuses = [outcome.status for outcome in outcomes]
-        self.answered += sum(status is not None for status in statuses)
+        self.answered += copies - statuses.count(None)
         return statuses
 
     def _delivery(self, sample: Body, **other: Any) -> Delivery:
@@ -125,9 +123,8 @@ class Session:
 
     async def mark(self) -> Mark:
         """How things stand before something is sent."""
-        journal = self._sandbox.journal
-        newest = journal[-1] if journal else None
-        return Mark(newest, None if self.effects is None else await self.effects.ask())
+        newest = next(reversed(self._sandbox.journal), None)
+        return Mark(newest, await self._ask())
 
     async def work_since(self, mark: Mark) -> Work:
         """What the receiver has done, once it does no more."""
@@ -157,10 +154,18 @@ class Session:
 
     def shows(self, work: Work) -> bool:
         """Whether work was done, by the effects if they are asked, else by the calls."""
-        return work.calls > 0 if self.effects is None else work.has_changed
+        if self.effects is None:
+            return work.calls > 0
+        return work.has_changed
+
+    async def _ask(self) -> str | None:
+        """The number or text that shows effects, if there is one."""
+        if self.effects is None:
+            return None
+        return await self.effects.ask()
 
     async def _work(self, mark: Mark) -> Work:
-        after = None if self.effects is None else await self.effects.ask()
+        after = await self._ask()
         return Work(self._calls(mark.newest), mark.effects, after)
 
     def _calls(self, newest: Trace | None) -> int:
@@ -169,10 +174,11 @@ class Session:
 
         An update to what a record is already counts: the receiver has done its work again.
         """
-        since = takewhile(lambda trace: trace is not newest, reversed(self._sandbox.journal))
-        tried = [
-            trace
-            for trace in since
-            if trace.method not in _HARMLESS and not trace.path.startswith("/_sandbox")
-        ]
-        return sum(_REPLAYED not in dict(trace.answer_headers) for trace in tried)
+        calls = 0
+        for trace in reversed(self._sandbox.journal):
+            if trace is newest:
+                break
+            is_harmless = trace.method in _HARMLESS or trace.path.startswith("/_sandbox")
+            if not is_harmless and _REPLAYED not in dict(trace.answer_headers):
+                calls += 1
+        return calls

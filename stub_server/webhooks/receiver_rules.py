@@ -4,7 +4,7 @@ the report.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from time import perf_counter_ns
 from typing import NamedTuple
@@ -57,6 +57,7 @@ async def certify(session: Session) -> Body:
     begun = perf_counter_ns()
     deadline = asyncio.get_running_loop().time() + LONGEST
     rules: list[Body] = []
+    results = dict.fromkeys(RESULTS, 0)
     skipped = None
     for each in RULES:
         finding = Finding(UNKNOWN, "nothing", f"the {LONGEST:.0f} s of a run were over")
@@ -70,22 +71,26 @@ async def certify(session: Session) -> Body:
             skipped = f"a delivery was not answered within {ANSWER_TIME:.0f} s"
         elif each is accepts and finding.result != PASSED:
             skipped = "the first delivery was not accepted"
-        advice = each.advice if finding.result == FAILED else None
-        rules.append({"id": each.id, "name": each.name, **finding._asdict(), "advice": advice})
-    results = Counter(each["result"] for each in rules)
+        report = {"id": each.id, "name": each.name, **finding._asdict(), "advice": None}
+        if finding.result == FAILED:
+            report["advice"] = each.advice
+        rules.append(report)
+        results[finding.result] += 1
     return {
         "passed": _passed(results),
-        "summary": {result: results[result] for result in RESULTS},
+        "summary": results,
         "duration_ms": (perf_counter_ns() - begun) // 1_000_000,
         "rules": rules,
     }
 
 
-def _passed(results: Counter[str]) -> bool | None:
+def _passed(results: Mapping[str, int]) -> bool | None:
     """Whether the receiver keeps the rules; None while a rule is unknown and none is broken."""
     if results[FAILED]:
         return False
-    return None if results[UNKNOWN] else True
+    if results[UNKNOWN]:
+        return None
+    return True
 
 
 # -- words
@@ -93,41 +98,51 @@ def _passed(results: Counter[str]) -> bool | None:
 
 def _described(outcome: AttemptOutcome) -> str:
     if outcome.status is None:
-        return f"no answer ({outcome.error})"
-    body = " ".join((outcome.body or "").split())[:_BODY_SHOWN] if outcome.error is not None else ""
-    return f"{outcome.status} after {outcome.duration_ms} ms" + (f" ({body})" if body else "")
+        return _status_of(outcome)
+    text = f"{outcome.status} after {outcome.duration_ms} ms"
+    body = " ".join((outcome.body or "").split())[:_BODY_SHOWN]
+    if outcome.error is not None and body:
+        text += f" ({body})"
+    return text
 
 
 def _all_described(outcomes: Sequence[AttemptOutcome]) -> str:
-    counted = Counter(_status_of(outcome) for outcome in outcomes)
-    words = ", ".join(
-        word if many == 1 else f"{many} times {word}" for word, many in counted.items()
-    )
-    return f"{words}; the slowest after {max(outcome.duration_ms for outcome in outcomes)} ms"
+    words = []
+    for word, many in Counter(map(_status_of, outcomes)).items():
+        words.append(word if many == 1 else f"{many} times {word}")
+    slowest = max(outcome.duration_ms for outcome in outcomes)
+    return f"{', '.join(words)}; the slowest after {slowest} ms"
 
 
 def _status_of(outcome: AttemptOutcome) -> str:
-    return f"no answer ({outcome.error})" if outcome.status is None else str(outcome.status)
+    if outcome.status is None:
+        return f"no answer ({outcome.error})"
+    return str(outcome.status)
 
 
 def _result(holds: object) -> str:
     return PASSED if holds else FAILED
 
 
-def _accepted(sent: str, *outcomes: AttemptOutcome) -> Finding:
+def _accepted(sent: str, outcome: AttemptOutcome) -> Finding:
     """The finding of a rule that asks for a 2xx alone."""
-    received = _described(outcomes[0]) if len(outcomes) == 1 else _all_described(outcomes)
-    return Finding(_result(all(outcome.error is None for outcome in outcomes)), sent, received)
+    return Finding(_result(outcome.error is None), sent, _described(outcome))
+
+
+def _all_accepted(sent: str, outcomes: Sequence[AttemptOutcome]) -> Finding:
+    """The finding of a rule that asks for a 2xx to each of several deliveries."""
+    holds = all(outcome.error is None for outcome in outcomes)
+    return Finding(_result(holds), sent, _all_described(outcomes))
 
 
 def _unseen(session: Session) -> str | None:
     """Why nobody can say whether work was repeated; None where it shows."""
     if session.effects is not None and session.effects.trouble is not None:
-        return f"the effects could not be asked ({session.effects.trouble})"
+        return f"the effects could not be read ({session.effects.trouble})"
     if not session.shows(session.usual):
         return (
-            "the first delivery showed no effect; if the receiver knows this order already, begin"
-            " with an empty one"
+            "the first delivery showed no effect; if the receiver knows this order already, let it"
+            " begin empty"
         )
     return None
 
@@ -211,12 +226,14 @@ async def simultaneous(session: Session) -> Finding:
         done = await session.work_since(mark)
         answers = ", ".join(str(status or "no answer") for status in statuses)
         received = f"{answers}; {done}; one delivery: {session.usual}"
-        is_accepted = any(status is not None and 200 <= status < 300 for status in statuses)
+        is_accepted = any(200 <= (status or 0) < 300 for status in statuses)
         if not is_accepted or done.is_more_than(session.usual):
             return Finding(FAILED, sent, received)
     if not session.usual.is_countable:
         return Finding(
-            UNKNOWN, sent, f"{received}; the effects are a text, which changes alike once and twice"
+            UNKNOWN,
+            sent,
+            f"{received}; a text as effects does not show whether they happened once or twice",
         )
     return Finding(PASSED, sent, received)
 
@@ -348,8 +365,8 @@ async def raw_body(session: Session) -> Finding:
 async def order(session: Session) -> Finding:
     newer = session.samples.next()
     outcomes = [await session.send(newer), await session.send(session.samples.older(newer))]
-    return _accepted(
-        "an event, and then one about the same record that happened a second before it", *outcomes
+    return _all_accepted(
+        "an event, and then one about the same record that happened a second before it", outcomes
     )
 
 
@@ -359,8 +376,9 @@ async def order(session: Session) -> Finding:
     " route.",
 )
 async def burst(session: Session) -> Finding:
-    outcomes = await asyncio.gather(*(session.send(session.samples.next()) for _ in range(BURST)))
-    return _accepted(f"{BURST} different deliveries at the same moment", *outcomes)
+    attempts = [session.send(session.samples.next()) for _ in range(BURST)]
+    outcomes = await asyncio.gather(*attempts)
+    return _all_accepted(f"{BURST} different deliveries at the same moment", outcomes)
 
 
 #: In the order of the report.

@@ -80,7 +80,9 @@ class Samples:
         base = self.next()
         parts = [part for part in base["data"].values() if isinstance(part, dict)] or [base["data"]]
         holder = max(parts, key=lambda part: "metadata" in part)
-        holder["metadata"] = {f"key_{number}": _ENTRY for number in range(LARGE // len(_ENTRY))}
+        holder["metadata"] = {}
+        for number in range(LARGE // len(_ENTRY)):
+            holder["metadata"][f"key_{number}"] = _ENTRY
         return self._under_new_id(base)
 
     def _under_new_id(self, payload: Body) -> Body:
@@ -99,4 +101,6 @@ def _with_whole_numbers(value: Any) -> Any:
         return {name: _with_whole_numbers(member) for name, member in value.items()}
     if isinstance(value, list):
         return [_with_whole_numbers(member) for member in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

@@ -1,37 +1,25 @@
 """One attempt to deliver: sign, post, and describe the outcome."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from time import perf_counter_ns
-from typing import TypeAlias
 
 from ..core.clock import SECOND, wall_ms
 from ..core.signing import signatures, signed_headers
 from ..domain.deliveries import AttemptOutcome, Delivery, Failed, error_of, kept_headers
-
-Responder: TypeAlias = Callable[[], Awaitable[AttemptOutcome]]
-"""Answers an attempt in place of its receiver."""
-
-
-async def unanswered() -> AttemptOutcome:
-    """Answers as nobody does who listens at an address."""
-    return AttemptOutcome.lost()
 
 
 class Sender:
     """How deliveries leave this server. `local` allows this machine and private networks.
 
     `cacert` is a file of certificate authorities that are trusted besides the usual ones.
-    `results` counts the attempts by error, `delivered` for those without. With `answer` nothing
-    leaves the server.
+    `results` counts the attempts by error, `delivered` for those without. One that is `mute` sends
+    nothing: its attempts end as if nobody listened.
     """
 
-    def __init__(
-        self, *, local: bool, cacert: Path | None = None, answer: Responder | None = None
-    ) -> None:
-        self.local, self.cacert, self._answer = local, cacert, answer
+    def __init__(self, *, local: bool, cacert: Path | None = None, mute: bool = False) -> None:
+        self.local, self.cacert, self._is_mute = local, cacert, mute
         self.results: Counter[str] = Counter()
 
     async def attempt(
@@ -43,9 +31,9 @@ class Sender:
         The timestamp is `at`, or the machine's, whatever the sandbox clock shows: receivers reject
         one that is minutes off.
         """
-        if self._answer is not None:
-            return await self._answer()
-        now = wall_ms() if at is None else at
+        if self._is_mute:
+            return AttemptOutcome.lost()
+        now = at or wall_ms()
         timestamp = now // SECOND
         signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
         headers = signed_headers(delivery.event_id, timestamp, signature, delivery.headers)

@@ -86,7 +86,7 @@ async def receive(agent: Agent) -> None:
     certified = await agent("webhooks", action="certify", webhookId=webhook, effects=effects)
     assert facts_of(certified)["certificate"]["passed"] is False, "an inbox verifies nothing"
     assert "id: signature" in text_of(certified)
-    assert "the effects could not be asked (connection_refused)" in text_of(certified)
+    assert "the effects could not be read (connection_refused)" in text_of(certified)
 
 
 @pytest.mark.parametrize("work", [sell, receive])

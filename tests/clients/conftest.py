@@ -140,12 +140,25 @@ _PAGE = (Path(__file__).parents[2] / "docs" / "typescript.md").read_text(encodin
 _SHOWN = dict(
     re.findall(r"^```ts\n// tests/(\w+).test.ts\n(.*?)^```", _PAGE, re.MULTILINE | re.DOTALL)
 )
+_ALONE = """\
+import { dataOf } from "./sandbox/sandbox.js";
+import { expect, test } from "./sandbox/vitest.js";
+
+for (const name of ["one test", "another test"]) {
+  test(`the document is new in ${name}`, async ({ sandbox }) => {
+    const body = { name: "Marina Duarte", email: "marina@example.com", document: "529.982.247-25" };
+    const { customer } = dataOf(await sandbox.api.POST("/v2/customers", { body }));
+    expect(customer.name).toBe("Marina Duarte");
+  });
+}
+"""
+"""Two tests, each of which finds nothing of the other in its sandbox."""
 
 
 def begun(folder: Project, tool: str, extension: str) -> None:
-    """A project with what `init` writes, and the test files of docs/typescript.md."""
+    """A project with what `init` writes, the test files of docs/typescript.md, and one more."""
     done = CliRunner().invoke(main, ["init", tool, str(folder.folder)])
     assert 0 == done.exit_code, done.output
-    for name, text in _SHOWN.items():
+    for name, text in (_SHOWN | {"customers": _ALONE}).items():
         written = text.replace("vitest", tool)
         (folder.folder / "tests" / f"{name}.{extension}.ts").write_text(written, encoding="utf-8")

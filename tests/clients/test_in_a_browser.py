@@ -1,5 +1,5 @@
-"""docs/typescript.md from `npm create` to a paid order, and the snippets of docs/browser.md, in a
-real browser.
+"""docs/typescript.md from `npm create` to a paid order, and its snippets about time and streams, in
+a real browser.
 """
 
 import re
@@ -22,7 +22,9 @@ A_VITE_APPLICATION = (
 )
 OFFSET, PAGE_CLOCK, STREAM = re.findall(
     r"^```ts\n(.*?)^```",
-    (DOCS / "browser.md").read_text(encoding="utf-8"),
+    (DOCS / "typescript.md")
+    .read_text(encoding="utf-8")
+    .partition("## Count down by the sandbox's clock")[2],
     re.MULTILINE | re.DOTALL,
 )
 SNIPPETS = f"""

@@ -26,7 +26,6 @@ from .runner import Run, run
 
 NOW = "2026-11-20T14:32:05.123Z"
 _PATIENCE = 60.0
-PHASES = ("examples", "coverage", "fuzzing", "stateful")
 # Where a contract is, and what its runs have beside the settings that users are given. Controls act
 # on the fork that
 # the hooks make, whatever becomes of its keys.

@@ -78,10 +78,6 @@ UNFIT = {
         removed(PAID),
         f"{LIFE}.moves[2]: order.paid is no event of this contract: take it out, or describe it in x-webhooks",
     ),
-    "an event that only the catalogue calls so": (
-        copied("$['x-webhooks'] order.settled", PAID) + removed(PAID),
-        f"{LIFE}.moves[2]: order.paid is no event of this contract: take it out, or describe it in x-webhooks",
-    ),
     "another event of a move": (
         removed("$['x-webhooks']['order.payment_failed']", f"{LIFE}.moves[?@.event == 'order.payment_failed'].event"),
         f"{LIFE}.moves[1]: order.payment_failed is no event of this contract: take it out, or describe it in "
@@ -163,10 +159,6 @@ UNFIT = {
     ),
     "a set that is gone": (
         removed(f"{LIFE}.sets.payable"),
-        f"{LIFE}.sets: the rules of the server need the set payable: keep it, empty if it has no state",
-    ),
-    "all sets that are gone": (
-        removed(f"{LIFE}.sets"),
         f"{LIFE}.sets: the rules of the server need the set payable: keep it, empty if it has no state",
     ),
     "a lifecycle that is gone": (

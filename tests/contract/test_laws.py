@@ -42,23 +42,6 @@ def test_the_bundle_is_openapi_3_0(entry: str) -> None:
     assert document(entry).raw["info"]["version"] == "2.0.0"
 
 
-def test_there_are_49_operations_in_nine_groups() -> None:
-    groups = {
-        "API keys": 7,
-        "Customers": 4,
-        "Plans": 5,
-        "Subscriptions": 1,
-        "Orders": 4,
-        "Analytics": 1,
-    }
-    groups |= {"Projects": 10, "Products": 5, "Webhooks": 12}
-    found: dict[str, int] = {}
-    for operation in OF_API.values():
-        found[operation.tag] = found.get(operation.tag, 0) + 1
-    assert found == groups
-    assert [tag["name"] for tag in API.raw["tags"]] == list(groups)
-
-
 # -- handlers
 
 

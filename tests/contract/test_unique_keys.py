@@ -10,7 +10,6 @@ import pytest
 
 from stub_server.app import contracts
 from stub_server.contract.source import ContractError
-from stub_server.core.record import UniqueKey
 
 from ..conftest import Serve
 from ..journeys.steps import refused
@@ -26,24 +25,6 @@ NEW_CODE = (
     + updated("$.paths['/v2/customers'].post.responses['409']['x-codes']", f"[{CODE}]")
 )  # fmt: skip
 ONE_EMAIL = NEW_CODE + updated(CUSTOMER, f"[{{ members: [email], scope: merchant, code: {CODE} }}]")
-
-
-def test_every_resource_that_is_kept_by_name_says_so() -> None:
-    keys = document().unique
-    expected = {
-        "ApiKey",
-        "Customer",
-        "Order",
-        "Plan",
-        "Product",
-        "Project",
-        "Subscription",
-        "Webhook",
-    }
-    assert expected == set(keys)
-    assert (UniqueKey(("name",), "projectId", ("blanks", "case"), "duplicate_name"),) == keys[
-        "Plan"
-    ]
 
 
 @pytest.mark.parametrize("resource", document().unique)

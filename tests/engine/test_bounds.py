@@ -68,6 +68,7 @@ def bytes_of(*worlds: Sandbox) -> int:
     return sum(step.size for world in worlds for step in world.log)
 
 
+@pytest.mark.promise("steps")
 @pytest.mark.check
 def test_a_world_keeps_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many steps that is: of large ones few, of one that is larger than all there
@@ -122,6 +123,7 @@ def test_deliveries_are_kept_up_to_so_many_bytes(
     assert (0, 0) == (len(logs), logs.size)
 
 
+@pytest.mark.promise("steps-requests-messages-sandboxes")
 @pytest.mark.check
 def test_all_worlds_keep_so_many_bytes_together(start: Start) -> None:
     """The largest makes room, whichever writes: one that is not used leaves the others a past."""

@@ -6,6 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from stub_server.testing import Sandbox, Server
+
 from ..reference_run.successes import faults, noted_successes
 from ..support.estate import emptied
 from ..support.live import NO_TLS, Live
@@ -97,4 +99,11 @@ def stage(live: Live, sink: str, empty_stage: None) -> Iterator[Stage]:
     before left it.
     """
     with staged(live, "stage", sink) as made:
+        yield made
+
+
+@pytest.fixture
+def there(sandbox_server: Server, sandbox_name: str) -> Iterator[Sandbox]:
+    """Another sandbox of the server, for the file of the test's own."""
+    with sandbox_server.sandbox(f"{sandbox_name}-there") as made:
         yield made

@@ -65,15 +65,6 @@ def member(stage: Stage, plan: Json, who: Json | None = None, method: str = "pix
     return stage.subscription_of(first["id"])
 
 
-def pay_again(stage: Stage, held: Json, **changes: Any) -> Json:
-    """Another order of a subscriber for his plan, paid."""
-    who = stage.get_order(held["orderId"])["customer"]
-    again = order(stage, {"projectId": held["projectId"], "id": held["planId"]}, who, **changes)
-    if again["status"] == "pending":
-        stage.drive("orders", again["id"], "pay")
-    return stage.get_order(again["id"])
-
-
 def bill_of(stage: Stage, held: Json) -> Json:
     """The newest order of a subscription."""
     return stage.get_order(stage.get_subscription(held["id"])["lastOrderId"])

@@ -10,10 +10,10 @@ import httpx2
 import pytest
 
 from stub_server.server.sandboxes import entry
+from stub_server.testing import Sandbox, Server
 
-from ..support.estate import client
 from ..support.files import HEADERS, Line, exported, imported, lines, sealed
-from ..support.live import NO_TLS, Live
+from ..support.live import Live
 from ..support.make import Json, created, customer_body, order_body
 from ..support.receiver import Receiver
 from .past import everything
@@ -28,63 +28,39 @@ def live(small: Live) -> Live:
     return small
 
 
-class Side:
-    """A sandbox: the API with a token, and the control surface."""
-
-    def __init__(self, live: Live, name: str) -> None:
-        self.name = name
-        self.control = httpx2.Client(
-            base_url=f"{live.url}/s/{name}/_sandbox", timeout=60, verify=NO_TLS
-        )
-        self.api = client(live, name, self.control.get("/credentials").json()["jwt"])
-
-    def snapshot(self, name: str, **more: object) -> Json:
-        """A new one."""
-        made: Json = created(self.control.post("/snapshots", json={"name": name, **more}))[
-            "snapshot"
-        ]
-        return made
-
-    def listed(self) -> list[Json]:
-        """All of them."""
-        found: list[Json] = done(self.control.get("/snapshots"))["snapshots"]
-        return found
-
-    def close(self) -> None:
-        """Close its connections."""
-        self.api.close()
-        self.control.close()
+def snapshot(side: Sandbox, name: str, **more: object) -> Json:
+    """A new one."""
+    made: Json = created(side.control.post("/snapshots", json={"name": name, **more}))["snapshot"]
+    return made
 
 
-@pytest.fixture
-def sides(live: Live, sandbox_name: str) -> Iterator[tuple[Side, Side]]:
-    """Two sandboxes of one server."""
-    both = Side(live, sandbox_name), Side(live, f"{sandbox_name}-there")
-    yield both
-    for side in both:
-        side.close()
-    live.forget(both[1].name)
+def listed(side: Sandbox) -> list[Json]:
+    """All of them."""
+    found: list[Json] = done(side.control.get("/snapshots"))["snapshots"]
+    return found
 
 
-def test_a_snapshot_is_restored_where_the_file_was_imported(sides: tuple[Side, Side]) -> None:
+def test_a_snapshot_is_restored_where_the_file_was_imported(
+    sandbox: Sandbox, there: Sandbox
+) -> None:
     """Each has the state, the description and the times that it was made with, and the same bytes
     come out again.
     """
-    here, there = sides
+    here = sandbox
     created(here.api.post("/v2/customers", json=customer_body()))
-    first = here.snapshot("first", description="One customer")
+    first = snapshot(here, "first", description="One customer")
     was = everything(here.api, here.control)
     sample = here.control.get("/credentials").json()["sample"]
     created(here.api.post("/v2/orders/pix", json=order_body(sample["projectId"], sample["planId"])))
     done(here.control.post("/clock/advance", json={"days": 40}))
-    here.snapshot("second")
-    there.snapshot("of-before")
+    snapshot(here, "second")
+    snapshot(there, "of-before")
     file = exported(here.control)
     assert file == exported(here.control)
     imported(there.control, file)
-    assert here.listed() == there.listed()
-    assert ["second", "first"] == [snapshot["name"] for snapshot in there.listed()]
-    assert first == there.listed()[1]
+    assert listed(here) == listed(there)
+    assert ["second", "first"] == [snapshot["name"] for snapshot in listed(there)]
+    assert first == listed(there)[1]
     restored = done(there.control.post("/snapshots/first/restore"))["sandbox"]
     assert (first["now"], first["records"]) == (restored["now"], restored["records"])
     done(here.control.post("/snapshots/first/restore"))
@@ -97,9 +73,9 @@ def test_a_snapshot_is_restored_where_the_file_was_imported(sides: tuple[Side, S
 
 @pytest.mark.promise("snapshots-without-secrets")
 def test_a_file_without_secrets_has_none_in_its_snapshots(
-    sides: tuple[Side, Side], receiver: Receiver
+    sandbox: Sandbox, there: Sandbox, receiver: Receiver
 ) -> None:
-    here, there = sides
+    here = sandbox
     body = {
         "url": receiver.url,
         "events": ["*"],
@@ -111,7 +87,7 @@ def test_a_file_without_secrets_has_none_in_its_snapshots(
     created(
         here.api.post("/v2/orders/pix", json=order, headers={"Idempotency-Key": "told-to-nobody"})
     )
-    here.snapshot("a")
+    snapshot(here, "a")
     # from here on the snapshot alone has them
     done(here.control.post("/rewind", json={"to_step": 0}))
     texts = [
@@ -127,14 +103,12 @@ def test_a_file_without_secrets_has_none_in_its_snapshots(
 
 
 @pytest.fixture(scope="module")
-def file(live: Live) -> Iterator[list[Line]]:
+def file(sandbox_server: Server) -> Iterator[list[Line]]:
     """A file with a snapshot and a history."""
-    side = Side(live, "bad-snapshots")
-    created(side.api.post("/v2/customers", json=customer_body()))
-    side.snapshot("clean")
-    yield lines(exported(side.control, history=True))
-    side.close()
-    live.forget(side.name)
+    with sandbox_server.sandbox() as made:
+        made.customer()
+        snapshot(made, "clean")
+        yield lines(exported(made.control, history=True))
 
 
 @pytest.mark.promise("snapshots-of-files")

@@ -17,7 +17,6 @@ from ..support.explained import explanation, nearest_succeeds, pasted
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, customer_body, make_project
 from ..support.refusal import says
-from ..support.refusals.controls import open_order
 from ..support.refusals.credentials import one_scope_short
 from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask
 from .hooks import clients
@@ -110,18 +109,6 @@ def test_a_state_names_the_moves_and_the_calls_that_lead_there_in_order(shop: Es
     first, second = found["nearest"]["curl"].split(" &&\n")
     assert f"{path}/activate" in first
     assert f"{path}/suspend" in second
-
-
-def test_a_refusal_of_a_control_is_explained_by_its_rule_alone(shop: Estate) -> None:
-    path = f"/orders/{open_order(shop)}/refund"
-    found = explanation(shop.control, shop.control.post(path))
-    assert ("rule", "order_not_refundable", None) == (
-        found["kind"],
-        found["rule"]["name"],
-        found["nearest"],
-    )
-    found = explanation(shop.control, shop.control.post(path, json={"amount": "many"}))
-    assert ("contract", None, None) == (found["kind"], found["contract"], found["nearest"])
 
 
 def test_a_lacking_scope_names_where_the_contract_asks_for_it(shop: Estate) -> None:
@@ -317,9 +304,3 @@ def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> Non
     body = {"name": "", "metadata": {f"k{number}": "v" for number in range(WIDEST + 1)}}
     found = explanation(shop.control, shop.api.post(CUSTOMERS, json=body))
     assert ("contract", None) == (found["kind"], found["nearest"])
-
-
-def test_a_request_that_was_accepted_has_no_explanation(shop: Estate) -> None:
-    answer = shop.api.get("/v2/plans")
-    shown = done(shop.control.get(f"/requests/{answer.headers['x-request-id']}"))["request"]
-    assert shown["explanation"] is None

@@ -1,9 +1,7 @@
-"""Failure on demand: rules of a world, and headers of one request."""
+"""Failure on demand: rules of a sandbox, and headers of one request."""
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -12,83 +10,38 @@ import pytest
 
 from stub_server.contract.document import Operation
 from stub_server.engine.fault_rules import PRESETS
+from stub_server.testing import Sandbox
 
 from ..conftest import Serve
 from ..support import make
 from ..support.contract import document
-from ..support.live import NO_TLS, Live
+from ..support.live import NO_TLS
 from ..support.make import Json, created, customer_body
 from .steps import UNKNOWN, done, refused
 
-NOW = "2027-03-01T12:00:00.000Z"
+
+def new_rule(sandbox: Sandbox, then: Json | None = None, **rest: Any) -> Json:
+    """A new fault rule."""
+    body = rest if then is None else {"then": then, **rest}
+    return dict(created(sandbox.control.post("/faults", json=body))["fault"])
 
 
-@dataclass(frozen=True, slots=True)
-class World:
-    """A world of its own: its API, and its control surface."""
-
-    api: httpx2.Client
-    control: httpx2.Client
-    name: str
-
-    def rule(self, then: Json | None = None, **rest: Any) -> Json:
-        """A new fault rule."""
-        body = rest if then is None else {"then": then, **rest}
-        return dict(created(self.control.post("/faults", json=body))["fault"])
-
-    def hits(self, rule: Json) -> tuple[int, int]:
-        """How many requests a rule meant, and on how many of them it acted."""
-        listed = done(self.control.get("/faults", params={"limit": 100}))["faults"]
-        now = next(each for each in listed if each["id"] == rule["id"])
-        return now["seen"], now["hits"]
-
-    def statuses(self, count: int, path: str = "/v2/customers") -> list[int]:
-        """The statuses of so many requests one after the other."""
-        return [self.api.get(path).status_code for _ in range(count)]
+def hits(sandbox: Sandbox, rule: Json) -> tuple[int, int]:
+    """How many requests a rule meant, and on how many of them it acted."""
+    listed = done(sandbox.control.get("/faults", params={"limit": 100}))["faults"]
+    now = next(each for each in listed if each["id"] == rule["id"])
+    return now["seen"], now["hits"]
 
 
-Open = Callable[..., World]
-
-
-@pytest.fixture(scope="module")
-def server(serve: Serve) -> Live:
-    """A server for worlds that fail."""
-    return serve(seed=23)
-
-
-@pytest.fixture
-def open_world(server: Live) -> Iterator[Open]:
-    """`open_world()`: a new frozen world; `open_world(name)` one that is there."""
-    clients: list[httpx2.Client] = []
-
-    def opened(name: str | None = None, **body: Any) -> World:
-        url = f"{server.url}/_sandbox/sandboxes"
-        with httpx2.Client(timeout=30, verify=NO_TLS) as door:
-            answer = door.get(f"{url}/{name}") if name else door.post(url, json={"now": NOW} | body)
-        world = answer.json()["sandbox"]
-        headers = {"Authorization": f"Bearer {world['credentials']['private_key']}"}
-        api = httpx2.Client(base_url=world["base_url"], headers=headers, timeout=30, verify=NO_TLS)
-        control = httpx2.Client(base_url=f"{world['base_url']}/_sandbox", timeout=30, verify=NO_TLS)
-        clients.extend((api, control))
-        return World(api, control, world["name"])
-
-    yield opened
-    for client in clients:
-        client.close()
-    for name in [world.name for world in server.app.sandboxes.sandboxes()]:
-        server.forget(name)
-
-
-@pytest.fixture
-def world(open_world: Open) -> World:
-    """A new world."""
-    return open_world()
+def statuses(sandbox: Sandbox, count: int, path: str = "/v2/customers") -> list[int]:
+    """The statuses of so many requests one after the other."""
+    return [sandbox.api.get(path).status_code for _ in range(count)]
 
 
 # -- what a rule does
 
 
-def test_a_rule_answers_in_the_one_error_shape_and_says_so(world: World) -> None:
+def test_a_rule_answers_in_the_one_error_shape_and_says_so(sandbox: Sandbox) -> None:
     """Status, code, message and headers are those of the rule; other operations are left alone."""
     then = {
         "status": 503,
@@ -96,42 +49,44 @@ def test_a_rule_answers_in_the_one_error_shape_and_says_so(world: World) -> None
         "message": "Busy.",
         "headers": {"Retry-After": "2"},
     }
-    rule = world.rule(then, match={"operationId": "listCustomers"})
-    answer = world.api.get("/v2/customers")
+    rule = new_rule(sandbox, then, match={"operationId": "listCustomers"})
+    answer = sandbox.api.get("/v2/customers")
     refused(answer, 503, "simulated_fault")
     assert "Busy." == answer.json()["message"]
     assert f"fault:{rule['id']}" == answer.headers["X-Sandbox-Simulated"]
     assert "2" == answer.headers["Retry-After"]
-    assert [200] == world.statuses(1, "/v2/plans")
-    assert (1, 1) == world.hits(rule)
+    assert [200] == statuses(sandbox, 1, "/v2/plans")
+    assert (1, 1) == hits(sandbox, rule)
 
 
-def test_a_rule_acts_before_the_credential_is_looked_at(world: World) -> None:
+def test_a_rule_acts_before_the_credential_is_looked_at(sandbox: Sandbox) -> None:
     """An outage asks nobody for a key."""
-    world.rule({"status": 503})
+    new_rule(sandbox, {"status": 503})
     refused(
-        httpx2.get(str(world.api.base_url).rstrip("/") + "/v2/customers", verify=NO_TLS),
+        httpx2.get(f"{sandbox.url}/v2/customers", verify=NO_TLS),
         503,
         "simulated_fault",
     )
 
 
-def test_the_control_surface_never_fails(world: World) -> None:
+def test_the_control_surface_never_fails(sandbox: Sandbox) -> None:
     """A rule for everything means every request to the API."""
-    rule = world.rule({"status": 500})
-    done(world.control.get("/clock"))
-    assert (0, 0) == world.hits(rule)
-    assert 204 == world.control.delete("/faults").status_code
-    assert [200] == world.statuses(1)
+    rule = new_rule(sandbox, {"status": 500})
+    done(sandbox.control.get("/clock"))
+    assert (0, 0) == hits(sandbox, rule)
+    assert 204 == sandbox.control.delete("/faults").status_code
+    assert [200] == statuses(sandbox, 1)
 
 
 @pytest.mark.parametrize("field", ["headers", "delay"])
-def test_an_answer_may_come_as_ever_and_say_what_was_done_to_it(world: World, field: str) -> None:
+def test_an_answer_may_come_as_ever_and_say_what_was_done_to_it(
+    sandbox: Sandbox, field: str
+) -> None:
     """A header is added, or the answer is late; the answer is the real one."""
     then: Json = {"headers": {"X-Team": "blue"}} if field == "headers" else {"delay_ms": 60}
-    rule = world.rule(then)
+    rule = new_rule(sandbox, then)
     begun = monotonic()
-    answer = world.api.get("/v2/customers")
+    answer = sandbox.api.get("/v2/customers")
     assert 200 == answer.status_code
     assert f"fault:{rule['id']}" == answer.headers["X-Sandbox-Simulated"]
     assert answer.json()["customers"]
@@ -141,49 +96,49 @@ def test_an_answer_may_come_as_ever_and_say_what_was_done_to_it(world: World, fi
         assert monotonic() - begun >= 0.06
 
 
-def order_body(world: World, **changes: Any) -> Json:
+def order_body(sandbox: Sandbox, **changes: Any) -> Json:
     """What createPixOrder accepts."""
-    plan = make.make_plan(world.api, billing_type="one_time")
+    plan = make.make_plan(sandbox.api, billing_type="one_time")
     return make.order_body(plan["projectId"], plan["id"], **changes)
 
 
-def lost(world: World, **options: Any) -> Json:
+def lost(sandbox: Sandbox, **options: Any) -> Json:
     """An order whose answer does not arrive; the body that was sent."""
-    body = order_body(world)
+    body = order_body(sandbox)
     with pytest.raises(httpx2.TransportError):
-        world.api.post("/v2/orders/pix", json=body, **options)
+        sandbox.api.post("/v2/orders/pix", json=body, **options)
     return body
 
 
 @pytest.mark.parametrize("body", [{}, {"body": {"$.projectId": "*"}}], ids=["any", "by its body"])
 @pytest.mark.parametrize(("when", "made"), [("before", 0), ("after", 1)])
 def test_a_connection_is_dropped_before_or_after_the_change(
-    world: World, when: str, made: int, body: Json
+    sandbox: Sandbox, when: str, made: int, body: Json
 ) -> None:
     """The client cannot tell the two apart, and only one of them has made the order."""
-    before = done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"]
-    world.rule({"drop_connection": when}, match={"operationId": "createPixOrder"} | body)
-    lost(world)
+    before = done(sandbox.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"]
+    new_rule(sandbox, {"drop_connection": when}, match={"operationId": "createPixOrder"} | body)
+    lost(sandbox)
     assert (
         made
-        == done(world.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"] - before
+        == done(sandbox.api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"] - before
     )
 
 
-def test_a_body_is_cut(world: World) -> None:
+def test_a_body_is_cut(sandbox: Sandbox) -> None:
     """It says how long it would have been, and the connection ends before."""
-    world.rule({"truncate_body": 0.5})
+    new_rule(sandbox, {"truncate_body": 0.5})
     with pytest.raises(httpx2.RemoteProtocolError):
-        world.api.get("/v2/customers")
+        sandbox.api.get("/v2/customers")
 
 
 @pytest.mark.parametrize(
     "then", [{"corrupt_json": True}, {"corrupt_json": True, "status": 500}], ids=str
 )
-def test_a_body_is_no_json(world: World, then: Json) -> None:
+def test_a_body_is_no_json(sandbox: Sandbox, then: Json) -> None:
     """Of the length that it says, so that only its reader notices."""
-    world.rule(then)
-    answer = world.api.get("/v2/customers")
+    new_rule(sandbox, then)
+    answer = sandbox.api.get("/v2/customers")
     assert then.get("status", 200) == answer.status_code
     assert int(answer.headers["Content-Length"]) == len(answer.content)
     with pytest.raises(json.JSONDecodeError):
@@ -217,14 +172,14 @@ def test_a_body_is_no_json(world: World, then: Json) -> None:
     ],
     ids=str,
 )
-def test_a_rule_means_what_all_its_members_name(world: World, match: Json, meant: bool) -> None:
+def test_a_rule_means_what_all_its_members_name(sandbox: Sandbox, match: Json, meant: bool) -> None:
     """Globs of `*` and `?`; a bracket is a bracket."""
-    rule = world.rule({"status": 500}, match=match)
+    rule = new_rule(sandbox, {"status": 500}, match=match)
     metadata = {"vip": "yes", "0": "no item", "*": "no item either"}
     body = customer_body(name="Marina Duarte", email="marina@example.com", metadata=metadata)
-    answer = world.api.post("/v2/customers", json=body, headers={"X-Team": "blue"})
+    answer = sandbox.api.post("/v2/customers", json=body, headers={"X-Team": "blue"})
     assert (500 if meant else 201) == answer.status_code
-    assert (meant, meant) == world.hits(rule)
+    assert (meant, meant) == hits(sandbox, rule)
 
 
 # -- when it acts
@@ -243,20 +198,24 @@ def test_a_rule_means_what_all_its_members_name(world: World, match: Json, meant
     ],
     ids=str,
 )
-def test_a_rule_acts_on_some_of_the_requests(world: World, when: Json, acts: list[int]) -> None:
+def test_a_rule_acts_on_some_of_the_requests(sandbox: Sandbox, when: Json, acts: list[int]) -> None:
     """All conditions must hold."""
-    world.rule({"status": 500}, when=when)
-    assert [500 if act else 200 for act in acts] == world.statuses(6)
+    new_rule(sandbox, {"status": 500}, when=when)
+    assert [500 if act else 200 for act in acts] == statuses(sandbox, 6)
 
 
 # -- the life of a rule
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
-def test_a_preset_is_a_whole_rule(world: World, preset: str) -> None:
+def test_a_preset_is_a_whole_rule(sandbox: Sandbox, preset: str) -> None:
     """What is given beside it takes the place of its own."""
-    rule = world.rule(
-        preset=preset, when={"times": 1, "after": 1}, match={"path": "/v2/plans"}, name="mine"
+    rule = new_rule(
+        sandbox,
+        preset=preset,
+        when={"times": 1, "after": 1},
+        match={"path": "/v2/plans"},
+        name="mine",
     )
     assert (preset, "mine", {"times": 1, "after": 1}) == (
         rule["preset"],
@@ -264,30 +223,33 @@ def test_a_preset_is_a_whole_rule(world: World, preset: str) -> None:
         rule["when"],
     )
     assert PRESETS[preset]["then"] == rule["then"]
-    assert 200 == world.api.get("/v2/plans").status_code
+    assert 200 == sandbox.api.get("/v2/plans").status_code
     if "drop_connection" in rule["then"]:
         with pytest.raises(httpx2.TransportError):
-            world.api.get("/v2/plans")
+            sandbox.api.get("/v2/plans")
     else:
-        answer = world.api.get("/v2/plans")
+        answer = sandbox.api.get("/v2/plans")
         assert rule["then"].get("status", 200) == answer.status_code
         assert f"fault:{rule['id']}" == answer.headers["X-Sandbox-Simulated"]
-    assert (2, 1) == world.hits(rule)
+    assert (2, 1) == hits(sandbox, rule)
 
 
-def test_a_rule_is_listed_switched_and_deleted(world: World) -> None:
+def test_a_rule_is_listed_switched_and_deleted(sandbox: Sandbox) -> None:
     """Newest first; a rule that is off neither acts nor counts."""
-    first, second = world.rule({"status": 500}), world.rule({"status": 502}, name="second")
-    page = done(world.control.get("/faults", params={"limit": 1}))
+    first, second = (
+        new_rule(sandbox, {"status": 500}),
+        new_rule(sandbox, {"status": 502}, name="second"),
+    )
+    page = done(sandbox.control.get("/faults", params={"limit": 1}))
     assert ([second], 2) == (page["faults"], page["pagination"]["total"])
-    off = done(world.control.patch(f"/faults/{first['id']}", json={"enabled": False}))["fault"]
+    off = done(sandbox.control.patch(f"/faults/{first['id']}", json={"enabled": False}))["fault"]
     assert first | {"enabled": False} == off
-    assert [502] == world.statuses(1)
-    assert (0, 0) == world.hits(first)
-    assert 204 == world.control.delete(f"/faults/{second['id']}").status_code
-    assert [200] == world.statuses(1)
-    refused(world.control.delete(f"/faults/{second['id']}"), 404, "not_found")
-    refused(world.control.patch("/faults/fault_99", json={"enabled": True}), 404, "not_found")
+    assert [502] == statuses(sandbox, 1)
+    assert (0, 0) == hits(sandbox, first)
+    assert 204 == sandbox.control.delete(f"/faults/{second['id']}").status_code
+    assert [200] == statuses(sandbox, 1)
+    refused(sandbox.control.delete(f"/faults/{second['id']}"), 404, "not_found")
+    refused(sandbox.control.patch("/faults/fault_99", json={"enabled": True}), 404, "not_found")
 
 
 @pytest.mark.parametrize(
@@ -312,13 +274,13 @@ def test_a_rule_is_listed_switched_and_deleted(world: World) -> None:
     ids=str,
 )
 def test_a_rule_that_contradicts_itself_is_409(
-    world: World, body: Json, field: str, says: str
+    sandbox: Sandbox, body: Json, field: str, says: str
 ) -> None:
     """The schema has each of its members; nothing is made."""
-    answer = world.control.post("/faults", json=body)
+    answer = sandbox.control.post("/faults", json=body)
     assert {field: "fault_conflict"} == refused(answer, 409, "fault_conflict")
     assert says in answer.json()["message"]
-    assert [] == done(world.control.get("/faults"))["faults"]
+    assert [] == done(sandbox.control.get("/faults"))["faults"]
 
 
 @pytest.mark.parametrize(
@@ -344,12 +306,12 @@ def test_a_rule_that_contradicts_itself_is_409(
     ],
     ids=str,
 )
-def test_a_rule_that_cannot_be_meant_is_refused(world: World, body: Json, says: str) -> None:
+def test_a_rule_that_cannot_be_meant_is_refused(sandbox: Sandbox, body: Json, says: str) -> None:
     """With what to write instead; nothing is made."""
-    answer = world.control.post("/faults", json=body)
+    answer = sandbox.control.post("/faults", json=body)
     refused(answer, 422, "validation_error")
     assert says in answer.json()["message"]
-    assert 0 == done(world.control.get("/faults"))["pagination"]["total"]
+    assert 0 == done(sandbox.control.get("/faults"))["pagination"]["total"]
 
 
 # -- one request
@@ -374,29 +336,31 @@ def test_a_rule_that_cannot_be_meant_is_refused(world: World, body: Json, says: 
     ids=str,
 )
 def test_one_request_fails_as_it_asks(
-    world: World,
+    sandbox: Sandbox,
     headers: dict[str, str] | list[tuple[str, str]],
     status: int,
     code: str | None,
     label: str,
 ) -> None:
     """No rule is needed, and the next request is answered as ever."""
-    body = order_body(world)
-    answer = world.api.post("/v2/orders/pix", json=body, headers=headers)
+    body = order_body(sandbox)
+    answer = sandbox.api.post("/v2/orders/pix", json=body, headers=headers)
     assert (status, label) == (answer.status_code, answer.headers["X-Sandbox-Simulated"])
     assert code in (None, answer.json()["code"])
-    assert 201 == world.api.post("/v2/orders/pix", json=body).status_code
+    assert 201 == sandbox.api.post("/v2/orders/pix", json=body).status_code
 
 
 INVALID = [op for op in document("openapi.yaml").operations.values() if 422 in op.responses]
 
 
 @pytest.mark.parametrize("operation", INVALID, ids=lambda operation: operation.id)
-def test_a_simulated_violation_is_one_of_that_operation(world: World, operation: Operation) -> None:
+def test_a_simulated_violation_is_one_of_that_operation(
+    sandbox: Sandbox, operation: Operation
+) -> None:
     """What is refused is a parameter that the operation has, or a member of its body."""
     contract = document("openapi.yaml")
     path = re.sub(r"\{[^}]+\}", UNKNOWN, operation.path)
-    answer = world.api.request(operation.method, path, headers={"Prefer": "code=422"})
+    answer = sandbox.api.request(operation.method, path, headers={"Prefer": "code=422"})
     refused(answer, 422, "validation_error")
     details = answer.json()["details"]
     assert details
@@ -410,11 +374,11 @@ def test_a_simulated_violation_is_one_of_that_operation(world: World, operation:
         assert is_member or (entry["in"], entry["field"]) in named, entry
 
 
-def test_a_simulated_violation_says_what_the_real_one_says(world: World) -> None:
-    body = order_body(world)
+def test_a_simulated_violation_says_what_the_real_one_says(sandbox: Sandbox) -> None:
+    body = order_body(sandbox)
     body["customer"]["document"], body["items"][0]["quantity"] = "11144477736", 0
-    real = world.api.post("/v2/orders/pix", json=body).json()
-    simulated = world.api.post("/v2/orders/pix", json=body, headers={"Prefer": "code=422"}).json()
+    real = sandbox.api.post("/v2/orders/pix", json=body).json()
+    simulated = sandbox.api.post("/v2/orders/pix", json=body, headers={"Prefer": "code=422"}).json()
     assert real["details"] == simulated["details"]
     assert "customer.document" in {entry["field"] for entry in simulated["details"]}
 
@@ -438,10 +402,10 @@ def test_a_simulated_violation_says_what_the_real_one_says(world: World) -> None
     ids=str,
 )
 def test_a_wish_that_cannot_be_meant_is_refused_with_what_can(
-    world: World, headers: dict[str, str], says: str
+    sandbox: Sandbox, headers: dict[str, str], says: str
 ) -> None:
     """400, and the operation is not reached."""
-    answer = world.api.get("/v2/customers", headers=headers)
+    answer = sandbox.api.get("/v2/customers", headers=headers)
     refused(answer, 400, "malformed_request")
     assert says in answer.json()["message"]
     assert [(next(iter(headers)), "header")] == [
@@ -467,10 +431,10 @@ def test_a_wish_that_cannot_be_meant_is_refused_with_what_can(
     ],
 )
 def test_a_misspelt_header_is_warned_of_with_the_one_that_was_meant(
-    world: World, header: str, value: str, warning: str
+    sandbox: Sandbox, header: str, value: str, warning: str
 ) -> None:
     for path, status in (("/v2/plans", 200), ("/v2/plans/none", 404)):
-        answer = world.api.get(path, headers={header: value})
+        answer = sandbox.api.get(path, headers={header: value})
         assert (status, warning) == (answer.status_code, answer.headers["X-Sandbox-Warnings"])
 
 
@@ -494,22 +458,22 @@ def test_a_stranger_does_not_make_a_public_server_wait(serve: Serve) -> None:
     assert (200, "delay") == (answer.status_code, answer.headers["X-Sandbox-Simulated"])
 
 
-def test_a_slow_answer_comes_late_and_whole(world: World) -> None:
-    body, began = order_body(world), monotonic()
-    answer = world.api.post("/v2/orders/pix", json=body, headers={"X-Sandbox-Delay": "300;after"})
+def test_a_slow_answer_comes_late_and_whole(sandbox: Sandbox) -> None:
+    body, began = order_body(sandbox), monotonic()
+    answer = sandbox.api.post("/v2/orders/pix", json=body, headers={"X-Sandbox-Delay": "300;after"})
     assert (201, "delay") == (answer.status_code, answer.headers["X-Sandbox-Simulated"])
     assert 0.3 <= monotonic() - began
 
 
-def test_an_answer_with_headers_of_a_rule_runs_nothing_in_a_browser(world: World) -> None:
+def test_an_answer_with_headers_of_a_rule_runs_nothing_in_a_browser(sandbox: Sandbox) -> None:
     """Its type may be wrong, as a test wants it, but it is of the same origin as the console."""
     page = {
         "status": 400,
         "message": "<script>1</script>",
         "headers": {"content-type": "text/html"},
     }
-    world.rule(page)
-    answer = world.api.get("/v2/plans")
+    new_rule(sandbox, page)
+    answer = sandbox.api.get("/v2/plans")
     assert "text/html" == answer.headers["content-type"]
     assert "sandbox; default-src 'none'" == answer.headers["content-security-policy"]
     assert "nosniff" == answer.headers["x-content-type-options"]

@@ -14,9 +14,9 @@ import pytest
 
 from stub_server.core.signing import sign
 from stub_server.server import reply
+from stub_server.testing import Sandbox, Server
 
 from ..conftest import Serve
-from ..support.estate import client
 from ..support.files import HEADERS, changed, exported, imported, lines
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body, order_body
@@ -43,50 +43,26 @@ def live(small: Live) -> Live:
     return small
 
 
-class Side:
-    """A sandbox as its user meets it: the API with a token, and the control surface."""
-
-    def __init__(self, live: Live, name: str) -> None:
-        self.name, self.url = name, f"{live.url}/s/{name}"
-        self.control = httpx2.Client(base_url=f"{self.url}/_sandbox", timeout=60, verify=NO_TLS)
-        self.api = client(live, name, self.control.get("/credentials").json()["jwt"])
-
-    def answers(self) -> dict[str, bytes]:
-        """What its lists and its events are."""
-        found = {path: self.api.get(path) for path in LISTS}
-        found["events"] = self.control.get("/events", params={"limit": 100})
-        assert {200} == {answer.status_code for answer in found.values()}
-        return {path: answer.content for path, answer in found.items()}
-
-    def close(self) -> None:
-        """Close its connections."""
-        self.api.close()
-        self.control.close()
-
-
 @pytest.fixture
-def here(live: Live, sandbox_name: str) -> Iterator[Side]:
+def here(sandbox: Sandbox) -> Sandbox:
     """A sandbox with something in it beside its seed."""
-    side = Side(live, sandbox_name)
-    created(side.api.post("/v2/customers", json=customer_body()))
-    yield side
-    side.close()
+    sandbox.customer()
+    return sandbox
 
 
-@pytest.fixture
-def there(live: Live, sandbox_name: str) -> Iterator[Side]:
-    """Another sandbox of the same server."""
-    side = Side(live, f"{sandbox_name}-there")
-    yield side
-    side.close()
-    live.forget(side.name)
+def answers(side: Sandbox) -> dict[str, bytes]:
+    """What the lists and the events of a sandbox are."""
+    found = {path: side.api.get(path) for path in LISTS}
+    found["events"] = side.control.get("/events", params={"limit": 100})
+    assert {200} == {answer.status_code for answer in found.values()}
+    return {path: answer.content for path, answer in found.items()}
 
 
-def test_the_same_sandbox_gives_the_same_file(here: Side) -> None:
+def test_the_same_sandbox_gives_the_same_file(here: Sandbox) -> None:
     first = here.control.get("/export")
     assert "application/vnd.stub.sandbox+gzip" == first.headers["content-type"]
     assert f'attachment; filename="{here.name}.sandbox"' == first.headers["content-disposition"]
-    here.answers()
+    answers(here)
     assert first.content == exported(here.control)
     created(here.api.post("/v2/customers", json=customer_body()))
     assert first.content != exported(here.control)
@@ -94,7 +70,7 @@ def test_the_same_sandbox_gives_the_same_file(here: Side) -> None:
     assert f'attachment; filename="{here.name}.stub"' == recording.headers["content-disposition"]
 
 
-def test_a_file_says_what_it_is(live: Live, here: Side) -> None:
+def test_a_file_says_what_it_is(live: Live, here: Sandbox) -> None:
     header, world = (body for _, body in lines(exported(here.control))[:2])
     assert ("stub.sandbox", 7, True) == (header["format"], header["version"], header["secrets"])
     assert says(header["note"], "signing keys")
@@ -106,11 +82,13 @@ def test_a_file_says_what_it_is(live: Live, here: Side) -> None:
     )
 
 
-def test_an_imported_sandbox_answers_as_the_one_that_was_exported(here: Side, there: Side) -> None:
+def test_an_imported_sandbox_answers_as_the_one_that_was_exported(
+    here: Sandbox, there: Sandbox
+) -> None:
     """Also what is made next: ids, codes and times come from where the other's had come to."""
     body = imported(there.control, exported(here.control))
     assert (there.name, None, 1) == (body["name"], body["parent"], body["step"])
-    assert here.answers() == there.answers()
+    assert answers(here) == answers(there)
     shown = [side.control.get("/clock").json() for side in (here, there)]
     assert 1 == len(
         {
@@ -125,12 +103,12 @@ def test_an_imported_sandbox_answers_as_the_one_that_was_exported(here: Side, th
     )
     for side in (here, there):
         assert 200 == side.control.post("/clock/advance", json={"days": 40}).status_code
-    assert here.answers() == there.answers()
+    assert answers(here) == answers(there)
 
 
 @pytest.mark.promise("file-without-secrets")
 def test_a_file_without_secrets_has_none_and_is_given_new_ones(
-    here: Side, there: Side, receiver: Receiver
+    here: Sandbox, there: Sandbox, receiver: Receiver
 ) -> None:
     headers = [{"name": "X-Token", "value": "a-secret-of-the-receivers"}]
     body = {"url": receiver.url, "events": ["*"], "headers": headers}
@@ -174,7 +152,7 @@ def test_a_file_without_secrets_has_none_and_is_given_new_ones(
 
 
 @pytest.mark.promise("file-without-user-names")
-def test_a_file_without_secrets_names_no_user_of_an_address(here: Side, there: Side) -> None:
+def test_a_file_without_secrets_names_no_user_of_an_address(here: Sandbox, there: Sandbox) -> None:
     """None can be registered, but a file may bring one. A query stays."""
 
     def named(body: Any) -> None:
@@ -192,7 +170,7 @@ def test_a_file_without_secrets_names_no_user_of_an_address(here: Side, there: S
 
 @pytest.mark.parametrize("history", [True, False])
 def test_steps_are_carried_where_they_are_asked_for(
-    here: Side, there: Side, *, history: bool
+    here: Sandbox, there: Sandbox, *, history: bool
 ) -> None:
     for _ in range(3):
         created(here.api.post("/v2/customers", json=customer_body()))
@@ -208,7 +186,9 @@ def test_steps_are_carried_where_they_are_asked_for(
     assert 204 == there.control.delete(f"/sandboxes/{there.name}-2").status_code
 
 
-def test_an_import_says_what_it_replaces_and_begins_a_journal(here: Side, there: Side) -> None:
+def test_an_import_says_what_it_replaces_and_begins_a_journal(
+    here: Sandbox, there: Sandbox
+) -> None:
     created(here.api.post("/v2/customers", json=customer_body()))
     old = created_by(there, customer_body())
     was = there.control.get(f"/sandboxes/{there.name}").json()["sandbox"]
@@ -220,7 +200,7 @@ def test_an_import_says_what_it_replaces_and_begins_a_journal(here: Side, there:
     assert "step_not_kept" == there.control.post("/rewind", json={"to_request": old}).json()["code"]
 
 
-def created_by(side: Side, body: Json) -> str:
+def created_by(side: Sandbox, body: Json) -> str:
     """The id of the request that makes a customer."""
     answer = side.api.post("/v2/customers", json=body)
     created(answer)
@@ -241,8 +221,9 @@ def test_whoever_imports_a_file_decides_whether_its_webhooks_reach_private_addre
     """A file does not say by whom an address was chosen, nor do its steps and snapshots."""
     live = serve(cors_origins=("https://named.example",))
     with (
-        closing(Side(live, sandbox_name)) as here,
-        closing(Side(live, f"{sandbox_name}-2")) as there,
+        closing(Server(live.url)) as server,
+        server.sandbox(sandbox_name) as here,
+        server.sandbox(f"{sandbox_name}-2") as there,
     ):
         body = {"url": receiver.url, "events": CREATED}
         ident = created(here.api.post("/v2/webhooks", json=body, headers={"Origin": made}))[
@@ -260,7 +241,7 @@ def test_whoever_imports_a_file_decides_whether_its_webhooks_reach_private_addre
     assert ([error] * 3, 0 if error else 3) == (errors, len(receiver.requests))
 
 
-def error_of_an_event(side: Side, webhook: str) -> str | None:
+def error_of_an_event(side: Sandbox, webhook: str) -> str | None:
     """The error of a delivery of an event to a webhook that is due at once."""
     created(side.api.post("/v2/customers", json=customer_body()))
     assert 200 == side.control.post("/webhooks/drain", json={"held": True}).status_code
@@ -272,7 +253,7 @@ def error_of_an_event(side: Side, webhook: str) -> str | None:
 
 
 @pytest.fixture
-def large(live: Live, here: Side) -> Iterator[socket]:
+def large(live: Live, here: Sandbox) -> Iterator[socket]:
     """A sandbox whose file takes more than fifteen megabytes, and one who asks for it and
     does not read.
     """
@@ -294,7 +275,7 @@ def large(live: Live, here: Side) -> Iterator[socket]:
 @pytest.mark.promise("downloads")
 @pytest.mark.check
 def test_a_reader_of_a_file_who_does_not_read_is_cut_off_and_holds_little(
-    live: Live, here: Side, large: socket, monkeypatch: pytest.MonkeyPatch
+    live: Live, here: Sandbox, large: socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What he does not take waits on the disk; the server has a few buffers of it ready."""
     monkeypatch.setattr(reply, "PATIENCE", 0.3)

@@ -1,11 +1,10 @@
-"""Plans that somebody pays by: what stands still, and what keeps a plan alive."""
+"""Plans that somebody pays by: what stands still, and what a deletion takes along."""
 
 import httpx2
 import pytest
 
 from ..support.make import Json, Maker
-from ..support.refusal import says
-from .members import ask_order, buyer, member, pay_again, plan_of
+from .members import ask_order, buyer, member, plan_of
 from .stage import Stage
 from .steps import events_of, get_plan, pay, refused, update_plan
 
@@ -40,24 +39,6 @@ def test_a_price_changes_for_new_subscribers_alone(stage: Stage) -> None:
     assert 60 == member(stage, plan, who)["amount"]
 
 
-def test_an_inactive_plan_sells_to_its_subscribers_alone(stage: Stage) -> None:
-    """Who is past due may pay with another order too; somebody new is refused, and so is
-    who has left.
-    """
-    plan, who = plan_of(stage), buyer()
-    held = member(stage, plan, who)
-    assert 200 == update_plan(stage.api, plan, status="inactive").status_code
-    refused(ask_order(stage, plan, buyer()), 409, "plan_not_active")
-    stage.go_to(held["current_period_end"])
-    assert "past_due" == stage.get_subscription(held["id"])["status"]
-    pay_again(stage, held)
-    assert ("active", 1) == tuple(
-        stage.get_subscription(held["id"])[name] for name in ("status", "cycle")
-    )
-    stage.drive("subscriptions", held["id"], "cancel")
-    refused(ask_order(stage, plan, who), 409, "plan_not_active")
-
-
 class TestPlansWithSubscribers:
     """What running subscriptions fix."""
 
@@ -83,12 +64,6 @@ class TestPlansWithSubscribers:
         found = refused(update_plan(api, plan, name="Novo nome", **change), 409, "plan_in_use")
         assert found == dict.fromkeys(fields, "plan_in_use")
         assert get_plan(api, plan) == plan | {"subscribers_count": 1}
-
-    def test_they_keep_the_plan_alive(self, api: httpx2.Client, plan: Json) -> None:
-        """deletePlan is refused, and says why."""
-        response = api.delete(f"/v2/plans/{plan['id']}")
-        refused(response, 409, "plan_in_use")
-        assert says(response.json()["message"], "1 running subscription")
 
 
 class TestDeleting:

@@ -1,4 +1,4 @@
-"""Products over HTTP: defaults, the plans that unlock them, and SKUs."""
+"""Products over HTTP: defaults, and the plans that unlock them."""
 
 import httpx2
 import pytest
@@ -104,25 +104,6 @@ class TestPlanIds:
         ]
         assert update_product(api, product, name="Outro").json()["product"]["planIds"] == [second]
         assert update_product(api, product, planIds=[]).json()["product"]["planIds"] == []
-
-
-class TestSkus:
-    """A SKU is unique in its project."""
-
-    def test_a_taken_sku_is_refused_in_the_project_alone(
-        self, api: httpx2.Client, project_id: str, make_project: Maker
-    ) -> None:
-        """At creation and at an update."""
-        make_product(api, project_id, sku="A-1")
-        response = api.post(
-            "/v2/products", json={"projectId": project_id, "name": "Curso", "sku": "A-1"}
-        )
-        assert refused(response, 409, "duplicate_sku") == {"sku": "duplicate_sku"}
-        other = make_product(api, project_id, sku="A-2")
-        assert refused(update_product(api, other, sku="A-1"), 409, "duplicate_sku") == {
-            "sku": "duplicate_sku"
-        }
-        assert make_product(api, make_project()["id"], sku="A-1")["sku"] == "A-1"
 
 
 def test_a_key_of_another_project_does_not_open_a_product(

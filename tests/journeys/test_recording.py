@@ -1,9 +1,7 @@
 """What the journal records: everything about a request but its secrets."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import closing
 from time import monotonic, sleep
-from typing import Any
 
 import httpx2
 import orjson
@@ -11,102 +9,49 @@ import pytest
 
 from stub_server.contract.secrets import LEFT_OUT, REDACTED
 from stub_server.engine.journal import Journal, Trace
+from stub_server.testing import Sandbox, Server
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body
 
-NOW = "2027-03-01T12:00:00.000Z"
 TARGET = "https://shop.example.com/hooks"
 
 
-@dataclass(frozen=True, slots=True)
-class World:
-    """A world of its own, and a look at its journal from inside."""
-
-    live: Live
-    name: str
-    credentials: Json
-
-    @property
-    def journal(self) -> Journal:
-        """The requests that it keeps."""
-        return self.live.app.sandboxes.entry(self.name).sandbox.journal
-
-    def send(
-        self, method: str, path: str, *, key: str | None = "private_key", **options: Any
-    ) -> httpx2.Response:
-        """A request to it, by default with its private key."""
-        headers = {**options.pop("headers", {})}
-        if key is not None:
-            headers["Authorization"] = f"Bearer {self.credentials[key]}"
-        return httpx2.request(
-            method,
-            f"{self.live.url}/s/{self.name}{path}",
-            headers=headers,
-            verify=NO_TLS,
-            timeout=30,
-            **options,
-        )
-
-    def kept(self, method: str, path: str, **options: Any) -> tuple[httpx2.Response, Trace]:
-        """A request to it, and what is kept of it."""
-        answer = self.send(method, path, **options)
-        return answer, until(self, id=answer.headers["X-Request-Id"])
-
-
-@pytest.fixture(scope="module")
-def live(serve: Serve) -> Live:
-    """A server whose journal is looked at."""
-    return serve(seed=29)
-
-
-def opened(live: Live) -> World:
-    """A new frozen world."""
-    headers = {"X-Sandbox-Admin-Key": live.settings.admin_key or ""}
-    address = f"{live.url}/_sandbox/sandboxes"
-    answer = httpx2.post(address, json={"now": NOW}, headers=headers, verify=NO_TLS, timeout=30)
-    made = created(answer)["sandbox"]
-    return World(live, made["name"], made["credentials"])
-
-
 @pytest.fixture
-def world(live: Live) -> Iterator[World]:
-    """A new world."""
-    made = opened(live)
-    yield made
-    live.forget(made.name)
+def journal(live: Live, sandbox: Sandbox) -> Journal:
+    """The requests that are kept, seen from inside."""
+    return journal_of(live, sandbox)
 
 
-def everything(world: World) -> str:
-    """All that the journal holds, as text."""
-    return str(
-        [{name: getattr(trace, name) for name in trace.__slots__} for trace in world.journal]
-    )
+def journal_of(live: Live, sandbox: Sandbox) -> Journal:
+    """The requests that a sandbox keeps."""
+    return live.app.sandboxes.entry(sandbox.name).sandbox.journal
 
 
-def until(world: World, **members: str) -> Trace:
-    """The newest request, once it is the one of these members: its client may be told
-    before it has ended.
+def everything(journal: Journal) -> str:
+    """All that it holds, as text."""
+    return str([{name: getattr(trace, name) for name in trace.__slots__} for trace in journal])
+
+
+def kept(journal: Journal, answer: httpx2.Response) -> Trace:
+    """The newest request, once it is that of an answer: its client may be told before it has
+    ended.
     """
     limit = monotonic() + 10
-    while True:
-        trace = world.journal[-1] if len(world.journal) else None
-        found = {name: getattr(trace, name, None) for name in members}
-        if trace is not None and found == members:
-            return trace
-        assert monotonic() < limit, found
+    while len(journal) == 0 or journal[-1].id != answer.headers["X-Request-Id"]:
+        assert monotonic() < limit, answer.text
         sleep(0.01)
+    return journal[-1]
 
 
 # -- what is kept
 
 
-def test_a_request_is_kept_with_headers_and_bodies(world: World) -> None:
+def test_a_request_is_kept_with_headers_and_bodies(api: httpx2.Client, journal: Journal) -> None:
     body = customer_body()
-    answer, trace = world.kept(
-        "POST", "/v2/customers?note=1", json=body, headers={"X-Team": "blue"}
-    )
+    answer = api.post("/v2/customers?note=1", json=body, headers={"X-Team": "blue"})
+    trace = kept(journal, answer)
     assert (201, "createCustomer", "POST", "/v2/customers", b"note=1") == (
         trace.status, trace.operation, trace.method, trace.path, trace.query
     )  # fmt: skip
@@ -123,13 +68,11 @@ def test_a_request_is_kept_with_headers_and_bodies(world: World) -> None:
 @pytest.mark.promise("other-charsets-left-out")
 @pytest.mark.parametrize("charset", ["utf-16", "UTF-16LE", "utf-32", "utf-7", "cp037"])
 def test_no_body_is_kept_in_a_charset_in_which_secrets_are_not_found(
-    world: World, charset: str
+    api: httpx2.Client, journal: Journal, charset: str
 ) -> None:
     headers = {"Content-Type": f"application/json; charset={charset}"}
-    _, trace = world.kept(
-        "POST", "/v2/customers", content='{"name": "Ana"}'.encode(charset), headers=headers
-    )
-    assert trace.body == LEFT_OUT
+    answer = api.post("/v2/customers", content='{"name": "Ana"}'.encode(charset), headers=headers)
+    assert kept(journal, answer).body == LEFT_OUT
 
 
 # -- what is not
@@ -137,50 +80,47 @@ def test_no_body_is_kept_in_a_charset_in_which_secrets_are_not_found(
 
 @pytest.mark.promise("no-secret-in-journal")
 @pytest.mark.check
-def test_no_secret_is_in_the_journal(world: World) -> None:
+def test_no_secret_is_in_the_journal(
+    api: httpx2.Client, journal: Journal, sandbox_name: str, credentials: Json
+) -> None:
     """Keys and tokens that are sent or answered: in headers, bodies, queries, paths
     and refusals.
     """
-    own = world.credentials
+    own = credentials
     signing = "whsec_" + "QUJD" * 8
     receiver = {
         "url": TARGET,
         "events": ["*"],
         "headers": [{"name": "Authorization", "value": "Basic c2VjcmV0IHdvcmQ="}],
     }
-    key = created(
-        world.send("POST", "/api-keys", key="jwt", json={"name": "a", "scopes": ["plans:read"]})
-    )["api_key"]
-    webhook = created(world.send("POST", "/v2/webhooks", json=receiver))["webhook"]
-    rotated = world.send("POST", f"/v2/webhooks/{webhook['id']}/regenerate-key", json={}).json()
-    token = created(world.send("POST", "/_sandbox/tokens", json={}))["token"]
-    fork = created(world.send("POST", f"/_sandbox/sandboxes/{world.name}/fork", json={}))[
-        "sandbox"
-    ]["credentials"]
-    world.send("GET", f"/v2/webhooks/{webhook['id']}")
-    world.send("GET", "/v2/webhooks")
-    bad = world.send(
-        "POST", "/_sandbox/certify", json={"url": TARGET, "signing_key": signing[:-3] + " bad"}
-    )
+    key = created(api.post("/api-keys", json={"name": "a", "scopes": ["plans:read"]}))["api_key"]
+    webhook = created(api.post("/v2/webhooks", json=receiver))["webhook"]
+    rotated = api.post(f"/v2/webhooks/{webhook['id']}/regenerate-key", json={}).json()
+    token = created(api.post("/_sandbox/tokens", json={}))["token"]
+    fork = created(api.post(f"/_sandbox/sandboxes/{sandbox_name}/fork", json={}))["sandbox"][
+        "credentials"
+    ]
+    api.get(f"/v2/webhooks/{webhook['id']}")
+    api.get("/v2/webhooks")
+    bad = api.post("/_sandbox/certify", json={"url": TARGET, "signing_key": signing[:-3] + " bad"})
     assert 422 == bad.status_code
-    world.send(
-        "POST",
+    api.post(
         "/_sandbox/certify",
         content=f'{{"signing_key": "{signing}"',
         headers={"Content-Type": "application/json"},
     )
-    world.send("POST", "/v2/customers", json={"private_key": own["private_key"]})
-    world.send("POST", "/v2/nowhere", json={"anything": own["private_key"], "signing_key": signing})
-    world.send("GET", f"/v2/{own['private_key']}?x=1")
-    world.send("GET", f"/v2/plans?api_key={own['private_key']}&token={token}")
+    api.post("/v2/customers", json={"private_key": own["private_key"]})
+    api.post("/v2/nowhere", json={"anything": own["private_key"], "signing_key": signing})
+    api.get(f"/v2/{own['private_key']}?x=1")
+    api.get(f"/v2/plans?api_key={own['private_key']}&token={token}")
     headers = {
         "X-Api-Key": own["private_key"],
         "Cookie": f"session={token}",
         "X-Sandbox-Admin-Key": "hunter2hunter2",
     }
-    world.send("GET", "/v2/plans", headers=headers, key=None)
-    world.send("GET", "/v2/plans", headers=headers)
-    found = everything(world)
+    httpx2.get(f"{api.base_url}v2/plans", headers=headers, verify=NO_TLS)
+    api.get("/v2/plans", headers=headers | {"Authorization": f"Bearer {own['private_key']}"})
+    found = everything(journal)
     secrets = [
         own["private_key"], own["jwt"], key["private_key"], webhook["signing_key"], token, fork["private_key"],
         fork["jwt"], signing, signing[:-3], "c2VjcmV0IHdvcmQ=", "hunter2", rotated["webhook"]["signing_key"],
@@ -193,11 +133,13 @@ JSON = {"Content-Type": "application/json"}
 
 
 @pytest.mark.promise("no-misplaced-token-in-journal")
-def test_no_secret_is_kept_of_an_operation_that_has_none(world: World) -> None:
+def test_no_secret_is_kept_of_an_operation_that_has_none(
+    api: httpx2.Client, journal: Journal, credentials: Json
+) -> None:
     """Wherever somebody puts it, percent-encoded once or written as escapes, and glued to
     other letters.
     """
-    own, token = world.credentials["private_key"], world.credentials["jwt"]
+    own, token, before = credentials["private_key"], credentials["jwt"], len(journal)
     for headers in (
         {"Referer": f"https://shop.example/?key={own}"},
         {"Referer": "https://shop.example/?private_key=hunter2hunter2"},
@@ -206,7 +148,7 @@ def test_no_secret_is_kept_of_an_operation_that_has_none(world: World) -> None:
         {"X-Note": own.replace("_", "%5F")},
         {"X-Note": f"x{own}y"},
     ):
-        world.send("GET", "/v2/plans", headers=headers)
+        api.get("/v2/plans", headers=headers)
     for query in (
         f"a={own}",
         f"a={token}",
@@ -214,20 +156,20 @@ def test_no_secret_is_kept_of_an_operation_that_has_none(world: World) -> None:
         "Token=hunter2hunter2",
         f"a={own.replace('_', '%5F')}",
     ):
-        world.send("GET", f"/v2/plans?{query}")
+        api.get(f"/v2/plans?{query}")
     for text in (own.replace("_", "%5F"), f"key{own}key", f"t{token}"):
-        world.send("GET", f"/v2/plans/{text}")
-        world.send("GET", f"/v2/nowhere/{text}")
+        api.get(f"/v2/plans/{text}")
+        api.get(f"/v2/nowhere/{text}")
     for content in (
         '{"Private_Key": "hunter2hunter2"}', '{"cookie": "hunter2hunter2"}', f'{{"name": "{own}"}}',
         f'{{"name": "{token}"}}', f'{{"name": "a{own}b{token}"}}', '{"name": "' + own.replace("_", "\\u005f") + '"}',
         '{"metadata": {"' + own.replace("_", "%5f") + '": "a"}}',
         '{"metadata": {"a": "' + own.replace("_", "%5F") + '"}}',
     ):  # fmt: skip
-        answer = world.send("POST", "/v2/customers", content=content, headers=JSON)
-    until(world, id=answer.headers["X-Request-Id"])
-    found = everything(world) + world.send("GET", "/_sandbox/requests.har").text
-    assert 25 == len(world.journal)
+        answer = api.post("/v2/customers", content=content, headers=JSON)
+    kept(journal, answer)
+    assert 25 == len(journal) - before
+    found = everything(journal) + api.get("/_sandbox/requests.har").text
     hidden = own.replace("_", "%5F"), own.replace("_", "%5f"), own.replace("_", "\\u005f")
     secrets = (own, own[11:], own[11:30], token, token[-40:], "hunter2", *hidden)
     assert [] == [secret for secret in secrets if secret in found]
@@ -240,27 +182,29 @@ def test_all_tokens_of_the_server_have_forms_that_are_known(serve: Serve) -> Non
     own texts too.
     """
     live = serve(seed=31, admin_key="correct-horse", secret=b"battery-staple")
-    world = opened(live)
-    made = created(
-        world.send("POST", "/api-keys", key="jwt", json={"name": "a", "scopes": ["plans:read"]})
-    )["api_key"]
-    hook = created(world.send("POST", "/v2/webhooks", json={"url": TARGET, "events": ["*"]}))[
-        "webhook"
-    ]
-    own = world.credentials
-    tokens = [
-        own["private_key"],
-        own["jwt"],
-        own["control_key"],
-        made["private_key"],
-        hook["signing_key"],
-    ]
-    for token in (*tokens, "correct-horse", "battery-staple"):
-        for body in ({"name": f"x{token}y"}, {f"x{token}y": 1}):
-            _, trace = world.kept("POST", "/v2/customers", json=body)
-            told = str([trace.body, trace.answer, *(trace.parts or ())])
-            assert REDACTED in told
-            assert token[min(12, len(token) // 2) :] not in told, token
+    with (
+        closing(Server(live.url, live.settings.admin_key)) as server,
+        server.sandbox() as sandbox,
+    ):
+        api, journal = sandbox.api, journal_of(live, sandbox)
+        made = created(api.post("/api-keys", json={"name": "a", "scopes": ["plans:read"]}))[
+            "api_key"
+        ]
+        hook = sandbox.deliver_to(TARGET)
+        own = sandbox.control.get("/credentials").json()
+        tokens = [
+            own["private_key"],
+            own["jwt"],
+            own["control_key"],
+            made["private_key"],
+            hook["signing_key"],
+        ]
+        for token in (*tokens, "correct-horse", "battery-staple"):
+            for body in ({"name": f"x{token}y"}, {f"x{token}y": 1}):
+                trace = kept(journal, api.post("/v2/customers", json=body))
+                told = str([trace.body, trace.answer, *(trace.parts or ())])
+                assert REDACTED in told
+                assert token[min(12, len(token) // 2) :] not in told, token
 
 
 @pytest.mark.promise("no-admin-key-in-journal")
@@ -313,18 +257,18 @@ def test_the_admin_key_is_kept_nowhere_however_it_is_spelled(serve: Serve, conte
 
 @pytest.mark.promise("no-secret-in-log")
 @pytest.mark.check
-def test_the_log_is_told_no_secret(live: Live, world: World) -> None:
+def test_the_log_is_told_no_secret(live: Live, api: httpx2.Client, credentials: Json) -> None:
     """Neither of a request that is kept nor of one that is not; warnings repeat names
     of members.
     """
     told: list[tuple[str, list[str]]] = []
     listeners = live.app.server.listeners
     listeners.append(lambda trace, warnings: told.append((trace.path, list(warnings))))
-    own = world.credentials["private_key"]
+    own = credentials["private_key"]
     try:
-        world.send("GET", f"/v2/plans/{own}")
-        world.send("GET", f"/_sandbox/requests/{own}")
-        world.send("GET", f"/v2/plans?{own[:20]}=1")
+        api.get(f"/v2/plans/{own}")
+        api.get(f"/_sandbox/requests/{own}")
+        api.get(f"/v2/plans?{own[:20]}=1")
         httpx2.get(
             f"{live.url}/_sandbox/clock", headers={f"X-Sandbox-{own[:20]}": "1"}, verify=NO_TLS
         )

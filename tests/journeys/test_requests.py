@@ -1,6 +1,5 @@
 """The journal as its readers have it: lists, one request, HAR, and what was expected."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -10,89 +9,46 @@ from haralyzer import HarEntry, HarParser
 
 from stub_server.contract.secrets import REDACTED
 from stub_server.core.clock import parse_iso, wall_ms
+from stub_server.testing import Sandbox
 
-from ..conftest import Serve
 from ..support.explained import pasted
-from ..support.live import NO_TLS, Live
-from ..support.make import Json, created, customer_body
+from ..support.live import NO_TLS, NOW, Live
+from ..support.make import Json, customer_body
 from .steps import done, refused
 
-NOW = "2027-03-01T12:00:00.000Z"
+
+def kept(sandbox: Sandbox, answer: httpx2.Response) -> Json:
+    """The request of an answer, whole."""
+    ident = answer.headers["X-Request-Id"]
+    return dict(done(sandbox.control.get(f"/requests/{ident}"))["request"])
 
 
-class World:
-    """A world of its own: its API, and its control surface."""
-
-    def __init__(self, live: Live) -> None:
-        answer = httpx2.post(
-            f"{live.url}/_sandbox/sandboxes", json={"now": NOW}, verify=NO_TLS, timeout=30
-        )
-        made = created(answer)["sandbox"]
-        self.live, self.name, self.credentials = live, made["name"], made["credentials"]
-        headers = {"Authorization": f"Bearer {self.credentials['private_key']}"}
-        self.api = httpx2.Client(
-            base_url=made["base_url"], headers=headers, timeout=30, verify=NO_TLS
-        )
-        self.control = httpx2.Client(
-            base_url=f"{made['base_url']}/_sandbox", timeout=30, verify=NO_TLS
-        )
-
-    def close(self) -> None:
-        """Let its connections go."""
-        self.api.close()
-        self.control.close()
-
-    def listed(self, **query: Any) -> list[Json]:
-        """The requests that a query means."""
-        return list(done(self.control.get("/requests", params=query))["requests"])
-
-    def paths(self, **query: Any) -> list[str]:
-        """The paths of these, oldest first."""
-        return [request["path"] for request in reversed(self.listed(**query))]
-
-    def kept(self, answer: httpx2.Response) -> Json:
-        """The request of an answer, whole."""
-        return dict(
-            done(self.control.get(f"/requests/{answer.headers['X-Request-Id']}"))["request"]
-        )
-
-    def verify(self, status: int = 200, **body: Any) -> Json:
-        """The report about what is expected."""
-        answer = self.control.post("/requests/verify", json=body)
-        assert status == answer.status_code, answer.text
-        return dict(answer.json())
+def verify(sandbox: Sandbox, status: int = 200, **body: Any) -> Json:
+    """The report about what is expected."""
+    answer = sandbox.control.post("/requests/verify", json=body)
+    assert status == answer.status_code, answer.text
+    return dict(answer.json())
 
 
-@pytest.fixture(scope="module")
-def live(serve: Serve) -> Live:
-    """A server whose journal is read."""
-    return serve(seed=31)
-
-
-@pytest.fixture
-def world(live: Live) -> Iterator[World]:
-    """A new frozen world."""
-    made = World(live)
-    yield made
-    made.close()
-    live.forget(made.name)
-
-
-def new_customer(world: World, **body: Any) -> httpx2.Response:
-    """A customer of the world."""
-    return world.api.post("/v2/customers", json=customer_body(**body))
+def new_customer(sandbox: Sandbox, **body: Any) -> httpx2.Response:
+    """A new customer."""
+    return sandbox.api.post("/v2/customers", json=customer_body(**body))
 
 
 # -- the list
 
 
 @pytest.mark.check
-def test_a_row_tells_who_asked_what_and_what_became_of_it(world: World) -> None:
-    answer = new_customer(world)
-    (row,) = world.listed()
+def test_a_row_tells_who_asked_what_and_what_became_of_it(
+    live: Live, sandbox: Sandbox, credentials: Json
+) -> None:
+    sandbox.api.headers["Authorization"] = f"Bearer {credentials['private_key']}"
+    answer = new_customer(sandbox)
+    inside = live.app.sandboxes.entry(sandbox.name).sandbox
+    (row,) = sandbox.requests()
     duration, received = row.pop("duration_us"), row.pop("received_at")
     assert 0 <= wall_ms() - parse_iso(received) < 60_000  # the sandbox's clock shows another year
-    assert received == world.kept(answer)["received_at"]
+    assert received == kept(sandbox, answer)["received_at"]
     key = row["caller"].pop("key_id")
     assert 0 < duration < 10_000_000
     assert {
@@ -107,16 +63,16 @@ def test_a_row_tells_who_asked_what_and_what_became_of_it(world: World) -> None:
         "caller": {
             "kind": "private_key",
             "subject": row["caller"]["subject"],
-            "merchant_id": world.credentials["merchant"]["id"],
+            "merchant_id": credentials["merchant"]["id"],
             "claims": None,
             "admitted": True,
         },
-        "step": world.live.app.sandboxes.entry(world.name).sandbox.log.number,
+        "step": inside.log.number,
         "simulated": None,
         "warnings": [],
         "by_command": False,
     } == row
-    assert world.live.app.sandboxes.entry(world.name).sandbox.store.api_keys.find(key) is not None
+    assert inside.store.api_keys.find(key) is not None
 
 
 @pytest.mark.parametrize(
@@ -130,7 +86,7 @@ def test_a_row_tells_who_asked_what_and_what_became_of_it(world: World) -> None:
         ({"status": "4xx"}, ["/v2/customers", "/v2/nowhere", "/api-keys/info"]),
         ({"status": "2xx"}, ["/v2/plans"]),
         ({"code": "validation_error"}, ["/v2/customers"]),
-        ({"caller": "private_key"}, ["/v2/plans", "/v2/customers"]),
+        ({"caller": "jwt"}, ["/v2/plans", "/v2/customers"]),
         ({"caller": "nobody"}, []),
         ({"contains": "Ana of the journal"}, ["/v2/customers"]),
         ({"contains": "note=7"}, ["/v2/plans"]),
@@ -138,12 +94,12 @@ def test_a_row_tells_who_asked_what_and_what_became_of_it(world: World) -> None:
         ({"method": "POST", "status": "2xx"}, []),
     ],
 )
-def test_each_filter_means_its_requests(world: World, query: Json, expected: list[str]) -> None:
-    world.api.get("/v2/plans?note=7")
-    world.api.post("/v2/customers", json={"name": "Ana of the journal"})
-    world.api.get("/v2/nowhere")
-    httpx2.get(f"{world.live.url}/s/{world.name}/api-keys/info", verify=NO_TLS)
-    assert expected == world.paths(**query)
+def test_each_filter_means_its_requests(sandbox: Sandbox, query: Json, expected: list[str]) -> None:
+    sandbox.api.get("/v2/plans?note=7")
+    sandbox.api.post("/v2/customers", json={"name": "Ana of the journal"})
+    sandbox.api.get("/v2/nowhere")
+    httpx2.get(f"{sandbox.url}/api-keys/info", verify=NO_TLS)
+    assert expected == [found["path"] for found in reversed(sandbox.requests(**query))]
 
 
 @pytest.mark.parametrize(
@@ -156,11 +112,11 @@ def test_each_filter_means_its_requests(world: World, query: Json, expected: lis
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["/requests", "/requests.har"])
 def test_a_query_that_cannot_be_meant_is_refused(
-    world: World, path: str, query: Json, field: str
+    sandbox: Sandbox, path: str, query: Json, field: str
 ) -> None:
     if path == "/requests.har" and field == "limit":
         return
-    answer = world.control.get(path, params=query)
+    answer = sandbox.control.get(path, params=query)
     refused(answer, 422, "validation_error")
     assert [field] == [detail["field"] for detail in answer.json()["details"]]
 
@@ -168,10 +124,10 @@ def test_a_query_that_cannot_be_meant_is_refused(
 # -- one request
 
 
-def test_one_request_is_shown_whole(world: World) -> None:
+def test_one_request_is_shown_whole(sandbox: Sandbox) -> None:
     body = customer_body()
-    answer = world.api.post("/v2/customers?x=1", json=body, headers={"X-Team": "blue"})
-    shown = world.kept(answer)
+    answer = sandbox.api.post("/v2/customers?x=1", json=body, headers={"X-Team": "blue"})
+    shown = kept(sandbox, answer)
     assert (body, answer.json()) == (shown["request"]["body"], shown["response"]["body"])
     assert ("blue", REDACTED) == (
         shown["request"]["headers"]["x-team"], shown["request"]["headers"]["authorization"]
@@ -181,9 +137,9 @@ def test_one_request_is_shown_whole(world: World) -> None:
         (stage["step"], stage["outcome"]) for stage in shown["trace"]
     ]
     assert ["unknown_query_parameter:x"] == shown["warnings"]
-    (event,) = done(world.control.get("/events", params={"type": "customer.created", "limit": 1}))[
-        "events"
-    ]
+    (event,) = done(
+        sandbox.control.get("/events", params={"type": "customer.created", "limit": 1})
+    )["events"]
     assert ([event["id"]], shown["step"] - 1, None) == (
         shown["events"],
         shown["step_before"],
@@ -191,28 +147,28 @@ def test_one_request_is_shown_whole(world: World) -> None:
     )
 
 
-def test_curl_sends_the_request_again_as_pasted(world: World, tmp_path: Any) -> None:
+def test_curl_sends_the_request_again_as_pasted(sandbox: Sandbox, tmp_path: Any) -> None:
     """With the ready token instead of the credential that was sent, or that was not."""
     body = customer_body() | {"name": 'D\'Ávila & "Filhos" $HOME `x` @'}
-    made = world.kept(world.api.post("/v2/customers", json=body, headers={"X-Team": "a'b"}))
-    read = world.kept(world.api.get("/v2/plans?limit=2&x=%27"))
-    stranger = world.kept(httpx2.get(f"{world.live.url}/s/{world.name}/v2/plans", verify=NO_TLS))
-    head = world.kept(world.api.head("/v2/plans"))
+    made = kept(sandbox, sandbox.api.post("/v2/customers", json=body, headers={"X-Team": "a'b"}))
+    read = kept(sandbox, sandbox.api.get("/v2/plans?limit=2&x=%27"))
+    stranger = kept(sandbox, httpx2.get(f"{sandbox.url}/v2/plans", verify=NO_TLS))
+    head = kept(sandbox, sandbox.api.head("/v2/plans"))
     assert [[409], [200], [200], [200]] == [
         pasted(each["curl"], tmp_path) for each in (made, read, stranger, head)
     ]
-    again = world.listed(operationId="createCustomer")[0]
-    sent = done(world.control.get(f"/requests/{again['id']}"))["request"]["request"]
+    again = sandbox.requests(operationId="createCustomer")[0]
+    sent = done(sandbox.control.get(f"/requests/{again['id']}"))["request"]["request"]
     assert (body, "a'b") == (sent["body"], sent["headers"]["x-team"])
 
 
 # -- HAR
 
 
-def test_har_has_the_same_requests_oldest_first(world: World) -> None:
-    world.api.get("/v2/plans?limit=1&x=a%20b")
-    new_customer(world)
-    answer = world.control.get("/requests.har", params={"path": "/v2/*"})
+def test_har_has_the_same_requests_oldest_first(sandbox: Sandbox) -> None:
+    sandbox.api.get("/v2/plans?limit=1&x=a%20b")
+    new_customer(sandbox)
+    answer = sandbox.control.get("/requests.har", params={"path": "/v2/*"})
     assert "application/har+json" == answer.headers["content-type"]
     found = answer.json()["log"]
     assert ("1.2", ["GET", "POST"]) == (
@@ -220,7 +176,7 @@ def test_har_has_the_same_requests_oldest_first(world: World) -> None:
         [entry["request"]["method"] for entry in found["entries"]],
     )
     read, wrote = found["entries"]
-    assert f"{world.live.url}/s/{world.name}/v2/plans?limit=1&x=a%20b" == read["request"]["url"]
+    assert f"{sandbox.url}/v2/plans?limit=1&x=a%20b" == read["request"]["url"]
     assert [{"name": "limit", "value": "1"}, {"name": "x", "value": "a b"}] == read["request"][
         "queryString"
     ]
@@ -238,17 +194,17 @@ def test_har_has_the_same_requests_oldest_first(world: World) -> None:
     assert wrote["response"]["content"]["size"] == len(
         wrote["response"]["content"]["text"].encode()
     )
-    assert world.credentials["private_key"] not in answer.text
+    assert sandbox.token not in answer.text
 
 
 # -- what was expected
 
 
-def test_what_is_expected_and_happened_holds(world: World) -> None:
-    ids = [new_customer(world).headers["X-Request-Id"] for _ in range(2)]
-    world.api.get("/v2/plans?limit=5", headers={"X-Team": "blue"})
+def test_what_is_expected_and_happened_holds(sandbox: Sandbox) -> None:
+    ids = [new_customer(sandbox).headers["X-Request-Id"] for _ in range(2)]
+    sandbox.api.get("/v2/plans?limit=5", headers={"X-Team": "blue"})
     wanted = {"operationId": "createCustomer", "body": {"email": "*@*"}}
-    report = world.verify(request=wanted, response={"status": 201}, times={"exactly": 2})
+    report = verify(sandbox, request=wanted, response={"status": 201}, times={"exactly": 2})
     assert {
         "ok": True,
         "code": None,
@@ -271,9 +227,9 @@ def test_what_is_expected_and_happened_holds(world: World) -> None:
         {"response": {"body": {"customer": {"email": "*"}}}, "times": {"exactly": 2}},
         {"response": {"code": "*"}, "times": {"at_most": 0}},
         {"request": {"path": "/_sandbox/*"}, "times": {"at_least": 0}},
-        {"since": "2027-03-01T12:00:00.001Z", "times": {"exactly": 0}},
+        {"since": "2026-11-20T14:32:05.124Z", "times": {"exactly": 0}},
     ):
-        assert world.verify(**body)["ok"], body
+        assert verify(sandbox, **body)["ok"], body
 
 
 @pytest.mark.parametrize(
@@ -305,19 +261,24 @@ def test_what_is_expected_and_happened_holds(world: World) -> None:
     ids=str,
 )
 def test_what_no_request_can_have_is_warned_of(
-    world: World, request_: Json, warnings: str | None
+    sandbox: Sandbox, request_: Json, warnings: str | None
 ) -> None:
     """A slip in a path, a method or a body, with which "never" would hold for ever."""
     for times, status in (({"at_most": 0}, 200), ({"at_least": 1}, 409)):
-        answer = world.control.post("/requests/verify", json={"request": request_, "times": times})
+        answer = sandbox.control.post(
+            "/requests/verify", json={"request": request_, "times": times}
+        )
         assert (status, warnings) == (answer.status_code, answer.headers.get("x-sandbox-warnings"))
         assert (warnings.split(", ") if warnings else []) == answer.json()["warnings"]
 
 
-def test_what_is_expected_and_did_not_happen_is_409_with_the_nearest_misses(world: World) -> None:
-    answers = [new_customer(world) for _ in range(4)]
-    world.api.get("/v2/plans")
-    report = world.verify(
+def test_what_is_expected_and_did_not_happen_is_409_with_the_nearest_misses(
+    sandbox: Sandbox,
+) -> None:
+    answers = [new_customer(sandbox) for _ in range(4)]
+    sandbox.api.get("/v2/plans")
+    report = verify(
+        sandbox,
         409,
         request={
             "operationId": "createCustomer",
@@ -350,7 +311,7 @@ def test_what_is_expected_and_did_not_happen_is_409_with_the_nearest_misses(worl
     ],
 )  # fmt: skip
 def test_objects_match_as_subsets_and_texts_as_globs(
-    world: World, expected: Json, actual: Json, holds: bool
+    sandbox: Sandbox, expected: Json, actual: Json, holds: bool
 ) -> None:
-    world.api.post("/v2/customers", json=actual)
-    world.verify(200 if holds else 409, request={"body": expected})
+    sandbox.api.post("/v2/customers", json=actual)
+    verify(sandbox, 200 if holds else 409, request={"body": expected})

@@ -4,7 +4,7 @@ waits for them.
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
@@ -14,19 +14,19 @@ import orjson
 import pytest
 
 from stub_server.server import reply
+from stub_server.testing import Sandbox
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS, Live, running
-from ..support.make import Json, created, customer_body
+from ..support.make import created
 from ..support.wire import connect
 from .steps import done, refused
 
-NOW = "2027-03-01T12:00:00.000Z"
 Message = tuple[str, str, Any]
 
 
 class Reader:
-    """One who follows a world, over a socket of his own."""
+    """One who follows a sandbox, over a socket of his own."""
 
     def __init__(self, live: Live, name: str, last: str | None = None) -> None:
         self._socket = connect(live.port)
@@ -90,86 +90,42 @@ class Reader:
         self._socket.close()
 
 
-class World:
-    """A world of its own, and those who follow it."""
-
-    def __init__(self, live: Live) -> None:
-        answer = httpx2.post(
-            f"{live.url}/_sandbox/sandboxes", json={"now": NOW}, verify=NO_TLS, timeout=30
-        )
-        made = created(answer)["sandbox"]
-        self.live, self.name = live, made["name"]
-        headers = {"Authorization": f"Bearer {made['credentials']['private_key']}"}
-        self.api = httpx2.Client(
-            base_url=made["base_url"], headers=headers, timeout=30, verify=NO_TLS
-        )
-        self.control = httpx2.Client(
-            base_url=f"{made['base_url']}/_sandbox", timeout=30, verify=NO_TLS
-        )
-        self._readers: list[Reader] = []
-
-    def read(self, last: str | None = None) -> Reader:
-        """A new reader."""
-        reader = Reader(self.live, self.name, last)
-        self._readers.append(reader)
-        return reader
-
-    def customer(self) -> Json:
-        """A new customer."""
-        return dict(created(self.api.post("/v2/customers", json=customer_body()))["customer"])
-
-    def close(self) -> None:
-        """Everybody leaves."""
-        for reader in self._readers:
-            reader.close()
-        self.api.close()
-        self.control.close()
-
-
 @contextmanager
-def stalled(world: World) -> Iterator[None]:
-    """One who follows a world and reads nothing."""
-    followers = world.live.app.server.followers
+def stalled(live: Live, name: str) -> Iterator[None]:
+    """One who follows a sandbox and reads nothing."""
+    followers = live.app.server.followers
     before = len(followers)
     with socket.socket() as his:
         his.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-        his.connect(("127.0.0.1", world.live.port))
-        his.sendall(
-            f"GET /s/{world.name}/_sandbox/stream HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-        )
+        his.connect(("127.0.0.1", live.port))
+        his.sendall(f"GET /s/{name}/_sandbox/stream HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         until = time.monotonic() + 10
         while len(followers) == before and time.monotonic() < until:
             time.sleep(0.01)
         yield
 
 
-@pytest.fixture(scope="module")
-def live(serve: Serve) -> Live:
-    """A server whose worlds are followed."""
-    return serve(seed=37)
-
-
 @pytest.fixture
-def world(live: Live) -> Iterator[World]:
-    """A new frozen world."""
-    made = World(live)
-    yield made
-    made.close()
-    live.forget(made.name)
+def read(live: Live, sandbox: Sandbox) -> Iterator[Callable[..., Reader]]:
+    """`read()`: a new reader of the sandbox; `read(last)` one that was there before."""
+    with ExitStack() as stack:
+        yield lambda last=None: stack.enter_context(closing(Reader(live, sandbox.name, last)))
 
 
-def test_a_request_its_step_its_event_and_its_delivery_are_told(world: World) -> None:
+def test_a_request_its_step_its_event_and_its_delivery_are_told(
+    sandbox: Sandbox, read: Callable[..., Reader]
+) -> None:
     created(
-        world.api.post(
+        sandbox.api.post(
             "/v2/webhooks", json={"url": "https://receiver.example/hooks", "events": ["customer.*"]}
         )
     )
-    reader = world.read()
-    customer = world.customer()
+    reader = read()
+    customer = sandbox.customer()
     told = reader.until("request")
     assert ["step", "delivery"] == [kind for kind, _, _ in told[:2]]
     by_kind = {kind: data for kind, _, data in told}
-    log = done(world.api.get("/v2/webhooks/logs"))["logs"][0]
+    log = done(sandbox.api.get("/v2/webhooks/logs"))["logs"][0]
     assert {"resource": "customers", "id": customer["id"], "change": "created"} in told[0][2][
         "changes"
     ]
@@ -182,19 +138,21 @@ def test_a_request_its_step_its_event_and_its_delivery_are_told(world: World) ->
         by_kind["request"]["operationId"],
         by_kind["request"]["status"],
     )
-    assert done(world.control.get("/requests", params={"operationId": "createCustomer"}))[
+    assert done(sandbox.control.get("/requests", params={"operationId": "createCustomer"}))[
         "requests"
     ] == [by_kind["request"]]
 
 
-def test_the_last_id_resumes_after_its_message(world: World) -> None:
+def test_the_last_id_resumes_after_its_message(
+    sandbox: Sandbox, read: Callable[..., Reader]
+) -> None:
     """Nothing is lost, and nothing told twice."""
-    reader = world.read()
-    first = world.customer()
+    reader = read()
+    first = sandbox.customer()
     told = reader.until("request")
     reader.close()
-    second = world.customer()
-    again = world.read(told[0][1])
+    second = sandbox.customer()
+    again = read(told[0][1])
     resumed = again.until("request") + again.until("request")
     rest = [data for kind, _, data in resumed if kind == "event"]
     assert [first["id"], second["id"]] == [event["data"]["customer"]["id"] for event in rest]
@@ -248,20 +206,20 @@ def test_only_so_many_read_at_once(serve: Serve) -> None:
 @pytest.mark.check
 @pytest.mark.turn
 def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    live: Live, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Megabytes are told to him; others are answered all the while."""
     monkeypatch.setattr(reply, "PATIENCE", 0.5)
-    followers = world.live.app.server.followers
+    followers = live.app.server.followers
     others = set(followers)
-    with stalled(world):
+    with stalled(live, sandbox.name):
         (his,) = followers - others
         until = time.monotonic() + 10
         body = {"name": "x", "metadata": {f"key_{number}": "v" * 400 for number in range(15)}}
-        customer = world.customer()
+        customer = sandbox.customer()
         answered = 0
         while his in followers and time.monotonic() < until + 20:
-            assert 200 == world.api.put(f"/v2/customers/{customer['id']}", json=body).status_code
+            assert 200 == sandbox.api.put(f"/v2/customers/{customer['id']}", json=body).status_code
             answered += 1
         assert his not in followers
         assert answered > 0
@@ -269,30 +227,33 @@ def test_a_reader_who_does_not_read_slows_nobody_and_is_cut_off(
 
 @pytest.mark.promise("stalled-reader-costs-nothing")
 def test_a_reader_beside_a_stalled_one_misses_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    live: Live,
+    sandbox: Sandbox,
+    read: Callable[..., Reader],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One takes nothing and is cut off; the other is told each request, step and event
     once and in order.
     """
     monkeypatch.setattr(reply, "PATIENCE", 0.5)
-    followers = world.live.app.server.followers
+    followers = live.app.server.followers
     others = set(followers)
-    with stalled(world), ThreadPoolExecutor(1) as beside:
+    with stalled(live, sandbox.name), ThreadPoolExecutor(1) as beside:
         (his,) = followers - others
-        reader = world.read()
+        reader = read()
         told = beside.submit(reader.until_request, "listPlans")
         body = {"name": "x", "metadata": {f"key_{number}": "v" * 400 for number in range(15)}}
-        customer = world.customer()
+        customer = sandbox.customer()
         asked: list[str] = []
         until = time.monotonic() + 30
         while his in followers and time.monotonic() < until:
-            answer = world.api.put(
+            answer = sandbox.api.put(
                 f"/v2/customers/{customer['id']}", json=body | {"name": f"x {len(asked)}"}
             )
             assert 200 == answer.status_code
             asked.append(answer.headers["x-request-id"])
         assert his not in followers
-        done(world.api.get("/v2/plans"))
+        done(sandbox.api.get("/v2/plans"))
         found = told.result(30)
     by_kind = {
         kind: [data for name, _, data in found if name == kind]

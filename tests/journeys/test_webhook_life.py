@@ -8,10 +8,8 @@ import httpx2
 import pytest
 
 from ..support.contract import document
-from ..support.estate import Estate
-from ..support.make import Json, make_customer, make_order, make_plan, make_project
+from ..support.make import Json, make_customer
 from ..support.receiver import Received, Receiver, receiving
-from ..support.requests import OPERATIONS, ask
 from .stage import Stage
 from .steps import done
 
@@ -289,92 +287,5 @@ def test_every_move_of_a_delivery_happens(
 
 # -- what opens a delivery
 
-DRIVES: dict[str, Callable[[Estate], httpx2.Response]] = {
-    "deletePlan": lambda shop: delete(shop, "plans", make_plan(shop.api)["id"]),
-    "deleteProject": lambda shop: delete(shop, "projects", make_project(shop.api)["id"]),
-    "activateProject": lambda shop: act(
-        shop, make_project(shop.api, status="draft")["id"], "activate"
-    ),
-    "updateProjectStatus": lambda shop: shop.api.patch(
-        f"/v2/projects/{make_project(shop.api)['id']}/status", json={"status": "suspended"}
-    ),
-    "payOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "pay"),
-    "payPixCode": lambda shop: shop.control.post(
-        "/pix/pay", json={"qr_code": make_order(shop.api)["last_transaction"]["qr_code"]}
-    ),
-    "failOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "fail"),
-    "expireOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "expire"),
-    "cancelOrder": lambda shop: drive(shop, "orders", make_order(shop.api)["id"], "cancel"),
-    "refundOrder": lambda shop: drive(shop, "orders", shop.ids["orderId"], "refund"),
-    "disputeOrder": lambda shop: drive(shop, "orders", shop.ids["orderId"], "dispute"),
-    "resolveDispute": lambda shop: resolved(shop, shop.ids["orderId"]),
-    "cancelSubscription": lambda shop: drive(
-        shop, "subscriptions", shop.ids["subscriptionId"], "cancel"
-    ),
-    "renewSubscription": lambda shop: drive(
-        shop, "subscriptions", shop.ids["subscriptionId"], "renew"
-    ),
-}
-BY_TIME = ("expireSubscription", "clock", "simulation")
-OPENERS = [by for move in LOG.moves if move.from_ == "new" for by in move.by]
-
-
-def delete(shop: Estate, what: str, ident: str) -> httpx2.Response:
-    return shop.api.delete(f"/v2/{what}/{ident}")
-
-
-def act(shop: Estate, ident: str, verb: str) -> httpx2.Response:
-    return shop.api.post(f"/v2/projects/{ident}/{verb}")
-
-
-def resolved(shop: Estate, ident: str) -> httpx2.Response:
-    drive(shop, "orders", ident, "dispute")
-    return shop.control.post(f"/orders/{ident}/dispute/resolve", json={"outcome": "won"})
-
-
-def drive(shop: Estate, what: str, ident: str, verb: str) -> httpx2.Response:
-    return shop.control.post(f"/{what}/{ident}/{verb}")
-
-
-def told(api: httpx2.Client, webhook_id: str) -> set[str]:
-    """What a webhook was told of."""
-    logs = done(api.get(f"/v2/webhooks/{webhook_id}/logs", params={"limit": 100}))["logs"]
-    return {log["event_type"] for log in logs}
-
-
 # A rotation is about the keys of the sandbox's own merchant, and ends the credential that this shop
 # reads with.
-@pytest.mark.parametrize(
-    "by", [by for by in OPENERS if by not in (*BY_TIME, "rotateSandbox", "triggerEvent")]
-)
-def test_whatever_emits_opens_a_delivery_of_each_event_it_emits(shop: Estate, by: str) -> None:
-    """For a webhook that listens to everything; the ledger sees that nothing else is emitted."""
-    emits = {*(OPERATIONS.get(by) or document("sandbox.yaml").operations[by]).emits}
-    body = {"url": f"{shop.receiver}/all", "events": ["*"]}
-    listener = shop.api.post("/v2/webhooks", json=body).json()["webhook"]["id"]
-    if by == "sendTestWebhook":
-        listener = shop.ids["webhookId"]
-    if by in DRIVES:
-        DRIVES[by](shop)
-    else:
-        ask(shop.api, OPERATIONS[by], shop.ids)
-    assert told(shop.api, listener) & emits
-
-
-@pytest.mark.parametrize("by", BY_TIME)
-def test_what_time_does_opens_deliveries_too(stage: Stage, by: str) -> None:
-    held = stage.subscription("past_due" if by == "expireSubscription" else "active")
-    listener = stage.webhook(events=["*"])["id"]
-    if by == "expireSubscription":
-        stage.drive("subscriptions", held["id"], "expire")
-    elif by == "clock":
-        stage.go_to(held["current_period_end"])
-    else:
-        stage.order(magic="succeed_immediately")
-        stage.advance(1)
-    expected = {
-        "expireSubscription": "subscription.expired",
-        "clock": "subscription.past_due",
-        "simulation": "order.paid",
-    }
-    assert expected[by] in told(stage.api, listener)

@@ -13,11 +13,6 @@ from ..support.live import NO_TLS
 pytestmark = [pytest.mark.check, pytest.mark.sandbox(now="2026-11-20T12:00:00Z")]
 
 
-def test_a_paid_order_opens_a_subscription(sandbox: Sandbox) -> None:
-    order = sandbox.pay(sandbox.order())
-    assert ("paid", order["id"]) == (order["status"], sandbox.subscription(order)["orderId"])
-
-
 def test_orders_end_in_every_way(sandbox: Sandbox) -> None:
     assert "expired" == sandbox.expire(sandbox.order())["status"]
     assert "failed" == sandbox.fail(sandbox.order())["status"]

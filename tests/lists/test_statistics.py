@@ -149,19 +149,6 @@ def earning(reader: Reader, project: str) -> list[Json]:
     return [] if found["status"] == "archived" else of(reader, "listSubscriptions", project)
 
 
-def test_every_interval_comes_down_to_a_month_of_thirty_days(
-    reader: Reader, projects: list[str]
-) -> None:
-    """Days, weeks, months and years come down to a month of thirty days."""
-    compared = set()
-    for project in projects:
-        held = earning(reader, project)
-        if all((monthly([one]) * 100).denominator == 1 for one in held):
-            assert money(monthly(held)) == stats(reader, project)["mrr"]
-            compared |= {one["interval"] for one in held if one["status"] == "active"}
-    assert compared == {"day", "week", "month", "year"}
-
-
 def test_monthly_revenue_is_rounded_once(reader: Reader, projects: list[str]) -> None:
     """The sum is rounded, not what it is made of."""
     expected = {project: money(monthly(earning(reader, project))) for project in projects}

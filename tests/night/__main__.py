@@ -56,12 +56,6 @@ PARTS = (
     ),
     Part("contract", "schemathesis at its deepest, and verify", module("tests.contract"), shows=30),
     Part(
-        "explain",
-        "refusals whose nearest request succeeds",
-        module("tests.contract.explained"),
-        shows=3,
-    ),
-    Part(
         "judges",
         "redocly, prism, specmatic and client generators",
         module("tests.judges"),

@@ -44,7 +44,10 @@ def verbs() -> str:
         "Commands",
         f"""The commands that start and keep sandboxes, and act in them, as their `--help` prints them. [More
         commands](commands-more.md) are {codes(others)}. Without a command, `serve` runs. [Exit
-        codes](../ci.md#exit-codes) are the same for all commands.""",
+        codes](../ci.md#exit-codes) are the same for all commands.
+
+        `eval "$(_STUB_SERVER_COMPLETE=bash_source stub-server)"` makes bash complete them, with `zsh_source` or
+        `fish_source` those shells.""",
         "## Options of commands that ask a server",
         f"All but {codes(alone)} take them.",
         _list(shared),

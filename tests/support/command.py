@@ -10,10 +10,10 @@ from .make import Json
 from .remembered import remembering
 
 
-def run(*args: str) -> Result:
-    """What the command says and how it exits."""
+def run(*args: str, given: str | bytes | None = None) -> Result:
+    """What the command says and how it exits; `given` is its standard input."""
     with remembering():
-        return CliRunner().invoke(main, args)
+        return CliRunner().invoke(main, args, input=given)
 
 
 def done(*args: str) -> str:

@@ -20,6 +20,7 @@ from stub_server.app import create_app
 from stub_server.cli.serving import HANDOVER, with_port
 from stub_server.server.connection import Limits
 from stub_server.server.layers.routing import Application
+from stub_server.settings import Settings
 
 from .live import FROZEN, serving
 from .wire import Door
@@ -103,15 +104,15 @@ class Measured(NamedTuple):
 
 
 @contextmanager
-def measured() -> Iterator[Measured]:
-    """Serve the default sandbox until the block ends, with threads that give way as the
+def measured(settings: Settings = FROZEN) -> Iterator[Measured]:
+    """Serve the sandbox of some settings until the block ends, with threads that give way as the
     product's do.
     """
     interval = sys.getswitchinterval()
     sys.setswitchinterval(HANDOVER)
     try:
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            app = create_app(with_port(FROZEN, listener))
+            app = create_app(with_port(settings, listener))
             heart = Heartbeat(app)
             with serving(heart, Limits(), listener) as port:
                 token = app.server.ready_token(app.sandboxes.default)

@@ -8,6 +8,8 @@ from contextlib import ExitStack, closing
 import httpx2
 import pytest
 
+from stub_server.testing import Sandbox
+
 from ..support.browser import Page, browsing
 from ..support.console import Console
 from ..support.live import NO_TLS, Live
@@ -69,3 +71,9 @@ def browser() -> Iterator[Page]:
 def base(live: Live, sandbox_name: str, credentials: Json) -> str:
     """The address of the test's sandbox, for a real browser."""
     return f"{live.url}/s/{sandbox_name}"
+
+
+@pytest.fixture
+def to(live: Live, sandbox: Sandbox) -> list[str]:
+    """The flags by which a command finds the test's sandbox."""
+    return ["--server", live.url, "--sandbox", sandbox.name]

@@ -12,15 +12,9 @@ import httpx2
 import pytest
 
 from ..support.command import asked, done, run
-from ..support.live import FROZEN, Live, running
+from ..support.live import FROZEN, running
 from ..support.make import Maker
 from ..support.refusal import says
-
-
-@pytest.fixture
-def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
-    """The flags that name the test's sandbox, which is there."""
-    return ["--server", live.url, "--sandbox", sandbox_name]
 
 
 def test_orders_are_paid_refunded_failed_and_expired(to: list[str], make_order: Maker) -> None:
@@ -142,7 +136,7 @@ def test_the_clock_is_set_and_goes_forward_alone(to: list[str]) -> None:
     ],
 )
 def test_a_shell_completes_verbs(typed: str, found: str) -> None:
-    """As docs/quickstart.md sets it up."""
+    """As the page of commands sets it up."""
     asks = {
         "_STUB_SERVER_COMPLETE": "bash_complete",
         "COMP_WORDS": typed,

@@ -4,22 +4,13 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
-from click.testing import CliRunner, Result
-
-from stub_server.cli.command import main
 
 from ..conftest import Serve
 from ..receivers.running import KEY, shop
-from ..support.live import Live
+from ..support.command import run
 from ..support.make import created
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
-
-
-@pytest.fixture
-def to(live: Live, sandbox_name: str) -> list[str]:
-    """The flags that name the test's sandbox."""
-    return ["--server", live.url, "--sandbox", sandbox_name]
 
 
 @pytest.fixture
@@ -29,13 +20,8 @@ def right(api: httpx2.Client) -> Iterator[str]:
         yield url
 
 
-def certify(*args: str) -> Result:
-    """What the command says and how it exits."""
-    return CliRunner().invoke(main, ["certify", *args])
-
-
 def test_a_right_receiver_exits_0(to: list[str], right: str) -> None:
-    said = certify(right, "--signing-key", KEY, *to)
+    said = run("certify", right, "--signing-key", KEY, *to)
     assert 0 == said.exit_code, said.output
     (line,) = said.output.splitlines()
     assert line.startswith(
@@ -45,7 +31,7 @@ def test_a_right_receiver_exits_0(to: list[str], right: str) -> None:
 
 def test_a_broken_rule_exits_1_and_says_what_to_do(api: httpx2.Client, to: list[str]) -> None:
     with shop(api, "--bug", "unknown_type") as url:
-        said = certify(url, "--signing-key", KEY, *to)
+        said = run("certify", url, "--signing-key", KEY, *to)
     assert 1 == said.exit_code, said.output
     assert 1 == said.output.count("result: failed")
     for text in ("id: unknown_type", "membership.upgraded", "400 after", "Answer 2xx"):
@@ -54,7 +40,7 @@ def test_a_broken_rule_exits_1_and_says_what_to_do(api: httpx2.Client, to: list[
 
 def test_a_receiver_that_is_away_is_told_that_alone(api: httpx2.Client, to: list[str]) -> None:
     """Rules that could not be judged without an answer are counted, not listed."""
-    said = certify("http://127.0.0.1:9/hook", "--signing-key", KEY, *to)
+    said = run("certify", "http://127.0.0.1:9/hook", "--signing-key", KEY, *to)
     assert 1 == said.exit_code, said.output
     assert "1 failed, 14 not applicable" in said.output
     assert ["id: accepts"] == [
@@ -72,7 +58,7 @@ def test_effects_make_it_known(
 ) -> None:
     """By an address, or by a program of this machine that prints the number."""
     with shop(api, "--work", "counted", *bug) as url:
-        said = certify(url, "--signing-key", KEY, flag, effects.format(url), *to)
+        said = run("certify", url, "--signing-key", KEY, flag, effects.format(url), *to)
     assert code == said.exit_code, said.output
     assert "0 unknown" in said.output.splitlines()[0]
 
@@ -82,7 +68,7 @@ def test_without_a_key_the_registered_webhook_is_certified(
 ) -> None:
     """By its own key; an address that no webhook has is a question of usage."""
     with shop(api) as url:
-        refused = certify(url, *to)
+        refused = run("certify", url, *to)
         assert (2, True) == (refused.exit_code, "Or give its --signing-key." in refused.output)
         assert refused.output.startswith("Error: No webhook of the sandbox has this address.")
     made = created(
@@ -90,7 +76,7 @@ def test_without_a_key_the_registered_webhook_is_certified(
     )["webhook"]
     with shop(api, key=made["signing_key"]) as other:
         api.put(f"/v2/webhooks/{made['id']}", json={"url": other})
-        assert 0 == certify(other, *to).exit_code
+        assert 0 == run("certify", other, *to).exit_code
 
 
 def test_what_cannot_be_asked_exits_2_and_says_why(to: list[str], serve: Serve) -> None:
@@ -110,9 +96,16 @@ def test_what_cannot_be_asked_exits_2_and_says_why(to: list[str], serve: Serve) 
         ((url, "--signing-key", KEY, "--server", to[1], "--sandbox", "-no-"), "name of a sandbox"),
         ((), "Missing argument 'URL'"),
     ):
-        said = certify(*args)
+        said = run("certify", *args)
         assert (2, True) == (said.exit_code, says in " ".join(said.output.split())), said.output
-    known = certify(
-        url, "--signing-key", KEY, "--server", serve(admin_key="k").url, "--admin-key", "k"
+    known = run(
+        "certify",
+        url,
+        "--signing-key",
+        KEY,
+        "--server",
+        serve(admin_key="k").url,
+        "--admin-key",
+        "k",
     )
     assert 1 == known.exit_code

@@ -35,21 +35,6 @@ def test_every_kind_has_a_list_whose_records_open(
         assert "History as it began" in shown.text
 
 
-def test_orders_are_counted_by_day(console: Console, api: httpx2.Client, make_order: Maker) -> None:
-    """Placed today, and those of them that are paid; days without any are left out of the table."""
-    before = api.get("/v2/orders", params={"created_since": "2026-11-20T00:00:00Z"}).json()[
-        "pagination"
-    ]["total"]
-    make_order()
-    paid = api.get(
-        "/v2/orders", params={"created_since": "2026-11-20T00:00:00Z", "status": "paid"}
-    ).json()["pagination"]
-    assert (
-        f"2026-11-20 {paid['total']} {before + 1 - paid['total']}"
-        in console.open("/console/data").text
-    )
-
-
 def test_a_list_has_the_filters_and_orders_of_the_contract(
     console: Console, api: httpx2.Client
 ) -> None:

@@ -53,7 +53,7 @@ def delivered(control: httpx2.Client) -> list[Json]:
 # -- events
 
 
-def test_events_name_their_causes_and_lead_to_them(
+def test_an_event_names_its_cause_and_leads_to_it(
     console: Console,
     api: httpx2.Client,
     control: httpx2.Client,
@@ -64,8 +64,6 @@ def test_events_name_their_causes_and_lead_to_them(
     control.post(f"/orders/{order['id']}/pay")
     page = console.open("/console/events")
     assert "order.paid order" in page.text
-    assert "payOrder control" in page.text
-    assert "createCustomer" in page.text
     event = control.get("/events", params={"resource_id": customer["id"]}).json()["events"][0]
     one = console.open(f"/console/find?q={event['id']}")
     assert one.url.endswith(f"/console/events/{event['id']}")
@@ -170,11 +168,6 @@ def test_a_delivery_that_failed_is_sent_again(
     for name in ("webhook-id", "webhook-timestamp"):
         assert message["headers"][name] in shown.text
     assert message["headers"]["webhook-signature"].removeprefix("v1,") in shown.text
-    command = code_of(shown, "http://127.0.0.1:3000/webhooks")
-    assert all(
-        message["headers"][name] in command
-        for name in ("webhook-id", "webhook-timestamp", "webhook-signature")
-    )
     again = console.send(shown, "Send again")
     assert "delivered" in again.text
     assert "2 of 10" in again.text

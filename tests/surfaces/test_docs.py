@@ -114,14 +114,10 @@ def test_the_readme_is_read_in_a_few_minutes() -> None:
 
 
 def test_the_pages_written_by_hand_are_read_in_two_hours() -> None:
-    """Words outside of code: what one page says, no other says again."""
+    """As `wc -w` counts, code included: what one page says, no other says again."""
     pages = [page for page in PAGES if page.parent.name != "reference"]
     pages += [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
-    texts = (page.read_text(encoding="utf-8") for page in pages)
-    prose = " ".join(
-        re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL) for text in texts
-    )
-    assert 19_000 >= sum(bool(re.search(r"\w", word)) for word in prose.split())
+    assert 19_000 >= sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

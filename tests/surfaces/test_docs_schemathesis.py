@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.check, pytest.mark.turn]
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 SECTION = (Path(__file__).parents[2] / "docs" / "schemathesis.md").read_text(encoding="utf-8")
 (BY_FILES,) = re.findall(r"^```sh\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
-(AS_TYPED,) = re.findall(r"`(schemathesis run [^`]*)`", SECTION)
+SWITCH, AS_TYPED = re.findall(r"^    ((?:curl|schemathesis run) .*)$", README, re.MULTILINE)
 ((PLACE, SAMPLE),) = re.findall(
     r"^```python\n# (\S+\.py)\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL
 )
@@ -49,6 +49,12 @@ def ran(folder: Path, *command: str, **more: str) -> subprocess.CompletedProcess
     return done
 
 
+def variables(url: str) -> dict[str, str]:
+    """What `stub-server env` sets for the README's commands."""
+    token = httpx2.get(f"{url}/_sandbox/credentials").raise_for_status().json()["jwt"]
+    return {"STUB_URL": url, "STUB_TOKEN": token}
+
+
 @pytest.mark.parametrize(
     ("mode", "phases", "most"),
     [
@@ -56,7 +62,7 @@ def ran(folder: Path, *command: str, **more: str) -> subprocess.CompletedProcess
         pytest.param("all", "examples,coverage,stateful", 1_000, marks=pytest.mark.night),
     ],
 )
-def test_the_command_as_it_is_typed_passes_without_a_file_and_is_refused_nowhere_for_its_credential(
+def test_the_readme_s_command_passes_without_a_file_and_is_refused_nowhere_for_its_credential(
     tmp_path: Path, mode: str, phases: str, most: int
 ) -> None:
     """Each operation answers something else than 401 and 403 to a request that is meant to be
@@ -66,15 +72,14 @@ def test_the_command_as_it_is_typed_passes_without_a_file_and_is_refused_nowhere
     out: the test below makes some. Those that are to be refused and chains are sent at night;
     `test_schemathesis.py` sends them by the written files.
     """
-    assert "`--check-digits off`" in SECTION
     found = {operation["operationId"]: name for name, operation in operations(document().raw)}
     assert found.keys() == document().operations.keys()
     asked = chosen(most, found)
     report, reach = tmp_path / "events.ndjson", Reach()
-    with server(more=("--check-digits", "off")) as url:
+    with server() as url:
         options = f"--mode={mode} --phases={phases} --report=ndjson --report-ndjson-path={report}"
         options = " ".join([options, *including(asked)])
-        ran(tmp_path, "bash", "-euc", f"{AS_TYPED} {options}", SANDBOX_URL=url)
+        ran(tmp_path, "bash", "-euc", f"{SWITCH}\n{AS_TYPED} {options}", **variables(url))
     reach.read(report)
     assert [] == [ident for ident in asked if not reach.valid.get(found[ident])]
 
@@ -83,12 +88,9 @@ def test_the_command_as_it_is_typed_passes_without_a_file_and_is_refused_nowhere
 def test_the_commands_of_the_readme_pass_and_reach_the_operations(tmp_path: Path) -> None:
     """With an address and a token alone; at least 45 of the 49 are answered 2xx at least once."""
     report, reach = tmp_path / "events.ndjson", Reach()
-    commands = re.findall(r"^    ((?:curl|schemathesis run) .*)$", README, re.MULTILINE)
-    assert 2 == len(commands)
     with server() as url:
-        token = httpx2.get(f"{url}/_sandbox/credentials").raise_for_status().json()["jwt"]
-        script = f"{commands[0]}\n{commands[1]} --report=ndjson --report-ndjson-path={report}"
-        said = ran(tmp_path, "bash", "-euc", script, STUB_URL=url, STUB_TOKEN=token).stdout
+        script = f"{SWITCH}\n{AS_TYPED} --report=ndjson --report-ndjson-path={report}"
+        said = ran(tmp_path, "bash", "-euc", script, **variables(url)).stdout
     assert re.search(r"(\d+) generated, \1 passed", said), said[-2000:]
     reach.read(report)
     answered = [

@@ -6,24 +6,9 @@ import json
 from pathlib import Path
 
 import httpx2
-import pytest
-from click.testing import CliRunner, Result
 
-from stub_server.cli.command import main
-
+from ..support.command import run
 from ..support.explained import pasted
-from ..support.live import Live
-
-
-@pytest.fixture
-def to(live: Live, sandbox_name: str) -> list[str]:
-    """The flags that name the test's sandbox."""
-    return ["--server", live.url, "--sandbox", sandbox_name]
-
-
-def explain(*args: str) -> Result:
-    """What the command says and how it exits."""
-    return CliRunner().invoke(main, ["explain", *args], terminal_width=80)
 
 
 def test_the_last_refusal_is_explained_and_its_nearest_request_succeeds(
@@ -31,7 +16,7 @@ def test_the_last_refusal_is_explained_and_its_nearest_request_succeeds(
 ) -> None:
     refusal = api.get("/v2/orders", params={"limit": "0"})
     assert 200 == api.get("/v2/orders").status_code
-    said = explain("last", *to)
+    said = run("explain", "last", *to)
     assert 0 == said.exit_code, said.output
     head, summary, *rest = said.output.splitlines()
     ident = refusal.headers["x-request-id"]
@@ -44,7 +29,7 @@ def test_the_last_refusal_is_explained_and_its_nearest_request_succeeds(
 def test_where_another_record_would_do_it_is_named(to: list[str], api: httpx2.Client) -> None:
     (order,) = api.get("/v2/orders", params={"limit": "1"}).json()["orders"]
     api.get(f"/v2/orders/{order['id'][:-1]}{'0' if order['id'][-1] != '0' else '1'}")
-    said = explain("last", *to)
+    said = run("explain", "last", *to)
     assert 1 == said.exit_code
     assert f"  needed:\n  - {order['id']}\n" in said.output
     assert said.output.endswith("No request was found that succeeds.\n")
@@ -53,7 +38,7 @@ def test_where_another_record_would_do_it_is_named(to: list[str], api: httpx2.Cl
 def test_a_request_is_explained_by_its_id_as_json(to: list[str], api: httpx2.Client) -> None:
     refusal = api.post("/v2/customers", json={"name": "Ana"})
     api.get("/v2/custommers")
-    said = explain(refusal.headers["x-request-id"], "--json", *to)
+    said = run("explain", refusal.headers["x-request-id"], "--json", *to)
     assert 0 == said.exit_code, said.output
     found = json.loads(said.output)
     assert "contract" == found["kind"]
@@ -64,17 +49,17 @@ def test_a_request_is_explained_by_its_id_as_json(to: list[str], api: httpx2.Cli
 
 def test_a_request_that_was_accepted_is_not_explained(to: list[str], api: httpx2.Client) -> None:
     answer = api.get("/v2/plans")
-    said = explain(answer.headers["x-request-id"], *to)
+    said = run("explain", answer.headers["x-request-id"], *to)
     assert (0, "GET /v2/plans was answered 200: it was accepted.\n") == (
         said.exit_code,
         said.output,
     )
-    assert "null\n" == explain(answer.headers["x-request-id"], "--json", *to).output
+    assert "null\n" == run("explain", answer.headers["x-request-id"], "--json", *to).output
 
 
 def test_where_nothing_was_refused_it_exits_1(to: list[str], api: httpx2.Client) -> None:
     assert 200 == api.get("/v2/plans").status_code
-    said = explain("last", *to)
+    said = run("explain", "last", *to)
     assert (1, "Error: none of the newest 100 requests was refused.\n") == (
         said.exit_code,
         said.output,
@@ -82,10 +67,10 @@ def test_where_nothing_was_refused_it_exits_1(to: list[str], api: httpx2.Client)
 
 
 def test_an_unknown_request_exits_1(to: list[str]) -> None:
-    assert 1 == explain("req_000000000000000000000000", *to).exit_code
+    assert 1 == run("explain", "req_000000000000000000000000", *to).exit_code
 
 
 def test_a_server_that_is_away_exits_2() -> None:
-    said = explain("last", "--server", "http://127.0.0.1:9")
+    said = run("explain", "last", "--server", "http://127.0.0.1:9")
     assert 2 == said.exit_code
     assert "no sandbox answers at http://127.0.0.1:9" in said.output

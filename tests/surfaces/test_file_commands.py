@@ -5,25 +5,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from click.testing import CliRunner, Result
 
-from stub_server.cli.command import main
-
+from ..support.command import run
 from ..support.files import exported, lines, sealed
-from ..support.live import Live
 from ..support.make import Maker
-
-
-@pytest.fixture
-def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
-    """The flags that name the test's sandbox, which is there."""
-    assert 200 == control.get("/clock").status_code
-    return ["--server", live.url, "--sandbox", sandbox_name]
-
-
-def run(*args: str, given: bytes | None = None) -> Result:
-    """What the command says and how it exits."""
-    return CliRunner().invoke(main, list(args), input=given)
 
 
 def test_a_sandbox_is_written_to_a_file_and_read_from_it(

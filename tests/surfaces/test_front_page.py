@@ -191,12 +191,10 @@ def test_a_cookie_that_is_decoded_to_other_letters_is_no_defect(live: Live) -> N
 
 def test_a_browser_at_a_mistyped_path_is_shown_a_page_and_programs_json(live: Live) -> None:
     for path, accept, kind in (
-        ("/gude/quickstart", "text/html", "text/html"),
-        ("/gude/quickstart", "*/*", "application/json"),
+        ("/gude/payments", "text/html", "text/html"),
+        ("/gude/payments", "*/*", "application/json"),
         ("/v2/ordres", "text/html", "application/json"),
     ):
         answer = httpx2.get(live.url + path, headers={"Accept": accept}, verify=NO_TLS)
         assert (404, kind) == (answer.status_code, answer.headers["content-type"].partition(";")[0])
-        assert ('href="guide/quickstart"' in answer.text.replace("../", "")) is (
-            kind == "text/html"
-        )
+        assert ('href="guide/payments"' in answer.text.replace("../", "")) is (kind == "text/html")

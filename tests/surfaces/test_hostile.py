@@ -20,6 +20,7 @@ from ..support.refusal import refused
 from ..support.wire import Answer, Door, Header
 
 STRANGER: Header = ("Origin", "https://stranger.example")
+LOCAL: Header = ("Origin", "http://localhost:3000")
 SECRET = "do-not-show-me"
 
 
@@ -143,6 +144,19 @@ def test_a_strangers_page_reaches_no_private_address_through_a_webhook(
     assert answer.json()["log"]["error"] == error
     assert len(receiver.requests) == (error is None)
     door.ask("DELETE", f"/v2/webhooks/{ident}")
+
+
+@pytest.mark.promise("foreign-page-no-private-webhook")
+def test_a_strangers_page_moves_no_webhook_to_a_private_address(
+    door: Door, receiver: Receiver
+) -> None:
+    """Its owner's own application does."""
+    path = f"/v2/webhooks/{webhook(door, 'https://receiver.example/moved')}"
+    for number, (origin, error) in enumerate(((STRANGER, "blocked"), (LOCAL, None))):
+        body = json.dumps({"url": f"{receiver.url}/moved/{number}"}).encode()
+        assert door.ask("PUT", path, body, headers=[origin]).status == 200
+        assert post(door, f"{path}/test", {}).json()["log"]["error"] == error
+    door.ask("DELETE", path)
 
 
 # -- answers and logs

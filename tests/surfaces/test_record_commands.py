@@ -6,30 +6,16 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from click.testing import CliRunner, Result
 
-from stub_server.cli.command import main
 from stub_server.settings import Settings
 
+from ..support.command import run
 from ..support.files import changed, lines, sealed
-from ..support.live import NO_TLS, Live, running
+from ..support.live import NO_TLS, running
 from ..support.make import Maker
 from ..support.refusal import says
-from ..support.remembered import remembering
 
 pytestmark = pytest.mark.check
-
-
-@pytest.fixture
-def to(live: Live, sandbox_name: str) -> list[str]:
-    """The flags that name the test's sandbox."""
-    return ["--server", live.url, "--sandbox", sandbox_name]
-
-
-def run(*args: str, given: bytes | None = None) -> Result:
-    """What the command says and how it exits."""
-    with remembering():
-        return CliRunner().invoke(main, list(args), input=given)
 
 
 def test_what_was_recorded_is_replayed_without_a_server(

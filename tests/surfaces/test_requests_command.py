@@ -8,42 +8,19 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
-from click.testing import CliRunner, Result
 
-from stub_server.cli.command import main
-
+from ..support.command import asked, run
 from ..support.explained import pasted
-from ..support.live import Live
-from ..support.make import Json, Maker
+from ..support.make import Maker
 from ..support.refusal import says
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
 
-@pytest.fixture
-def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
-    """The flags that name the test's sandbox, which is there."""
-    assert 200 == control.get("/clock").status_code
-    return ["--server", live.url, "--sandbox", sandbox_name]
-
-
-def requests(*args: str, given: str | None = None) -> Result:
-    """What the command says and how it exits."""
-    return CliRunner().invoke(main, ["requests", *args], input=given)
-
-
-def asked(*args: str) -> Json:
-    """What it prints as JSON, of a command that does what it was asked to."""
-    said = requests(*args, "--json")
-    assert 0 == said.exit_code, said.output
-    found: Json = json.loads(said.stdout)
-    return found
-
-
 def test_requests_are_listed_newest_first(to: list[str], api: httpx2.Client) -> None:
     refused = api.get(f"/v2/orders/{UNKNOWN}")
     accepted = api.get("/v2/plans")
-    said = requests("list", *to)
+    said = run("requests", "list", *to)
     assert 0 == said.exit_code, said.output
     head, *rows = [line.split() for line in said.output.splitlines()]
     assert ["ID", "AT", "METHOD", "STATUS", "CODE", "OPERATIONID", "PATH"] == head
@@ -59,7 +36,7 @@ def test_requests_are_listed_newest_first(to: list[str], api: httpx2.Client) -> 
         ],
     ] == [[row[0], *row[2:]] for row in rows]
     assert ["listPlans"] == [
-        row["operationId"] for row in asked("list", "--limit", "1", *to)["requests"]
+        row["operationId"] for row in asked("requests", "list", "--limit", "1", *to)["requests"]
     ]
 
 
@@ -67,13 +44,13 @@ def test_a_request_is_shown_whole_and_can_be_sent_again(
     to: list[str], make_customer: Maker, tmp_path: Path
 ) -> None:
     made = make_customer(name="Ana Souza")
-    shown = asked("show", "last", *to)["request"]
+    shown = asked("requests", "show", "last", *to)["request"]
     assert ("createCustomer", 201, made["id"]) == (
         shown["operationId"],
         shown["status"],
         shown["response"]["body"]["customer"]["id"],
     )
-    said = requests("show", shown["id"], *to)
+    said = run("requests", "show", shown["id"], *to)
     assert 0 == said.exit_code, said.output
     lines = said.output.splitlines()
     assert f"id: {shown['id']}" == lines[0]
@@ -86,12 +63,6 @@ def test_a_request_is_shown_whole_and_can_be_sent_again(
 
 
 @pytest.mark.promise("no-escape-in-lists")
-def test_a_path_cannot_move_the_cursor(to: list[str], api: httpx2.Client) -> None:
-    api.get("/v2/%1b%5b2J%0aforged")
-    assert "/v2/\\u001b[2J\\u000aforged" in requests("list", *to).output
-    assert 'path: "/v2/\\e[2J\\nforged"\n' in requests("show", "last", *to).output
-
-
 @pytest.mark.promise("no-escape-in-json")
 def test_json_cannot_move_the_cursor_and_says_the_same(to: list[str], api: httpx2.Client) -> None:
     """JSON escapes what comes before the space alone:
@@ -101,10 +72,10 @@ def test_json_cannot_move_the_cursor_and_says_the_same(to: list[str], api: httpx
     title = "\x9b2J\x7f\u202e\U0001f389\U000e0001"
     api.post("/v2/customers", json={"name": title})
     api.get(f"/v2/{quote(title)}")
-    shown = asked("show", "last", *to)["request"]
+    shown = asked("requests", "show", "last", *to)["request"]
     assert f"/v2/{title}" == shown["path"]
     for words in (("list",), ("show", "last"), ("list", "--json"), ("show", "last", "--json")):
-        said = requests(*words, *to).output
+        said = run("requests", *words, *to).output
         as_text, as_json = (
             "\\u009b2J\\u007f\\u202e\U0001f389",
             "\\u009b2J\\u007f\\u202e\\ud83c\\udf89",
@@ -118,11 +89,11 @@ def test_an_archive_is_written_to_a_file(to: list[str], api: httpx2.Client, tmp_
     api.get("/v2/plans")
     api.get("/v2/products")
     file = tmp_path / "calls.har"
-    told = asked("har", "-o", str(file), *to)
+    told = asked("requests", "har", "-o", str(file), *to)
     assert {"sandbox": to[-1], "file": str(file), "bytes": file.stat().st_size} == told
     urls = [entry["request"]["url"] for entry in json.loads(file.read_bytes())["log"]["entries"]]
     assert ["/v2/plans", "/v2/products"] == [url.partition(to[-1])[2] for url in urls]
-    said = requests("har", "-o", "-", "--operation", "listPlans", *to)
+    said = run("requests", "har", "-o", "-", "--operation", "listPlans", *to)
     assert 1 == len(json.loads(said.stdout_bytes)["log"]["entries"])
 
 
@@ -133,7 +104,7 @@ def test_what_holds_exits_0(to: list[str], make_customer: Maker, way: str, tmp_p
     file = tmp_path / "expected.json"
     file.write_text(expected)
     argument = {"argument": expected, "file": f"@{file}", "stdin": "-"}[way]
-    said = requests("verify", argument, *to, given=expected)
+    said = run("requests", "verify", argument, *to, given=expected)
     assert (0, True) == (said.exit_code, says(said.output, "matched: 1", "exactly: 1"))
 
 
@@ -141,16 +112,16 @@ def test_what_does_not_hold_exits_1_with_the_nearest_misses(
     to: list[str], make_customer: Maker
 ) -> None:
     make_customer(name="Ana")
-    ident = asked("show", "last", *to)["request"]["id"]
+    ident = asked("requests", "show", "last", *to)["request"]["id"]
     expected = json.dumps(
         {"request": {"operationId": "createCustomer", "body": {"name": "Bia", "notes": None}}}
     )
-    said = requests("verify", expected, *to)
+    said = run("requests", "verify", expected, *to)
     assert 1 == said.exit_code
     assert says(
         said.output, "ok: false", "at_least: 1", f"- id: {ident}", "request.body.name", "Bia", "Ana"
     )
-    as_json = requests("verify", expected, "--json", *to)
+    as_json = run("requests", "verify", expected, "--json", *to)
     report = json.loads(as_json.stdout)
     assert (1, False, [ident]) == (
         as_json.exit_code,
@@ -167,28 +138,32 @@ def test_what_the_command_sent_is_counted_only_if_asked_for(
     """
     own = api.get("/v2/plans").headers["x-request-id"]
     refused = api.get(f"/v2/orders/{UNKNOWN}").headers["x-request-id"]
-    run = CliRunner()
-    assert 0 == run.invoke(main, ["orders", "list", *to]).exit_code
-    assert 1 == run.invoke(main, ["orders", "list", "--status", "nope", *to]).exit_code
-    assert 1 == run.invoke(main, ["pay", UNKNOWN, *to]).exit_code
-    assert [refused, own] == [row["id"] for row in asked("list", "--control", *to)["requests"]]
-    assert refused == asked("show", "last", *to)["request"]["id"]
-    assert refused in run.invoke(main, ["explain", "last", *to]).output
+    assert 0 == run("orders", "list", *to).exit_code
+    assert 1 == run("orders", "list", "--status", "nope", *to).exit_code
+    assert 1 == run("pay", UNKNOWN, *to).exit_code
+    assert [refused, own] == [
+        row["id"] for row in asked("requests", "list", "--control", *to)["requests"]
+    ]
+    assert refused == asked("requests", "show", "last", *to)["request"]["id"]
+    assert refused in run("explain", "last", *to).output
     none = {"request": {"operationId": "listOrders"}, "times": {"exactly": 0}}
     never_paid = {"request": {"operationId": "payOrder"}, "times": {"exactly": 0}}
     assert [0, 0] == [
-        requests("verify", json.dumps(each), *to).exit_code for each in (none, never_paid)
+        run("requests", "verify", json.dumps(each), *to).exit_code for each in (none, never_paid)
     ]
     counted = [
-        requests("verify", json.dumps(each | {"commands": True}), *to)
+        run("requests", "verify", json.dumps(each | {"commands": True}), *to)
         for each in (none, never_paid)
     ]
     assert [True, True] == [
         says(said.output, f"matched: {n}") for said, n in zip(counted, (2, 1), strict=True)
     ]
-    listed = asked("list", "--control", "--commands", *to)["requests"]
+    listed = asked("requests", "list", "--control", "--commands", *to)["requests"]
     by_command = [row["operationId"] for row in listed if row["by_command"]]
     assert {"listOrders", "payOrder", "verifyRequests"} == {*by_command}
-    assert "listOrders" == asked("show", "last", "--commands", *to)["request"]["operationId"]
-    explained = run.invoke(main, ["explain", "last", "--commands", *to]).output
+    assert (
+        "listOrders"
+        == asked("requests", "show", "last", "--commands", *to)["request"]["operationId"]
+    )
+    explained = run("explain", "last", "--commands", *to).output
     assert explained.startswith("GET /v2/orders was answered 422")

@@ -19,12 +19,11 @@ from stub_server.webhooks import courier, inbox
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-TABLES = [
-    block.splitlines()[2:]
-    for block in re.findall(r"(?:^\|.*\n)+", TEXT, re.MULTILINE)
-    if "| Name |" in block
+# The lines of the lists, and the names before the colon of each.
+LINES = re.findall(r"^- `[a-z].*: .*$", TEXT, re.MULTILINE)
+PROMISES = [
+    (name, line) for line in LINES for name in re.findall(r"`([^`]+)`", line.partition(": ")[0])
 ]
-PROMISES = [(line, line.rpartition(" | ")[2].strip("`| ")) for rows in TABLES for line in rows]
 # The names in marks of tests, whatever other marks these have.
 MARKED = re.compile(
     r'^@pytest\.mark\.promise\("([^"]+)"\)\n(?=(?:(?!def ).*\n)*def test_)', re.MULTILINE
@@ -34,12 +33,11 @@ MIB = 1024 * 1024
 
 def row(name: str) -> str:
     """The line of a bound."""
-    return next(line for line in TEXT.splitlines() if line.startswith(f"| {name} |"))
+    return str(dict(PROMISES)[name])
 
 
 def test_each_promise_has_a_test_and_each_mark_a_promise() -> None:
-    """By its name, which stands in the last column."""
-    names = [name for _, name in PROMISES]
+    names = [name for name, _ in PROMISES]
     assert len(set(names)) == len(names) >= 30
     marked = {
         name
@@ -49,43 +47,41 @@ def test_each_promise_has_a_test_and_each_mark_a_promise() -> None:
     assert set(names) == marked
 
 
-def test_nothing_is_promised_but_in_the_tables() -> None:
+def test_nothing_is_promised_but_by_a_name() -> None:
     """A sentence that says "never" or "only" promises something."""
-    rest = [line for line in TEXT.splitlines() if line not in {line for line, _ in PROMISES}]
+    rest = [line for line in TEXT.splitlines() if line not in LINES]
     assert [] == [line for line in rest if re.search(r"\b(never|only)\b", line, re.IGNORECASE)]
 
 
 def test_its_figures_are_those_of_the_code() -> None:
     limits, settings = Limits(), Settings()
     figures = {
-        "Headers": (f"{LARGEST_HEAD // 1024} KiB, {limits.head} s",),
-        "Body": (f"{LARGEST_BODY // MIB} MiB, {limits.body} s, {DEEPEST} levels",),
-        "Values of a body, and of a call of a tool": (f"{MOST_VALUES:,}",),
-        "Connections": (f"`--max-connections` {settings.max_connections}",),
-        "Sandboxes": (f"{sandboxes.MOST:,}",),
-        "Merchants of a sandbox": (str(MOST_MERCHANTS),),
-        "Steps": (
+        "headers": (f"{LARGEST_HEAD // 1024} KiB", f"{limits.head} s"),
+        "body": (f"{LARGEST_BODY // MIB} MiB, {limits.body} s, {DEEPEST} levels",),
+        "body-values": (f"{MOST_VALUES:,}",),
+        "connections": (f"`--max-connections` {settings.max_connections}",),
+        "sandboxes": (f"{sandboxes.MOST:,}",),
+        "merchants": (str(MOST_MERCHANTS),),
+        "steps": (
             f"{settings.history:,}",
             f"{bounded.MOST_BYTES // MIB} MiB",
         ),
-        "Events": (f"{events.KEPT:,} and {events.KEPT_BYTES // MIB} MiB",),
-        "Deliveries": (f"{tables.LOG_ROWS:,} and {tables.LOG_BYTES // MIB} MiB",),
-        "Saved replies": (f"{bounded.MOST_REPLIES:,} and {bounded.MOST_REPLY_BYTES // MIB} MiB",),
-        "Inboxes": (
+        "events": (f"{events.KEPT:,} and {events.KEPT_BYTES // MIB} MiB",),
+        "deliveries": (f"{tables.LOG_ROWS:,} and {tables.LOG_BYTES // MIB} MiB",),
+        "saved-replies": (f"{bounded.MOST_REPLIES:,} and {bounded.MOST_REPLY_BYTES // MIB} MiB",),
+        "inboxes": (
             f"{inbox.MOST_MESSAGES:,} messages and {inbox.MOST_BYTES // MIB} MiB a sandbox",
             f"of {inbox.MOST_NAMES} names",
         ),
-        "Journal": (
+        "journal": (
             f"{settings.journal:,} requests",
             f"{journal.MOST_BYTES // MIB} MiB a sandbox",
         ),
-        "Steps, requests and messages of all sandboxes": (
-            f"{bounded.MOST_BYTES_IN_ALL // MIB} MiB",
-        ),
-        "Requests that wait": (f"{waiting.OF_SANDBOX} of a sandbox, {waiting.IN_ALL}",),
-        "Attempts under way": (f"{courier.OF_SANDBOX} of a sandbox, {courier.IN_ALL} in all",),
-        "Files": (f"{package.MOST_BYTES // MIB} MiB packed and unpacked",),
-        "User files": (f"{source.MOST_BYTES // MIB} MB, {source.DEEPEST} levels",),
+        "steps-requests-messages-sandboxes": (f"{bounded.MOST_BYTES_IN_ALL // MIB} MiB",),
+        "waiting-requests": (f"{waiting.OF_SANDBOX} of a sandbox, {waiting.IN_ALL}",),
+        "attempts-under-way": (f"{courier.OF_SANDBOX} of a sandbox, {courier.IN_ALL} in all",),
+        "files": (f"{package.MOST_BYTES // MIB} MiB packed and unpacked",),
+        "user-files": (f"{source.MOST_BYTES // MIB} MB, {source.DEEPEST} levels",),
     }
     assert [] == [
         (name, figure)

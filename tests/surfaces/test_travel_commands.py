@@ -1,19 +1,11 @@
 """`stub-server sandboxes`, `fork`, `snapshots` and `rewind`: what they print and how they exit."""
 
 import httpx2
-import pytest
 
 from ..support.command import asked, done, run
 from ..support.live import NO_TLS, Live
 from ..support.make import Maker
 from ..support.refusal import says
-
-
-@pytest.fixture
-def to(live: Live, sandbox_name: str, control: httpx2.Client) -> list[str]:
-    """The flags that name the test\'s sandbox, which is there."""
-    assert 200 == control.get("/health").status_code
-    return ["--server", live.url, "--sandbox", sandbox_name]
 
 
 def test_the_sandboxes_of_a_server_are_listed(

@@ -11,13 +11,10 @@ import httpx2
 import pytest
 
 from stub_server import create_app
-from stub_server.core.clock import DAY, wall_ms
-from stub_server.server.sandboxes import loaded
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS
 from ..support.short import some
-from ..support.worlds import advance, drafted, first_used
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 
@@ -55,31 +52,6 @@ def unreachable(name: str) -> set[str]:
         gc.garbage.clear()
 
 
-@pytest.mark.usefixtures("no_collector")
-@pytest.mark.parametrize("end", ["reset", "forget"])
-def test_a_world_that_was_used_is_gone_with_its_last_reference(end: str) -> None:
-    worlds = create_app(FROZEN).sandboxes
-    world = first_used(worlds, "short")
-    row = next(world.store.customers.all_rows())
-    draft = drafted(world)
-    draft.emit_change(
-        world.store.customers, draft.update(world.store.customers, row, row.public), "updated"
-    )
-    draft.record()
-    advance(world, world.clock.now + 40 * DAY)
-    twin = world.fork("twin")
-    parts = [
-        (one, one.store, one.log, one.store.customers, one.store.orders) for one in (world, twin)
-    ]
-    held = [weakref.ref(part) for many in parts for part in many]
-    del world, twin, draft, row, parts
-    if end == "reset":
-        asyncio.run(worlds.reset("short"))
-    else:
-        worlds.forget("short")
-    assert [] == [reference() for reference in held if reference() is not None]
-
-
 @pytest.mark.promise("reset-frees-memory")
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("scenario", some(1, ["default", "empty", "past_due", "extremes"]))
@@ -94,32 +66,6 @@ def test_a_world_whose_past_was_lived_here_is_gone_with_its_last_reference(scena
     del world
     asyncio.run(worlds.reset("default", "empty", seed=8))
     assert [] == [reference() for reference in held if reference() is not None]
-
-
-@pytest.mark.usefixtures("no_collector")
-@pytest.mark.parametrize("scenario", some(1, ["default", "past_due", "extremes"]))
-def test_living_a_past_leaves_nothing_to_collect(scenario: str) -> None:
-    """Rows that had been passed by held their tables in a cycle: resets to other seeds cost three
-    megabytes each.
-    """
-    worlds = create_app(FROZEN).sandboxes
-    asyncio.run(worlds.reset("default", scenario, seed=7))
-    gc.collect()
-    asyncio.run(worlds.reset("default", scenario, seed=8))
-    assert [] == [name for name in unreachable("__module__") if name.startswith("stub_server")]
-
-
-@pytest.mark.usefixtures("no_collector")
-def test_a_copy_whose_time_is_over_is_gone_when_the_next_one_is_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """They stayed until a thousand of them had come."""
-    worlds = create_app(FROZEN).sandboxes
-    held = weakref.ref(asyncio.run(worlds.fork("default", "short", None, 1)).sandbox)
-    now = wall_ms()
-    monkeypatch.setattr(loaded, "wall_ms", lambda: now + 2_000)
-    asyncio.run(worlds.fork("default", "next", None, None))
-    assert held() is None
 
 
 @pytest.mark.usefixtures("no_collector")

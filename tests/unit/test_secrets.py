@@ -165,17 +165,6 @@ def test_members_are_known_in_any_case_and_values_written_as_escapes() -> None:
     assert WHOLE == secrets.without(orjson.dumps(PRIVATE).replace(b"_", b"\\u005f"))
 
 
-def test_what_the_operator_gave_is_left_out_everywhere() -> None:
-    secrets = Secrets(contract(), own=(b"hunter2", b"battery staple", None, b"abc"))
-    for own in ("hunter2", "battery staple"):
-        assert secrets.suspects_line(f"/{own}", b"")
-        assert secrets.suspects(f"[{own}]".encode())
-        assert f"/a/{REDACTED}?b={REDACTED}".encode() == secrets.line(f"/a/{own}?b={own}".encode())
-        assert [f'{{"a":"{REDACTED}"}}'.encode()] == secrets.without(f'{{"a":"{own}"}}'.encode())
-    assert REDACTED == secrets.query("b=%68unter2")
-    assert "abc" == secrets.text("abc"), "it is too short to be one"
-
-
 @pytest.mark.promise("search-for-secrets")
 def test_what_is_too_much_to_look_through_is_left_out_with_what_belongs_to_it() -> None:
     assert WHOLE * 2 == Secrets(contract()).without(b'"' + b"a" * LARGEST + b'"', b"{}")

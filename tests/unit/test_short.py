@@ -1,11 +1,6 @@
-"""The short run leaves out what is marked and keeps some cases of each test; a run shows a line for
-each file.
-"""
+"""The short run leaves out what is marked and keeps some cases of each test."""
 
 import math
-import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -49,30 +44,6 @@ def test_a_sample_keeps_some_cases_some_files_and_everything_else(
         _function(item) for item in kept if item.get_closest_marker("matrix") and item in always
     )
     assert {name: min(number, SAMPLED) for name, number in matrices.items()} == found
-
-
-@pytest.mark.check
-@pytest.mark.parametrize("workers", [pytest.param("0", marks=pytest.mark.night), "1"])
-@pytest.mark.turn
-def test_a_run_shows_a_line_for_each_file(workers: str) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--short",
-        "-n",
-        workers,
-        "tests/unit/test_qr.py",
-        __file__,
-    ]
-    command += ["--deselect", "tests/unit/test_short.py::test_a_run_shows_a_line_for_each_file"]
-    shown = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
-    ).stdout
-    assert re.findall(r"^ +(\d+)/6  (\S+)  (\d+ passed)  \d+\.\d s$", shown, re.MULTILINE) == [
-        ("5", "unit/test_qr.py", "5 passed"),
-        ("6", "unit/test_short.py", "1 passed"),
-    ]
 
 
 def _function(item: pytest.Item) -> str:

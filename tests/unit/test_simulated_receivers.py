@@ -58,7 +58,12 @@ def test_a_flaky_receiver_is_never_disabled_and_comes_back() -> None:
         log = {"id": str(number), "attempt_count": count, "max_attempts": 10}
         return receivers.answer(HOOK | {"consecutive_failures": failures}, kept, log, at).status
 
-    assert 200 not in {status(n, 0, 0, 60 * DAY) for n in range(50)}
+    down = [
+        receivers.answer(HOOK | {"id": str(n)}, kept, {"id": "x", "attempt_count": 0}, 60 * DAY)
+        for n in range(50)
+    ]
+    assert {502, 503, None} == {answer.status for answer in down}
+    assert {502, 503} <= receivers.BODIES.keys()
     after_all = [status(n, 3, 0, 60 * DAY + 3 * HOUR + n * HOUR) for n in range(500)]
     assert 0.8 < after_all.count(200) / 500 < 0.97
     rejected = [n for n in range(500) if status(n, 3, 0, 63 * DAY) == 500]

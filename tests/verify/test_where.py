@@ -12,15 +12,15 @@ from stub_server.tools.verify.where import Where
 from ..support.contract import OPENAPI, document
 from .reports import where
 
-GENERATED = {"enum", "x-emits", "x-emitted-by", "parameters"}
-"""What bundling writes, or puts together of two lists."""
+GENERATED = {"$ref", "enum", "x-emits", "x-emitted-by", "parameters"}
+"""What bundling writes, or puts together of two lists, and references, which are followed."""
 
 
 def places(node: Any, pointer: str, name: str) -> Iterator[tuple[str, str]]:
     """The pointer and the name of every member below a node."""
     if isinstance(node, dict):
         # by bundling, most of it
-        made = ("headers", "content") if "x-codes" in node else ("headers", "x-rules")
+        made = ("headers", "content") if "x-codes" in node else ("headers", "x-rules", "examples")
         for key, value in node.items():
             if key not in made:
                 yield below(pointer, key), key

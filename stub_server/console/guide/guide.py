@@ -18,7 +18,7 @@ from unicodedata import combining, normalize
 import yaml
 
 from ...core.text import nearest
-from .markdown import Section, links, parsed, relinked, rendered, sections
+from .markdown import Section, parsed, relinked, rendered, sections
 
 _INDEX = "docs/README.md"
 _BESIDE = {
@@ -42,6 +42,7 @@ _ASKING = re.compile(
 ).fullmatch
 """Words of questions, which a search leaves out."""
 _ENDING = re.compile(r"(?<!\W)(\Ws)?\W*$")  # what a word of a question ends with: `'s`, marks
+_TARGET = re.compile(r"\]\(([^)#]+)[^)]*\)")  # of a link, without its fragment
 _PICTURES = "docs/pictures/"
 _MOST = 20  # results
 # Marks around the words that were found: no text has them.
@@ -110,13 +111,16 @@ class Guide:
     @cached_property
     def _listed(self) -> list[tuple[str, dict[str, str]]]:
         found, met = [], {""}
-        for heading, rows in links(parsed(self._source(_INDEX))):
+        for part in self._source(_INDEX).split("\n## ")[1:]:
+            heading, *rows = part.splitlines()
             fresh: dict[str, str] = {}
-            for text, target in rows:
-                address = self._addresses.get(normpath(join("docs", target)))
-                if address is not None and address not in met:
-                    fresh[address] = text
-                    met.add(address)
+            for row in rows:
+                text = row.split("|")[1].strip().replace("`", "") if row.startswith("|") else ""
+                for target in _TARGET.findall(row):
+                    address = self._addresses.get(normpath(join("docs", target)))
+                    if address is not None and address not in met:
+                        fresh[address] = text
+                        met.add(address)
             if fresh:
                 found.append((heading, fresh))
         return found

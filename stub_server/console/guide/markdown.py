@@ -70,26 +70,6 @@ def sections(tokens: list[Token]) -> list[Section]:
     return found
 
 
-def links(tokens: list[Token]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The links of a file below each heading of the second level: the text before each, such as the
-    cell of a table to its left, and its target."""
-    found: list[tuple[str, list[tuple[str, str]]]] = []
-    label = ""
-    for before, token in pairwise(tokens):
-        if before.type == "heading_open" and before.tag == "h2":
-            found.append((plain(token), []))
-            label = ""
-        elif found and token.type == "inline":
-            hrefs = [
-                str(child.attrGet("href"))
-                for child in token.children or ()
-                if child.type == "link_open"
-            ]
-            found[-1][1].extend((label, href) for href in hrefs)
-            label = plain(token)
-    return found
-
-
 def relinked(source: str, link: Callable[[str], str | None]) -> str:
     """A file as Markdown, whose links lead where `link` says; without those that lead nowhere, and
     without pictures.

@@ -91,7 +91,7 @@ class Index(Groups):
 
 
 class Tags(Index):
-    """The same for records with several values, of which one has none twice."""
+    """The keys by value of records that have several values, of which one has none twice."""
 
     def add(self, key: int, value: Any) -> None:
         """Add a key to those of each value."""

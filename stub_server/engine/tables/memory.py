@@ -2,14 +2,12 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TypeAlias
 
 import orjson
 
 from ...core.money import reais
 from ...core.record import Body, Record, Row
-from .indexes import contains
 from .table import Table, encoded
 from .tables import Layout
 
@@ -73,27 +71,23 @@ class Store(Usages):
     def __init__(self, merchant: Merchant, layout: Layout) -> None:
         super().__init__(merchant)
         self._layout = layout
-        self.tables = {
-            name: Table(name, spec, layout.checks[spec.schema])
-            for name, spec in layout.tables.items()
-        }
+        self.tables: dict[str, Table] = {}
+        for name, spec in layout.tables.items():
+            self.tables[name] = Table(name, spec, layout.checks[spec.schema])
         # tables that another store reads too: the first write copies
         self._shared: set[str] = set()
         self._name_tables()
 
     def _name_tables(self) -> None:
         tables = self.tables
-        self.api_keys, self.customers, self.projects = (
-            tables["api_keys"],
-            tables["customers"],
-            tables["projects"],
-        )
-        self.plans, self.products, self.orders = (
-            tables["plans"],
-            tables["products"],
-            tables["orders"],
-        )
-        self.subscriptions, self.webhooks = tables["subscriptions"], tables["webhooks"]
+        self.api_keys = tables["api_keys"]
+        self.customers = tables["customers"]
+        self.projects = tables["projects"]
+        self.plans = tables["plans"]
+        self.products = tables["products"]
+        self.orders = tables["orders"]
+        self.subscriptions = tables["subscriptions"]
+        self.webhooks = tables["webhooks"]
         self.webhook_logs = tables["webhook_logs"]
 
     # -- reading what a caller sees
@@ -136,23 +130,21 @@ class Store(Usages):
         It does if one of them has an order of theirs, or if a key with the same restriction created
         them.
         """
-        orders, customers = self.orders, self.customers
-        return any(ident in orders.members("customers", project) for project in projects) or (
-            ident in customers.keys
-            and contains(customers.bucket("made_by", restriction(projects)), customers.keys[ident])
-        )
+        for project in projects:
+            if ident in self.orders.members("customers", project):
+                return True
+        return self.customers.is_in(ident, "made_by", [restriction(projects)])
 
     def customers_of(self, projects: Collection[str]) -> Iterable[str]:
         """The ids of the customers that such a key sees, each once."""
-        customers = self.customers
-        made = (
-            customers.rows[key].id for key in customers.bucket("made_by", restriction(projects))
-        )
         # A dict keeps their order, nearly that of their creation, in which they are soon sorted: a
         # set would not.
-        return dict.fromkeys(
-            chain(made, *(self.orders.members("customers", project) for project in projects))
-        )
+        found: dict[str, None] = {}
+        for key in self.customers.bucket("made_by", restriction(projects)):
+            found[self.customers.rows[key].id] = None
+        for project in projects:
+            found |= dict.fromkeys(self.orders.members("customers", project))
+        return found
 
     def has_copy_only(self, subscription: Body) -> bool:
         """Whether keys of a subscription's project see no more of its customer than what its first
@@ -203,15 +195,13 @@ class Store(Usages):
         most, ident = plan["max_subscribers"], plan["id"]
         if most is None:
             return False
-        once = plan["billing_type"] == "one_time"
-        table, counter = (
-            (self.orders, "plan_buyers") if once else (self.subscriptions, "plan_subscribers")
-        )
-        seated = table.members(counter, ident)
+        seated = self.subscriptions.members("plan_subscribers", ident)
+        if plan["billing_type"] == "one_time":
+            seated = self.orders.members("plan_buyers", ident)
         waiting = self.orders.members("plan_waiting", ident)
         if customer_id in seated or customer_id in waiting:
             return False
-        return bool(len(seated) + sum(customer not in seated for customer in waiting) >= most)
+        return bool(len(seated) + len(waiting.keys() - seated.keys()) >= most)
 
     def use_key(self, ident: str, at: str) -> None:
         """Count one authenticated request of an API key: a counter beside the record, which the
@@ -240,7 +230,7 @@ class Store(Usages):
     def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
         """Have these records, and build anew all that is derived from them."""
         for name, table in self.tables.items():
-            self.tables[name] = Table(name, table.spec, table.check, rows[name])
+            self.tables[name] = Table(name, table.spec, table.check, rows.get(name))
         self._shared.clear()
         self._name_tables()
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from ...core.record import Record, Row
 from .indexes import Keys, contains
 from .table import REMEMBERED, Table
+from .tables import searched
 
 # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 SORTED_OUTRIGHT = 256
@@ -23,12 +24,12 @@ class Query:
     """What a list was asked for. `since` and `until` are ms, from inclusive to exclusive.
 
     A record meets all `conditions`. `where` tests a parsed record, for tables that stay small;
-    `contains` maps a search text to what it must satisfy; `between` takes the values of a further
+    `contains` maps a search text to what it must contain; `between` takes the values of a further
     sort order from inclusive to exclusive (None is open).
     """
 
     conditions: list[Condition] = field(default_factory=list)
-    contains: dict[str, Callable[[str], bool]] = field(default_factory=dict)
+    contains: dict[str, str] = field(default_factory=dict)
     where: Callable[[Row], bool] | None = None
     between: tuple[str, Any, Any] | None = None
     since: int | None = None
@@ -82,9 +83,13 @@ def _find(table: Table, query: Query) -> Keys:
         keys = keys[: bisect_left(keys, max(query.until, 0) << 128)]
     if query.since is not None:
         keys = keys[bisect_left(keys, max(query.since, 0) << 128) :]
-    if query.contains or query.where is not None:
-        keys = [key for key in keys if _fits(table, query, key)]
-    return keys if query.sort is None else _sorted(table, query.sort, keys)
+    for name, wanted in query.contains.items():
+        keys = searched(table.views.texts[name].data, keys, wanted)
+    if query.where is not None:
+        keys = [key for key in keys if query.where(table.parse(table.rows[key]))]
+    if query.sort is None:
+        return keys
+    return _sorted(table, query.sort, keys)
 
 
 def _matching(table: Table, query: Query) -> Keys:
@@ -100,8 +105,9 @@ def _matching(table: Table, query: Query) -> Keys:
         return table.order
     conditions.sort(key=lambda lists: sum(map(len, lists)))
     first, *others = conditions
-    # merges what is sorted already
-    keys = first[0] if len(first) == 1 else sorted(chain.from_iterable(first))
+    keys = first[0]
+    if len(first) > 1:
+        keys = sorted(chain.from_iterable(first))  # merges what is sorted already
     for lists in others:
         keys = [key for key in keys if _is_in(key, lists)]
     return keys
@@ -118,25 +124,21 @@ def _paired(table: Table, conditions: list[Condition]) -> list[Condition]:
     for pair in table.spec.pairs:
         first, second = pair.split("+")
         if first in single and second in single:
-            both = (first, single.pop(first)), (second, single.pop(second))
-            left = [each for each in left if each not in both]
-            left.append((pair, frozenset(product(*(values for _, values in both)))))
+            one, other = single.pop(first), single.pop(second)
+            left = [each for each in left if each not in ((first, one), (second, other))]
+            left.append((pair, frozenset(product(one, other))))
     return left
 
 
 def _between(table: Table, name: str, low: Any, high: Any) -> Keys:
     """The keys of a stretch of a sort order, oldest first."""
     order = table.views.sorts[name].data
-    start = 0 if low is None else bisect_left(order, (low,))
-    stop = len(order) if high is None else bisect_left(order, (high,))
+    start, stop = 0, len(order)
+    if low is not None:
+        start = bisect_left(order, (low,))
+    if high is not None:
+        stop = bisect_left(order, (high,))
     return sorted(key for _, key in order[start:stop])
-
-
-def _fits(table: Table, query: Query, key: int) -> bool:
-    for name, finds in query.contains.items():
-        if not finds(table.views.texts[name].data.get(key, "")):
-            return False
-    return query.where is None or query.where(table.parse(table.rows[key]))
 
 
 def _sorted(table: Table, sort: str, keys: Keys) -> Keys:

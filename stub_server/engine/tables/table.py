@@ -60,13 +60,17 @@ class Table:
 
     def find(self, ident: str | None) -> Record | None:
         """The present version of a record, or None."""
-        key = None if ident is None else self.keys.get(ident)
-        return None if key is None else self.rows[key]
+        key = self.keys.get(ident or "")
+        if key is None:
+            return None
+        return self.rows[key]
 
     def open(self, ident: str | None) -> Row | None:
         """A record parsed, or None."""
         record = self.find(ident)
-        return None if record is None else self.parse(record)
+        if record is None:
+            return None
+        return self.parse(record)
 
     def get(self, ident: str) -> Row:
         """A record that is there, parsed. Raises KeyError."""
@@ -103,7 +107,9 @@ class Table:
         if name in self.views.indexes:
             return self.bucket(name, value)
         ident: Any = value if name == "id" else self.holder(name, value)
-        return [self.keys[ident]] if ident in self.keys else []
+        if ident not in self.keys:
+            return []
+        return [self.keys[ident]]
 
     def count(self, index: str, value: Hashable) -> int:
         """How many records have this value in an index."""
@@ -209,10 +215,9 @@ class Table:
         """
         ring, going = self.spec.ring, list[Record]()
         assert ring is not None
-        count, size = (
-            len(self.rows) + len(coming),
-            self.size + sum([record.size for record in coming]),
-        )
+        count, size = len(self.rows) + len(coming), self.size
+        for record in coming:
+            size += record.size
         if count <= ring.rows and size <= ring.size:
             return going
         buckets = self.views.indexes[ring.by].data
@@ -220,12 +225,10 @@ class Table:
             (False, ring.rows, ring.size),
             (True, ring.most, ring.most_size),
         ):
-            for key in merge(
-                *(keys for value, keys in buckets.items() if (value in ring.kept) == stay)
-            ):
-                if len(going) >= len(coming) + MORE_AT_ONCE or (
-                    count <= most and size <= most_size
-                ):
+            some = [keys for value, keys in buckets.items() if (value in ring.kept) == stay]
+            for key in merge(*some):
+                is_enough = count <= most and size <= most_size
+                if is_enough or len(going) >= len(coming) + MORE_AT_ONCE:
                     break
                 going.append(self.rows[key])
                 size -= self.rows[key].size

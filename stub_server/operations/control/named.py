@@ -2,8 +2,6 @@
 as `last` too.
 """
 
-from itertools import chain
-
 from ...core.problem import NotFound, reference_not_found
 from ...core.record import Row
 from ...server.work import Work
@@ -34,11 +32,16 @@ def _made_last(work: Work, table: str) -> str:
     """The id of the record that was made last: by date it may be another, as orders of a persona
     are older.
     """
-    tables = [store.tables[table] for store in work.sandbox.stores.values()]
     for step in reversed(work.sandbox.log):
-        for change in chain.from_iterable(reversed(part.changes) for part in step.parts):
-            is_new = change.table == table and change.before is None
-            if is_new and any(each.find(change.id) for each in tables):  # it may have been undone
-                return change.id
+        for part in step.parts:
+            for change in reversed(part.changes):
+                is_new = change.table == table and change.before is None
+                if is_new and _is_there(work, table, change.id):  # it may have been undone
+                    return change.id
     own = work.store.tables[table]
     return own.rows[own.order[-1]].id if own.order else ""
+
+
+def _is_there(work: Work, table: str, ident: str) -> bool:
+    """Whether a merchant of the sandbox has a record."""
+    return any(store.tables[table].find(ident) for store in work.sandbox.stores.values())

@@ -23,18 +23,16 @@ MOST_MERCHANTS = 100
 def get_health(work: Work) -> Reply:
     """On a public server, only callers with the admin key see the seed and the scenario's path."""
     server, sandbox = work.server, work.sandbox
-    trusted = not server.settings.is_public or server.knows_admin(
-        work.request.headers.get(ADMIN_KEY)
-    )
+    scenario, key = sandbox.origin.scenario, work.request.headers.get(ADMIN_KEY)
+    origin: Body = {"scenario": PurePath(scenario).stem}
+    if not server.settings.is_public or server.knows_admin(key):
+        origin = {"scenario": scenario, "seed": sandbox.origin.seed}
     return reply.value(
         {
             "status": "ok",
             "version": server.version,
             "sandbox": sandbox.name,
-            "scenario": (
-                sandbox.origin.scenario if trusted else PurePath(sandbox.origin.scenario).stem
-            ),
-            **({"seed": sandbox.origin.seed} if trusted else {}),
+            **origin,
             "now": work.now_text,
             "operations": len(server.document.operations),
             "events": len(server.document.events),

@@ -31,12 +31,7 @@ async def certify_receiver(work: Work, body: Body) -> Reply:
     webhook: Body = {"headers": (), "events": ["*"], "projectId": None, **body}
     keys, is_abroad = [body.get("signing_key", "")], work.request.is_foreign
     if "signing_key" not in body:
-        is_known = "webhookId" in body
-        row = (
-            open_referred(work, "webhookId", body["webhookId"])
-            if is_known
-            else _webhook_at(work, body["url"])
-        )
+        row = _webhook(work, body)
         webhook, keys = row.public, valid_keys(row.hidden, work.now)
         is_abroad = is_abroad or row.hidden.get(ABROAD, False)
     headers = tuple((header["name"], header["value"]) for header in webhook["headers"])
@@ -48,23 +43,23 @@ async def certify_receiver(work: Work, body: Body) -> Reply:
     )
     usual = server.courier.sender
     sender = Sender(local=usual.local and not is_abroad, cacert=usual.cacert)
-    watched = Effects(body["effects"], sender) if "effects" in body else None
+    watched = None
+    if "effects" in body:
+        watched = Effects(body["effects"], sender)
     server.certifying.add(sandbox.name)
     try:
         report = await certify(Session(sandbox, target, sender, samples, effects=watched))
     finally:
         server.certifying.discard(sandbox.name)
-    return reply.value(
-        {
-            "certificate": (
-                {"sandbox": sandbox.name, "url": target.url, "event_type": event_type} | report
-            )
-        }
-    )
+    about = {"sandbox": sandbox.name, "url": target.url, "event_type": event_type}
+    return reply.value({"certificate": about | report})
 
 
-def _webhook_at(work: Work, url: str) -> Row:
-    """The webhook with this address. Raises Conflict."""
+def _webhook(work: Work, body: Body) -> Row:
+    """The webhook that is named, or has the address. Raises Conflict."""
+    if "webhookId" in body:
+        return open_referred(work, "webhookId", body["webhookId"])
+    url = body["url"]
     for store in work.sandbox.stores.values():
         for row in store.webhooks.all_rows():
             if row.public["url"] == url:

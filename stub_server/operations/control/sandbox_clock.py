@@ -3,7 +3,7 @@ the way is done.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import MappingProxyType
 
@@ -22,6 +22,7 @@ from ...webhooks.advancing import counts, pass_time
 _UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
 FIRST = 20  # jobs of each kind that an answer shows
 FARTHEST = 3650 * DAY
+_OF_PAYMENTS = ("order.expire", "order.pay")
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
 
@@ -50,7 +51,8 @@ async def advance_clock(work: Work, query: Body, body: Body) -> Reply:
         to = parse_iso(body["to"])
     else:
         to = add_interval(work.now, "month", 1, int(body.get("months", 0)))
-        to += sum(round(body.get(name, 0) * unit) for name, unit in _UNITS.items())
+        for name, unit in _UNITS.items():
+            to += round(body.get(name, 0) * unit)
     fired, complete = await _jump(work, to, body)
     return reply.value(
         {
@@ -95,41 +97,40 @@ def _concerned(work: Work, ident: str) -> set[str]:
             (orders, "subscriptionId"),
             (subscriptions, "customerId"),
         ):
-            found |= {table.rows[key].id for key in table.bucket(index, ident)}
+            for key in table.bucket(index, ident):
+                found.add(table.rows[key].id)
     return found
 
 
 def list_timers(work: Work, query: Body) -> Reply:
     timers = work.sandbox.timers
-    found = [timer for timer in sorted(timers.live.values()) if not _is_left_behind(work, timer)]
+    asked: Iterable[Timer] = timers.live.values()
     if "resource_id" in query:
         ident = query["resource_id"].lower()
-        found = [timer for timer in found if timer.subject == ident]
-
-    def shown(timer: Timer) -> Body:
-        held = timer.seq in timers.on_hold
-        resource = table_of_job(timer.job)
-        return {
-            "due": iso(timer.due),
-            "job": timer.job,
-            "resource": resource,
-            "id": timer.subject,
-            "held": held,
-        }
-
-    return reply.listed_here("timers", found, query, shown)
+        asked = [timer for timer in asked if timer.subject == ident]
+    found = []
+    for timer in asked:
+        if timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer):
+            found.append(timer)
+    return reply.listed_here("timers", sorted(found), query, partial(_shown, work))
 
 
-def _is_left_behind(work: Work, timer: Timer) -> bool:
-    """Whether a job is to expire or pay an order that no longer waits for its payment: it would
-    change nothing.
+def _shown(work: Work, timer: Timer) -> Body:
+    return {
+        "due": iso(timer.due),
+        "job": timer.job,
+        "resource": table_of_job(timer.job),
+        "id": timer.subject,
+        "held": timer.seq in work.sandbox.timers.on_hold,
+    }
+
+
+def _is_waited_for(work: Work, timer: Timer) -> bool:
+    """Whether an order that a job would expire or pay still waits for its payment: else the job
+    would change nothing.
     """
-    if timer.job not in ("order.expire", "order.pay"):
-        return False
     orders = work.sandbox.stores[timer.merchant_id].orders
-    return not orders.is_in(
-        timer.subject, "status", work.sandbox.rules.lifecycles["Order"].sets["payable"]
-    )
+    return orders.is_in(timer.subject, "status", work.lifecycle("Order").sets["payable"])
 
 
 async def _jump(

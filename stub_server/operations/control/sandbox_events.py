@@ -63,12 +63,11 @@ def _check_payload(work: Work, entry: Body, event: Event) -> None:
     schema = work.server.schemas.compile(entry["schema"], request=False)
     error = next(schema.iter_errors(orjson.loads(event.payload())), None)
     if error is not None:
-        field = ".".join(str(step) for step in error.instance_path)[:200] or "overrides"
+        field = ".".join(map(str, error.instance_path))[:200] or "overrides"
         message = (
             f"Overrides are merged into data.{entry['payload_key']}; with them the payload violates"
-            " the "
+            f" the contract at {field}: {error.message[:300]}"
         )
-        message += f"contract at {field}: {error.message[:300]}"
         raise Conflict.at("overrides", message, "event_conflict")
 
 

@@ -6,6 +6,7 @@ from typing import IO
 
 from ...core.problem import Conflict, Invalid, Limited, detail
 from ...core.record import Body
+from ...engine.step import Step
 from ...server import reply
 from ...server.journal.recordable import chosen, line
 from ...server.reply import Reply, Streamed
@@ -26,7 +27,9 @@ async def export_sandbox(work: Work, query: Body) -> Reply:
     if query["requests"]:
         return await _record(work, secrets=query["secrets"])
     sandbox = work.sandbox
-    state, steps = capture(sandbox), list(sandbox.log) if query["history"] else []
+    state, steps = capture(sandbox), list[Step]()
+    if query["history"]:
+        steps = list(sandbox.log)
     snapshots = work.entry.snapshots.all()
     return await _file(
         work,

@@ -27,8 +27,9 @@ def get_record_history(work: Work, resource: str, ident: str, query: Body) -> Re
             "There is no such kind of record.",
             advice="GET /_sandbox/steps names the kinds that exist.",
         )
-    tables = (store.tables[resource] for store in work.sandbox.stores.values())
-    present = next(filter(None, (table.find(ident) for table in tables)), None)
+    present = None
+    for store in work.sandbox.stores.values():
+        present = present or store.tables[resource].find(ident)
     found = versions(work.sandbox.log, resource, ident, present)
     if not found:
         raise work.not_found("record")

@@ -24,13 +24,14 @@ def clear_inboxes(work: Work, query: Body) -> Reply:
 
 
 def list_inbox_messages(work: Work, name: str, query: Body) -> Reply:
-    found = [
-        message
-        for message in work.entry.inbox.messages(name)
-        if query.get("event_type") in (None, message.event_type)
-        and query.get("verified") in (None, message.verdict.reason is None)
-    ]
+    found = [message for message in work.entry.inbox.messages(name) if _matches(message, query)]
     return reply.listed_here("messages", found, query, lambda message: _shown(message, SHOWN_BODY))
+
+
+def _matches(message: Message, query: Body) -> bool:
+    if query.get("event_type") not in (None, message.event_type):
+        return False
+    return query.get("verified") in (None, message.verdict.reason is None)
 
 
 def get_inbox_message(work: Work, name: str, number: str) -> Reply:

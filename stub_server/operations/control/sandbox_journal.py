@@ -54,7 +54,9 @@ async def get_requests_har(work: Work, query: Body) -> Reply:
 async def verify_requests(work: Work, body: Body) -> Reply:
     expected = Expectation(body, {"": work.server.document, CONTROL: work.server.control})
     # Its own alone: the request has warnings of its headers and query as well.
-    warnings = [] if work.sandbox.journal.is_whole else ["oldest_requests_forgotten"]
+    warnings = []
+    if not work.sandbox.journal.is_whole:
+        warnings.append("oldest_requests_forgotten")
     report = await work.server.sandboxes.worker.in_slices(
         expected.judged(list(work.sandbox.journal)[::-1])
     )

@@ -15,6 +15,17 @@ from ...server.views import pay_url
 from ...server.work import Work
 from .named import open_named
 
+_SHOWN = (
+    "projectId",
+    "planId",
+    "customerId",
+    "subscriptionId",
+    "metadata",
+    "success_url",
+    "cancel_url",
+)
+"""What is shown of the hidden part of an order."""
+
 
 def inspect_order(work: Work, ident: str) -> Reply:
     row = _open(work, ident)
@@ -82,9 +93,9 @@ def dispute_order(work: Work, ident: str, body: Body | None) -> Reply:
 
 def resolve_dispute(work: Work, ident: str, body: Body) -> Reply:
     row = _open(work, ident)
-    return _changed(
-        work, (renewals.win if body["outcome"] == "won" else renewals.lose)(work.draft, row)
-    )
+    if body["outcome"] == "won":
+        return _changed(work, renewals.win(work.draft, row))
+    return _changed(work, renewals.lose(work.draft, row))
 
 
 def _amount(asked: Body | None) -> int | None:
@@ -96,16 +107,14 @@ def _open(work: Work, ident: str) -> Row:
 
 
 def _with_code(work: Work, code: str) -> Row:
-    """The order of a PIX code, payable ones first. Raises NotFound."""
+    """The order of a PIX code, of which no other one has the same. Raises NotFound."""
     mark = orjson.dumps(code)
-    payable = work.lifecycle("Order").sets["payable"]
     for store in work.sandbox.stores.values():
         table = store.orders
-        for keys in (*(table.bucket("status", status) for status in payable), table.order):
-            for key in keys:
-                if mark in table.rows[key].public:
-                    work.work_for(store)
-                    return table.parse(table.rows[key])
+        for key in reversed(table.order):  # who pays has mostly ordered just now
+            if mark in table.rows[key].public:
+                work.work_for(store)
+                return table.parse(table.rows[key])
     raise NotFound("No order of this sandbox shows this PIX code.")
 
 
@@ -116,25 +125,16 @@ def _changed(work: Work, record: Record) -> Reply:
 
 
 def _shown(work: Work, row: Row, **more: str) -> Reply:
-    hidden = row.hidden
-    names = (
-        "projectId",
-        "planId",
-        "customerId",
-        "subscriptionId",
-        "metadata",
-        "success_url",
-        "cancel_url",
-    )
+    shown = {"order": row.public} | {name: row.hidden[name] for name in _SHOWN}
+    return reply.value(shown | more | {"allowed": _allowed(work, row)})
+
+
+def _allowed(work: Work, row: Row) -> list[str]:
+    """The controls that can move an order on now."""
     allowed = work.lifecycle("Order").controls(row.public["status"])
-    if (
-        row.public["status"] == "expired"
-        and "pay" in allowed
-        and not payments.can_be_late(row.public, work.now)
-    ):
+    is_over = row.public["status"] == "expired" and not payments.can_be_late(row.public, work.now)
+    if is_over and "pay" in allowed:
         allowed.remove("pay")
-    if "dispute" in allowed and not payments.can_be_disputed(row.public, hidden, work.now):
+    if "dispute" in allowed and not payments.can_be_disputed(row.public, row.hidden, work.now):
         allowed.remove("dispute")
-    return reply.value(
-        {"order": row.public, **{name: hidden[name] for name in names}, **more, "allowed": allowed}
-    )
+    return allowed

@@ -37,14 +37,13 @@ def _plans(work: Work, body: Body) -> list[Body]:
 
     Raises Conflict.
     """
-    named = {
-        name: open_referred(work, name, body[name]).public
-        for name in ("planId", "projectId")
-        if name in body
-    }
-    store, project = work.store, named.get("projectId")
-    if "planId" in named:
-        plan = named["planId"]
+    plan = project = None
+    if "planId" in body:
+        plan = open_referred(work, "planId", body["planId"]).public
+    if "projectId" in body:
+        project = open_referred(work, "projectId", body["projectId"]).public
+    store = work.store
+    if plan is not None:
         if project is not None and plan["projectId"] != project["id"]:
             raise reference_not_found("planId", "plan of this project")
         of_plan = store.projects.get(plan["projectId"]).public
@@ -54,8 +53,12 @@ def _plans(work: Work, body: Body) -> list[Body]:
     if project is not None and project["status"] != "active":
         message = f"The project is {project['status']}, and only an active one takes orders."
         raise Conflict.at("projectId", message, "project_not_active")
-    plans = [row.public for row in store.plans.all_rows() if _is_on_sale(store, row.public)]
-    return [plan for plan in plans if project is None or plan["projectId"] == project["id"]]
+    plans = []
+    for row in store.plans.all_rows():
+        is_of_project = project is None or row.public["projectId"] == project["id"]
+        if is_of_project and _is_on_sale(store, row.public):
+            plans.append(row.public)
+    return plans
 
 
 def _is_on_sale(store: Store, plan: Body) -> bool:

@@ -1,9 +1,11 @@
 """The settings of a sandbox, and what its customers do with their orders."""
 
-from ...core.record import Body
+from ...core.record import Body, without
 from ...server import reply
 from ...server.reply import Reply
 from ...server.work import Work
+
+_NO_BEHAVIOUR: Body = {"payment": None, "times": None}
 
 
 def get_settings(work: Work) -> Reply:
@@ -17,17 +19,14 @@ def update_settings(work: Work, body: Body) -> Reply:
 
 def get_behaviour(work: Work, ident: str) -> Reply:
     row = work.open_of_any("customers", ident, "customer")
-    return reply.value(row.hidden.get("behaviour", {"payment": None, "times": None}))
+    return reply.value(row.hidden.get("behaviour", _NO_BEHAVIOUR))
 
 
 def set_behaviour(work: Work, ident: str, body: Body) -> Reply:
     row = work.open_of_any("customers", ident, "customer")
-    behaviour = {
-        "payment": body["payment"],
-        "times": body.get("times") if body["payment"] else None,
-    }
-    hidden = {name: value for name, value in row.hidden.items() if name != "behaviour"}
-    if behaviour["payment"] is not None:
+    hidden, behaviour = without(row.hidden, "behaviour"), dict(_NO_BEHAVIOUR)
+    if body["payment"] is not None:
+        behaviour = {"payment": body["payment"], "times": body.get("times")}
         hidden["behaviour"] = behaviour
     work.draft.update(work.store.customers, row, row.public, hidden)
     return reply.value(behaviour)

@@ -49,8 +49,9 @@ async def follow_sandbox(work: Work) -> Reply:
                 " Close one first."
             )
             raise Limited(message, headers={"Retry-After": "5"})
-    given = work.request.headers.get(b"last-event-id")
-    place = Place(entry) if given is None else Place.of(entry, given.decode("latin-1"))
+    place, given = Place(entry), work.request.headers.get(b"last-event-id")
+    if given is not None:
+        place.go_back(entry, given.decode("latin-1"))
     return Streamed(_follow(server, work.sandbox.name, place), b"text/event-stream")
 
 
@@ -66,16 +67,13 @@ class Place:
             "event": sandbox.events.raised,
         }
 
-    @classmethod
-    def of(cls, entry: Entry, ident: str) -> "Place":
-        """The place that an id names; in a sandbox that began meanwhile, its beginning."""
-        place = cls(entry)
+    def go_back(self, entry: Entry, ident: str) -> None:
+        """Go to the place that an id names; in a sandbox that began meanwhile, to its beginning."""
         incarnation, *counts = ident.rsplit("-", 3)
         if incarnation != entry.incarnation:
             counts = ["0", "0", str(entry.origin_events)]
-        for kind, count in zip(place.read_of, counts, strict=True):
-            place.read_of[kind] = min(int(count), place.read_of[kind])
-        return place
+        for kind, count in zip(self.read_of, counts, strict=True):
+            self.read_of[kind] = min(int(count), self.read_of[kind])
 
     def __str__(self) -> str:
         return "-".join([self.incarnation, *map(str, self.read_of.values())])
@@ -127,10 +125,8 @@ class Place:
 
 
 async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[bytes, None]:
-    loop, generation = (
-        asyncio.get_running_loop(),
-        server.sandboxes.entry(name).sandbox.origin.generation,
-    )
+    loop = asyncio.get_running_loop()
+    generation = server.sandboxes.entry(name).sandbox.origin.generation
     server.followers.add(place)
     try:
         yield b"retry: 1000\n\n"

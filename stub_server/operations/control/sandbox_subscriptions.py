@@ -87,6 +87,4 @@ def _shown(work: Work, ident: str, order_id: str | None) -> Reply:
     assert row is not None  # subscriptions are never deleted
     order = work.draft.open(work.store.orders, order_id)
     subscription = work.store.shown_row(work.store.subscriptions, row)
-    return reply.value(
-        {"subscription": subscription, "order": None if order is None else order.public}
-    )
+    return reply.value({"subscription": subscription, "order": order and order.public})

@@ -68,12 +68,11 @@ async def fork_sandbox(work: Work, name: str, body: Body | None) -> Reply:
 async def rotate_sandbox(work: Work, name: str, body: Body | None) -> Reply:
     deletes = (body or {}).get("keys", False)
     entry, made = await work.server.sandboxes.rotate(name, work.cause, keys=deletes)
+    newest = made[: -MOST_SHOWN - 1 : -1]
     return reply.value(
         {
             "sandbox": shown(work, entry),
-            "keys": [
-                shown_key(store, record, None) for store, record in made[: -MOST_SHOWN - 1 : -1]
-            ],
+            "keys": [shown_key(store, record, None) for store, record in newest],
             "keys_total": len(made),
             "keys_deleted": deletes,
         }
@@ -83,7 +82,7 @@ async def rotate_sandbox(work: Work, name: str, body: Body | None) -> Reply:
 def _prefers_to_ask(work: Work) -> bool:
     """Whether the client prefers to ask for a result that takes a while (RFC 7240)."""
     preferences = work.request.headers.get(b"prefer", b"").lower().split(b",")
-    return b"respond-async" in [preference.strip() for preference in preferences]
+    return b"respond-async" in map(bytes.strip, preferences)
 
 
 def _being_made(work: Work, name: str, progress: float) -> Reply:

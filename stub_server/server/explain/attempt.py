@@ -14,6 +14,7 @@ from ...contract.source import Json
 from ...core.clock import DAY, iso
 from ...core.problem import Refusal
 from ...core.record import Body, Row
+from ...core.text import shortened
 from ...engine.sandbox import Sandbox
 from ...engine.tables.memory import Store
 from ...engine.tables.query import Query, select
@@ -67,6 +68,7 @@ class Situation:
 
     @property
     def operation(self) -> Operation:
+        """The operation that is called; HEAD calls that of GET."""
         return self.operations["GET" if self.question.method == "HEAD" else self.question.method]
 
     @property
@@ -87,7 +89,9 @@ class Situation:
     def member(self, name: str) -> Any:
         """A member of the body; None where it has none."""
         body = self.body
-        return body.get(name) if isinstance(body, dict) else None
+        if not isinstance(body, dict):
+            return None
+        return body.get(name)
 
     def change(self, place: str, given: Any, made: Any, why: str, **parts: Any) -> None:
         """Note that a value becomes another one, and replace `path`, `query`, `headers` or `body`
@@ -100,8 +104,8 @@ class Situation:
 
     def set_header(self, name: str, value: str | None, why: str) -> None:
         """Replace a header, whose name is in lower case; None leaves it out."""
-        headers = {each: text for each, text in self.question.headers.items() if each != name}
-        given = self.question.headers.get(name)
+        headers = dict(self.question.headers)
+        given = headers.pop(name, None)
         if value is not None:
             headers[name] = value
         self.change(f"header.{name.title()}", given, value, why, headers=headers)
@@ -118,7 +122,10 @@ class Situation:
         self.send_json(body)
 
     def set_member(self, name: str, value: Any, why: str) -> None:
-        body = self.body if isinstance(self.body, dict) else {}
+        """Replace a member of the body, or add it."""
+        body = self.body
+        if not isinstance(body, dict):
+            body = {}
         self.change(f"body.{name}", body.get(name, ABSENT), value, why)
         self.send_json(body | {name: value})
 
@@ -127,7 +134,9 @@ class Situation:
         body = node = self.body
         *above, name = path.split(".")
         for step in above:
-            node = node.get(step) if isinstance(node, dict) else None
+            if not isinstance(node, dict):
+                return
+            node = node.get(step)
         if isinstance(node, dict) and name in node:
             self.change(f"body.{path}", node.pop(name), ABSENT, why)
             self.send_json(body)
@@ -136,15 +145,17 @@ class Situation:
 
     @property
     def store(self) -> Store:
+        """The records of the merchant, in the copy."""
         return self.copy.store_of(self.merchant_id)
 
     def newest(self, table: Table) -> list[Row]:
+        """The newest records of a table, at most fifty."""
         found, _ = select(table, Query(limit=_LOOKED_AT))
-        return [table.parse(record) for record in found]
+        return list(map(table.parse, found))
 
     def table(self, parameter: str) -> Table | None:
-        name = TABLES.get(parameter)
-        return None if name is None else self.store.tables[name]
+        """The table of the records that a path's parameter names, if it names records."""
+        return self.store.tables.get(TABLES.get(parameter, ""))
 
     @property
     def target(self) -> Row | None:
@@ -183,8 +194,12 @@ def _short(value: Any) -> Any:
     """A value; a long one as the beginning of its text."""
     if value is ABSENT:
         return None
+    if isinstance(value, str):
+        return shortened(value, _SHOWN)
     try:
-        text = value if isinstance(value, str) else orjson.dumps(value).decode()
+        text = orjson.dumps(value).decode()
     except TypeError:  # nested too deep to be written
         return "…"
-    return value if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    if len(text) <= _SHOWN:
+        return value
+    return shortened(text, _SHOWN)

@@ -13,6 +13,7 @@ from ...contract.secrets import LEFT_OUT
 from ...contract.source import Json, escaped
 from ...core.problem import Refusal
 from ...core.record import Body, object_in
+from ...core.text import shortened
 from ...engine.journal import Trace
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.tables.memory import Merchant
@@ -101,37 +102,24 @@ class Explainer:
         method = {"HEAD": "GET"}.get(trace.method, trace.method)
         operation = operations.get(method) or next(iter(operations.values()), None)
         _fill_unknown_body(situation, trace, keeps_bodies=sandbox.journal.keeps_bodies)
-        state = state_behind(situation, code) if operation else None
-        is_found = False
+        state, is_found = None, False
+        if operation is not None:
+            state = state_behind(situation, code)
         if _may_be_repaired(trace, rule) and not sandbox.status.is_broken:
-            try:
-                is_found = await nearest(situation)
-            except Exception:  # the rest of the explanation is shown all the same
-                log.exception(
-                    "defect while looking for the nearest of a %s of sandbox %s", code, sandbox.name
-                )
+            is_found = await _has_nearest(situation)
             if not is_found and state is None and operation is not None:
                 state = state_behind(situation, situation.refusal.code)
         kind = _kind(rule["kind"], trace, is_same=is_found and not situation.changes)
-        is_about = operation is not None and kind != FAULT
-        summary = refusal.message or f"The request was refused with {code}. {rule['text']}"
-        settings = (
-            []
-            if _path_of(trace).startswith(CONTROL)
-            else [detail["code"] for detail in refusal.details]
-        )
-        return {
-            "summary": " ".join(
-                [summary, *(text for name, text in _SETTINGS.items() if name in settings)]
-            ),
-            "kind": kind,
-            "contract": (
-                _place(situation.document, operation, refusal) if operation and is_about else None
-            ),
-            "rule": None if kind == CONTRACT else {"name": code, "text": rule["text"]},
-            "state": state if is_about else None,
-            "nearest": _shown(server, sandbox, trace, situation, kind) if is_found else None,
-        }
+        found: Body = {"summary": _summary(trace, refusal, rule), "kind": kind}
+        found |= dict.fromkeys(("contract", "rule", "state", "nearest"))
+        if operation is not None and kind != FAULT:
+            found["contract"] = _place(situation.document, operation, refusal)
+            found["state"] = state
+        if kind != CONTRACT:
+            found["rule"] = {"name": code, "text": rule["text"]}
+        if is_found:
+            found["nearest"] = _shown(server, sandbox, trace, situation, kind)
+        return found
 
     def _situation(
         self, server: Server, sandbox: Sandbox, trace: Trace, refusal: Refusal
@@ -143,7 +131,9 @@ class Explainer:
         token = server.tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
         headers = {name: value for name, value in trace.headers if name in _KEPT_HEADERS}
         headers["authorization"] = f"Bearer {token}"
-        body = b"" if trace.body is None or trace.body == LEFT_OUT else trace.body
+        body = trace.body
+        if body is None or body == LEFT_OUT:
+            body = b""
         question = Question(
             trace.method, _path_of(trace), trace.query.decode("latin-1"), headers, body
         )
@@ -153,12 +143,37 @@ class Explainer:
         )
 
 
+async def _has_nearest(situation: Situation) -> bool:
+    """Whether repairs make the request succeed. After a defect the rest of the explanation is
+    shown all the same.
+    """
+    try:
+        return await nearest(situation)
+    except Exception:
+        code, name = situation.refusal.code, situation.copy.name
+        log.exception("defect while looking for the nearest of a %s of sandbox %s", code, name)
+        return False
+
+
+def _summary(trace: Trace, refusal: Refusal, rule: Json) -> str:
+    """What the refusal says, and which settings of a server would accept the request."""
+    text = refusal.message or f"The request was refused with {refusal.code}. {rule['text']}"
+    if _path_of(trace).startswith(CONTROL):
+        return text
+    codes = {detail["code"] for detail in refusal.details}
+    for code, advice in _SETTINGS.items():
+        if code in codes:
+            text += f" {advice}"
+    return text
+
+
 def _path_of(trace: Trace) -> str:
     """The path without the prefix, which a request still has that was refused before a
     sandbox was chosen.
     """
-    has_prefix = trace.code in _NO_SANDBOX and trace.path.startswith("/s/")
-    return "/" + trace.path[3:].partition("/")[2] if has_prefix else trace.path
+    if trace.code in _NO_SANDBOX and trace.path.startswith("/s/"):
+        return "/" + trace.path[3:].partition("/")[2]
+    return trace.path
 
 
 def _merchant(sandbox: Sandbox, trace: Trace, document: Document) -> Merchant:
@@ -167,9 +182,11 @@ def _merchant(sandbox: Sandbox, trace: Trace, document: Document) -> Merchant:
     """
     if trace.caller is not None and trace.caller.merchant_id in sandbox.stores:
         return sandbox.stores[trace.caller.merchant_id].merchant
-    for name, ident in document.routed(_path_of(trace))[1].items():
+    _, values = document.routed(_path_of(trace))
+    for name, ident in values.items():
+        table = TABLES.get(name)
         for store in sandbox.stores.values():
-            if name in TABLES and store.tables[TABLES[name]].find(ident.lower()) is not None:
+            if table is not None and store.tables[table].find(ident.lower()) is not None:
                 return store.merchant
     return sandbox.store.merchant
 
@@ -201,16 +218,13 @@ def _kind(usual: str, trace: Trace, *, is_same: bool) -> str:
 
     A record that the ready token finds and an API key did not is hidden from that key.
     """
-    labels, caller = (trace.simulated or "").split(", "), trace.caller
-    if (
-        is_same
-        and trace.code == "not_found"
-        and caller is not None
-        and caller.kind == "private_key"
-    ):
+    has_key = trace.caller is not None and trace.caller.kind == "private_key"
+    if is_same and has_key and trace.code == "not_found":
         return AUTH
-    is_asked_for = "prefer" in labels or "simulate" in labels
-    if is_asked_for or (is_same and any(label.startswith("fault:") for label in labels)):
+    simulated = trace.simulated or ""
+    if "prefer" in simulated.split(", ") or "simulate" in simulated.split(", "):
+        return FAULT
+    if is_same and "fault:" in simulated:
         return FAULT
     return AUTH if trace.status == 401 else usual
 
@@ -219,9 +233,10 @@ def _shown(server: Server, sandbox: Sandbox, trace: Trace, s: Situation, kind: s
     """The changes and the commands of the nearest request; None where a shell cannot take
     one of them.
     """
-    base = server.settings.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
-    has_key = server.admin_key is not None
-    commands = []
+    base, has_key = server.settings.url, server.admin_key is not None
+    if sandbox.name != DEFAULT:
+        base += f"/s/{sandbox.name}"
+    commands, calls = [], []
     for call in (*s.before, s.question):
         text = command(
             call.method,
@@ -235,23 +250,24 @@ def _shown(server: Server, sandbox: Sandbox, trace: Trace, s: Situation, kind: s
         if text is None:
             return None
         commands.append(text)
+        calls.append(_call(call))
     changes = [*_first_changes(trace, kind, base), *s.changes.values()]
     return {
         "changes": sorted(changes, key=lambda change: change["where"] != BEFORE),
-        "calls": [_call(call) for call in (*s.before, s.question)],
+        "calls": calls,
         "curl": " &&\n".join(commands),
     }
 
 
 def _call(question: Question) -> Body:
     """A call as a program sends it, without its credential."""
+    headers = dict(question.headers)
+    headers.pop("authorization", None)
     return {
         "method": question.method,
         "path": question.path,
         "query": question.query,
-        "headers": {
-            name: value for name, value in question.headers.items() if name != "authorization"
-        },
+        "headers": headers,
         "body": body_of(question.body),
     }
 
@@ -262,9 +278,9 @@ def _first_changes(trace: Trace, kind: str, base: str) -> list[Body]:
     """
     changes = []
     if kind == AUTH and trace.code not in _NOT_THIS_SERVER:
-        caller = trace.caller
-        sender = None if caller is None else f"{caller.kind} {caller.key_id or caller.subject}"
-        ready = "Bearer <the ready token>"
+        caller, sender, ready = trace.caller, None, "Bearer <the ready token>"
+        if caller is not None:
+            sender = f"{caller.kind} {caller.key_id or caller.subject}"
         changes.append(
             changed("header.Authorization", sender, ready, "It is valid and has every scope.")
         )
@@ -296,8 +312,8 @@ def _place(document: Document, operation: Operation, refusal: Refusal) -> Body |
     if not refusal.details:
         return None
     field, place = refusal.details[0]["field"], refusal.details[0].get("in")
-    if place == "body":
-        return None if operation.body is None else _in_body(document, operation.body, base, field)
+    if place == "body" and operation.body is not None:
+        return _in_body(document, operation.body, base, field)
     for parameter in operation.parameters:
         if parameter.name.lower() == field.lower():
             return _excerpt(
@@ -326,7 +342,4 @@ def _excerpt(pointer: str, node: Any) -> Body:
         if "properties" in node:
             node["properties"] = list(node["properties"])
     text = orjson.dumps(node, option=orjson.OPT_NON_STR_KEYS).decode()
-    return {
-        "pointer": pointer,
-        "excerpt": text if len(text) <= _LONGEST_EXCERPT else text[:_LONGEST_EXCERPT] + "…",
-    }
+    return {"pointer": pointer, "excerpt": shortened(text, _LONGEST_EXCERPT)}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import orjson
@@ -47,6 +47,7 @@ class Mender:
         self._compiled: dict[bytes, Validator] = {}
 
     def accepts(self, schema: Json, value: Any) -> bool:
+        """Whether a value is valid by a schema of the contract."""
         key = orjson.dumps(schema, option=orjson.OPT_NON_STR_KEYS)
         if key not in self._compiled:
             self._compiled[key] = self._schemas.compile(schema, request=True)
@@ -58,9 +59,12 @@ class Mender:
         `now` is a date-time that may be used, `example` what the contract shows in this place.
         """
         chosen = self.resolve((schema.get("oneOf") or [schema])[0])
-        likely = () if value is ABSENT else like(chosen, value, now)
-        shown = () if example is ABSENT else (example,)
-        for candidate in (*likely, *shown, *samples(chosen, now)):
+        candidates: list[Any] = []
+        if value is not ABSENT:
+            candidates += like(chosen, value, now)
+        if example is not ABSENT:
+            candidates.append(example)
+        for candidate in chain(candidates, samples(chosen, now)):
             if candidate != value and self.accepts(schema, candidate):
                 return candidate
         return ABSENT
@@ -100,7 +104,10 @@ class Mender:
 
 def steps(field: str) -> list[str | int]:
     """`items[0].amount` -> `["items", 0, "amount"]`."""
-    return [int(index) if index else name for index, name in _STEP.findall(field)]
+    found: list[str | int] = []
+    for index, name in _STEP.findall(field):
+        found.append(int(index) if index else name)
+    return found
 
 
 def _at(value: Any, path: Sequence[str | int]) -> Any:
@@ -134,7 +141,8 @@ def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
     elif kind == "string" and not isinstance(value, bool | dict | list | None):
         yield from _texts(schema, str(value)[:_LONGEST], now)
     elif kind == "array":
-        yield _distinct(value if isinstance(value, list) else [value])[: schema.get("maxItems")]
+        items = value if isinstance(value, list) else [value]
+        yield _distinct(items)[: schema.get("maxItems")]
     elif kind == "object" and isinstance(value, dict):
         yield dict(islice(value.items(), schema.get("maxProperties")))
 
@@ -151,7 +159,7 @@ def samples(schema: Json, now: str) -> Iterator[Any]:
     """Candidates that are made from the schema alone: its example, its default, and what
     its limits suggest.
     """
-    yield from (schema[name] for name in ("example", "default") if name in schema)
+    yield from _shown(schema, "example", "default")
     yield from schema.get("enum") or ()
     kind = schema.get("type")
     if schema.get("format") == "date-time":
@@ -163,12 +171,19 @@ def samples(schema: Json, now: str) -> Iterator[Any]:
         yield "x" * schema.get("minLength", 1)
     elif kind in ("integer", "number"):
         yield from _numbers(schema, "1")
-        yield from (schema[name] for name in ("minimum", "maximum") if name in schema)
+        yield from _shown(schema, "minimum", "maximum")
         yield 1
     elif kind == "boolean":
         yield True
     elif kind in _EMPTY:
         yield _EMPTY[kind]
+
+
+def _shown(schema: Json, *names: str) -> Iterator[Any]:
+    """The values that a schema has under these names."""
+    for name in names:
+        if name in schema:
+            yield schema[name]
 
 
 def _numbers(schema: Json, text: str) -> Iterator[int | float]:
@@ -181,8 +196,11 @@ def _numbers(schema: Json, text: str) -> Iterator[int | float]:
     with suppress(ValueError):
         number = round(float(text), 2)
         fit = min(max(number, schema.get("minimum", number)), schema.get("maximum", number))
-        if math.isfinite(fit):
-            yield int(fit) if schema["type"] == "integer" or fit == int(fit) else fit
+        if not math.isfinite(fit):
+            return
+        if schema["type"] == "integer" or fit == int(fit):
+            fit = int(fit)
+        yield fit
 
 
 def _texts(schema: Json, text: str, now: str) -> Iterator[str]:
@@ -197,9 +215,10 @@ def _formatted(kind: str | None, text: str, now: str) -> Iterator[str]:
     if kind == "document":
         digits = normalise(text)
         with suppress(ValueError):
-            if len(digits) in (11, 14):
-                make = cpf_with_check_digits if len(digits) == 11 else cnpj_with_check_digits
-                yield make(digits[:-2])
+            if len(digits) == 11:
+                yield cpf_with_check_digits(digits[:-2])
+            if len(digits) == 14:
+                yield cnpj_with_check_digits(digits[:-2])
     elif kind == "date-time":
         with suppress(ValueError):
             moment = datetime.fromisoformat(text)

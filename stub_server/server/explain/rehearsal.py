@@ -15,7 +15,7 @@ from ...engine.fault_rules import Faults
 from ...engine.sandbox import Sandbox
 from ...engine.scheduler import due_jobs
 from ...webhooks.courier import Courier
-from ...webhooks.sender import Sender, unanswered
+from ...webhooks.sender import Sender
 from ..layers.answers import Answer
 from ..layers.context import request_of
 from ..layers.inside import Question, scope_of
@@ -78,10 +78,12 @@ class Rehearsal:
         except Exception as defect:  # which the request itself has already logged
             return Refusal(str(defect))
         await answer.abandon()
-        return None if 200 <= answer.status < 300 else Refusal(f"{answer.status}")
+        if 200 <= answer.status < 300:
+            return None
+        return Refusal(f"{answer.status}")
 
 
 def silent(server: Server) -> Server:
     """The same server, from which nothing is sent."""
-    mute = Sender(local=False, answer=unanswered)
+    mute = Sender(local=False, mute=True)
     return dataclasses.replace(server, courier=Courier(mute, mute))

@@ -5,7 +5,8 @@ the record in the path stay as they were sent, and no repair switches off what t
 """
 
 import copy
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -81,9 +82,7 @@ def mended(s: Situation) -> None:
     if len(raw) > LARGEST or raw.count(b",") > WIDEST:
         return
     body, example, schema = s.body, _harmless_example(s), s.operation.body
-    # one value may break two rules
-    by_place = {(entry["in"], entry["field"]): entry for entry in s.refusal.details}
-    for entry in sorted(by_place.values(), key=lambda entry: entry["code"] != "unknown_field"):
+    for entry in _by_place(s.refusal.details):
         if entry["in"] == "query":
             _mend_parameter(s, entry["field"], entry["message"])
         elif entry["in"] == "header":
@@ -97,6 +96,14 @@ def mended(s: Situation) -> None:
         s.send_json(body)
 
 
+def _by_place(details: Sequence[Detail]) -> list[Detail]:
+    """One violation of each place, as one value may break two rules; unknown fields first."""
+    found = {}
+    for entry in details:
+        found[entry["in"], entry["field"]] = entry
+    return sorted(found.values(), key=lambda entry: entry["code"] != "unknown_field")
+
+
 def _mend_member(s: Situation, schema: Json, body: Any, entry: Detail, example: Any) -> None:
     """Replace the value at the place of a violation by one that the contract accepts, or
     leave it out.
@@ -108,16 +115,27 @@ def _mend_member(s: Situation, schema: Json, body: Any, entry: Detail, example: 
 def _mend_parameter(s: Situation, name: str, why: str) -> None:
     """Replace a parameter by a value that the contract accepts, or leave it out."""
     sent = dict(parse_qsl(s.question.query, keep_blank_values=True, errors="replace"))
-    given: Any = sent.pop(name, ABSENT)
+    given = sent.pop(name, ABSENT)
     for parameter in s.operation.parameters:
         if parameter.place == "query" and parameter.name == name:
-            schema = s.mender.resolve(parameter.schema)
-            text = "" if given is ABSENT else given
-            value = s.mender.value(schema, (cast_of(schema) or str)(text), s.later)
-            if value is not ABSENT:
-                sent[name] = str(value).lower() if isinstance(value, bool) else str(value)
+            value = _fitting_value(s, parameter.schema, given)
+            if value is not None:
+                sent[name] = value
     query = urlencode(sent, safe=":,", quote_via=quote)
     s.change(f"query.{name}", given, sent.get(name, ABSENT), why, query=query)
+
+
+def _fitting_value(s: Situation, schema: Json, given: Any) -> str | None:
+    """The text of a parameter's value that the contract accepts, near to the one that was sent."""
+    schema = s.mender.resolve(schema)
+    if given is ABSENT:
+        given = ""
+    value = s.mender.value(schema, (cast_of(schema) or str)(given), s.later)
+    if value is ABSENT:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
 
 
 def example_of(operation: Operation, document: Document) -> Any:
@@ -130,9 +148,14 @@ def _harmless_example(s: Situation) -> Any:
     example, sent = example_of(s.operation, s.document), s.body
     if not isinstance(example, dict):
         return example
-    named = example | (sent if isinstance(sent, dict) else {})
-    harmless = {"status": "active", "is_active": True, "expires_at": s.later}
-    return example | {name: value for name, value in harmless.items() if name in named}
+    named = set(example)
+    if isinstance(sent, dict):
+        named |= sent.keys()
+    found = dict(example)
+    for name, value in (("status", "active"), ("is_active", True), ("expires_at", s.later)):
+        if name in named:
+            found[name] = value
+    return found
 
 
 # -- what the rules refuse: without it, with another record, or after calls that come first
@@ -152,13 +175,15 @@ def another_record(s: Situation) -> None:
 
     What keeps it from being used is the next refusal.
     """
-    name, bracket, _ = (
-        s.refusal.details[0]["field"].partition("[") if s.refusal.details else ("", "", "")
-    )
+    name, bracket = "", ""
+    if s.refusal.details:
+        name, bracket, _ = s.refusal.details[0]["field"].partition("[")
     projects = [row for row in s.newest(s.store.projects) if row.public["status"] != "archived"]
     projects.sort(key=lambda row: row.public["status"] != "active")
-    if bracket:
-        s.set_member(name, [] if name == "planIds" else [row.id for row in projects[:1]], _FITS)
+    if name == "planIds" and bracket:
+        s.set_member(name, [], _FITS)
+    elif bracket:
+        s.set_member(name, [row.id for row in projects[:1]], _FITS)
     elif s.member("planId") is not None:
         _another_plan(s, [row.id for row in projects])
     elif s.member("projectId") is not None and projects:
@@ -197,28 +222,35 @@ def _move_first(s: Situation, found: Needed, lifecycle: Lifecycle) -> bool:
         f"The {found.resource.lower()} is {found.is_now}, and must be {' or '.join(found.values)}."
     )
     for state in found.values:
-        actions = [
-            _action(s, lifecycle, *pair) for pair in pairwise(way(lifecycle, found.is_now, state))
-        ]
-        if actions and None not in actions:
-            for action in filter(None, actions):
-                body = example_of(action, s.document) if action.body_required else ABSENT
-                s.call_first(
-                    why,
-                    action,
-                    {name: found.row.id for name in TABLES if f"{{{name}}}" in action.path},
-                    body,
-                )
+        actions = _actions(s, lifecycle, way(lifecycle, found.is_now, state))
+        for action in actions:
+            body = ABSENT
+            if action.body_required:
+                body = example_of(action, s.document)
+            s.call_first(why, action, dict.fromkeys(TABLES, found.row.id), body)
+        if actions:
             return True
     return False
 
 
-def _action(s: Situation, lifecycle: Lifecycle, from_: str, to: str) -> Operation | None:
-    """The operation that moves a record, the one that needs least; None where no call does."""
-    move, known = lifecycle.find(from_, to), s.document.operations
-    found = [known[name] for name in move.by if name in known] if move else []
-    actions = [operation for operation in found if not operation.path.endswith("}")]
-    return min(actions, key=lambda operation: operation.body_required, default=None)
+def _actions(s: Situation, lifecycle: Lifecycle, states: list[str]) -> list[Operation]:
+    """The operations that move a record through these states; none where a move has no operation.
+
+    Of several for one move it is the one that needs least.
+    """
+    found = []
+    for from_, to in pairwise(states):
+        move, able = lifecycle.find(from_, to), []
+        if move is None:
+            return []
+        for name in move.by:
+            operation = s.document.operations.get(name)
+            if operation is not None and not operation.path.endswith("}"):
+                able.append(operation)
+        if not able:
+            return []
+        found.append(min(able, key=lambda operation: operation.body_required))
+    return found
 
 
 def changed_plan(s: Situation) -> None:
@@ -242,11 +274,13 @@ def changed_plan(s: Situation) -> None:
 
 
 def total_of_items(s: Situation) -> None:
+    """409 of an order whose total is another one than that of its items: the sum."""
     total = items_cents(s.member("items")) / 100
     s.set_member("totalAmount", total, "The items add up to this.")
 
 
 def later_expiry(s: Situation) -> None:
+    """409 of an API key that has expired: with a later expiry."""
     s.set_member("expires_at", s.later, "The key has expired. An active key needs a later expiry.")
 
 
@@ -262,7 +296,7 @@ def free_value(s: Situation) -> None:
 
 
 def _other_document(like: str, number: int) -> str:
-    digits = "".join(character for character in like if character.isdigit())
+    digits = re.sub(r"[^0-9]", "", like)
     return cpf_with_check_digits(f"{(int(digits[:9] or 1) + number) % 10**9:09}")
 
 

@@ -1,11 +1,12 @@
 """The record whose state is behind a refusal: what it is now, and what the request needs."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...contract.document import Lifecycle
 from ...core.record import Body, Row
 from ...core.text import nearest
-from .attempt import TABLES, Situation
+from .attempt import Situation
 
 _NAMED = 4  # records that are named
 _LONGEST_ID = 200  # characters of an id
@@ -32,9 +33,9 @@ def state_behind(s: Situation, code: str) -> Body | None:
     behind it.
     """
     if code == "method_not_allowed":
-        asked, operations = s.question, s.operations
-        moves = [f"{method} ({operation.id})" for method, operation in sorted(operations.items())]
-        return _shown("Operation", asked.path, "method", asked.method, sorted(operations), *moves)
+        asked, methods = s.question, sorted(s.operations)
+        moves = [f"{method} ({s.operations[method].id})" for method in methods]
+        return _shown("Operation", asked.path, "method", asked.method, needed=methods, moves=moves)
     if code in ("not_found", "merchant_not_found"):
         return _similar_records(s)
     found = needed(s, code)
@@ -42,9 +43,12 @@ def state_behind(s: Situation, code: str) -> Body | None:
         return None
     moves = []
     if found.lifecycle is not None and found.lifecycle.field == found.field:
-        exits = [move for move in found.lifecycle.exits(found.is_now) if move.to != found.is_now]
-        moves = [f"{move.to} ({' or '.join(move.by)})" for move in exits]
-    return _shown(found.resource, found.row.id, found.field, found.is_now, found.values, *moves)
+        for move in found.lifecycle.exits(found.is_now):
+            if move.to != found.is_now:
+                moves.append(f"{move.to} ({' or '.join(move.by)})")
+    return _shown(
+        found.resource, found.row.id, found.field, found.is_now, needed=found.values, moves=moves
+    )
 
 
 def needed(s: Situation, code: str) -> Needed | None:
@@ -52,12 +56,14 @@ def needed(s: Situation, code: str) -> Needed | None:
     if code == "invalid_state_transition":
         return _before_the_move(s)
     rule = s.rules.get(code, {}).get("of")
-    row = None if rule is None else _record_of(s, rule["resource"])
-    if rule is None or row is None:
+    if rule is None:
+        return None
+    row = _record_of(s, rule["resource"])
+    if row is None:
         return None
     lifecycle, values = s.copy.rules.lifecycles.get(rule["resource"]), rule["needed"]
-    if isinstance(values, str):
-        values = [] if lifecycle is None else list(lifecycle.sets[values])
+    if isinstance(values, str):  # of a set of states
+        values = list(lifecycle.sets[values]) if lifecycle else []
     return Needed(rule["resource"], row, rule["field"], values, lifecycle)
 
 
@@ -72,50 +78,71 @@ def _record_of(s: Situation, resource: str) -> Row | None:
     if resource == "Project" and s.target is not None:
         ident = s.target.public.get(name, ident)
     table = s.table(name)
-    return None if ident is None or table is None else table.open(str(ident).lower())
+    if ident is None or table is None:
+        return None
+    return table.open(str(ident).lower())
 
 
 def _before_the_move(s: Situation) -> Needed | None:
     """The record of the path, and the states from which it goes to the one that the request names
     or leads to.
     """
-    table = next((s.table(name) for name in s.values if name in TABLES), None)
-    lifecycle = None if table is None else s.copy.rules.lifecycles.get(table.spec.schema)
+    lifecycle = _lifecycle_of(s)
     if lifecycle is None or s.target is None:
         return None
     own = [move for move in lifecycle.moves if s.operation.id in move.by]
     wanted = s.member("status")
-    if not isinstance(wanted, str):
-        wanted = next((move.to for move in own), None)
-    values = dict.fromkeys(move.from_ for move in own if move.to == wanted and move.from_ != "new")
-    return Needed(
-        lifecycle.resource, s.target, lifecycle.field, [*values] or [str(wanted)], lifecycle
-    )
+    if own and not isinstance(wanted, str):
+        wanted = own[0].to
+    values: list[str] = []
+    for move in own:
+        if move.to == wanted and move.from_ not in ("new", *values):
+            values.append(move.from_)
+    return Needed(lifecycle.resource, s.target, lifecycle.field, values or [str(wanted)], lifecycle)
+
+
+def _lifecycle_of(s: Situation) -> Lifecycle | None:
+    """The states that the record in the path can be in, if it has states."""
+    for name in s.values:
+        table = s.table(name)
+        if table is not None:
+            return s.copy.rules.lifecycles.get(table.spec.schema)
+    return None
 
 
 def _similar_records(s: Situation) -> Body | None:
     """The record that the path nearly names, else the newest ones."""
-    name = next(iter(s.values), "")
-    table = s.store.api_keys if name == "publicKey" else s.table(name)
+    name, field = next(iter(s.values), ""), "id"
+    table = s.table(name)
+    if name == "publicKey":
+        table, field = s.store.api_keys, "public_key"
     if table is None:
         return None
-    field = "public_key" if name == "publicKey" else "id"
-    known = [
-        row.public[field] for row in s.newest(table) if field == "id" or row.public["is_active"]
-    ]
+    known = []
+    for row in s.newest(table):
+        if field == "id" or row.public["is_active"]:
+            known.append(row.public[field])
+    values = known[:_NAMED] or ["a record of the caller, who has none"]
     similar = nearest(s.values[name], known)
-    values = [similar] if similar else known[:_NAMED] or ["a record of the caller, who has none"]
-    return _shown(table.spec.schema, s.values[name][:_LONGEST_ID], field, None, values)
+    if similar is not None:
+        values = [similar]
+    return _shown(table.spec.schema, s.values[name][:_LONGEST_ID], field, None, needed=values)
 
 
 def _shown(
-    resource: str, ident: str, field: str, is_: object, values: list[str], *moves: str
+    resource: str,
+    ident: str,
+    field: str,
+    is_: object,
+    *,
+    needed: list[str],
+    moves: Sequence[str] = (),
 ) -> Body:
     return {
         "resource": resource,
         "id": ident,
         "field": field,
         "is": is_,
-        "needed": values,
-        "moves": list(moves),
+        "needed": needed,
+        "moves": moves,
     }

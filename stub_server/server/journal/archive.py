@@ -32,8 +32,9 @@ async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGene
     yield b'{"log":' + orjson.dumps(head)[:-1] + b',"entries":['
     until = perf_counter() + SLICE
     while traces:
-        entry = orjson.dumps(_entry(traces.pop(), base_url))
-        yield entry + b"," if traces else entry
+        yield orjson.dumps(_entry(traces.pop(), base_url))
+        if traces:
+            yield b","
         if perf_counter() >= until:
             await asyncio.sleep(0)
             until = perf_counter() + SLICE
@@ -68,45 +69,51 @@ def entry(
     A request is method, URL, query, headers and body; an answer status, headers and body. A body of
     an answer that is no text is encoded as HAR says it; one of a request cannot be.
     """
-    method, url, query, sent, body = request
-    status, answered, content = answer
-    text = body.decode("utf-8", "replace")
     return {
         "startedDateTime": started,
         "time": took,
-        "request": {
-            "method": plain(method),
-            "url": url + (f"?{query}" if query else ""),
-            "httpVersion": "HTTP/1.1",
-            "cookies": [],
-            "headers": _pairs(sent),
-            "queryString": _pairs(parse_qsl(query, keep_blank_values=True, errors="replace")),
-            **(
-                {"postData": {"mimeType": _named(sent, "content-type"), "text": text}}
-                if body
-                else {}
-            ),
-            "headersSize": -1,
-            "bodySize": len(body),
-        },
-        "response": {
-            "status": status,
-            "statusText": responses.get(status, ""),
-            "httpVersion": "HTTP/1.1",
-            "cookies": [],
-            "headers": _pairs(answered),
-            "content": {
-                "size": len(content),
-                "mimeType": _named(answered, "content-type"),
-                **_content(content),
-            },
-            "redirectURL": _named(answered, "location") if 300 <= status < 400 else "",
-            "headersSize": -1,
-            "bodySize": len(content),
-        },
+        "request": _request(*request),
+        "response": _response(*answer),
         "cache": {},
         "timings": {"send": 0, "wait": took, "receive": 0},
     }
+
+
+def _request(method: str, url: str, query: str, headers: Headers, body: bytes) -> dict[str, Any]:
+    if query:
+        url += f"?{query}"
+    found = {
+        "method": plain(method),
+        "url": url,
+        "httpVersion": "HTTP/1.1",
+        "cookies": [],
+        "headers": _pairs(headers),
+        "queryString": _pairs(parse_qsl(query, keep_blank_values=True, errors="replace")),
+        "headersSize": -1,
+        "bodySize": len(body),
+    }
+    if body:
+        text = body.decode("utf-8", "replace")
+        found["postData"] = {"mimeType": _named(headers, "content-type"), "text": text}
+    return found
+
+
+def _response(status: int, headers: Headers, body: bytes) -> dict[str, Any]:
+    content = {"size": len(body), "mimeType": _named(headers, "content-type"), **_content(body)}
+    found = {
+        "status": status,
+        "statusText": responses.get(status, ""),
+        "httpVersion": "HTTP/1.1",
+        "cookies": [],
+        "headers": _pairs(headers),
+        "content": content,
+        "redirectURL": "",
+        "headersSize": -1,
+        "bodySize": len(body),
+    }
+    if 300 <= status < 400:
+        found["redirectURL"] = _named(headers, "location")
+    return found
 
 
 def _pairs(headers: Headers) -> list[dict[str, str]]:

@@ -5,18 +5,18 @@ likely slips.
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from http import HTTPMethod
-from itertools import chain, islice, product
+from itertools import islice, product
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import orjson
 
-from ...contract.document import Document, Operation
+from ...contract.document import Document
 from ...contract.formats import end_of_range
 from ...contract.source import nodes
 from ...core.problem import Invalid, detail
 from ...core.record import Body, has_more_values
-from ...core.text import glob, nearest
+from ...core.text import glob, nearest, shortened
 from ...engine.journal import Trace
 from ..request import CONTROL
 from .entries import body_of, has_status, joined, plain
@@ -53,12 +53,10 @@ class Expectation:
         self._counts_commands: bool = body.get("commands", False)
         self._times: Mapping[str, int] = body.get("times", {"at_least": 1})
         self._since = end_of_range(body, "since")
-        named = [
-            base for base, document in documents.items() if self._names_one(document.operations)
-        ]
-        self._looks_at_control = named == [CONTROL] or self._request.get("path", "").startswith(
-            CONTROL
-        )
+        self._looks_at_control = self._request.get("path", "").startswith(CONTROL)
+        operation = self._request.get("operationId", "")
+        if not _matches_any(operation, documents[""].operations):
+            self._looks_at_control |= _matches_any(operation, documents[CONTROL].operations)
 
     def judged(self, journal: Iterable[Trace]) -> Generator[None, None, Body]:
         """The report about requests, newest first; others may be served where it yields."""
@@ -66,11 +64,7 @@ class Expectation:
         misses: list[tuple[int, int, str, list[Difference]]] = []
         for age, trace in enumerate(journal):
             yield
-            if self._since is not None and trace.at < self._since:
-                continue
-            if trace.path.startswith(CONTROL) and not self._looks_at_control:
-                continue
-            if trace.by_command and not self._counts_commands:
+            if not self._counts(trace):
                 continue
             found = list(self._target(trace))
             weight = _AWAY * len(found)
@@ -83,21 +77,32 @@ class Expectation:
             else:
                 matched.append(trace.id)
         ((name, number),), count = self._times.items(), len(matched)
-        ok = {"exactly": count == number, "at_least": count >= number, "at_most": count <= number}[
-            name
-        ]
-        return {
-            "ok": ok,
-            "code": None if ok else "verification_failed",
+        bounds = {
+            "exactly": count == number,
+            "at_least": count >= number,
+            "at_most": count <= number,
+        }
+        report: Body = {
+            "ok": bounds[name],
+            "code": None,
             "matched": count,
             "expected": dict(self._times),
             "requests": matched[:MOST_IDS],
-            "nearest": (
-                []
-                if ok
-                else [{"id": ident, "differences": _shown(found)} for _, _, ident, found in misses]
-            ),
+            "nearest": [],
         }
+        if not bounds[name]:
+            report["code"] = "verification_failed"
+            for _, _, ident, found in misses:
+                report["nearest"].append({"id": ident, "differences": _shown(found)})
+        return report
+
+    def _counts(self, trace: Trace) -> bool:
+        """Whether a request is one of those that are compared."""
+        if self._since is not None and trace.at < self._since:
+            return False
+        if trace.path.startswith(CONTROL) and not self._looks_at_control:
+            return False
+        return self._counts_commands or not trace.by_command
 
     def _target(self, trace: Trace) -> Iterator[Difference]:
         for name, actual in (
@@ -122,53 +127,59 @@ class Expectation:
             )
             yield from differences(request["query"], query, "request.query")
         if "header" in request:
-            wanted = {name.lower(): value for name, value in request["header"].items()}
-            yield from differences(wanted, joined(trace.headers), "request.header")
+            headers = joined(trace.headers)
+            for name, wanted in request["header"].items():
+                actual = headers.get(name.lower(), _ABSENT)
+                yield from differences(wanted, actual, f"request.header.{name.lower()}")
         if "body" in request:
             yield from _of_body(request["body"], trace.body, "request.body")
         if "body" in response:
             yield from _of_body(response["body"], trace.answer, "response.body")
 
-    def _names_one(self, operations: Iterable[str]) -> bool:
-        return any(glob(self._request.get("operationId", ""), name) for name in operations)
-
     def unknown(self) -> Iterator[str]:
         """Messages about an operation or a method that does not exist, which no request
         could match.
         """
-        names = [*chain.from_iterable(document.operations for document in self._documents.values())]
-        if "operationId" in self._request and not self._names_one(names):
+        request, names = self._request, list[str]()
+        for document in self._documents.values():
+            names += document.operations
+        if "operationId" in request and not _matches_any(request["operationId"], names):
             yield _unknown(self._asked["operationId"], "operation", names)
-        if "method" in self._request and not any(
-            glob(self._request["method"], known) for known in _METHODS
-        ):
+        if "method" in request and not _matches_any(request["method"], _METHODS):
             yield _unknown(self._asked["method"], "method of HTTP", _METHODS)
 
     def warnings(self) -> Iterator[str]:
         """Codes of warnings, where nothing matched."""
         request, code = self._request, self._response.get("code")
-        known: list[tuple[str, Operation]] = []
-        codes: list[str] = []
-        for base, document in self._documents.items():
-            known += [
-                (base + operation.path, operation) for operation in document.operations.values()
-            ]
+        methods, codes = self._methods_at(request.get("path", "*")), list[str]()
+        for document in self._documents.values():
             codes += document.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())
-        path = request.get("path", "*")
-        known = [each for each in known if path == "*" or _may_be(path, each[0])]
-        if not known:
+        if not methods:
             yield "unknown_path"
-        if "method" in request and known:
-            # every path answers that one
-            methods = {"OPTIONS", *(operation.method for _, operation in known)}
-            if "GET" in methods:
-                methods.add("HEAD")
-            if not any(glob(request["method"], method) for method in methods):
-                yield "unknown_method"
-        if code is not None and not any(glob(code, known) for known in codes):
+        elif "method" in request and not _matches_any(request["method"], methods):
+            yield "unknown_method"
+        if code is not None and not _matches_any(code, codes):
             yield "unknown_code"
         if _names_path(request.get("body")) or _names_path(self._response.get("body")):
             yield "path_as_name"
+
+    def _methods_at(self, path: str) -> set[str]:
+        """The methods that paths have which a glob may match; none if there is no such path."""
+        found = set()
+        for base, document in self._documents.items():
+            for operation in document.operations.values():
+                if path == "*" or _may_be(path, base + operation.path):
+                    found.add(operation.method)
+        if found:
+            found.add("OPTIONS")  # which every path answers
+        if "GET" in found:
+            found.add("HEAD")
+        return found
+
+
+def _matches_any(pattern: str, known: Iterable[str]) -> bool:
+    """Whether a glob matches one of some names."""
+    return any(glob(pattern, name) for name in known)
 
 
 def _names_path(body: Any) -> bool:
@@ -180,12 +191,10 @@ def _check_size(body: Body) -> None:
     if has_more_values(body, MOST_VALUES):
         raise _too_much(f"At most {MOST_VALUES} values can be expected.")
     for _, node in nodes(body):
-        for value in node.values() if isinstance(node, dict) else node:
-            if (
-                isinstance(value, str)
-                and len(value) > LONGEST_GLOB
-                and ("*" in value or "?" in value)
-            ):
+        values = node.values() if isinstance(node, dict) else node
+        for value in values:
+            is_glob = isinstance(value, str) and ("*" in value or "?" in value)
+            if is_glob and len(value) > LONGEST_GLOB:
                 raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
 
 
@@ -194,7 +203,9 @@ def _too_much(message: str) -> Invalid:
 
 
 def _or_absent(value: Any) -> Any:
-    return _ABSENT if value is None else value
+    if value is None:
+        return _ABSENT
+    return value
 
 
 def _of_body(expected: Any, body: bytes | None, where: str) -> Iterator[Difference]:
@@ -240,16 +251,19 @@ def _shown(found: Iterable[Difference]) -> list[Body]:
 
 def _cut(value: Any) -> Any:
     """A value, or the beginning of its text where it is long."""
-    text = orjson.dumps(plain(value) if isinstance(value, str) else value).decode()
-    return orjson.loads(text) if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    if isinstance(value, str):
+        value = plain(value)
+    text = orjson.dumps(value).decode()
+    if len(text) <= _SHOWN:
+        return value
+    return shortened(text, _SHOWN)
 
 
 def _unknown(asked: str, what: str, known: Sequence[str]) -> str:
-    similar = nearest(asked, known)
-    return plain(
-        f"There is no {what} {asked[:_LONGEST_NAME]}."
-        + (f" Did you mean {similar}?" if similar else "")
-    )
+    text, similar = f"There is no {what} {asked[:_LONGEST_NAME]}.", nearest(asked, known)
+    if similar is not None:
+        text += f" Did you mean {similar}?"
+    return plain(text)
 
 
 def _may_be(asked: str, template: str) -> bool:
@@ -259,8 +273,10 @@ def _may_be(asked: str, template: str) -> bool:
     if asked.count("/") > template.count("/"):
         return False
     first, *rest = _PARAMETER.split(template)
-    ids = {segment.replace("*", "").replace("?", "x") or "x" for segment in asked.split("/")}
-    paths = (
-        first + "".join(map(str.__add__, chosen, rest)) for chosen in product(ids, repeat=len(rest))
-    )
-    return any(glob(asked, path) for path in paths)
+    ids = set()
+    for segment in asked.split("/"):
+        ids.add(segment.replace("*", "").replace("?", "x") or "x")
+    for chosen in product(ids, repeat=len(rest)):
+        if glob(asked, first + "".join(map(str.__add__, chosen, rest))):
+            return True
+    return False

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from ...contract.secrets import LEFT_OUT
 from ...core.record import Body, object_in
+from ...engine.bounded import Log
 from ...engine.history import not_stored
 from ...engine.journal import LONGEST, Trace
 from ...engine.sandbox import Sandbox
@@ -19,13 +20,18 @@ _METHOD = 100  # characters
 
 def named(trace: Trace) -> str:
     """What the path of a request names in `/_sandbox/<kind>/<name>/…`."""
-    return unquote(trace.path.split("/")[3]) if trace.path.count("/") > 2 else ""
+    parts = trace.path.split("/", 4)
+    if len(parts) < 4:
+        return ""
+    return unquote(parts[3])
 
 
 def answered(trace: Trace, member: str) -> Body:
     """A member of the answer to a request; empty where it is no object."""
     found = object_in(trace.answer).get(member)
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    return found
 
 
 def recording_start(requests: Iterable[Trace]) -> int:
@@ -52,9 +58,9 @@ def recording_start(requests: Iterable[Trace]) -> int:
 def _goes_beyond(request: Trace, snapshots: set[str], idents: set[str]) -> bool:
     if request.operation == "restoreSnapshot":
         return named(request) not in snapshots
-    to_request = (
-        object_in(request.body).get("to_request") if request.operation == "rewindSandbox" else None
-    )
+    if request.operation != "rewindSandbox":
+        return False
+    to_request = object_in(request.body).get("to_request")
     return to_request is not None and to_request not in idents
 
 
@@ -73,20 +79,14 @@ def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
             "requests",
             "query",
         )
-    every = list(journal)
-    replacements = [
-        n for n, t in enumerate(every, 1) if t.operation in _REPLACING and t.status == 200
-    ]
-    begun = replacements[-1] if replacements else 0
-    # In the order of their changes: the journal has them in the order in which they ended.
-    ordered = sorted(every[begun:], key=lambda trace: trace.before)
+    ordered = _of_this_state(journal)
     found: list[Trace] = []
-    rotations = [step.number for step in log if step.cause.operation == "rotateSandbox"]
-    oldest = max([log.oldest - 1, *rotations])  # before a rotation, callers had other credentials
+    oldest = _oldest_state(log)
     for trace in reversed(ordered):
-        if trace.before < oldest or (trace.after is not None and not _is_whole(trace)):
+        is_whole = _is_whole(trace)
+        if trace.before < oldest or (trace.after is not None and not is_whole):
             break
-        if _is_whole(trace):
+        if is_whole:
             found.append(trace)
     left_out = len(ordered) - len(found)
     if left_out and not found:
@@ -106,8 +106,34 @@ def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
     return found[begun:], left_out + begun
 
 
+def _oldest_state(log: Log) -> int:
+    """The step with which the oldest state ends that requests can be sent to again: before a
+    rotation, callers had other credentials.
+    """
+    oldest = log.oldest - 1
+    for step in log:
+        if step.cause.operation == "rotateSandbox":
+            oldest = max(oldest, step.number)
+    return oldest
+
+
+def _of_this_state(journal: Iterable[Trace]) -> list[Trace]:
+    """The requests since the sandbox was replaced last, in the order of their changes: the journal
+    has them in the order in which they ended.
+    """
+    found: list[Trace] = []
+    for trace in journal:
+        found.append(trace)
+        if trace.operation in _REPLACING and trace.status == 200:
+            found.clear()
+    return sorted(found, key=lambda trace: trace.before)
+
+
 def line(trace: Trace) -> Body:
     """A request as a recording holds it; `wall` is the machine's time when it came, in ms."""
+    answer = None
+    if trace.answer is not None:
+        answer = trace.answer.decode("latin-1")
     return {
         "id": trace.id,
         "at": trace.at,
@@ -116,7 +142,7 @@ def line(trace: Trace) -> Body:
         "path": plain(trace.path),
         "query": trace.query.decode("latin-1"),
         "prefixed": trace.is_prefixed,
-        "headers": [list(header) for header in trace.headers],
+        "headers": list(map(list, trace.headers)),
         "body": (trace.body or b"").decode("latin-1"),
         "caller": caller_of(trace, "kind", "key_id", "claims", "subject", "merchant_id"),
         "operation": trace.operation,
@@ -125,8 +151,8 @@ def line(trace: Trace) -> Body:
         "status": trace.status,
         "code": trace.code,
         "simulated": trace.simulated,
-        "answer_headers": [list(header) for header in trace.answer_headers],
-        "answer": None if trace.answer is None else trace.answer.decode("latin-1"),
+        "answer_headers": list(map(list, trace.answer_headers)),
+        "answer": answer,
     }
 
 

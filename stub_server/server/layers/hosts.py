@@ -37,6 +37,7 @@ OPEN_CONTROL = frozenset(
 )
 """Paths of the control surface that anyone may request, by any name of the host."""
 DELIVERY = b"webhook-id"
+_LOOKED_AT = frozenset((ADMIN_KEY, DELIVERY, b"transfer-encoding", b"upgrade"))
 _FOREIGN_HOST = "The Host header names another machine. Call the server by localhost or 127.0.0.1."
 MOST_HEADERS = 100
 MOST_QUERY_MEMBERS = 1_000
@@ -86,53 +87,54 @@ class HostPolicy:
         """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
         request: Request = scope[REQUEST]
         headers = request.headers
-        _check_head(request, scope["http_version"])
-        given = headers.get(ADMIN_KEY)
-        if (
-            given is not None
-            and self._server.admin_key is not None
-            and not self._server.knows_admin(given)
-        ):
-            self._server.count_wrong_key(request.peer)
+        _check_size(request)
+        if scope["http_version"] == "1.1" and b"host" not in headers:
+            raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
+        if len(headers) != len(request.sent) or not _LOOKED_AT.isdisjoint(headers):
+            self._check_headers(request)
         if (
             not self._hosts.admits(headers.get(b"host"))
             and _without_prefix(request.path) not in OPEN_CONTROL
         ):
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
+        return self.app(scope, receive, send)
+
+    def _check_headers(self, request: Request) -> None:
+        """Raises BadRequest and NotBuilt for what proxies may read otherwise, Limited for a wrong
+        admin key, and Forbidden for a delivery.
+        """
+        headers, path = request.headers, _without_prefix(request.path)
+        repeated = _repeated(request.sent)
+        if repeated is not None:
+            raise BadRequest(f"The request has more than one {repeated} header. Send one.")
+        if headers.get(b"transfer-encoding", b"").strip().lower() not in (b"", b"chunked"):
+            raise NotBuilt(
+                "Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked."
+            )
+        if headers.get(b"upgrade", b"").lower() == b"websocket":
+            prefix = request.path.removesuffix(path)
+            stream = f"GET {prefix}{CONTROL}/stream sends events as they happen."
+            raise BadRequest(f"WebSockets are not supported. Send a plain HTTP request. {stream}")
+        given, server = headers.get(ADMIN_KEY), self._server
+        if given is not None and server.admin_key is not None and not server.knows_admin(given):
+            server.count_wrong_key(request.peer)
         # A webhook's delivery could change something here, or cause more deliveries.
-        if DELIVERY in headers and inbox_at(request.method, _without_prefix(request.path)) is None:
+        if DELIVERY in headers and inbox_at(request.method, path) is None:
             message = (
                 "Webhook deliveries to this server are for inboxes only:"
                 f" /s/SANDBOX{CONTROL}/inbox/NAME."
             )
             raise Forbidden(message, code="delivery_not_allowed")
-        return self.app(scope, receive, send)
 
 
-def _check_head(request: Request, version: str) -> None:
-    """Raises a 431, a 414, BadRequest and NotBuilt for what is too large, or what proxies
-    may read otherwise.
-    """
-    headers, sent = request.headers, request.sent
-    if len(sent) > MOST_HEADERS:
+def _check_size(request: Request) -> None:
+    """Raises a 431 and a 414 for a request of too many parts."""
+    if len(request.sent) > MOST_HEADERS:
         message = f"The request has more than {MOST_HEADERS} headers, the most that is read."
         raise Refusal(message, status=431, code="headers_too_large")
     if request.query.count(b"&") >= MOST_QUERY_MEMBERS:
         message = f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read."
         raise Refusal(message, status=414, code="uri_too_long")
-    if version == "1.1" and b"host" not in headers:
-        raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
-    if headers.get(b"transfer-encoding", b"").strip().lower() not in (b"", b"chunked"):
-        raise NotBuilt(
-            "Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked."
-        )
-    repeated = None if len(headers) == len(sent) else _repeated(sent)
-    if repeated is not None:
-        raise BadRequest(f"The request has more than one {repeated} header. Send one.")
-    if headers.get(b"upgrade", b"").lower() == b"websocket":
-        prefix = request.path.removesuffix(_without_prefix(request.path))
-        stream = f"GET {prefix}{CONTROL}/stream sends events as they happen."
-        raise BadRequest(f"WebSockets are not supported. Send a plain HTTP request. {stream}")
 
 
 def _without_prefix(path: str) -> str:

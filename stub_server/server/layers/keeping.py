@@ -44,43 +44,38 @@ class Keeping:
         # The path alone of an operation of the API that succeeded names records, and nothing else.
         is_plain = trace.operation is not None and 200 <= trace.status < 300 and not is_control
         if not is_plain or trace.query or trace.warnings:
-            has_secrets = self._secrets.suspects_line(
-                "\n".join((trace.path, *trace.warnings)), trace.query
-            )
-        if has_secrets:
-            self._redact_line(trace)
+            has_secrets = self._redact_line(trace)
         if not trace.is_kept or (is_control and _changes_nothing(request, target)):
             return
         trace.by_command = request.headers.get(b"user-agent") == _COMMAND
         trace.is_prefixed = target.prefix != ""
-        if target.sandbox.journal.keeps_bodies:
-            self._take_messages(request, trace, answer, has_secrets=has_secrets)
-        else:
+        size = OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
+        if not target.sandbox.journal.keeps_bodies:
             trace.body = trace.parts = None
-        trace.size = (
-            OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
-        )
-        trace.size += len(trace.received_head) + len(trace.sent_head) + len(trace.body or b"")
-        if answer is not None and trace.parts is not None:
-            trace.size += len(answer.body)
+        else:
+            if trace.body is not None:
+                has_secrets = self._take_body(request, trace) or has_secrets
+                size += len(trace.body or b"")
+            if answer is not None:
+                trace.received_head, head_has_secrets = self._head_of(tuple(request.sent))
+                trace.sent_head = head_of(answer.headers)
+                has_secrets = has_secrets or head_has_secrets
+                size += len(trace.received_head) + len(trace.sent_head) + len(answer.body)
+            if has_secrets or trace.operation in self._secrets.operations:
+                self._redact_messages(trace)
+        trace.size = size
         target.sandbox.journal.append(trace)
 
-    def _take_messages(
-        self, request: Request, trace: Trace, answer: Answer | None, *, has_secrets: bool
-    ) -> None:
-        """Keep headers and body of a request, and headers of its answer, all without secrets."""
-        if answer is not None:
-            trace.received_head, head_has_secrets = self._head_of(tuple(request.sent))
-            has_secrets = has_secrets or head_has_secrets
-            trace.sent_head = head_of(answer.headers)
-        body = trace.body
-        if body is not None:
-            has_secrets = has_secrets or self._secrets.suspects(body)
-            if self._secrets.suspects_encoded(request.headers.get(b"content-type", b""), body):
-                body = LEFT_OUT  # it cannot be searched
+    def _take_body(self, request: Request, trace: Trace) -> bool:
+        """Keep the body of a request where it can be searched; returns whether it may have
+        secrets.
+        """
+        body = trace.body or b""
+        if self._secrets.suspects_encoded(request.headers.get(b"content-type", b""), body):
+            trace.body = LEFT_OUT
+        else:
             trace.body = body or None
-        if has_secrets or trace.operation in self._secrets.operations:
-            self._redact_messages(trace)
+        return self._secrets.suspects(body)
 
     def _read_head(self, sent: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes, bool]:
         """What is kept of the headers of a request, and whether they may have secrets.
@@ -97,11 +92,17 @@ class Keeping:
         trace.sent_head = b"\n".join(map(line, trace.sent_head.split(b"\n")))
         trace.body, trace.answer = self._secrets.without(trace.body, trace.answer)
 
-    def _redact_line(self, trace: Trace) -> None:
-        """Remove secrets from the request line, and from warnings."""
+    def _redact_line(self, trace: Trace) -> bool:
+        """Remove secrets from the request line, and from warnings; returns whether there may be
+        some.
+        """
         secrets = self._secrets
+        line = "\n".join((trace.path, *trace.warnings))
+        if not secrets.suspects_line(line, trace.query):
+            return False
         trace.path = secrets.line(trace.path.encode("utf-8", "surrogatepass")).decode(
             "utf-8", "surrogatepass"
         )
         trace.query = secrets.query(trace.query.decode("latin-1")).encode("latin-1")
         trace.warnings = [secrets.text(warning) for warning in trace.warnings]
+        return True

@@ -131,7 +131,9 @@ class Pending(Batch):
     def add_rows(self) -> None:
         """Add the rows of the sandboxes that were touched, as they are now."""
         for number, stored in self.touched.items():
-            after = stored.committed if self.is_atomic else (stored.newest, stored.chain)
+            after = stored.newest, stored.chain
+            if self.is_atomic:
+                after = stored.committed
             self.rows.append((number, stored.committed[0], stored.row(*after)))
 
 
@@ -198,11 +200,8 @@ class Commits:
     async def _commit(self) -> None:
         """Commit until nothing is left: what steps have touched, then each change by itself."""
         while self._pending.touched or self._changes:
-            self._flying, self._pending, self._changes = (
-                [self._pending, *self._changes],
-                Pending(),
-                [],
-            )
+            self._flying = [self._pending, *self._changes]
+            self._pending, self._changes = Pending(), []
             try:
                 for pending in self._flying:
                     if pending.touched or pending.is_atomic:
@@ -340,7 +339,8 @@ class Commits:
         stored = self._stored.get(name)
         if stored is not None:
             self._pending.touched[stored.number] = stored
-            self._pending.changes += [key_entered(key, stored.number) for key in keys]
+            for key in keys:
+                self._pending.changes.append(key_entered(key, stored.number))
             self._commit_soon()
 
     async def store_row(self, sandbox: Sandbox) -> None:
@@ -352,7 +352,10 @@ class Commits:
     @property
     def lag(self) -> float:
         """How many seconds the oldest change has waited to be stored."""
-        return monotonic() - (*self._flying, self._pending)[0].begun if self.committing else 0.0
+        if self.committing is None:
+            return 0.0
+        oldest, *_ = *self._flying, self._pending
+        return monotonic() - oldest.begun
 
     async def _fail(self, error: Exception) -> None:
         """Unload the sandboxes that the store may have otherwise, and wait until it can be written.
@@ -422,4 +425,6 @@ def _next_due(sandbox: Sandbox) -> int | None:
     attempt = timers.next_attempt()
     if attempt is not None:
         due.append(attempt)
-    return min(due) - clock.state.offset if due else None
+    if not due:
+        return None
+    return min(due) - clock.state.offset

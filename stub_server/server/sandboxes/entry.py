@@ -26,7 +26,9 @@ def folded(name: str) -> str:
 
     Other alphabets stay, since some of their capitals become ASCII letters.
     """
-    return name.lower() if name.isascii() else name
+    if not name.isascii():
+        return name
+    return name.lower()
 
 
 def too_many(most: int) -> Conflict:
@@ -40,11 +42,9 @@ def too_many(most: int) -> Conflict:
 
 def duplicate_name(name: str) -> Conflict:
     """409 for a name that a sandbox has."""
-    advice = (
-        "Choose another name."
-        if name == DEFAULT
-        else f"DELETE /_sandbox/sandboxes/{name} deletes it."
-    )
+    advice = f"DELETE /_sandbox/sandboxes/{name} deletes it."
+    if name == DEFAULT:
+        advice = "Choose another name."
     message = f"There is a sandbox {name} already. {advice}"
     return Conflict.at("name", message, "duplicate_sandbox")
 
@@ -57,7 +57,7 @@ def made_up(prefix: str, number: int) -> str:
 
 def records_of(sandbox: Sandbox) -> int:
     """How many records all merchants of a sandbox have."""
-    return sum([len(table) for table in sandbox.tables()])
+    return sum(map(len, sandbox.tables()))
 
 
 def keys_of(sandbox: Sandbox) -> Iterator[str]:
@@ -99,7 +99,9 @@ class Snapshots:
         old = self._snapshots.get(name)
         if old is None and len(self._snapshots) >= MOST_SNAPSHOTS:
             raise _too_many(f"A sandbox has at most {MOST_SNAPSHOTS} snapshots.")
-        self._check_bytes(size if old is None else size - old.size)
+        if old is not None:
+            size -= old.size
+        self._check_bytes(size)
 
     def check_room_instead(self, snapshots: Iterable[Snapshot]) -> None:
         """Check that the snapshots of a file fit in the place of all of these. Raises BadFile."""
@@ -133,6 +135,7 @@ class Snapshots:
             self.budget.used -= gone.size
 
     def clear(self) -> None:
+        """Delete all of them."""
         for name in list(self._snapshots):
             self.drop(name)
 

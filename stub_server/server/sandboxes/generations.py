@@ -25,7 +25,9 @@ class Generations:
 
     def first(self, name: str) -> str:
         """The generation of a new sandbox."""
-        return token_hex(_BYTES) if self._is_public else self._next.get(name, "")
+        if self._is_public:
+            return token_hex(_BYTES)
+        return self._next.get(name, "")
 
     def after(self, name: str, generation: str) -> str:
         """The generation that follows another one."""

@@ -28,12 +28,16 @@ class LoadedSandboxes:
     def _found(self, name: str) -> Entry | None:
         """What is known of a sandbox, if it is there and has not expired."""
         entry = self._entries.get(name) or self._entries.get(folded(name))
-        return None if entry is None or self._has_expired(entry) else entry
+        if entry is None or self._has_expired(entry):
+            return None
+        return entry
 
     def find(self, name: str) -> Sandbox | None:
         """A sandbox that exists already."""
         entry = self._found(name)
-        return None if entry is None else entry.sandbox
+        if entry is None:
+            return None
+        return entry.sandbox
 
     def choose(self, name: str) -> Sandbox | None:
         """A sandbox that exists already, which somebody uses now."""
@@ -63,14 +67,15 @@ class LoadedSandboxes:
     def seeded_owner(self, unique: str, value: str) -> str | None:
         """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
         sandbox = self.find(self.keyring.get(value, ""))
-        if (
-            sandbox is None
-            or sandbox.store.api_keys.holder(unique, value) not in sandbox.origin.seeded_keys
-        ):
+        if sandbox is None:
+            return None
+        key = sandbox.store.api_keys.holder(unique, value)
+        if key not in sandbox.origin.seeded_keys:
             return None
         return sandbox.name
 
     def sandboxes(self) -> list[Sandbox]:
+        """The sandboxes that are in memory, those made first first."""
         return [entry.sandbox for entry in self._entries.values()]
 
     # -- coming and going

@@ -45,11 +45,8 @@ class SandboxFactory:
         control keys.
         """
         self.rules, self.seeding, self.settings, self.worker = rules, seeding, settings, worker
-        self.secret, self.control_secret, self.shapes = (
-            secret,
-            control_secret,
-            Shapes(seeding.fixtures),
-        )
+        self.secret, self.control_secret = secret, control_secret
+        self.shapes = Shapes(seeding.fixtures)
         self.contract: str = rules.converter.contract["digest"]
         # Apart: a snapshot is refused where there is no room, and never dropped for what others do.
         self._budget, self._for_snapshots = Budget(), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
@@ -67,7 +64,9 @@ class SandboxFactory:
     ) -> Sandbox:
         """A sandbox without records; without `now` (ms) its clock is as at the server's start."""
         settings = self.settings
-        clock, ids = Clock(settings.now if now is None else now), Ids(seed, self.secret, name)
+        if now is None:
+            now = settings.now
+        clock, ids = Clock(now), Ids(seed, self.secret, name)
         log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
         origin = Origin(seed, scenario, self.rules.settings)
         sandbox = Sandbox.empty(
@@ -91,9 +90,9 @@ class SandboxFactory:
 
     def permitted(self, scenario: str) -> str:
         """The scenario if a request may name it, else the server's own."""
-        own = self.settings.scenario
-        known = scenario == own or scenario in known_scenarios(self.seeding.fixtures)
-        return scenario if known else own
+        if scenario in known_scenarios(self.seeding.fixtures):
+            return scenario
+        return self.settings.scenario
 
     def read(
         self, name: str, generation: str, file: bytes | bytearray, *, abroad: bool
@@ -105,11 +104,8 @@ class SandboxFactory:
         """
         reading = unpack(file, self.shapes.check)
         _, header = next(reading)  # a file without one is refused
-        keyless, contract, shared = (
-            header["format"] == RECORDING,
-            header["contract"]["digest"],
-            Body(),
-        )
+        keyless, contract = header["format"] == RECORDING, header["contract"]["digest"]
+        shared = Body()
         rewrite = adopted(self.secret, anew=not header["secrets"], keyless=keyless, abroad=abroad)
         empty = self.carried(generation, name)
 

@@ -26,19 +26,15 @@ def opened(
 
     Raises StoreError, and Damage where they are not as they were written.
     """
-    about, snapshots, shared, size = (
-        orjson.loads(kept.about),
-        list[tuple[Body, Reader]](),
-        Body(),
-        0,
-    )
+    about, shared, size = orjson.loads(kept.about), Body(), 0
+    snapshots: list[tuple[Body, Reader]] = []
     try:
         for named in sql.states(session, number):
             head = orjson.loads(named.about)
-            is_of_one = named.name or head["contract"] == about["contract"]
-            reader = _reader(
-                factory, about["generation"], head["contract"] if is_of_one else "", shared
-            )
+            contract = head["contract"]
+            if not named.name and contract != about["contract"]:
+                contract = ""  # of several, with what follows
+            reader = _reader(factory, about["generation"], contract, shared)
             _read(reader, sql.lines(session, named.state))
             if named.name:
                 snapshots.append((head, reader))
@@ -69,19 +65,20 @@ def opened(
         about["incarnation"],
         about["origin_events"],
     )
-    # of several, with what follows
-    contract = about["contract"] if about["contract"] == factory.contract else ""
+    if about["contract"] != factory.contract:
+        about["contract"] = ""
     newest = kept.newest, kept.chain
-    return Stored(entry, number, contract, base.state.size, *newest, newest, size), found.snapshots
+    stored = Stored(entry, number, about["contract"], base.state.size, *newest, newest, size)
+    return stored, found.snapshots
 
 
 def _reader(factory: SandboxFactory, generation: str, contract: str, shared: Body) -> Reader:
     """A reader of lines of this contract: those of another than the served one are converted to it
     and validated.
     """
-    fitting = (
-        None if contract == factory.contract else Fitting(factory.rules, factory.shapes, contract)
-    )
+    fitting = None
+    if contract != factory.contract:
+        fitting = Fitting(factory.rules, factory.shapes, contract)
     return Reader(factory.carried(generation), adopted(factory.secret, anew=False), fitting, shared)
 
 

@@ -59,8 +59,10 @@ class Persistence(Commits):
         if not self.has_store:
             return
         with closing(self.store.session()) as session:
+            names = [DEFAULT]
             try:
-                names = [DEFAULT] if self.is_shared else sql.names(session, most)
+                if not self.is_shared:
+                    names = sql.names(session, most)
             except self.store.errors as error:
                 raise StoreError(
                     f"{self.store.name} cannot be read ({error}). {self.store.advice}"
@@ -69,7 +71,8 @@ class Persistence(Commits):
                 found = self._open(session, name)
                 if isinstance(found, str):
                     row = sql.sandbox(session, name)
-                    self.default_elsewhere = orjson.loads(row[1].about) if row else None
+                    if row is not None:
+                        self.default_elsewhere = orjson.loads(row[1].about)
                 elif found is not None:
                     yield self._entry(*found)
 
@@ -80,7 +83,9 @@ class Persistence(Commits):
         Raises Unavailable, and StoreError for one that is damaged.
         """
         found = await self.query(lambda session: self._open(session, name))
-        return self._entry(*found) if isinstance(found, tuple) else found
+        if not isinstance(found, tuple):
+            return found
+        return self._entry(*found)
 
     def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
         where = f"{self.store.name}: the sandbox {name}"
@@ -119,9 +124,11 @@ class Persistence(Commits):
         `written` is its state, then those of its snapshots. Raises Unavailable.
         """
         if self.has_store:
-            before = self._stored.get(entry.sandbox.name)
+            ends, before = [], self._stored.get(entry.sandbox.name)
+            if before is not None:
+                ends.append(before)
             stored, changes = self._entering(entry, written, snapshots)
-            if not await self._changed(changes, ends=[before] if before else ()):
+            if not await self._changed(changes, ends=ends):
                 return False
             self._follow(stored)
         return True
@@ -158,7 +165,8 @@ class Persistence(Commits):
             entry, number, self.factory.contract, state.size, state.step, 0, (state.step, 0)
         )
         changes = [sql.entered(number, stored.row(state.step, 0), self.store.holder)]
-        changes += [sql.key_entered(key, number) for key in keys_of(entry.sandbox)]
+        for key in keys_of(entry.sandbox):
+            changes.append(sql.key_entered(key, number))
         changes += sql.state_entered(number, self._own(state, 0))
         for snapshot, other in zip(snapshots, others, strict=True):
             changes += self._snapshot_entered(number, snapshot, other)
@@ -208,7 +216,9 @@ class Persistence(Commits):
         """For how many seconds this process may answer; None where no other process
         uses the store.
         """
-        return self.store.lease_left if self.has_store else None
+        if not self.has_store:
+            return None
+        return self.store.lease_left
 
     def check_lease(self) -> None:
         """Refuse to answer for sandboxes: when the lease has ended, other servers may have them.
@@ -281,15 +291,17 @@ class Persistence(Commits):
             self._tending.cancel()
             await asyncio.gather(self._tending, return_exceptions=True)
         if self.has_store and self.failure is None:
-            self._pending.touched |= {stored.number: stored for stored in self._stored.values()}
+            for stored in self._stored.values():
+                self._pending.touched[stored.number] = stored
             self._commit_soon()
         while self.committing is not None and self.failure is None:
             await asyncio.wait((self.committing,), timeout=PAUSE)
         if self.committing is not None:
             self.committing.cancel()
-        for beside in (self._reading, self._writing) if self.has_store else ():
-            with suppress(TimeoutError):  # its thread may still be within a transaction
-                await asyncio.wait_for(beside.close_after(), CLOSING)
+        if self.has_store:
+            for beside in (self._reading, self._writing):
+                with suppress(TimeoutError):  # its thread may still be within a transaction
+                    await asyncio.wait_for(beside.close_after(), CLOSING)
         self.close()
 
     def close(self) -> None:

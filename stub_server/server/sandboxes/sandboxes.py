@@ -145,9 +145,10 @@ class Sandboxes(LoadedSandboxes):
         """
         found: list[Entry | Kept] = [*self.entries(pattern)]
         if self.residence is not None:
-            here, pattern = {*self._entries}, folded(pattern)
-            rows = await self.persistence.query(sql.listed)
-            found += [row for row in rows if row.name not in here and glob(pattern, row.name)]
+            pattern = folded(pattern)
+            for row in await self.persistence.query(sql.listed):
+                if row.name not in self._entries and glob(pattern, row.name):
+                    found.append(row)
             found.sort(key=lambda each: each.created_at, reverse=True)
         return found
 
@@ -179,22 +180,24 @@ class Sandboxes(LoadedSandboxes):
         name = folded(name)
         if is_name(name) is None:
             raise NotFound(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
-        is_public = self.settings.is_public
-        if is_public or not creates:
-            similar = nearest(name, [*self._entries]) if suggests else None
-            hint = f" Did you mean {similar}?" if similar else ""
-            call = (
-                "POST /_sandbox/sandboxes" if is_public else f"GET /s/{name}/_sandbox/credentials"
-            )
-            raise NotFound(
-                f"There is no sandbox {name}.{hint} {call} creates it.", code="sandbox_not_found"
-            )
+        if self.settings.is_public or not creates:
+            raise self._no_such_name(name, suggests=suggests)
         try:
             return await self.factory.begin(
                 name, self.generations.first(name), self.scenario, self.seed, None
             )
         except NotFound as error:
             raise _none(name, error) from None
+
+    def _no_such_name(self, name: str, *, suggests: bool) -> NotFound:
+        """404 for a name that no sandbox has, with the call that creates it."""
+        message, call = f"There is no sandbox {name}.", f"GET /s/{name}/_sandbox/credentials"
+        if suggests:
+            similar = nearest(name, [*self._entries])
+            message += f" Did you mean {similar}?" if similar else ""
+        if self.settings.is_public:
+            call = "POST /_sandbox/sandboxes"
+        return NotFound(f"{message} {call} creates it.", code="sandbox_not_found")
 
     async def register(self, pending: Sandbox) -> Sandbox:
         """A pending sandbox, or the one of its name that another request has created meanwhile.
@@ -225,12 +228,14 @@ class Sandboxes(LoadedSandboxes):
         `settings` are those that differ from the server's.
         """
         name = await self._new_name(name, "sandbox")
-        seed = self.seed if seed is None else seed
+        if seed is None:
+            seed = self.seed
         sandbox = await self.factory.begin(
             name, self.generations.first(name), scenario or self.scenario, seed, now
         )
         _begin_with(sandbox, sandbox.settings, settings)
-        sandbox.origin.first_clock = None if now is None else (now, True)
+        if now is not None:
+            sandbox.origin.first_clock = (now, True)
         return await self._admit(sandbox, None, ttl)
 
     async def create_beside(
@@ -261,7 +266,8 @@ class Sandboxes(LoadedSandboxes):
             raise Conflict.at("name", message, "too_many_sandboxes")
         # nobody has asked for what became of the others
         if len(self._creations) >= 2 * MOST_CREATIONS:
-            self._creations = {each: self._creations[each] for each in under_way}
+            for each in self._creations.keys() - set(under_way):
+                del self._creations[each]
 
     async def _create_announced(
         self, name: str, scenario: str | None, seed: int | None, **beginning: Any
@@ -344,13 +350,13 @@ class Sandboxes(LoadedSandboxes):
 
         Raises Conflict, also where the name exists.
         """
-        free = made_up(prefix, next(self._named)) if name is None else folded(name)
-        while await self._exists(free):
+        chosen = folded(name or made_up(prefix, next(self._named)))
+        while await self._exists(chosen):
             if name is not None:
-                raise duplicate_name(free)
-            free = made_up(prefix, next(self._named))
+                raise duplicate_name(chosen)
+            chosen = made_up(prefix, next(self._named))
         self.ensure_room()
-        return free
+        return chosen
 
     async def _exists(self, name: str) -> bool:
         """Whether there is a sandbox of a name, in memory or not. Raises Unavailable."""
@@ -374,8 +380,9 @@ class Sandboxes(LoadedSandboxes):
             self.ensure_room()
             entry = self._entry(sandbox, parent, ttl=ttl, on_first_use=on_first_use)
             if not await self.persistence.put(entry, written):
-                # Another server was faster.
-                raise gone() if on_first_use else duplicate_name(sandbox.name)
+                if on_first_use:
+                    raise gone()
+                raise duplicate_name(sandbox.name)  # another server was faster
             self.put(entry)
             return entry
 
@@ -395,8 +402,11 @@ class Sandboxes(LoadedSandboxes):
         those that differ from the ones that it began with. Raises NotFound.
         """
         origin = self.entry(name).sandbox.origin
-        seed = origin.seed if seed is None else seed
-        first_clock = origin.first_clock if now is None else (now, True)
+        if seed is None:
+            seed = origin.seed
+        first_clock = origin.first_clock
+        if now is not None:
+            first_clock = (now, True)
         begins, stands = first_clock or (None, True)
         sandbox = await self.factory.begin(
             name, origin.generation, scenario or origin.scenario, seed, begins
@@ -479,11 +489,8 @@ class Sandboxes(LoadedSandboxes):
         async with self.persistence.changing:
             entry = await self._present(name)
             sandbox = entry.sandbox
-            earlier, number, ready = (
-                sandbox.origin.generation,
-                sandbox.log.number,
-                sandbox.origin.credentials,
-            )
+            earlier, number = sandbox.origin.generation, sandbox.log.number
+            ready = sandbox.origin.credentials
             sandbox.renew(self.generations.after(sandbox.name, earlier))
             try:
                 made = self._renew_keys(sandbox, cause, deletes_others=keys)
@@ -560,18 +567,16 @@ class Sandboxes(LoadedSandboxes):
         on_first_use: bool = False,
     ) -> Entry:
         now = wall_ms()
-        expires_at = None if ttl is None else now + ttl * SECOND
-        entry = Entry(
-            sandbox, parent, on_first_use, now, now, expires_at, *self.factory.belongings()
-        )
+        entry = Entry(sandbox, parent, on_first_use, now, now, None, *self.factory.belongings())
+        if ttl is not None:
+            entry.expires_at = now + ttl * SECOND
         self._name_events(entry)
         return entry
 
     def _name_events(self, entry: Entry) -> None:
-        entry.incarnation, entry.origin_events = (
-            f"{self._started:x}-{next(self._begun)}",
-            entry.sandbox.events.raised,
-        )
+        """Give the events of a sandbox ids that no earlier event had."""
+        entry.incarnation = f"{self._started:x}-{next(self._begun)}"
+        entry.origin_events = entry.sandbox.events.raised
 
 
 def _begin_with(sandbox: Sandbox, settings: SandboxSettings, changes: Body | None) -> None:

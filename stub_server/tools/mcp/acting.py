@@ -35,26 +35,41 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
     A GET has the other arguments in its query, another call in its body, but for those that stand
     after its `?`.
     """
-    method, _, path = call.partition(" ")
-    path, _, in_query = path.partition("?")
     await session.prefix()
-    for name in _PLACEHOLDER.findall(path):
-        value = session.sandbox if name == "sandbox" else own.pop(name, _DEFAULTS.get(name))
-        if value is None:
-            raise Wrong(f"Give `{name}` too: {call} needs it.")
-        if name == "id" and value == "last":
-            value = await _last_request(session)
-        path = path.replace(f"{{{name}}}", segment(value))
-    asked = {name: own.pop(name) for name in [*own] if method == "GET" or name == in_query}
-    body = own if method in ("POST", "PATCH") else None
+    method, _, place = call.partition(" ")
+    template, _, in_query = place.partition("?")
+    path = await _with_ids(session, template, own)
+    asked, body = Json(), None
+    if method == "GET":
+        asked = own
+    elif in_query in own:
+        asked[in_query] = own.pop(in_query)
+    if method in ("POST", "PATCH"):
+        body = own
     answer = await session.ask(method, path, body, **asked)
     base = "" if path.startswith("/v2/") else CONTROL
-    query = f"?{urlencode(asked)}" if asked else ""
-    sent = f"{method} {base}{path}{query} {json.dumps(body, ensure_ascii=False) if body else ''}"
+    sent = f"{method} {base}{path}"
+    if asked:
+        sent += f"?{urlencode(asked)}"
+    if body:
+        sent += f" {json.dumps(body, ensure_ascii=False)}"
     result = await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
     if "about" in asked:
         result.lines += await _not_billed(session, str(asked["about"]))
     return result
+
+
+async def _with_ids(session: Session, path: str, own: Json) -> str:
+    """A path with the arguments that it names, which are taken from `own`. Raises Wrong."""
+    defaults = {**_DEFAULTS, "sandbox": session.sandbox}
+    for name in _PLACEHOLDER.findall(path):
+        value = own.pop(name, defaults.get(name))
+        if value is None:
+            raise Wrong(f"Give `{name}` too: {path} needs it.")
+        if name == "id" and value == "last":
+            value = await _last_request(session)
+        path = path.replace(f"{{{name}}}", segment(value))
+    return path
 
 
 async def _not_billed(session: Session, ident: str) -> list[str]:
@@ -98,11 +113,12 @@ async def messages(
     if message is not None:
         return await act(session, f"GET /inbox/{{inbox}}/{message}", following, {"inbox": inbox})
     found = await session.get(f"/inbox/{segment(inbox)}", **own)
-    newest = dict(found["messages"][0]) if found["messages"] else {}
-    # a signature is of all bytes of a body
-    whole = [f"body: {newest.pop('body')}"] if newest else []
-    shown = [*body_lines(newest), *whole, *body_lines(found)]
-    return Result(shown, facts_of(found), following)
+    lines = []
+    if found["messages"]:
+        newest = dict(found["messages"][0])
+        body = newest.pop("body")  # a signature is of all of its bytes
+        lines = [*body_lines(newest), f"body: {body}"]
+    return Result([*lines, *body_lines(found)], facts_of(found), following)
 
 
 async def wait(session: Session, **own: Any) -> Result:
@@ -146,10 +162,9 @@ async def list_requests(session: Session, query: Json | None = None) -> Result:
 
 async def explain(session: Session, id: str = "last") -> Result:
     """Why a request was refused, and the call that works."""
-    ident = await _last_request(session, "4xx") if id == "last" else segment(id)
-    found = (await session.get(f"/requests/{ident}"))["request"]
-    answer = Reply(
-        found["status"], {"x-request-id": ident}, orjson.dumps(found["response"]["body"])
-    )
+    if id == "last":
+        id = await _last_request(session, "4xx")
+    found = (await session.get(f"/requests/{segment(id)}"))["request"]
+    answer = Reply(found["status"], {"x-request-id": id}, orjson.dumps(found["response"]["body"]))
     shown = refusal(answer, found["explanation"])
     return Result([f"{found['method']} {found['path']}", *shown.lines], shown.facts, shown.next)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
 
+from ...core.members import given
 from ...server.layers.inside import Reply
 from ...server.request import CONTROL
 from .session import Json, Refused, Session, Wrong, path_of_api, segment
@@ -40,7 +41,7 @@ async def start(session: Session, sandbox: str | None = None, **beginning: Any) 
         has.append(
             f"{opened(await session.get(f'/v2/{name}', limit=1))['pagination']['total']:,} {name}"
         )
-    ids = {name: ident for name, ident in found["sample"].items() if ident}
+    ids = given(**found["sample"])
     order = await _order(session, ids)
     lines = [
         (
@@ -50,7 +51,7 @@ async def start(session: Session, sandbox: str | None = None, **beginning: Any) 
         f"Its clock shows {clock['now']}. Base URL: {found['base_url']}",
         f"Authorization: Bearer {found['jwt']}",
         *_in_python(session, found["base_url"]),
-        f"Ids to use: {', '.join(f'{name} {ident}' for name, ident in ids.items())}",
+        *body_lines(ids),
         *session.secrets,
         f"Try:\n1. call_api {json.dumps(order, ensure_ascii=False)}",
         (
@@ -117,29 +118,26 @@ async def call_api(
         headers=_headers(parts.get("headers", {})),
         bearer=await _bearer(session, parts.get("as")),
     )
-    following = (
-        "call_api, search_docs"
-        if method == "GET"
-        else "orders {action: pay}, call_api, history {action: undo}"
-    )
+    following = "orders {action: pay}, call_api, history {action: undo}"
+    if method == "GET":
+        following = "call_api, search_docs"
     return await answered(session, f"{method} {path}", answer, following, full=full)
 
 
-def _headers(given: Json) -> dict[str, str]:
+def _headers(headers: Json) -> dict[str, str]:
     """Headers by name in lower case.
 
     Raises Wrong for those of the connection, and for what cannot be one.
     """
-    found = {name.lower(): str(value) for name, value in given.items()}
-    for name, value in found.items():
-        if (
-            not _NAME_OF_HEADER(name)
-            or name in _OF_THE_CONNECTION
-            or not (value.isascii() and value.isprintable())
-        ):
+    found = {}
+    for written, value in headers.items():
+        name, text = written.lower(), str(value)
+        is_ours = _NAME_OF_HEADER(name) and name not in _OF_THE_CONNECTION
+        if not is_ours or not text.isascii() or not text.isprintable():
             raise Wrong(
                 f"call_api cannot send the header {name[:40]!r} with this value. Leave it out."
             )
+        found[name] = text
     return found
 
 
@@ -159,7 +157,10 @@ async def answered(
         lines.append(f"Warnings: {answer.headers['x-sandbox-warnings']}")
     found = await _completed(session, answer.json or {})
     found.pop("warning", None)  # that a key is shown this once: `start` shows it
-    lines += [json.dumps(found, indent=1, ensure_ascii=False)] if full else body_lines(found)
+    if full:
+        lines.append(json.dumps(found, indent=1, ensure_ascii=False))
+    else:
+        lines += body_lines(found)
     lines += _keep_keys(session, found)
     return Result(
         lines, {"http_status": answer.status, **facts_of(found)}, following, may_be_long=full
@@ -171,10 +172,8 @@ async def _completed(session: Session, found: Json) -> Json:
     not passed.
     """
     if "allowed" in found and found["subscriptionId"]:
-        (subscription,) = (await session.get("/v2/subscriptions", id=found["subscriptionId"]))[
-            "subscriptions"
-        ]
-        return found | {"subscription": subscription}
+        owned = await session.get("/v2/subscriptions", id=found["subscriptionId"])
+        return found | {"subscription": owned["subscriptions"][0]}
     if "fired" in found:
         return found | {"fired": [job for job in found["fired"] if job["events"]]}
     if "certificate" in found:
@@ -243,11 +242,8 @@ async def _bearer(session: Session, who: str | None) -> str | None:
         return ""
     if who == "key":
         return str((await session.credentials())["private_key"])
-    return str(
-        (await session.ask("POST", "/tokens", {"scopes": who.replace(",", " ").split()})).json[
-            "token"
-        ]
-    )
+    made = await session.ask("POST", "/tokens", {"scopes": who.replace(",", " ").split()})
+    return str(made.json["token"])
 
 
 def _keep_keys(session: Session, body: Json) -> Iterator[str]:
@@ -264,18 +260,19 @@ async def what_happened(session: Session, answer: Reply) -> list[str]:
     events, deliveries = list[str](), 0
     for step in reversed((await session.get("/steps", cause=answer.request_id))["steps"]):
         events += [event["type"] for event in step["events"]]
-        deliveries += sum(change["resource"] == "webhook_logs" for change in step["changes"])
-    return (
-        [f"Events: {', '.join(events[:_LISTED])}; deliveries to webhooks: {deliveries}."]
-        if events
-        else []
-    )
+        for change in step["changes"]:
+            if change["resource"] == "webhook_logs":
+                deliveries += 1
+    if not events:
+        return []
+    return [f"Events: {', '.join(events[:_LISTED])}; deliveries to webhooks: {deliveries}."]
 
 
 async def refused(session: Session, answer: Reply) -> Result:
     """A refusal with the explanation that the journal has of it."""
-    path = f"/_sandbox/requests/{answer.request_id}"
-    if session.sandbox is None:
-        return refusal(answer, None)
-    found = await session.send("GET", path, prefix=await session.prefix())
-    return refusal(answer, None if found.is_refused else found.json["request"]["explanation"])
+    explanation = None
+    if session.sandbox is not None:
+        with suppress(Refused):
+            found = await session.get(f"/requests/{answer.request_id}")
+            explanation = found["request"]["explanation"]
+    return refusal(answer, explanation)

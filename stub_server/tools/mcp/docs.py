@@ -24,10 +24,10 @@ async def search_docs(session: Session, query: str, limit: int = 5) -> Result:
             {},
             "read_docs {page: README}",
         )
-    lines = []
+    lines, pages = [], []
     for each in found:
         lines += [f"{each['address']}: {each['heading']} ({each['page']})", f"  {each['text']}"]
-    pages = [each["address"] for each in found]
+        pages.append(each["address"])
     return Result(lines, {"pages": pages}, f"read_docs {{page: {pages[0]}}}", may_be_long=limit > 5)
 
 
@@ -43,7 +43,10 @@ async def read_docs(session: Session, page: str, full: bool = False) -> Result:
             "read_docs shows pages of this sandbox alone, such as createPixOrder. search_docs finds"
             " them."
         )
-    for place in [name] if name.startswith("/") else [f"/docs/{name}", f"/guide/{name}"]:
+    places = [f"/docs/{name}", f"/guide/{name}"]
+    if name.startswith("/"):
+        places = [name]
+    for place in places:
         with suppress(Refused):
             answer = await session.page(f"{place}.md", "text/markdown")
             return _shown(answer.body.decode(), name, section, full=full)
@@ -62,12 +65,13 @@ def _shown(text: str, name: str, section: str, *, full: bool) -> Result:
     """The page, or one section with those below it; what is long ends before a section,
     which is named.
     """
-    sections = {
-        _anchor(part): part for part in re.split(r"^(?=#+ )", text, flags=re.MULTILINE) if part
-    }
+    sections = {}
+    for part in re.split(r"^(?=#+ )", text, flags=re.MULTILINE):
+        sections[_anchor(part)] = part
     names = list(sections)
-    begin = names.index(section) if section in names else 0
-    level = _level(sections[section]) if section in sections else 0
+    begin, level = 0, 0
+    if section in sections:
+        begin, level = names.index(section), _level(sections[section])
     shown, following = "", "call_api, search_docs"
     for anchor in names[begin:]:
         is_another = _level(sections[anchor]) <= level

@@ -4,7 +4,7 @@ Streamable HTTP on every server. Tools ask the server itself, through every laye
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from hashlib import sha256
 from time import monotonic
@@ -79,31 +79,33 @@ class Endpoint:
                 f" {', '.join(HANDSHAKE_PROTOCOL_VERSIONS)}."
             )
         await self._has_begun.wait()
-        opened = self._open(work)
+        return Forwarded(partial(self._pass, work, self._open(work)))
 
-        async def passage(scope: Scope, receive: Receive, send: Send) -> None:
-            body = [await _read(request, receive)]
+    async def _pass(
+        self, work: Work, opened: Session, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Have the package answer a request."""
+        request, sandboxes = work.request, work.server.sandboxes
+        body = [await _read(request, receive)]
 
-            async def received() -> Message:
-                return (
-                    {"type": "http.request", "body": bytes(body.pop())} if body else await receive()
-                )
+        async def received() -> Message:
+            if body:
+                return {"type": "http.request", "body": bytes(body.pop())}
+            return await receive()
 
-            async def sent(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    self._remember(request.method, message, opened, work.server.sandboxes)
-                await send(message)
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._remember(request.method, message, opened, sandboxes)
+            await send(message)
 
-            handled = partial(self._handle, opened, scope, received, sent)
-            if _SESSION in request.headers:
-                await handled()
-                return
-            async with self._opening:  # one after the other, so that each finds those before it
-                await self._make_room(work.server.sandboxes)
-                self._check_room(opened)
-                await handled()
-
-        return Forwarded(passage)
+        handled = partial(self._handle, opened, scope, received, sent)
+        if _SESSION in request.headers:
+            await handled()
+            return
+        async with self._opening:  # one after the other, so that each finds those before it
+            await self._make_room(sandboxes)
+            self._check_room(opened)
+            await handled()
 
     async def _handle(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer those alone who have the key, and name the sandbox, that a session was
@@ -118,11 +120,10 @@ class Endpoint:
         that was rotated, or made again, since they were used.
         """
         oldest = monotonic() - _FORGOTTEN
-        self._sessions = {
-            ident: each for ident, each in self._sessions.items() if each.used > oldest
-        }
         for ident, each in list(self._sessions.items()):
-            if each.identity and await _has_ended(sandboxes, each):
+            if each.used <= oldest:
+                del self._sessions[ident]
+            elif each.identity and await _has_ended(sandboxes, each):
                 del self._sessions[ident]
                 ended = Question("DELETE", "/", headers={"mcp-session-id": ident})
                 await inside.ask(partial(self._handle, each), "", ended, None)
@@ -163,28 +164,17 @@ class Endpoint:
     def _open(self, work: Work) -> Session:
         """A session in the sandbox that a request names, or whose key it has; else in none yet."""
         client, headers = work.request.client, with_bearer_key(work.server, work.request.headers)
-        host = headers.get(b"host", b"").decode("latin-1")
-        keys = {
-            name: headers[name.encode()].decode("latin-1")
-            for name in KEY_HEADERS
-            if name.encode() in headers
-        }
-
-        # decides for webhooks
-        page = {"origin": headers[b"origin"].decode("latin-1")} if b"origin" in headers else {}
+        keys = _named_in(headers, KEY_HEADERS)
+        own = _named_in(headers, ("host", "origin"))  # the origin decides for webhooks
 
         async def ask(question: Question) -> Reply:
-            sent = {
-                **question.headers,
-                **page,
-                "host": host,
-                "content-length": str(len(question.body)),
-            }
+            length = str(len(question.body))
+            sent = {**question.headers, **own, "content-length": length}
             return await inside.ask(self._app(), "", question._replace(headers=sent), client)
 
-        is_named = bool(work.prefix) or b"x-sandbox" in headers or CONTROL_KEY in headers
-        session = Session(ask, keys, work.sandbox.name if is_named else None)
-        session.opened_in = session.sandbox or ""
+        session = Session(ask, keys, None)
+        if work.prefix or b"x-sandbox" in headers or CONTROL_KEY in headers:
+            session.sandbox = session.opened_in = work.sandbox.name
         session.why_full = partial(self._why_full, session)
         return session
 
@@ -211,6 +201,16 @@ async def _has_ended(sandboxes: Sandboxes, session: Session) -> bool:
     if not sandboxes.persistence.has_store:
         return True
     return not await sandboxes.persistence.query(lambda database: sql.has(database, name))
+
+
+def _named_in(headers: Mapping[bytes, bytes], names: Iterable[str]) -> dict[str, str]:
+    """The headers of these names that a request has."""
+    found = {}
+    for name in names:
+        value = headers.get(name.encode())
+        if value is not None:
+            found[name] = value.decode("latin-1")
+    return found
 
 
 async def _read(request: Request, receive: Receive) -> bytes | bytearray:

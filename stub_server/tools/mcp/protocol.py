@@ -21,10 +21,12 @@ def server_of(session_of: Callable[[Context], Session]) -> Server[Any]:
     async def list_tools(
         context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        listed = [
-            types.Tool(name=name, description=tool["description"], input_schema=schema_of(tool))
-            for name, tool in tools().items()
-        ]
+        listed = []
+        for name, tool in tools().items():
+            schema = schema_of(tool)
+            listed.append(
+                types.Tool(name=name, description=tool["description"], input_schema=schema)
+            )
         return types.ListToolsResult(tools=listed)
 
     async def call_tool(

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlencode
 
+from ...core.members import given
 from ...server.layers.access import CONSOLE
 from ...server.layers.inside import Question, Reply
 from ...server.request import COMMAND, CONTROL
@@ -65,15 +66,12 @@ class Session:
         full = self.why_full(name.lower()) if name else ""
         if full:
             raise Wrong(full)
-        made: Json = (
-            {"name": name}
-            if name
-            else {"name": f"agent-{secrets.token_hex(4)}", "ttl_seconds": _LIFETIME}
-        )
+        made: Json = {"name": name}
+        if not name:
+            made = {"name": f"agent-{secrets.token_hex(4)}", "ttl_seconds": _LIFETIME}
         answer = await self.send("POST", f"{CONTROL}/sandboxes", body=made | beginning, prefix="")
-        is_there = (
-            not beginning and name is not None and answer.json.get("code") == "duplicate_sandbox"
-        )
+        may_be_there = name is not None and not beginning
+        is_there = may_be_there and answer.json.get("code") == "duplicate_sandbox"
         if answer.is_refused and not is_there:
             raise Refused(answer)
         self.sandbox, self._token = made["name"].lower(), None
@@ -86,6 +84,7 @@ class Session:
         return f"/s/{self.sandbox}"
 
     async def credentials(self) -> Json:
+        """The credentials of the sandbox, with a token that is used from now on. Raises Refused."""
         found: Json = await self.get("/credentials")
         self._token = found["jwt"]
         return found
@@ -121,14 +120,16 @@ class Session:
         prefix = await self.prefix()
         if bearer is None:
             bearer = self._token or (await self.credentials())["jwt"]
-        own = {"authorization": f"Bearer {bearer}"} if bearer else {}
-        return await self.send(
-            method, path, prefix=prefix, **{**parts, "headers": own | parts.get("headers", {})}
-        )
+        headers = parts.pop("headers", {})
+        if bearer:
+            headers = {"authorization": f"Bearer {bearer}"} | headers
+        return await self.send(method, path, prefix=prefix, headers=headers, **parts)
 
     async def page(self, path: str, accept: str, **query: Any) -> Reply:
         """A page of the server, as the sandbox shows it if there is one. Raises Refused."""
-        prefix = "" if self.sandbox is None else f"/s/{self.sandbox}"
+        prefix = ""
+        if self.sandbox is not None:
+            prefix = f"/s/{self.sandbox}"
         answer = await self.send(
             "GET", path, query=query, headers={"accept": accept}, prefix=prefix
         )
@@ -147,28 +148,21 @@ class Session:
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """Send a request, and return the answer, be it a refusal. Controls get the keys."""
-        content = (
-            b""
-            if body is None
-            else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-        )
-        sent = {
-            "user-agent": AGENT,
-            **({"content-type": "application/json"} if content else {}),
-            **(headers or {}),
-        }
+        sent, content = {"user-agent": AGENT}, b""
+        if body is not None:
+            content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+            sent["content-type"] = "application/json"
+        sent.update(headers or {})
         if path.startswith(CONTROL):
-            sent |= self.keys
-        asked = {name: value for name, value in (query or {}).items() if value is not None}
-        return await self._ask(
-            Question(method, prefix + path, urlencode(asked, doseq=True), sent, content)
-        )
+            sent.update(self.keys)
+        asked = urlencode(given(**(query or {})), doseq=True)
+        return await self._ask(Question(method, prefix + path, asked, sent, content))
 
 
 def segment(value: str) -> str:
     """An id as a segment of a path. Raises Wrong for a text that would be several, or none."""
     if not value or "/" in value or value in (".", ".."):
-        raise Wrong(f"{value[:40]!r} is no id. List the records to see theirs.")
+        raise Wrong(f"{value[:40]!r} is not an id. List the records to see their ids.")
     return value
 
 
@@ -179,7 +173,7 @@ def path_of_api(path: str) -> str:
     """
     path = unquote(path)
     if not path.startswith("/") or {".", ".."} & set(path.split("/")):
-        raise Wrong("`path` is none of the API. Give `operation`, such as listOrders.")
+        raise Wrong("`path` is not a path of the API. Give `operation`, such as listOrders.")
     if path.startswith((CONTROL, "/s/", *CONSOLE)):
         raise Wrong(
             "call_api calls the API alone. What /_sandbox does, other tools do, such as orders and"

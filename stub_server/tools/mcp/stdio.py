@@ -2,15 +2,15 @@
 over HTTP.
 """
 
-import ssl
 from collections.abc import Mapping
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx2
 from mcp.server.stdio import stdio_server
 
 from ...core.text import SAFE_IN_PATHS
 from ...server.layers.inside import Question, Reply
+from ...testing.server import authorities
 from .protocol import server_of
 from .session import Ask, Session
 
@@ -22,11 +22,8 @@ async def serve(url: str, keys: Mapping[str, str], sandbox: str | None) -> None:
 
     `keys` are headers that open the controls.
     """
-    is_plain = urlsplit(url).scheme == "http"
-    # Reading the machine's certificate authorities takes a quarter of a second.
-    verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx2.create_ssl_context()
     async with httpx2.AsyncClient(
-        timeout=_PATIENCE, verify=verify, trust_env=not is_plain
+        timeout=_PATIENCE, verify=authorities(url), trust_env=not url.startswith("http://")
     ) as client:
         session = Session(_asking(client, url.rstrip("/")), keys, sandbox)
         server = server_of(lambda context: session)
@@ -37,7 +34,9 @@ async def serve(url: str, keys: Mapping[str, str], sandbox: str | None) -> None:
 def _asking(client: httpx2.AsyncClient, url: str) -> Ask:
     async def ask(question: Question) -> Reply:
         method, path, query, headers, body, _ = question
-        address = url + quote(path, safe=SAFE_IN_PATHS) + (f"?{query}" if query else "")
+        address = url + quote(path, safe=SAFE_IN_PATHS)
+        if query:
+            address += f"?{query}"
         try:
             response = await client.request(method, address, content=body, headers=dict(headers))
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from ...contract.secrets import Secrets
+from ...core.text import shortened
 from ...server.layers.inside import Reply
 from .session import Json
 
@@ -40,6 +41,7 @@ _TO_PAY = ("qr_code", "qr_code_url", "line")
 """What one pays a PIX charge or a boleto with: never cut."""
 _is_ambiguous = re.compile(r"(-?[0-9]+(\.[0-9]+)?|true|false|null)?").fullmatch
 """Texts that would look like other values without their quotes, such as a document."""
+_NOTHING: tuple[Any, ...] = (None, {}, [])
 _without_secrets = Secrets().text
 
 
@@ -61,15 +63,24 @@ class Result:
         """The whole text; one that is too long is cut, and secrets are shown to those alone who
         asked for them.
         """
-        text = "\n".join(self.lines if self.has_secrets else map(_hidden, self.lines))
+        lines = self.lines
+        if not self.has_secrets:
+            lines = list(map(_hidden, lines))  # each by itself: one that has a key is left out
+        text = "\n".join(lines)
         room = _LARGEST - len(orjson.dumps(self.shown_facts)) - len(self.next.encode())
         if not self.may_be_long and len(text.encode()) > room:
             text = text.encode()[:room].decode("utf-8", "ignore") + " … cut here"
-        return f"{text}\nNext: {self.next}" if self.next else text
+        if self.next:
+            text += f"\nNext: {self.next}"
+        return text
 
     @property
     def shown_facts(self) -> Json:
-        return self.facts if self.has_secrets else _without_keys(self.facts)
+        """The facts without keys, unless somebody asked for keys."""
+        if self.has_secrets:
+            return self.facts
+        shown: Json = _without_keys(self.facts)
+        return shown
 
 
 def _hidden(text: str) -> str:
@@ -89,15 +100,19 @@ def _without_keys(value: Any) -> Any:
         return {_hidden(name): _without_keys(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_without_keys(each) for each in value]
-    return _hidden(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return _hidden(value)
+    return value
 
 
 def body_lines(body: Any, most: int = LISTED) -> list[str]:
     """An answer by the names of the API: plain members together, then records and lists, of which
     `most` are shown.
     """
+    if body is None:
+        return []
     if not isinstance(body, dict):
-        return [] if body is None else [_line(body)]
+        return [_line(body)]
     body = opened(body)
     plain, others = list[str](), list[str]()
     for name, value in body.items():
@@ -109,7 +124,9 @@ def body_lines(body: Any, most: int = LISTED) -> list[str]:
             others.append(f"{name}: {_cut(value, _LONGEST_TEXT)}")
         else:
             plain.append(f"{name}: {_flow(value)}")
-    return [" · ".join(plain), *others] if plain else others
+    if plain:
+        others.insert(0, " · ".join(plain))
+    return others
 
 
 def _nested_lines(body: Json, name: str, most: int) -> list[str]:
@@ -119,20 +136,29 @@ def _nested_lines(body: Json, name: str, most: int) -> list[str]:
         return []
     is_record = "id" in body
     if isinstance(value, dict) and not is_record and ("id" in value or len(body) == 1):
-        return [f"{name}:", *(f"  {line}" for line in body_lines(value))]
+        lines = [f"{name}:"]
+        for line in body_lines(value):
+            lines.append(f"  {line}")
+        return lines
     if isinstance(value, list) and not is_record and isinstance(value[0], dict):
         total = body.get("pagination", {}).get("total", len(value))
-        head = f"{name}, {min(most, len(value))} of {total:,}:"
-        return [head, *(f"- {_row(each)}" for each in value[:most])]
-    if name == "rules":  # of a certificate, which say what to do
-        return [f"{name}:", *(f"- {rule}" for rule in value)]
+        return [f"{name}, {min(most, len(value))} of {total:,}:", *map(_row, value[:most])]
     if not isinstance(value, dict):
-        return [f"{name}: {_line(value)}"]
-    rest = {each: inner for each, inner in value.items() if each not in _TO_PAY}
-    return [
-        f"{name}: {_line(rest)}",
-        *(f"{name}.{each}: {value[each]}" for each in _TO_PAY if each in value),
-    ]
+        return _lines_of(name, value)
+    rest, lines = dict(value), []
+    for member in _TO_PAY:
+        if member in rest:
+            lines.append(f"{name}.{member}: {rest.pop(member)}")
+    return [f"{name}: {_line(rest)}", *lines]
+
+
+def _lines_of(name: str, values: list[Any]) -> list[str]:
+    """A list of plain values in one line; the rules of a certificate, which say what
+    to do, whole.
+    """
+    if name != "rules":
+        return [f"{name}: {_line(values)}"]
+    return ["rules:", *(f"- {rule}" for rule in values)]
 
 
 def opened(body: Json) -> Json:
@@ -146,7 +172,7 @@ def opened(body: Json) -> Json:
 def _row(record: Json) -> str:
     """A record of a list in one line. Of an object in it stands its name, if it has one."""
     shown = {name: _named(value) for name, value in record.items()}
-    return _cut(_flow(shown), _LONGEST_ROW)
+    return f"- {_cut(_flow(shown), _LONGEST_ROW)}"
 
 
 def _named(value: Any) -> Any:
@@ -162,26 +188,21 @@ def _line(value: Any) -> str:
 
 def _flow(value: Any) -> str:
     if isinstance(value, dict):
-        return (
-            "{"
-            + ", ".join(
-                f"{name}: {_flow(each)}"
-                for name, each in value.items()
-                if each not in (None, {}, [])
-            )
-            + "}"
-        )
+        members = []
+        for name, each in value.items():
+            if each not in _NOTHING:
+                members.append(f"{name}: {_flow(each)}")
+        return "{" + ", ".join(members) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
-    is_plain = isinstance(value, str) and not _is_ambiguous(value)
-    text = value if is_plain else orjson.dumps(value).decode()
-    return _cut(text, _LONGEST)
+    if isinstance(value, str) and not _is_ambiguous(value):
+        return _cut(value, _LONGEST)
+    return _cut(orjson.dumps(value).decode(), _LONGEST)
 
 
 def _cut(text: str, most: int) -> str:
     """A text in one line, of at most so many characters."""
-    text = " ".join(text[: 2 * most].split())
-    return text if len(text) <= most else f"{text[:most]}…"
+    return shortened(" ".join(text[: 2 * most].split()), most)
 
 
 def facts_of(value: Any, *, is_inside: bool = False) -> Any:
@@ -189,14 +210,19 @@ def facts_of(value: Any, *, is_inside: bool = False) -> Any:
     first of its lists.
     """
     if isinstance(value, list):
-        return [found for each in value[:LISTED] if (found := facts_of(each, is_inside=True))]
+        entries = [facts_of(each, is_inside=True) for each in value[:LISTED]]
+        return [each for each in entries if each]
     if not isinstance(value, dict):
         return value
     found = {}
     for name, each in opened(value).items():
-        if name in _FACTS or (not is_inside and isinstance(each, (dict, list))):
-            found[name] = facts_of(each, is_inside=True)
-    return {name: each for name, each in found.items() if each not in (None, {}, [])}
+        is_holder = not is_inside and isinstance(each, (dict, list))
+        if not is_holder and name not in _FACTS:
+            continue
+        facts = facts_of(each, is_inside=True)
+        if facts not in _NOTHING:
+            found[name] = facts
+    return found
 
 
 # -- refusals
@@ -208,27 +234,32 @@ def refusal(answer: Reply, explanation: Json | None) -> Result:
     found = explanation or {"nearest": None}
     lines = [
         *body_lines(said, _VIOLATIONS),
-        *body_lines({name: found.get(name) for name in ("rule", "state")}),
+        *body_lines({"rule": found.get("rule"), "state": found.get("state")}),
     ]
     nearest, facts = found["nearest"], facts_of(said | {"details": None})
     if nearest is None:
         return Result(lines, facts, f"read_docs {{page: {said.get('code')}}}", is_error=True)
-    calls = [_arguments(call) for call in nearest["calls"]]
+    calls = list(map(_arguments, nearest["calls"]))
     lines.append("This works now; it was tried on a copy of the sandbox:")
     if len(orjson.dumps(calls)) <= _LARGEST_CALLS:
-        lines += [f"call_api {orjson.dumps(call).decode()}" for call in calls]
+        for call in calls:
+            lines.append(f"call_api {orjson.dumps(call).decode()}")
         facts["retry"] = {"tool": "call_api", "arguments": calls[-1]}
     else:
-        lines += [f"- {each['where']}: {_line(each['to'])}" for each in nearest["changes"]]
+        for change in nearest["changes"]:
+            lines.append(f"- {change['where']}: {_line(change['to'])}")
     return Result(lines, facts, "call_api as shown", is_error=True)
 
 
 def _arguments(call: Mapping[str, Any]) -> Json:
     """A call as the arguments of call_api."""
-    headers = {name: value for name, value in call["headers"].items() if name != "content-type"}
-    parts = {"query": dict(parse_qsl(call["query"])), "body": call["body"], "headers": headers}
-    return {
-        "method": call["method"],
-        "path": call["path"],
-        **{name: part for name, part in parts.items() if part},
-    }
+    found: Json = {"method": call["method"], "path": call["path"]}
+    headers = dict(call["headers"])
+    headers.pop("content-type", None)
+    if call["query"]:
+        found["query"] = dict(parse_qsl(call["query"]))
+    if call["body"]:
+        found["body"] = call["body"]
+    if headers:
+        found["headers"] = headers
+    return found

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from ...contract.schema import Validator
 from ...contract.source import read
+from ...core.members import given
 from ...core.shipped import data_dir
 from ...server.layers.violations import details_of
 from .acting import act, explain, export, list_requests, messages, open_inbox, presets, undo, wait
@@ -58,7 +59,9 @@ def schema_of(tool: Json) -> Json:
         properties = {"action": {"type": "string", "enum": list(tool["actions"])}, **properties}
         required = ["action", *required]
     found = {"type": "object", "properties": properties, "additionalProperties": False}
-    return found | ({"required": required} if required else {})
+    if required:
+        found["required"] = required
+    return found
 
 
 async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Result:
@@ -70,19 +73,19 @@ async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Res
         tool = tools().get(name)
         if tool is None:
             raise Wrong(f"There is no tool {name[:40]}. The tools are {', '.join(tools())}.")
-        given = {each: value for each, value in arguments.items() if value is not None}
-        _check(name, given)
+        own = given(**arguments)
+        _check(name, own)
         if "actions" not in tool:
-            return await WORKS[name](session, **given)
-        chosen = given.pop("action")
+            return await WORKS[name](session, **own)
+        chosen = own.pop("action")
         action = tool["actions"][chosen]
         if isinstance(action, dict):
-            given |= action["with"]
+            own |= action["with"]
             action = action["call"]
         if action in WORKS:
-            _check_parameters(f"{name} {{action: {chosen}}}", WORKS[action], given)
-            return await WORKS[action](session, **given)
-        return await act(session, action, tool["next"], given)
+            _check_parameters(f"{name} {{action: {chosen}}}", WORKS[action], own)
+            return await WORKS[action](session, **own)
+        return await act(session, action, tool["next"], own)
     except Refused as error:
         return await refused(session, error.answer)
     except Wrong as error:
@@ -99,14 +102,14 @@ def _validator(name: str) -> Validator:
     return Validator({"properties": {"body": schema_of(tools()[name])}}, {})
 
 
-def _check(name: str, given: Json) -> None:
+def _check(name: str, own: Json) -> None:
     """Raises Wrong for arguments that a tool does not have, lacks, or that are of another type."""
     schema = schema_of(tools()[name])
     wrong = []
-    for error in _validator(name).iter_errors({"body": given}):
+    for error in _validator(name).iter_errors({"body": own}):
         for each in details_of(error, lambda place: schema if place == ["body"] else {}):
             wrong.append(f"{each['field']}: {each['message']}")
-    for argument, value in given.items():
+    for argument, value in own.items():
         if isinstance(value, str) and len(value) > _LONGEST_TEXT:
             wrong.append(
                 f"{argument} has {len(value):,} characters. Send at most {_LONGEST_TEXT:,}."
@@ -115,11 +118,11 @@ def _check(name: str, given: Json) -> None:
         raise Wrong(f"{name} does not take these arguments. {' '.join(wrong)}")
 
 
-def _check_parameters(action: str, work: Work, given: Json) -> None:
+def _check_parameters(action: str, work: Work, own: Json) -> None:
     """Raises Wrong for an argument of a tool that one of its actions does not have."""
     known = signature(work).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in known.values()):
+    if "own" in known:  # all other arguments
         return
-    for name in given:
+    for name in own:
         if name not in known:
             raise Wrong(f"{action} has no argument `{name}`. Leave it out.")

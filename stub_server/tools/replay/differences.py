@@ -30,11 +30,12 @@ def difference(
     A clock that `is_running` goes on while a request is served: what controls show of it is the
     machine's.
     """
-    skipped = (
-        _MACHINES | ({"scenario"} if other_file else set()) | (_RUNNING if is_running else set())
-    )
-    hides_secrets = any(REDACTED.encode() in (each.answer or b"") for each in (recorded, replayed))
-    unlike = set(_NOT_COMPARED)
+    skipped, unlike = set(_MACHINES), set(_NOT_COMPARED)
+    if other_file:
+        skipped.add("scenario")
+    if is_running:
+        skipped |= _RUNNING
+    hides_secrets = REDACTED.encode() in (recorded.answer or b"") + (replayed.answer or b"")
     if hides_secrets or recorded.is_control:  # the length of what is left out does not matter
         unlike.add("content-length")
     if is_running and recorded.is_control:
@@ -42,11 +43,9 @@ def difference(
     before, after = _lines(recorded, skipped, unlike), _lines(replayed, skipped, unlike)
     # the recorded answer may repeat what the replay was not sent
     if hides_secrets and len(before) == len(after):
-        before = [_without_hidden(*pair) for pair in zip(before, after, strict=True)]
+        before = list(map(_without_hidden, before, after))
     if other_secret:
-        before, after = (
-            [_DERIVED.sub("[derived]", line) for line in lines] for lines in (before, after)
-        )
+        before, after = _without_derived(before), _without_derived(after)
     if before == after:  # which comparing line by line may take long to see
         return ""
     return "\n".join(unified_diff(before, after, "recorded", "replayed", lineterm="", n=2))
@@ -57,32 +56,42 @@ def _without_hidden(recorded: str, replayed: str) -> str:
     else the recorded.
     """
     first, last = replayed.partition(REDACTED)[0], replayed.rpartition(REDACTED)[2]
-    is_hidden = REDACTED in replayed and len(recorded) >= len(first) + len(last)
-    return (
-        replayed
-        if is_hidden and recorded.startswith(first) and recorded.endswith(last)
-        else recorded
-    )
+    if REDACTED not in replayed or len(recorded) < len(first) + len(last):
+        return recorded
+    if recorded.startswith(first) and recorded.endswith(last):
+        return replayed
+    return recorded
 
 
-def _lines(request: Trace, skipped: frozenset[str], unlike: set[str]) -> list[str]:
+def _without_derived(lines: list[str]) -> list[str]:
+    """The lines without keys and signatures that the server's secret makes."""
+    return _DERIVED.sub("[derived]", "\n".join(lines)).split("\n")
+
+
+def _lines(request: Trace, skipped: set[str], unlike: set[str]) -> list[str]:
     """An answer line by line, JSON indented, without the headers that are `unlike`."""
     parsed = json_of(request)
     if request.is_control and parsed is not None:
         parsed = _without(parsed, skipped)
-    headers = [(name, value) for name, value in request.answer_headers if name not in unlike]
-    step = "none" if request.after is None else f"{request.before} to {request.after}"
-    lines = [f"status {request.status}", f"steps {step}"]
-    lines += [f"{name}: {value}" for name, value in sorted(headers)]
-    text = (request.answer or b"").decode("latin-1")
-    shown = text if parsed is None else json.dumps(parsed, indent=2, ensure_ascii=False)
+    lines = [f"status {request.status}", "steps none"]
+    if request.after is not None:
+        lines[1] = f"steps {request.before} to {request.after}"
+    for name, value in sorted(request.answer_headers):
+        if name not in unlike:
+            lines.append(f"{name}: {value}")
+    shown = (request.answer or b"").decode("latin-1")
+    if parsed is not None:
+        shown = json.dumps(parsed, indent=2, ensure_ascii=False)
     return lines + shown.splitlines()
 
 
-def _without(node: Any, skipped: frozenset[str]) -> Any:
-    if isinstance(node, dict):
-        return {
-            name: "[the machine's]" if name in skipped else _without(member, skipped)
-            for name, member in node.items()
-        }
-    return [_without(item, skipped) for item in node] if isinstance(node, list) else node
+def _without(node: Any, skipped: set[str]) -> Any:
+    """A value of JSON with the members that are the machine's left out, at every level."""
+    if isinstance(node, list):
+        return [_without(item, skipped) for item in node]
+    if not isinstance(node, dict):
+        return node
+    found = dict.fromkeys(node, "[the machine's]")
+    for name in node.keys() - skipped:
+        found[name] = _without(node[name], skipped)
+    return found

@@ -18,7 +18,7 @@ from ...engine.sandbox import Sandbox
 from ...server.tokens import Tokens
 from ...storage.exports import is_outside, step_for
 from ...storage.fitting import Fitting
-from .recorded import FAULTS, MACHINES
+from .recorded import FAULTS, MACHINES, last_step
 
 _OF_RULES = b'"simulated":"fault:'  # what an attempt that a rule has disturbed has in its record
 
@@ -51,8 +51,10 @@ class RequestIds(Random):
         self._next: int | None = int(ident.removeprefix("req_"), 16)
 
     def getrandbits(self, k: int, /) -> int:
-        given, self._next = self._next, None
-        return super().getrandbits(k) if given is None else given
+        first, self._next = self._next, None
+        if first is None:
+            return super().getrandbits(k)
+        return first
 
 
 class Callers:
@@ -73,26 +75,27 @@ class Callers:
             return "Bearer anybody"  # a lenient server takes any
         ident = caller.key_id
         if caller.kind == "public_key":
-            known = (store.api_keys.peek(ident) for store in sandbox.stores.values())
-            return "Bearer " + next(
-                (key["public_key"] for key in known if key), "pk_sandbox_" + "0" * 24
-            )
-        return "Bearer " + (
-            self._made.get(ident)
-            or pair_of(self._secret, sandbox.origin.seed, ident, sandbox.identity)[1]
-        )
+            return f"Bearer {_public_key(sandbox, ident)}"
+        usual = pair_of(self._secret, sandbox.origin.seed, ident, sandbox.identity)[1]
+        return f"Bearer {self._made.get(ident, usual)}"
 
     def learn(self, answer: bytes) -> None:
         """Remember the private keys that an answer shows once."""
         if b'"private_key"' in answer:
             with suppress(ValueError):
                 for _, node in nodes([orjson.loads(answer)]):
-                    if (
-                        isinstance(node, dict)
-                        and isinstance(node.get("private_key"), str)
-                        and "id" in node
-                    ):
+                    is_key = isinstance(node, dict) and "id" in node
+                    if is_key and isinstance(node.get("private_key"), str):
                         self._made[node["id"]] = node["private_key"]
+
+
+def _public_key(sandbox: Sandbox, ident: str) -> str:
+    """The public half of a key; of one that is no longer stored, one that nobody has."""
+    for store in sandbox.stores.values():
+        key = store.api_keys.peek(ident)
+        if key:
+            return str(key["public_key"])
+    return "pk_sandbox_" + "0" * 24
 
 
 class Diverged(Exception):
@@ -121,12 +124,16 @@ class RecordedSteps:
         """Why a request is not compared: a receiver or a fault rule had a part in its
         steps or its answer.
         """
-        last = request.before if request.after is None else request.after
-        made = [self._steps.get(number, Body()) for number in range(request.before + 1, last + 1)]
-        if any(_OF_RULES in orjson.dumps(step) for step in made):
-            return FAULTS
-        is_outside_any = any(is_outside(step) for step in made if step)
-        return MACHINES if is_outside_any or SENDING.encode() in (request.answer or b"") else None
+        has_receiver = SENDING.encode() in (request.answer or b"")
+        for number in range(request.before + 1, last_step(request) + 1):
+            step = self._steps.get(number)
+            if step is None:
+                continue
+            if _OF_RULES in orjson.dumps(step):
+                return FAULTS
+            if is_outside(step):
+                has_receiver = True
+        return MACHINES if has_receiver else None
 
     def take(self, until: int) -> None:
         """Take the next steps, up to that of the number `until`. Raises Diverged."""

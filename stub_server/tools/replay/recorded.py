@@ -58,9 +58,19 @@ def seen(request: Trace) -> int:
 
     A snapshot waits for its turn, while attempts to deliver end.
     """
-    made = request.operation == "createSnapshot" and request.status == 201
-    step = answered(request, "snapshot").get("step") if made else None
-    return max(request.before, step) if isinstance(step, int) else request.before
+    if request.operation != "createSnapshot" or request.status != 201:
+        return request.before
+    step = answered(request, "snapshot").get("step")
+    if not isinstance(step, int):
+        return request.before
+    return max(request.before, step)
+
+
+def last_step(request: Trace) -> int:
+    """The newest step once a request was answered."""
+    if request.after is None:
+        return request.before
+    return request.after
 
 
 def reasons(requests: Sequence[Trace]) -> Mapping[str, str]:
@@ -75,9 +85,11 @@ def reasons(requests: Sequence[Trace]) -> Mapping[str, str]:
             " it does not contain. Record again: the new recording starts later.",
         )
     found = _beyond(requests)
-    return found | {
-        request.id: reason for request in requests if (reason := _why(request)) is not None
-    }
+    for request in requests:
+        reason = _why(request)
+        if reason is not None:
+            found[request.id] = reason
+    return found
 
 
 def is_sent(request: Trace, reason: str | None) -> bool:
@@ -95,20 +107,16 @@ def _why(request: Trace) -> str | None:
         return LIMIT
     if request.status == 0:
         return CUT
-    if (
-        request.status == 401
-        and request.caller is None
-        and "authorization" in dict(request.headers)
-    ):
+    is_unknown = request.status == 401 and request.caller is None
+    if is_unknown and "authorization" in dict(request.headers):
         return CREDENTIALS
     if not request.body and (request.code in _READING or request.operation == "importSandbox"):
         return BODY  # too large, broken off, or a file
     # A header twice, a WebSocket, a client that left: what is wrong in the request itself the
     # answer names.
-    is_unnamed = request.code == "malformed_request" and not object_in(request.answer).get(
-        "details"
-    )
-    return CONNECTION if is_unnamed else None
+    if request.code == "malformed_request" and not object_in(request.answer).get("details"):
+        return CONNECTION
+    return None
 
 
 def _beyond(requests: Iterable[Trace]) -> dict[str, str]:

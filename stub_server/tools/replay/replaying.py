@@ -28,7 +28,7 @@ from ...storage.lines import Reader
 from ...storage.package import RECORDING, BadFile, damaged, unpack
 from .differences import difference
 from .inputs import Callers, Diverged, RecordedSteps, RequestIds, Timepiece
-from .recorded import is_sent, reasons, seen
+from .recorded import is_sent, last_step, reasons, seen
 
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
@@ -85,10 +85,11 @@ def settings_of(
     if scenario is not None:
         behaviour["scenario"] = scenario.absolute().as_posix()
     behaviour["allow_hosts"] = tuple(behaviour.get("allow_hosts", ()))
-    key = _KEY if behaviour.pop("has_admin_key") else None
+    if behaviour.pop("has_admin_key"):
+        behaviour["admin_key"] = _KEY
     for name in ("has_secret", "rate_limit"):
         behaviour.pop(name)
-    return Settings(**behaviour, overlays=tuple(overlays), admin_key=key, journal=max(requests, 1))
+    return Settings(**behaviour, overlays=tuple(overlays), journal=max(requests, 1))
 
 
 async def replay(
@@ -105,11 +106,14 @@ async def replay(
 
 
 class Session:
+    """One replay: the recording, and the server to which its requests are sent again."""
+
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
         self.timepiece = Timepiece()
         header, about, requests = outline(data, Shapes(data_dir("fixtures")).check)
         self._held_before, self._contract = about["held"], header["contract"]
-        self.timepiece.now = requests[0]["wall"] if requests else 0
+        if requests:
+            self.timepiece.now = requests[0]["wall"]
         self._settings = settings_of(about, len(requests), overlays, scenario)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
@@ -130,9 +134,9 @@ class Session:
         self._skipped = reasons(self._requests)
         rate = about["behaviour"]["rate_limit"]
         self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
-        settings = replace(
-            self._app.server.settings, rate_limit=None if rate is None else tuple(rate)
-        )
+        settings = self._app.server.settings
+        if rate is not None:
+            settings = replace(settings, rate_limit=tuple(rate))
         server = replace(silent(self._app.server), settings=settings, waits=False)
         self._app.serve(server)
         self._callers = Callers(server.tokens, _SECRET)
@@ -153,8 +157,9 @@ class Session:
         """
         sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
         sandbox = admit(self._reader, (), secret).sandbox
-        held = self._held_before
-        sandbox.status.held_before = SILENT if held == SILENT else min(held, sandbox.events.raised)
+        if self._held_before != SILENT:
+            self._held_before = min(self._held_before, sandbox.events.raised)
+        sandbox.status.held_before = self._held_before
         await sandboxes.put_in_place(sandbox)
         compared, unsent, skipped = 0, 0, defaultdict[str, list[str]](list)
         differing: list[tuple[Trace, str]] = []
@@ -184,7 +189,7 @@ class Session:
 
         Raises Diverged.
         """
-        self._steps.take(request.before if request.after is None else request.after)
+        self._steps.take(last_step(request))
         named = Trace(
             request.id,
             request.at,
@@ -219,7 +224,8 @@ class Session:
         query = request.query.decode("latin-1")
         asked = Question(request.method, request.path, query, headers, body)
         self._ended.clear()
-        reply = await ask(self._app, f"/s/{self.name}" if request.is_prefixed else "", asked, _PEER)
+        prefix = f"/s/{self.name}" if request.is_prefixed else ""
+        reply = await ask(self._app, prefix, asked, _PEER)
         self._callers.learn(reply.body)
         return self._ended[-1]
 
@@ -231,10 +237,9 @@ class Session:
         if "content-length" in headers:
             headers["content-length"] = str(len(body))
         if headers.get(_CONTROL) == REDACTED:
-            is_wrong = is_refused and opens(request.path)
-            headers[_CONTROL] = (
-                "another" if is_wrong else self._app.server.sandboxes.control_key(self.name)
-            )
+            headers[_CONTROL] = self._app.server.sandboxes.control_key(self.name)
+            if is_refused and opens(request.path):
+                headers[_CONTROL] = "another"
         if headers.get(_ADMIN) == REDACTED:
             headers[_ADMIN] = "another" if is_refused else _KEY
         # its credential named it, or this header

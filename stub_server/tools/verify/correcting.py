@@ -2,11 +2,10 @@
 that they do.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -52,7 +51,7 @@ async def correct_run(
         return None if second.away or second.is_late or second.is_interrupted else second.findings
 
     overlays = runner.options.overlays
-    await correct(report.divergences, run.findings, runner.document, overlays, again, run.measured)
+    await correct(report.divergences, run.findings, runner.document, overlays, again)
 
 
 async def correct(
@@ -61,17 +60,15 @@ async def correct(
     document: Document,
     overlays: tuple[Path, ...],
     again: Again,
-    measured: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Set the actions of the divergences that an overlay closes, each of them proved.
 
-    `before` are all findings; `measured` are limits of the target, by the pointer of the
-    contract's.
+    `before` are all findings.
     """
     candidates: list[Divergence] = []
     for divergence in divergences:
         divergence.is_tried = True
-        actions = [*_actions_of(divergence, document, measured)]
+        actions = [*_actions_of(divergence, document)]
         if actions:
             divergence.overlay = {"actions": actions}
             candidates.append(divergence)
@@ -140,15 +137,13 @@ def _unlike(actions: list[Action]) -> list[Action]:
     return [*{orjson.dumps(action): action for action in actions}.values()]
 
 
-def _actions_of(
-    divergence: Divergence, document: Document, measured: Mapping[str, Any]
-) -> list[Action]:
+def _actions_of(divergence: Divergence, document: Document) -> list[Action]:
     gone = {*divergence.operations} if divergence.kind == "missing-operation" else set[str]()
     actions: list[Action] = []
     for finding in divergence.findings:
         operation = document.operations.get(finding.operation)
         if operation is not None:
-            actions += _actions(finding, operation, document, gone, measured)
+            actions += _actions(finding, operation, document, gone)
     header = divergence.pointer
     if divergence.title.startswith(EVERYWHERE) and header.startswith("#/components/headers/"):
         return [{"target": json_path([*unescaped(header)]), "update": {"required": False}}]
@@ -160,7 +155,6 @@ def _actions(
     operation: Operation,
     document: Document,
     gone: Collection[str],
-    measured: Mapping[str, Any],
 ) -> Iterator[Action]:
     """The actions against one finding; none if no overlay helps."""
     status = finding.target.status
@@ -182,11 +176,11 @@ def _actions(
         case "schema":
             yield from _loosened(finding, document)
         case "laxer" | "stricter":
-            yield from _bounded(finding, document, measured)
+            yield from _bounded(finding, document)
 
 
-def _bounded(finding: Finding, document: Document, measured: Mapping[str, Any]) -> Iterator[Action]:
-    """Remove a limit that the target does not have, or set the target's own."""
+def _bounded(finding: Finding, document: Document) -> Iterator[Action]:
+    """Remove a limit that the target does not have, or a value that it refuses."""
     above, _, keyword = finding.pointer.rpartition("/")
     at, node = _place(document, above)
     if not isinstance(node, dict) or keyword not in node:
@@ -199,8 +193,6 @@ def _bounded(finding: Finding, document: Document, measured: Mapping[str, Any]) 
         for each in (keyword, *_TOGETHER.get(keyword, ())):
             if each in node:
                 yield _removal([*at, each])
-    elif finding.pointer in measured:
-        yield {"target": json_path(at), "update": {keyword: measured[finding.pointer]}}
 
 
 def _loosened(finding: Finding, document: Document) -> Iterator[Action]:

@@ -23,11 +23,11 @@ CLASSES = {
     "scope": "The backend asks for other scopes than the contract.",
     "stricter": "The backend refuses a request that the contract accepts.",
     "laxer": "The backend accepts a request that the contract refuses.",
-    "not-persisted": "A value that was written is not read again.",
+    "not-persisted": "A value that was written is not returned.",
     "not-deleted": "A record that was deleted is still there.",
     "filter": "A filter returns other records than it should.",
     "sort": "A list is in another order than was asked for.",
-    "paging": "The pages of a list are not the whole list, each record once.",
+    "paging": "The pages of a list do not have each of its records exactly once.",
     "uniqueness": "Two records have a value that only one may have, or a free value is refused.",
     "idempotency": "A repeated Idempotency-Key has another effect than the contract says.",
     "lifecycle": (
@@ -42,7 +42,7 @@ CLASSES = {
     "undocumented-status": (
         "The backend answers with a status that the operation does not document."
     ),
-    "error-code": "A refusal has another code.",
+    "error-code": "A refusal has another code than the contract lists.",
     "schema": "A body does not match its schema.",
     "undocumented-field": "A body has a member that its schema does not name.",
     "missing-header": "A documented header is missing.",

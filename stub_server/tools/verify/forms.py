@@ -4,9 +4,8 @@ for programs.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import yaml
 from jinja2 import Environment, PackageLoader
@@ -29,7 +28,6 @@ _EXITS = {
     3: "The run covered less than --coverage asks for",
 }
 _DEFECTS = frozenset(("transport", "server-error"))
-_SERVER = "the whole backend"
 _SKIPPED = {
     "diverges": "The baseline hides what diverges here.",
     "unreached": "Out of reach.",
@@ -37,6 +35,8 @@ _SKIPPED = {
 }
 _WIDTH = 110  # of the lines of an overlay
 _LEVELS = {"documented": "error", "assumed": "warning"}
+_TEMPLATES = Environment(loader=PackageLoader(__package__), autoescape=True)
+_TEMPLATES.filters["printable"] = printable
 
 
 # -- for people
@@ -62,7 +62,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _matrix(report)
     if report.unreached:
         yield from ("", "Out of reach, in documented statuses:")
-        reasons = Counter(each.reason or "no request was answered so" for each in report.unreached)
+        reasons = Counter(
+            each.reason or "no request was answered with this status" for each in report.unreached
+        )
         yield from (f"{count:>6}  {reason}" for reason, count in reasons.most_common())
     if report.left_behind:
         lists = Counter(path.rpartition("/")[0] for path in report.left_behind)
@@ -103,10 +105,8 @@ def _lines_of(divergence: Divergence) -> Iterator[str]:
 
 def html(report: Report) -> str:
     """The text report as one page without other files, for light and dark screens."""
-    environment = Environment(loader=PackageLoader(__package__), autoescape=True)
-    return environment.get_template("report.html").render(
-        target=printable(report.target), text=text(report)
-    )
+    page = _TEMPLATES.get_template("report.html")
+    return page.render(target=printable(report.target), text=text(report))
 
 
 # -- texts of several forms
@@ -127,7 +127,7 @@ def _advice(divergence: Divergence) -> str:
     if divergence.overlay is not None:
         return "Correct the sandbox: --write-overlay FILE writes an overlay for this."
     if divergence.kind in COSTLY:
-        return f"{report}, unless you know that it is meant: this may cost data or money."
+        return f"{report}, unless you know that it is intended: this may cost data or money."
     if divergence.is_tried:
         return "No overlay corrects the sandbox here: write your code for what the backend does."
     return "The contract assumes this. --write-overlay FILE corrects the sandbox if an overlay can."
@@ -204,49 +204,40 @@ def _divergence(divergence: Divergence) -> dict[str, Any]:
     return {**shown, "class": divergence.kind, "operationId": divergence.operation}
 
 
+class _Case(NamedTuple):
+    """An operation and a group of probes, with the divergences that were found, or why the case was
+    skipped.
+    """
+
+    operation: str
+    group: str
+    found: list[Divergence]
+    skipped: str
+
+
 def junit(report: Report) -> str:
     """The report as XML.
 
     A divergence fails each case that found it; what was not reached, or is hidden, is skipped.
     """
     found: dict[tuple[str, str], list[Divergence]] = defaultdict(list)
-    for divergence in report.divergences:
-        for case in divergence.cases:
-            found[case].append(divergence)
     states = {
         (operation, group): state
         for operation, row in report.rows.items()
         for group, state in row.items()
     }
-    suite = Element(
-        "testsuite", name="stub-server verify", time=f"{report.seconds:.3f}", errors="0"
+    for divergence in report.divergences:
+        for case in divergence.cases:
+            found[case].append(divergence)
+    cases = [
+        _Case(*case, found[case], "" if found[case] else _SKIPPED.get(states[case], ""))
+        for case in dict.fromkeys([*states, *found])
+    ]
+    return _TEMPLATES.get_template("report.xml").render(
+        report=report,
+        cases=cases,
+        lines_of=lambda divergence: "\n".join(map(printable, _lines_of(divergence))),
     )
-    properties = SubElement(suite, "properties")
-    for name in ("target", "contract", "mode", "seed", "coverage"):
-        SubElement(properties, "property", name=name, value=printable(str(getattr(report, name))))
-    for case in dict.fromkeys([*states, *found]):
-        element = SubElement(suite, "testcase", classname=case[0] or _SERVER, name=case[1])
-        if case in found:
-            first, *others = found[case]
-            more = f" (and {len(others)} more)" if others else ""
-            failure = SubElement(
-                element, "failure", type=first.kind, message=printable(first.title + more)
-            )
-            failure.text = "\n\n".join(
-                "\n".join(map(printable, _lines_of(each))) for each in found[case]
-            )
-        elif states[case] in _SKIPPED:
-            SubElement(element, "skipped", message=_SKIPPED[states[case]])
-    for name, count in (
-        ("tests", "testcase"),
-        ("failures", "testcase/failure"),
-        ("skipped", "testcase/skipped"),
-    ):
-        suite.set(name, str(len(suite.findall(count))))
-    suites = Element("testsuites")
-    suites.append(suite)
-    indent(suites)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode")
 
 
 def sarif(report: Report) -> str:

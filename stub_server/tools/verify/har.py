@@ -4,7 +4,6 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from time import time
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -16,7 +15,6 @@ from ...core.problem import UnusableInput
 from ...server.journal.archive import entry
 from ...version import __version__
 from .exchange import Answer, Exchange, Headers, Request, base_of
-from .showing import Showing
 
 LARGEST = 64 * 1024 * 1024  # bytes of a file
 _PORTS = {"http": 80, "https": 443}
@@ -79,36 +77,11 @@ def archive(exchanges: Iterable[tuple[Exchange, float]], base_url: str) -> bytes
 
     The caller has removed secrets.
     """
-    return _log([entry_of(exchange, at, base_of(base_url)) for exchange, at in exchanges])
+    return archive_of([entry_of(exchange, at, base_of(base_url)) for exchange, at in exchanges])
 
 
-class Recording:
-    """An archive that is written exchange by exchange, as large as `read` takes."""
-
-    def __init__(self, base_url: str, showing: Showing) -> None:
-        """`base_url` is the parent of `/v2`; `showing` removes secrets."""
-        self._base_url, self._showing = base_of(base_url), showing
-        self._entries: list[orjson.Fragment] = []
-        self._room = LARGEST - 1_000  # without what is around the entries
-        self.left_out = 0
-        """How many exchanges there was no room for."""
-
-    def add(self, exchange: Exchange) -> None:
-        """Take an exchange that has just ended."""
-        began = time() - exchange.answer.seconds
-        written = orjson.dumps(entry_of(self._showing.redacted(exchange), began, self._base_url))
-        self._room -= len(written) + 1
-        if self._room < 0:
-            self.left_out += 1
-        else:
-            self._entries.append(orjson.Fragment(written))
-
-    def archive(self) -> bytes:
-        """What was recorded until now."""
-        return _log(self._entries)
-
-
-def _log(entries: list[Any]) -> bytes:
+def archive_of(entries: list[dict[str, Any]]) -> bytes:
+    """An archive with these entries."""
     head = {"version": "1.2", "creator": {"name": "stub-server", "version": __version__}}
     return orjson.dumps({"log": {**head, "entries": entries}})
 

@@ -36,7 +36,6 @@ class Run:
       target's, by place.
     - `unanswered` operations may have changed something without an answer.
     - `needs` has, by operationId, the creating operations of the records that a request needs.
-    - `measured` has the target's limits, by the pointer of the contract's.
     - `strange` are ids of records that the target made although the contract refuses it: that
       finding is enough.
     """
@@ -61,7 +60,6 @@ class Run:
     unanswered: list[Operation] = field(default_factory=list)
     strange: set[str] = field(default_factory=set)
     needs: dict[str, list[str]] = field(default_factory=dict)
-    measured: dict[str, Any] = field(default_factory=dict)
     clock: TargetClock = field(default_factory=TargetClock)
     conformity: Conformity = field(init=False)
     defaults: Mapping[str, set[Any]] = field(init=False)

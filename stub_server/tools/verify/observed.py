@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from queue import Full, Queue
 from time import time
-from urllib.parse import parse_qs
 
 import httpx2
 import orjson
@@ -24,7 +23,7 @@ from .conformity import Conformity
 from .correcting import correct
 from .exchange import Answer, Exchange
 from .findings import Finding, Report, contract_of, rows_of
-from .har import archive, entry_of
+from .har import archive_of, entry_of
 from .merging import merged
 from .proxy import OWN, Passed
 from .showing import Showing
@@ -148,31 +147,18 @@ class Watching:
         self._thread.join()
         return self.observed.report(time() - self._began)
 
-    async def own(self, path: str, query: str) -> tuple[int, bytes]:
-        """Answer a request for what was seen, newest last: as JSON, or with `format=har`
-        as an archive.
+    async def own(self, path: str) -> tuple[int, bytes]:
+        """Answer a request for what was seen, newest last: an archive, whose entries also have the
+        classes of divergences.
         """
-        form = parse_qs(query).get("format", ["json"])[-1]
-        if path != f"{OWN}exchanges" or form not in ("json", "har"):
-            message = f"Ask for {OWN}exchanges or {OWN}exchanges?format=har."
+        if path != f"{OWN}exchanges":
+            message = f"Ask for {OWN}exchanges, which is an HTTP archive."
             return 404, orjson.dumps({"error": True, "message": message})
-        kept = [
-            (self._showing.redacted(passed.exchange), passed, classes)
-            for passed, classes in [*self._kept]
-        ]
-        if form == "har":
-            return 200, archive(
-                ((exchange, passed.at) for exchange, passed, _ in kept), self._target
-            )
-        rows = []
-        for exchange, passed, classes in kept:
-            judged = {
-                "path": exchange.request.path,
-                "classes": classes,
-                "not_judged": passed.unread,
-            }
-            rows.append(judged | entry_of(exchange, passed.at, self._target))
-        return 200, orjson.dumps({"exchanges": rows})
+        entries = []
+        for passed, classes in [*self._kept]:
+            shown = entry_of(self._showing.redacted(passed.exchange), passed.at, self._target)
+            entries.append(shown | {"_classes": classes, "_notJudged": passed.unread})
+        return 200, archive_of(entries)
 
     def _run(self) -> None:
         while (passed := self._waiting.get()) is not None:

@@ -77,13 +77,6 @@ class Flaw(NamedTuple):
     expected: str
 
 
-class Measured(NamedTuple):
-    """The target's own limit, in place of the one at a pointer of the contract."""
-
-    pointer: str
-    limit: Any
-
-
 class Seen(NamedTuple):
     """The answers to a probe: of the target, with status 0 if there was none, and of the first
     twin.
@@ -106,7 +99,7 @@ class Seen(NamedTuple):
         return self.target.is_success and self.twin.is_success
 
 
-Asked = Probe | Flaw | Measured
+Asked = Probe | Flaw
 Journey = Generator[Asked, Seen, None]
 """Yields probes in order, on records of its own, and is sent what each was answered."""
 

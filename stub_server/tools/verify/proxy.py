@@ -60,10 +60,10 @@ class Proxy:
         self,
         target: str,
         passed: Callable[[Passed], None],
-        own: Callable[[str, str], Awaitable[tuple[int, bytes]]],
+        own: Callable[[str], Awaitable[tuple[int, bytes]]],
     ) -> None:
         """`passed` is called with each exchange; `own` answers requests below `OWN`, by
-        path and query.
+        path.
         """
         self._target = base_of(target)
         self._passed, self._own = passed, own
@@ -92,7 +92,7 @@ class Proxy:
             return
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         if path.startswith(OWN):
-            await _answer(send, *await self._owned(scope, path, query))
+            await _answer(send, *await self._owned(scope, path))
             return
         sent, said, at, began = bytearray(), bytearray(), time(), perf_counter()
         status, headers, failure = 0, list[tuple[bytes, bytes]](), ""
@@ -148,7 +148,7 @@ class Proxy:
             },
         )
 
-    async def _owned(self, scope: Scope, path: str, query: str) -> tuple[int, bytes]:
+    async def _owned(self, scope: Scope, path: str) -> tuple[int, bytes]:
         """Answer programs on this machine only.
 
         A foreign Host would be a web page whose name was rebound to it.
@@ -161,7 +161,7 @@ class Proxy:
                 "Only programs on this machine may ask this. Use the address 127.0.0.1.",
                 "forbidden",
             )
-        return await self._own(path, query)
+        return await self._own(path)
 
 
 class _Left(Exception):

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,13 +27,12 @@ from .journeys.refusing import refuses_all, strangers
 from .judging import Run
 from .probes import Builder, Chain, Journey
 from .showing import Showing
-from .target import AT_ONCE, KEY, PERSON, TRIES, Away, Over, Rights, Target, rights_of, together
+from .target import AT_ONCE, KEY, PERSON, TRIES, Away, Rights, Target, rights_of, together
 from .twin import Twin
 from .variants import Fresh, Variants
 from .walking import Walk
 
 TIDYING = 15.0  # seconds for cleaning up
-_LAST_ANSWERS = 5.0  # seconds before that for the answers to what was sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,35 +103,23 @@ class Runner:
             options.settle,
         )
         target.until = began + options.budget
-        interrupted, again = asyncio.Event(), asyncio.Event()
-        _on_signals(lambda: (again if interrupted.is_set() else interrupted).set())
-        sending = asyncio.ensure_future(self._send_all(run))
-        await _ended(sending, interrupted, options.budget)
-        run.is_late = not sending.done() and not interrupted.is_set()
-        # answers to what was sent are awaited: they may show a record that is to be deleted
-        target.is_over = True
-        await _ended(sending, again, _LAST_ANSWERS)
-        sending.cancel()
-        try:
-            await sending
-        except Away as error:
-            run.away = str(error)
-        except (Over, asyncio.CancelledError):
-            pass
-        if run.is_late and not target.answers:
-            run.away = run.away or "does not answer"
-        target.is_over, target.until = False, monotonic() + TIDYING
-        again.clear()  # who did not wait for answers still wants the cleaning up
-        tidying = asyncio.ensure_future(
-            run.cleanup.finish(target, may_have_made=bool(run.unanswered))
-        )
-        await _ended(tidying, again)
-        tidying.cancel()
-        with suppress(asyncio.CancelledError):
-            await tidying
-        _on_signals(None)
+        with _cancelling_on_signals():
+            try:
+                async with asyncio.timeout(options.budget):
+                    await self._send_all(run)
+            except TimeoutError:
+                run.is_late = True
+            except asyncio.CancelledError:
+                run.is_interrupted = True
+            except Away as error:
+                run.away = str(error)
+            if run.is_late and not target.answers:
+                run.away = "does not answer"
+            target.until = monotonic() + TIDYING
+            with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
+                await run.cleanup.finish(target, may_have_made=bool(run.unanswered))
         await target.close()
-        run.is_interrupted, run.seconds = interrupted.is_set(), monotonic() - began
+        run.seconds = monotonic() - began
         silent = [finding for finding in run.findings if finding.kind == "transport"]
         # connections that break anywhere say nothing about an operation
         if target.repeated >= len(silent):
@@ -163,11 +150,10 @@ class Runner:
 
         async def worker() -> None:
             nonlocal done
-            with suppress(Over):  # the others wait for their last answers
-                while waiting:
-                    await self._walk(run, waiting.pop())
-                    done += 1
-                    self._progress(done, total)
+            while waiting:
+                await self._walk(run, waiting.pop())
+                done += 1
+                self._progress(done, total)
 
         await together(*(worker() for _ in range(AT_ONCE)))
 
@@ -278,24 +264,17 @@ class Runner:
         return [each for each in self.document.operations.values() if each.id in names]
 
 
-async def _ended(
-    work: asyncio.Future[None], stop: asyncio.Event, seconds: float | None = None
-) -> None:
-    """Wait for the end of work, at most until something else happens."""
-    stopped = asyncio.ensure_future(stop.wait())
+@contextmanager
+def _cancelling_on_signals() -> Iterator[None]:
+    """Have Ctrl-C and SIGTERM cancel the current task while the block runs."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    with suppress(NotImplementedError):  # Windows: `asyncio.run` does it for Ctrl-C
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, task.cancel)
     try:
-        await asyncio.wait((work, stopped), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    except asyncio.CancelledError:  # where the loop has no handlers of signals
-        stop.set()
-    stopped.cancel()
-
-
-def _on_signals(ends: Callable[[], None] | None) -> None:
-    """Have Ctrl-C and SIGTERM call a function; with None, restore what they did before."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # Windows interrupts in another way
-            if ends is None:
+        yield
+    finally:
+        with suppress(NotImplementedError):
+            for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
-            else:
-                loop.add_signal_handler(number, ends)

@@ -53,10 +53,6 @@ class Limited(Away):
     """The target asks to wait longer than the budget allows. The request was not served."""
 
 
-class Over(Exception):
-    """The run is over, and nothing more is sent."""
-
-
 class _Lost(Exception):
     """A request has no whole answer.
 
@@ -106,14 +102,11 @@ class Target:
         """
         self.until = inf
         """The moment (`monotonic`) until which to wait after a 429."""
-        self.is_over = False
-        """Whether requests that are not sent yet raise Over."""
 
     async def send(self, request: Request, tries: int = 1) -> Answer:
         """The answer.
 
-        With status 0 there is none, and the body says why. Raises Away if nothing is answered;
-        Over.
+        With status 0 there is none, and the body says why. Raises Away if nothing is answered.
         """
         began, number, why = monotonic(), 0, ""
         for number in range(1, tries + 1):
@@ -147,8 +140,6 @@ class Target:
         while True:
             async with self._places:
                 await asyncio.sleep(self._resumes - monotonic())
-                if self.is_over:
-                    raise Over
                 answer = await self._sent(request)
             if answer.status != 429:
                 return answer

@@ -317,18 +317,6 @@ class Variants:
             yield _Try(several[:1] * most, f"{most} entries", "maxItems")
             yield _Try(several[:1] * (most + 1), f"{most + 1} entries", "maxItems")
 
-    def sized(self, node: Json, size: Any, like: Any, fresh: Fresh) -> Any:
-        """A value of a size, or None where the schema does not accept it.
-
-        A list has entries such as `like` has.
-        """
-        value = size
-        if isinstance(like, str):
-            value = fresh.text(size)
-        elif isinstance(like, list):
-            value = (like * size)[:size]
-        return value if self.accepts(node, value) else None
-
     # -- another value
 
     def another(self, node: Json, name: str, old: Any, fresh: Fresh) -> Any:

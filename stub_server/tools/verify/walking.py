@@ -22,7 +22,6 @@ from .probes import (
     Chain,
     Flaw,
     Journey,
-    Measured,
     Names,
     Probe,
     Roles,
@@ -31,7 +30,7 @@ from .probes import (
     is_id,
     placeholder,
 )
-from .target import TRIES, Limited, Over
+from .target import TRIES, Limited
 from .twin import Fork
 
 _WRONG = "verify.no.credential"
@@ -81,9 +80,6 @@ class Walk:
                 probe = next(journey) if seen is None else journey.send(seen)
             except StopIteration:
                 return True
-            if isinstance(probe, Measured):
-                self._run.measured[probe.pointer] = probe.limit
-                continue
             if isinstance(probe, Flaw):
                 assert last is not None
                 self._run.findings += self._judge.flaw(probe, *last)
@@ -225,7 +221,7 @@ class Walk:
         unanswered.append(operation)
         try:
             answer = await target.send(request, 1 if costs(operation) else TRIES)
-        except (Limited, Over):
+        except Limited:
             unanswered.remove(operation)
             raise
         self._is_lost = answer.status == 0 or answer.tries > 1

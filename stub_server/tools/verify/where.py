@@ -8,8 +8,8 @@ import yaml
 
 from ...contract.bundle import contracts
 from ...contract.document import Document
-from ...contract.source import unescaped
-from .catalogue import pointer_of
+from ...contract.source import Place, unescaped
+from .catalogue import located, pointer_of
 from .findings import Divergence, Line
 from .showing import cut
 
@@ -23,7 +23,6 @@ class Where:
         """`folder` has `openapi.yaml`; `document` is the bundled contract with the overlays."""
         self._folder, self._document = folder.resolve(), document
         self._overlays = contracts(self._folder, overlays).overlays
-        self._read = cache(_read)
 
     def locate(self, divergences: Iterable[Divergence]) -> None:
         """Set the lines of divergences; without a pointer it is that of the operation."""
@@ -41,76 +40,76 @@ class Where:
         if touched.isdecimal():
             path, number = Path(name), int(touched)
         else:
-            mark = self._place(unescaped(pointer))[0].start_mark
-            path, number = Path(mark.name), mark.line + 1
+            path, place = self._place(pointer)
+            number = _key_of(_nodes(path), place)[0].start_mark.line + 1
             name = f"{self._folder.name}/{path.relative_to(self._folder).as_posix()}"
-        lines = self._read(path)[1]
+        lines = path.read_text(encoding="utf-8").splitlines()
         text = lines[number - 1].strip()
         if text.endswith(":") and number < len(lines):
             text += " " + lines[number].strip()
         return Line(name, number, cut(text, _LONGEST))
 
-    def _place(self, steps: list[str]) -> tuple[yaml.Node, yaml.Node | None]:
-        """The node whose line is shown, which is the name of a value if it has one; and the value.
-
-        There is no value for a place that the files do not have.
-        """
-        if (
-            steps[:1] == ["paths"]
-            and steps[3:4] == ["parameters"]
-            and steps[4:5]
-            and steps[4].isdecimal()
-        ):
-            # Bundling puts the parameters of a path before those of each operation.
-            shared = self._place([*steps[:2], "parameters"])[1]
-            length = len(shared.value) if isinstance(shared, yaml.SequenceNode) else 0
-            own = [*steps[:4], str(int(steps[4]) - length), *steps[5:]]
-            steps = [*steps[:2], *steps[3:]] if int(steps[4]) < length else own
-        mark = node = self._read(self._folder / "openapi.yaml")[0]
-        if steps[:1] == ["components"] and len(steps) > 2:
-            file = self._components(steps[1], steps[2])
-            if file is not None:
-                node, steps = file, steps[2:]
-        for step in steps:
-            found = _child(self._followed(node), step)
-            if found is None:
-                return mark, None
-            mark, node = found
-        return mark, node
-
-    def _components(self, kind: str, name: str) -> yaml.Node | None:
-        """The root of the file that has a component, None if no file has it."""
-        folder = self._folder / "components"
-        for path in (folder / f"{kind}.yaml", *sorted((folder / kind).rglob("*.yaml"))):
-            if path.is_file() and _child(self._read(path)[0], name) is not None:
-                return self._read(path)[0]
-        return None
-
-    def _followed(self, node: yaml.Node) -> yaml.Node:
-        """The node that a node refers to; the node itself without a reference."""
-        while (reference := _child(node, "$ref")) is not None:
-            name, _, fragment = str(reference[1].value).partition("#")
-            path = Path(node.start_mark.name)
-            node = self._read((path.parent / name).resolve() if name else path)[0]
-            for step in unescaped(fragment):
-                below = _child(node, step)
-                assert below is not None  # else the contract would not have been bundled
-                node = below[1]
-        return node
+    def _place(self, pointer: str) -> tuple[Path, Place]:
+        """The file that has what a pointer leads to, and the place in it."""
+        entry = self._folder / "openapi.yaml"
+        match located(self._document, pointer)[0]:
+            case ["components", kind, name, *steps]:
+                folder = self._folder / "components"
+                for path in (folder / f"{kind}.yaml", *(folder / str(kind)).rglob("*.yaml")):
+                    if path.is_file() and _child(_nodes(path), name) is not None:
+                        return path, [name, *steps]
+            case ["paths", path, *steps] if steps:
+                reference = _key_of(_nodes(entry), ["paths", path, "$ref"])[1]
+                name, _, fragment = str(reference.value).partition("#")
+                item: Place = [*unescaped(fragment)]
+                return self._folder / name, [*item, *_unbundled(steps, self._folder / name, item)]
+            case at:
+                return entry, at
+        return entry, []
 
 
-def _read(path: Path) -> tuple[yaml.Node, list[str]]:
-    """A file of the contract, or an overlay that was applied: its root and its lines."""
-    with path.open(encoding="utf-8") as file:
-        root = yaml.compose(file, yaml.CSafeLoader)
+def _unbundled(steps: Place, file: Path, item: Place) -> Place:
+    """Steps in a path, whose parameters bundling puts before those of each operation."""
+    match steps:
+        case [method, "parameters", int(number), *rest]:
+            shared = _child(_key_of(_nodes(file), item)[1], "parameters")
+            own = number - (0 if shared is None else len(shared[1].value))
+            return ["parameters", number, *rest] if own < 0 else [method, "parameters", own, *rest]
+    return steps
+
+
+@cache
+def _nodes(file: Path) -> yaml.Node:
+    """The root of a file of the contract."""
+    root = yaml.compose(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
     assert root is not None
-    return root, path.read_text(encoding="utf-8").splitlines()
+    return root
 
 
-def _child(node: yaml.Node, step: str) -> tuple[yaml.Node, yaml.Node] | None:
+def _key_of(node: yaml.Node, place: Place) -> tuple[yaml.Node, yaml.Node]:
+    """The key and the value at a place; of an item, it is the value twice.
+
+    References within the file are followed. If the file does not have the place, these are those of
+    the closest parent.
+    """
+    root = key = node
+    for step in place:
+        while reference := _child(node, "$ref"):
+            target = reference[1].value
+            if step == "$ref" or not target.startswith("#"):
+                break
+            node = _key_of(root, [*unescaped(target)])[1]
+        found = _child(node, step)
+        if found is None:
+            break
+        key, node = found
+    return key, node
+
+
+def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
     """The key and the value of a member, or an item twice."""
     if isinstance(node, yaml.MappingNode):
-        return next(((key, value) for key, value in node.value if key.value == step), None)
-    if isinstance(node, yaml.SequenceNode) and step.isdecimal() and int(step) < len(node.value):
-        return node.value[int(step)], node.value[int(step)]
+        return next(((key, value) for key, value in node.value if key.value == str(step)), None)
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step], node.value[step]
     return None

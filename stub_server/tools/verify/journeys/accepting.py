@@ -4,13 +4,11 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from ....contract.document import JSON, Operation
-from ..catalogue import Resource, at, below, body_of, located, pointer_of, queried, role_of
+from ..catalogue import Resource, below, body_of, pointer_of, queried, role_of
 from ..probes import (
-    SETUP,
     Asked,
     Builder,
     Journey,
-    Measured,
     Seen,
     placeholder,
     query_text,
@@ -21,9 +19,7 @@ from ..variants import Variant
 
 Sent = Generator[Asked, Seen, Seen]
 Send = Callable[..., Sent]
-_REFUSALS = (400, 422)
 _KEY = "Idempotency-Key"
-_SIZES = frozenset(("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"))
 
 
 def accepts(builder: Builder, operation: Operation) -> Journey:
@@ -253,8 +249,6 @@ def _halves(
     value = builder.fresh.with_parts(body, group)
     if len(group) == 1:
         seen = yield from send(value, group[0].tries, group[0].pointer)
-        if seen.twin.is_success and seen.target.status in _REFUSALS:
-            yield from _measure(builder, body, group[0], send)
         return not seen.is_alike
     learns = f"{len(group)} members with other values"
     seen = yield from send(value, learns, is_quiet=True)
@@ -269,59 +263,13 @@ def _halves(
     return first or second
 
 
-def _measure(builder: Builder, body: Any, part: Variant, send: Send) -> Journey:
-    """Find the limit of a backend that refuses the contract's, by halving the distance to a value
-    that it accepts.
-    """
-    rule, _, keyword = part.pointer.rpartition("/")
-    node = located(builder.document, rule)[1]
-    if keyword not in _SIZES:
-        return
-    usual = _size(at(body, part.place))
-    if usual is None:
-        usual = (
-            node.get("min" + keyword[3:], 1)
-            if keyword.startswith("max")
-            else node.get("max" + keyword[3:])
-        )
-    step = node.get("multipleOf", 1) if keyword.endswith("imum") else 1
-    refused, accepted = round(node[keyword] / step), round((usual or 0) / step)
-    while abs(refused - accepted) > 1:
-        middle = (refused + accepted) // 2
-        value = builder.variants.sized(node, round(middle * step, 6), part.value, builder.fresh)
-        sent = builder.fresh.with_parts(body, [part._replace(value=value)])
-        seen = yield from send(sent, "where the limit is", part.pointer, SETUP, is_quiet=True)
-        if seen.target.is_success:
-            accepted = middle
-        elif seen.target.status in _REFUSALS:
-            refused = middle
-        else:
-            return
-    yield Measured(part.pointer, round(accepted * step, 6))
-
-
-def _size(value: Any) -> Any:
-    return len(value) if isinstance(value, (str, list)) else value
-
-
 def parameters(builder: Builder, operation: Operation) -> Journey:
     """Values of each parameter of a query."""
-
-    def send(
-        value: Any, learns: str, pointer: str, group: str = "accepts", *, is_quiet: bool = False
-    ) -> Sent:
-        query = {name: query_text(inner) for name, inner in value.items()}
-        seen: Seen = yield builder.probe(
-            operation, group, learns, pointer, query=query, is_quiet=is_quiet
-        )
-        return seen
 
     for name, (pointer, schema) in queried(operation).items():
         for variant in builder.variants.of_parameter(
             schema, below(pointer, "schema"), name, builder.fresh
         ):
-            value = {name: variant.value}
             group = "accepts" if variant.is_accepted else "rejects"
-            seen = yield from send(value, variant.tries, variant.pointer, group)
-            if variant.is_accepted and seen.twin.is_success and seen.target.status in _REFUSALS:
-                yield from _measure(builder, {}, variant, send)
+            query = {name: query_text(variant.value)}
+            yield builder.probe(operation, group, variant.tries, variant.pointer, query=query)

@@ -1,0 +1,140 @@
+"""The console of a sandbox with 100,000 orders, and of one that strangers have filled: every page in
+a real browser, by its bytes and by the server's CPU time.
+"""
+
+import gc
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from html import unescape
+from urllib.parse import urlsplit
+
+import pytest
+
+from stub_server.console.shell import FOOT, NOW
+
+from ..benchmarks.sizes import scenario
+from ..support.browser import Page
+from ..support.cost import Measured, measured, slowness
+from ..support.live import FROZEN
+
+pytestmark = pytest.mark.night
+ORDERS = 100_000
+OWN = 0.100 * slowness()  # seconds of CPU time that a page takes beside the controls it calls
+HOLD = 0.050 * slowness()  # seconds of CPU time in which nobody else is served
+HOSTILE = "<script>alert(1)</script>\u202e\u05d0\u05d1 \U0001f984" + "x" * 80
+WEIGHT = 60 << 10
+HTML = [("Accept", "text/html")]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
+    """A server whose sandbox has so many orders."""
+    of = str(scenario(ORDERS, tmp_path_factory.mktemp("large")))
+    with measured(replace(FROZEN, scenario=of)) as found:
+        gc.freeze()  # as the product does once it serves
+        yield found
+        gc.unfreeze()
+
+
+def paths(found: Measured) -> list[str]:
+    """First and later pages of each list, searches, filters and sort orders, and one record of each
+    kind.
+    """
+    door = found.door
+    orders = door.ask("GET", "/v2/orders?limit=25&status=paid").json()
+    (order, *_), last = orders["orders"], orders["pagination"]["total_pages"]
+    customer = door.ask("GET", "/v2/customers?limit=1").json()["customers"][0]
+    subscription = door.ask("GET", "/v2/subscriptions?limit=1").json()["subscriptions"][0]
+    refused = door.ask("POST", "/v2/customers", body=b'{"name": "x"}').header("x-request-id")
+    lists = ["orders", "subscriptions", "customers", "plans", "webhook_logs"]
+    return [
+        "/",
+        "/docs",
+        *(f"/console/{name}" for name in (*NOW, *FOOT)),
+        *(f"/console/data/{name}" for name in lists),
+        *(f"/console/data/{name}?page=300" for name in lists[:3]),
+        f"/console/data/orders?status=paid&page={last}",
+        "/console/data/orders?sort=-totalAmount&page=900",
+        "/console/data/orders?search=maria",
+        "/console/data/orders?search=529.982.247",
+        "/console/data/orders?created_since=2026-06-01T00:00",
+        "/console/data/customers?search=maria",
+        f"/console/data/orders?customerId={customer['id']}",
+        f"/console/data/orders/{order['id']}",
+        f"/console/data/customers/{customer['id']}",
+        f"/console/data/subscriptions/{subscription['id']}",
+        f"/console/requests/{refused}",
+        "/console/clock?page=300",
+        "/console/events?type=order.paid",
+        "/console/find?q=maria",
+        f"/console/find?q={order['code']}",
+    ]
+
+
+def calls(html: str) -> list[str]:
+    """The calls of controls that a page names as its own."""
+    behind = html.partition('<details class="behind">')[2]
+    found = [
+        shlex.split(unescape(each))
+        for each in re.findall(r"<pre[^>]*>(curl.*?)</pre>", behind, re.DOTALL)
+    ]
+    parts = [urlsplit(next(word for word in each if "://" in word)) for each in found]
+    return [f"{each.path}?{each.query}" for each in parts]
+
+
+def show(browser: Page, url: str) -> None:
+    """Open an address, which may lead to another one."""
+    browser.look("window.isLeft = true")
+    browser.tell("Page.navigate", url=url)
+    browser.until("window.isLeft !== true && document.readyState === 'complete'")
+
+
+def test_a_page_costs_what_its_controls_cost(large: Measured, browser: Page) -> None:
+    """And holds up nobody else; it is at most 60 KiB."""
+    door, heart = large
+    base = f"http://127.0.0.1:{door.port}"
+    browser.go(f"{base}/")
+    slow = {}
+    for path in paths(large):
+        show(browser, base + path)
+        html = door.ask("GET", path, headers=HTML).body.decode()
+        page = heart.least(partial(door.ask, "GET", path, headers=HTML))
+        asked = [heart.least(partial(door.ask, "GET", call)).total for call in calls(html)]
+        if page.hold > HOLD or page.total - sum(asked) > OWN or len(html.encode()) > WEIGHT:
+            slow[path] = (page, sum(asked), len(html))
+    assert {} == slow
+
+
+def test_what_strangers_sent_makes_no_page_heavy(large: Measured, browser: Page) -> None:
+    """A full journal of bodies of 64 KiB, markup, texts from right to left, and long names."""
+    door, heart = large
+    body = json.dumps(
+        {"name": HOSTILE, "metadata": {f"k{n}": HOSTILE for n in range(400)}}
+    ).encode()
+    for number in range(2_000):
+        last = door.ask("POST", "/v2/customers", body=body if number % 10 == 0 else b'{"name": 1}')
+    wide = door.ask("POST", "/v2/customers", body=body).header("x-request-id")
+    door.ask("POST", "/_sandbox/inbox/shop", body=body)
+    kept = [last.header("x-request-id"), wide]
+    base = f"http://127.0.0.1:{door.port}"
+    for path in (
+        "/",
+        "/console/requests",
+        "/console/requests?page=30",
+        "/console/requests?contains=alert",
+        *(f"/console/requests/{each}" for each in kept),
+        "/console/inboxes/shop/1",
+        "/console/find?q=zzzz",
+    ):
+        show(browser, base + path)
+        html = door.ask("GET", path, headers=HTML).body.decode()
+        page = heart.least(partial(door.ask, "GET", path, headers=HTML))
+        assert page.hold < HOLD, (path, page)
+        assert len(html.encode()) <= WEIGHT, (path, len(html))
+        assert "<script>alert" not in html
+        width = browser.look("document.documentElement.scrollWidth - innerWidth")
+        assert width <= 0, (path, width)
