@@ -335,14 +335,18 @@ class Reader:
         if kind == "record":
             self._add(body["table"], self._version(body))
         elif kind == "step":
-            self.state.fold(self.step(body))
+            step = self.step(body)
+            self._check_replies(step.reply_ends)
+            self.state.fold(step)
         elif kind == "event":
             events = self.state.sandbox.events
             events.exchange(Ends(newest_after=(self._event(body, self._shown),)), events.raised)
         elif kind == "timer":
             self.state.sandbox.timers.put(Timer(**body))
         elif kind == "reply":
-            self.state.sandbox.replies.exchange(Ends(newest_after=(self._reply(body),)))
+            ends = Ends(newest_after=(self._reply(body),))
+            self._check_replies(ends)
+            self.state.sandbox.replies.exchange(ends)
         elif kind == "merchant":
             usage = {key: _pair(used) for key, used in body.pop("usage").items()}
             self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage)
@@ -404,6 +408,21 @@ class Reader:
         event = Event(**body | {"resource": public, "hidden": rest, "extras": extras})
         known = self._shared.setdefault(event.id, event)
         return known if known == event else event
+
+    def _check_replies(self, ends: Ends) -> None:
+        """Check that no reply is saved for a key that has one: undoing that would fail.
+
+        Raises BadFile.
+        """
+        gone = {key for key, _ in (*ends.oldest_before, *ends.newest_before)}
+        saved = set[ReplyKey]()
+        for key, _ in (*ends.oldest_after, *ends.newest_after):
+            is_there = self.state.sandbox.replies.get(key) is not None and key not in gone
+            if is_there or key in saved:
+                raise damaged(
+                    f"two replies for the Idempotency-Key {key[3][:40]!r} of {key[1]} {key[2][:60]}"
+                )
+            saved.add(key)
 
     def _event_alone(self, body: Body) -> Event:
         return self._event(body, [])
@@ -488,6 +507,7 @@ class Reader:
             replies=_ends(
                 sandbox.replies.items(), body["replies_gone"], body["replies_back"], self._reply
             ),
+            size=sum([part.size for part in parts]),
         )
 
     def _part(self, merchant: Merchant, body: Body, *, opens: bool, closes: bool) -> Part:

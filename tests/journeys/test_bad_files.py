@@ -247,6 +247,7 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         _set("event", extras={"names": ["metadata"], "others": []}, hidden=None),
         "refers to a missing part",
     ),
+    "a reply saved twice": (lambda file: _with_reply()(_with_reply()(file)), "two replies for"),
     "ids of a step before": (_behind, "uses ids again"),
     "a clock past the last year": (
         _inside("sandbox", None, "clock", now=LATEST_START + 1),
