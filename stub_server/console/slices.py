@@ -20,8 +20,8 @@ The others are for the server and for overlays, and may be longer than the rest.
 
 
 _PART = (
-    "A part of the contract. Without a query, this address answers the whole, which says what"
-    " operations share."
+    "A part of the contract. Without a query, this address answers the whole contract, with what"
+    " all operations share."
 )
 
 

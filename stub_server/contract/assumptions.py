@@ -11,7 +11,10 @@ from .schema import needed
 from .source import Json
 
 LIMITATIONS = (
-    ("one-server", "Without a store, the state is in memory and is gone when the process stops."),
+    (
+        "one-server",
+        "A sandbox lives in the memory of one server; it outlives that server only with --store.",
+    ),
     (
         "no-cards",
         (

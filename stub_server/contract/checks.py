@@ -234,10 +234,7 @@ def _new_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
                 )
                 continue
             if key.code not in listed:
-                reason = (
-                    f"no operation refuses with {key.code}: list it in x-codes of the 409 of those"
-                    " that can"
-                )
+                reason = f"no operation refuses with {key.code}: list it in x-codes of a 409"
                 yield error_at([*place, "code"], reason)
             for member in _not_chosen(document, name, key):
                 yield error_at(
@@ -279,9 +276,7 @@ def _served(new: Operation, old: Operation) -> Iterator[ContractError]:
         )
         yield error_at(new.at, reason)
     if old.scheme is not None and new.scheme is None:
-        yield error_at(
-            new.at, f"{new.id} is about what the caller owns: keep a scheme in its security"
-        )
+        yield error_at(new.at, f"{new.id} needs to know its caller: keep a scheme in its security")
     place = [*new.at, "responses"]
     status = new.success_like(old)
     if status is None:

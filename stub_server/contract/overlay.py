@@ -218,7 +218,7 @@ def _replaceable(
         and "$ref" in old
     ):
         raise ContractError(
-            f"{target} selects a reference, beside which OpenAPI ignores all else: select its"
+            f"{target} selects a reference, and OpenAPI ignores what stands beside one: select its"
             f" target, {old['$ref']}"
         )
     return old

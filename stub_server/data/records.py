@@ -91,7 +91,7 @@ class Records:
             visits = Story(crowd.offers, self.now, persona, rng).purchases()
         except ScenarioError as error:
             advice = (
-                "list one that suits in `projects`, as plans of `records` do not count, or raise"
+                "list a plan that suits in `projects` (plans of `records` do not count), or raise"
                 " `months`"
             )
             raise ScenarioError(f"{error}; {advice}") from None

@@ -29,7 +29,6 @@ _MOST_DROPPED = 1_048_576
 _END = b"\r\n\r\n"
 _OFFER = re.compile(rb"\nupgrade:", re.IGNORECASE)
 _HIDDEN = b"upgrad~"
-_NOTED = frozenset((b"content-length", b"expect"))
 
 
 def protocol(monitor: ConnectionMonitor) -> type[HttpToolsProtocol]:
@@ -193,15 +192,13 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         if self.part is not HEAD:
             return
         lower = name.lower()
-        if lower in _NOTED:
-            self._note(lower, value)
-        super().on_header(b"upgrade" if lower == _HIDDEN else lower, value)
-
-    def _note(self, name: bytes, value: bytes) -> None:
-        if name == b"content-length":
+        if lower == b"content-length":
             self._body_left = int(value)
-        else:
+        elif lower == b"expect":
             self.expects = True
+        elif lower == _HIDDEN:
+            lower = b"upgrade"
+        super().on_header(lower, value)
 
     def on_headers_complete(self) -> None:
         if self.part is HEAD:

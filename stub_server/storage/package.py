@@ -13,7 +13,7 @@ import orjson
 from ..core.record import Body, has_more_values, is_deeper_than
 from ..version import __version__
 
-FORMAT, VERSION = "stub.sandbox", 7
+FORMAT, VERSION = "stub.sandbox", 8
 RECORDING = "stub.recording"  # a sandbox and what was asked of it afterwards
 MEDIA = "application/vnd.stub.sandbox+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
@@ -78,7 +78,7 @@ def pack(
                 size += len(line) + 1
                 if len(line) > LONGEST_LINE:
                     message = (
-                        f"A record takes more than {LONGEST_LINE >> 20} MiB, the most of a line."
+                        f"A record takes more than {LONGEST_LINE >> 20} MiB, the maximum of a line."
                     )
                     raise BadFile("too_large", message)
                 if size > MOST_BYTES:

@@ -290,8 +290,8 @@ class PostgresStore(Database):
                     self._until = before + LEASE
                 else:
                     log.warning(
-                        "the lease of this process has ended; it lets go of its sandboxes and takes"
-                        " a new one"
+                        "the lease of this process has ended; it releases its sandboxes and takes a"
+                        " new lease"
                     )
                     self._let_go()
                     self._take_lease(session)

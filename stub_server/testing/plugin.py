@@ -137,7 +137,7 @@ def sandbox(request: pytest.FixtureRequest, sandbox_server: Server) -> Iterator[
                 pytrace=False,
             )
         wanted |= marker.kwargs
-    name = _name_of(request.node.nodeid, _worker_of(request.config))
+    name = _name_of(request.node.nodeid, request.config)
     if request.config.getoption("--sandbox-url") is not None:  # others may use the same server
         name = f"{name}-{uuid4().hex[:8]}"
     try:
@@ -211,17 +211,13 @@ def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -
         )
 
 
-def _worker_of(config: pytest.Config) -> str:
-    found: dict[str, str] = getattr(config, "workerinput", {})
-    return found.get("workerid", "main")
-
-
-def _name_of(nodeid: str, worker: str) -> str:
+def _name_of(nodeid: str, config: pytest.Config) -> str:
     """A name that a server allows, the same in every run: the worker, the end of the node id, and a
     digest of it.
     """
     from hashlib import blake2b
 
+    worker = getattr(config, "workerinput", {}).get("workerid", "main")
     words = re.sub(r"[^a-z0-9]+", "-", nodeid.rpartition("::")[2].lower())[:_LONGEST].strip("-")
     digest = blake2b(nodeid.encode(), digest_size=4).hexdigest()
     return "-".join(filter(None, (worker, words, digest)))

@@ -233,7 +233,7 @@ async def simultaneous(session: Session) -> Finding:
         return Finding(
             UNKNOWN,
             sent,
-            f"{received}; a text as effects does not show whether they happened once or twice",
+            f"{received}; a text does not show whether a delivery acted once or twice",
         )
     return Finding(PASSED, sent, received)
 

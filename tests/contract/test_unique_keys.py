@@ -50,7 +50,7 @@ UNFIT = {
     ),
     "a code that nobody lists": (
         updated(f"{PLAN}[0]", "{ code: duplicate_plan }"),
-        f"{PLAN}[0].code: no operation refuses with duplicate_plan: list it in x-codes of the 409 of those that can",
+        f"{PLAN}[0].code: no operation refuses with duplicate_plan: list it in x-codes of a 409",
     ),
     # What the rules of the server need.
     "a key by which records are found": (

@@ -47,6 +47,17 @@ def test_it_is_delivered_signed_and_stands_in_the_log(
     assert event == done(control.get("/events", params={"limit": 1}))["events"][0]
 
 
+def test_where_nothing_is_stored_it_is_about_the_example(
+    raised: Raise, control: httpx2.Client
+) -> None:
+    """And it is found by the example's id."""
+    done(control.post("/reset", json={"scenario": "empty"}))
+    event = raised("order.paid")
+    assert document().events["order.paid"]["example"]["data"] == event["data"]
+    query = {"resource_id": event["data"]["order"]["id"]}
+    assert [event] == done(control.get("/events", params=query))["events"]
+
+
 def test_it_is_about_the_record_that_is_asked_for_and_changes_nothing(
     raised: Raise, api: httpx2.Client
 ) -> None:

@@ -187,8 +187,8 @@ def test_gone_disables_the_webhook_at_once(
 def test_three_exhausted_events_disable_the_webhook_in_their_time(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
-    """The third event to use up its attempts disables it at that instant; what came later is called
-    off then.
+    """The third event to use up its attempts disables it at that instant, whatever was changed
+    meanwhile; what came later is called off then.
     """
     receiver.status = 500
     made = hook(events=CREATED)
@@ -197,6 +197,8 @@ def test_three_exhausted_events_disable_the_webhook_in_their_time(
         advance(control, seconds=60)
     advance(control, hours=1)
     event(api)
+    advance(control, seconds=planned("standard")[-1] + 90 - 3_780)  # two have used them up
+    assert 200 == api.put(f"{WEBHOOKS}/{made['id']}", json={"name": "Failing"}).status_code
     advance(control, days=5)
     shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
     assert (shown["is_active"], shown["disabled_reason"]) == (False, "too_many_failures")

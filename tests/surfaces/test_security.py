@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 # The lines of the lists, and the names before the colon of each.
 LINES = re.findall(r"^- `[a-z].*: .*$", TEXT, re.MULTILINE)
-PROMISES = [
+PROMISES: list[tuple[str, str]] = [
     (name, line) for line in LINES for name in re.findall(r"`([^`]+)`", line.partition(": ")[0])
 ]
 # The names in marks of tests, whatever other marks these have.

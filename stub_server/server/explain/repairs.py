@@ -289,7 +289,9 @@ def free_value(s: Situation) -> None:
     for entry in s.refusal.details:
         name = entry["field"]
         if name in _SIMILAR:
-            like = s.member(name) or (s.target and s.target.public[name])
+            like = s.member(name)
+            if not like and s.target is not None:
+                like = s.target.public[name]
             # which grows with each record that is made
             made = _SIMILAR[name](str(like), s.copy.log.number + 1)
             s.set_member(name, made, entry["message"])
