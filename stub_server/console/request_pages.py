@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from flask import Response, g, render_template, request
+from flask import Response, abort, g, render_template, request
 
 from ..contract.secrets import REDACTED
 from ..server.journal.entries import OF_THE_CONNECTION
@@ -25,6 +25,7 @@ _FIRST = ("status", "operationId", "path", "contains", "warned")
 """The filters that are in sight."""
 _SHOWN = 8  # records and deliveries of a request that are shown whole
 _ID = re.compile(r"req_[0-9a-f]{1,40}").fullmatch
+_SHOWN_IN_PART = ("_sandbox/requests/", "_sandbox/inbox/", "v2/webhooks/logs/")
 
 
 class Touched(NamedTuple):
@@ -78,6 +79,8 @@ def one_request(ident: str) -> str:
 @pages.get("/whole/<path:path>")
 def whole(path: str) -> Response:
     """What a control or an operation answers, of which a page shows the beginning."""
+    if not path.startswith(_SHOWN_IN_PART):
+        abort(404, "No page shows only the beginning of this.")
     return plain_text(pretty(g.client.get(f"/{path}")))
 
 
