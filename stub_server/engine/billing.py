@@ -407,7 +407,7 @@ def end_subscription(draft: Draft, row: Row, status: str) -> Record:
         return row.record
     call_off_bill(draft, row)
     public = subscriptions.ended(row.public, status, draft.now)
-    return change_subscription(draft, row, public, row.hidden | {"renewal_order": None})
+    return change_subscription(draft, row, public)
 
 
 def end_later(draft: Draft, row: Row) -> Record:

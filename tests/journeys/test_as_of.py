@@ -66,6 +66,24 @@ def test_an_instant_means_the_last_step_at_or_before_it(
     refused(api.get("/v2/customers", headers=at("1999-01-01T00:00:00Z")), 409, "step_not_kept")
 
 
+def test_the_uses_of_a_key_are_those_of_then(api: httpx2.Client, control: httpx2.Client) -> None:
+    key = created(api.post("/api-keys", json={"name": "Chave", "scopes": ["customers:write"]}))[
+        "api_key"
+    ]
+    own = {"Authorization": f"Bearer {key['private_key']}"}
+    steps = []
+    for _ in range(3):
+        created(api.post("/v2/customers", json=customer_body(), headers=own))
+        steps.append(step_of(control))
+    used = [
+        each["usage_count"]
+        for step in steps
+        for each in done(api.get("/api-keys", headers=at(step)))["api_keys"]
+        if each["id"] == key["id"]
+    ]
+    assert [1, 2, 3] == used
+
+
 @pytest.mark.promise("past-with-rights-of-today")
 def test_who_may_ask_is_decided_today(
     api: httpx2.Client, control: httpx2.Client, make_customer: Maker

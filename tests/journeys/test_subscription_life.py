@@ -7,8 +7,9 @@ import pytest
 from ..conftest import Serve
 from ..support.contract import document
 from ..support.make import Json
+from .members import at, bill_of, billed, days, member, move, plan_of
 from .roads import AUTOPAY, LATE, ROADS, renewed_late_by_clock
-from .stage import Stage, staged
+from .stage import DAY, Stage, staged
 from .steps import refused
 
 LIFE = document().lifecycles["Subscription"]
@@ -79,3 +80,24 @@ def test_what_is_to_end_is_resumed_once(stage: Stage) -> None:
     assert 409 == answer.status_code
     (detail,) = answer.json()["details"]
     assert ("cancel_at_period_end", "path") == (detail["field"], detail["in"])
+
+
+def test_what_is_to_come_is_later_by_the_time_of_a_suspension(stage: Stage) -> None:
+    """Nothing is due meanwhile, and the open order can be paid so much longer."""
+    before = member(stage, plan_of(stage))
+    bill = billed(stage, before)
+    move(stage, before, "suspend")
+    stage.advance(10 * DAY)
+    assert bill == bill_of(stage, before)
+    move(stage, before, "activate")
+    stage.advance(1)
+    after, moved = stage.get_subscription(before["id"]), bill_of(stage, before)
+    for name in ("current_period_end", "next_billing_at"):
+        assert days(10) == at(after[name]) - at(before[name]), name
+    ends = moved["last_transaction"]["expires_at"]
+    assert days(10) == at(ends) - at(bill["last_transaction"]["expires_at"])
+    stage.go_to(ends)
+    assert ("expired", "expired") == (
+        bill_of(stage, before)["status"],
+        stage.get_subscription(before["id"])["status"],
+    )

@@ -1,6 +1,6 @@
 """Claims about the billing calendar."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
 import pytest
@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from stub_server.core.clock import DAY as DAY_MS
 from stub_server.domain import calendar
+
+from ..support.banking import is_banking_day
 
 INTERVALS = st.sampled_from(["day", "week", "month", "year"])
 COUNTS = st.integers(1, 36)
@@ -112,3 +114,15 @@ def test_monthly_worth_is_of_30_days_and_not_rounded(
     amount: int, interval: str, count: int, monthly: int | Fraction
 ) -> None:
     assert calendar.monthly_cents(amount, interval, count) == monthly
+
+
+def test_banks_are_open_on_the_days_of_their_own_calendar() -> None:
+    """From the year of the newest holiday to the end of the century."""
+    first, last = date(2024, 1, 1), date(2099, 12, 31)
+    since_1970 = (first - date(1970, 1, 1)).days
+    days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
+    assert [] == [
+        day
+        for number, day in enumerate(days, since_1970)
+        if calendar.is_working_day(number) != is_banking_day(day)
+    ]
