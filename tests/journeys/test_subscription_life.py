@@ -101,3 +101,15 @@ def test_what_is_to_come_is_later_by_the_time_of_a_suspension(stage: Stage) -> N
         bill_of(stage, before)["status"],
         stage.get_subscription(before["id"])["status"],
     )
+
+
+def test_a_trial_is_longer_by_the_time_of_a_suspension(stage: Stage) -> None:
+    before = stage.subscription("trialing")
+    move(stage, before, "suspend")
+    stage.advance(10 * DAY)
+    move(stage, before, "activate")
+    stage.advance(1)
+    after = stage.get_subscription(before["id"])
+    assert "trialing" == after["status"]
+    for name in ("trial_end", "current_period_end", "next_billing_at"):
+        assert days(10) == at(after[name]) - at(before[name]), name
