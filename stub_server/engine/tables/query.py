@@ -105,8 +105,9 @@ def _matching(table: Table, query: Query) -> Keys:
         return table.order
     conditions.sort(key=lambda lists: sum(map(len, lists)))
     first, *others = conditions
-    keys = first[0]
-    if len(first) > 1:
+    if len(first) == 1:
+        keys = first[0]
+    else:
         keys = sorted(chain.from_iterable(first))  # merges what is sorted already
     for lists in others:
         keys = [key for key in keys if _is_in(key, lists)]
