@@ -144,7 +144,7 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
     """The records of a step with what it changed in them."""
     for change in step["changes"][:_SHOWN]:
         path = f"{CONTROL}/records/{change['resource']}/{change['id']}/history"
-        versions = g.client.get(path, {"limit": 100}, is_hidden=True)["versions"]
+        versions = g.client.get(path, {"limit": 100})["versions"]
         at = next(
             (place for place, each in enumerate(versions) if each["step"] == step["step"]), None
         )
@@ -157,8 +157,6 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
 
 def _delivery(ident: str) -> dict[str, Any]:
     """What has become of a delivery."""
-    found = g.client.find(
-        f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1}, is_hidden=True
-    )
+    found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1})
     newest = found["versions"][0]["body"] if found else None
     return {"id": ident, **(newest or {})}
