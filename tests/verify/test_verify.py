@@ -64,6 +64,7 @@ def test_our_own_server_does_not_depart(scenario: str, seed: int, kind: str) -> 
                 "drops updateCustomer address.city",
                 "keeps updateProject metadata",
                 "create-not-kept",
+                "key-of-another-project-accepted",
                 "ignores listCustomers type",
                 "renames getWebhook 404 not_found",
                 "renames createOrder 409 idempotency_key_reused",
