@@ -71,7 +71,7 @@ def test_instants_of_a_clock_that_does_not_move_are_not_compared() -> None:
 def test_only_what_was_written_to_a_record_is_not_persisted() -> None:
     judge, twin = comparing(), {"id": "1", "type": "cpf", "metadata": {"a": 1}, "lists": ["x", "y"]}
     judge.wrote(document().operations["createCustomer"], "1", {"metadata": {"a": 1}})
-    target = {"id": "1", "type": None, "metadata": {}, "lists": ["y", "x"]}
+    target: Any = {"id": "1", "type": None, "metadata": {}, "lists": ["y", "x"]}
     differences = found(judge, target, twin, twin)
     assert [(("type",), "value"), (("metadata", "a"), "not-persisted")] == [
         (each.at, each.kind) for each in differences
