@@ -43,11 +43,8 @@ class Application(ConnexionMiddleware):
 
     def serve(self, server: Server) -> None:
         """Set the server behind the layers. It must be called before the first request."""
-        self.server, self.sandboxes, self.middlewares = (
-            server,
-            server.sandboxes,
-            [*self._layers(server)],
-        )
+        self.server, self.sandboxes = server, server.sandboxes
+        self.middlewares = [*self._layers(server)]
 
 
 class _Node:
@@ -132,17 +129,20 @@ class Routing(SpecMiddleware):
 
     def nearest(self, method: str, path: str) -> tuple[str, str] | None:
         """The method and path that are most similar to those of a request without an operation."""
-        found = [
-            near for reading in _readings(path) if (near := self._nearest(reading)) is not None
-        ]
+        found = [near for near in map(self._nearest, _readings(path)) if near is not None]
+        for node, spelled in found:
+            if method in node.methods:
+                return method, spelled
         if not found:
             return None
-        node, spelled = next((near for near in found if method in near[0].methods), found[0])
-        return (
-            method if method in node.methods else next(iter(node.methods))
-        ), f"/{'/'.join(spelled)}"
+        node, spelled = found[0]
+        return next(iter(node.methods)), spelled
 
-    def _nearest(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
+    def _nearest(self, segments: Sequence[str]) -> tuple[_Node, str] | None:
+        """The node whose path is most similar to these segments, and that path.
+
+        The version of the API may be left out, or be another.
+        """
         if len(segments) > _DEEPEST or sum(map(len, segments)) > _LONGEST:
             return None
         is_control = segments[:1] == [CONTROL[1:]]
@@ -150,8 +150,13 @@ class Routing(SpecMiddleware):
         while rest and _VERSION(rest[0]):
             rest = rest[1:]
         bases = [[CONTROL[1:]]] if is_control else [["v2"], [], [CONTROL[1:]]]
-        found = (_like(self._root, [*base, *rest]) for base in bases if any(rest))
-        return next(filter(None, found), None)
+        if not any(rest):
+            return None
+        for base in bases:
+            near = _like(self._root, [*base, *rest])
+            if near is not None:
+                return near
+        return None
 
 
 def _readings(path: str) -> list[list[str]]:
@@ -169,23 +174,26 @@ async def _options(allow: str) -> Answer:
     return options(allow)
 
 
-def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
+def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, str] | None:
     """The node whose path is most similar to these segments, and how it is spelled."""
-    spelled: list[str] = []
+    spelled = ""
     for segment in segments:
-        name = (
-            segment
-            if segment in node.literals
-            else nearest(segment, list(node.literals))
-            if segment
-            else None
-        )
+        name = _literal_like(segment, node)
         child = node.template if name is None else node.literals[name]
         if child is None:
             return None
-        spelled.append(name or segment or child.parameter)
+        spelled += f"/{name or segment or child.parameter}"
         node = child
     return (node, spelled) if node.methods else None
+
+
+def _literal_like(segment: str, node: _Node) -> str | None:
+    """The literal segment below a node that is this one, or nearest to it; none where an id is
+    left out.
+    """
+    if segment in node.literals:
+        return segment
+    return nearest(segment, list(node.literals)) if segment else None
 
 
 def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, ...]] | None:

@@ -213,7 +213,9 @@ class SandboxSelection:
 def _key_in(authorization: bytes) -> str | None:
     """What an API key is found by: the digest of a private one, or a public one."""
     start, key = authorization[:9].lower(), authorization[7:].decode("latin-1").strip()
-    return digest(key) if start == b"bearer sk" else key if start == b"bearer pk" else None
+    if start == b"bearer sk":
+        return digest(key)
+    return key if start == b"bearer pk" else None
 
 
 def _named(request: Request) -> str | None:
