@@ -10,9 +10,10 @@ from ..core.problem import Forbidden, NotFound, gone, reference_not_found, undon
 from ..core.record import Body, Record, Row
 from ..domain.callers import Caller
 from ..engine.draft import Draft
-from ..engine.journal import Trace
+from ..engine.kept import Trace
+from ..engine.replies import ReplyKey, Saved
 from ..engine.sandbox import Sandbox
-from ..engine.step import Cause, ReplyKey, Saved, Step
+from ..engine.step import Cause, Step
 from ..engine.tables.memory import Store
 from ..engine.tables.table import Table
 from .request import CONTROL, Request

@@ -10,7 +10,7 @@ from ...contract.secrets import LEFT_OUT, REDACTED
 from ...core.clock import iso
 from ...core.record import Body
 from ...core.text import glob
-from ...engine.journal import LONGEST, Trace
+from ...engine.kept import LONGEST, Trace
 from ...engine.sandbox import DEFAULT, Sandbox
 from ..curl import command
 from ..request import CONTROL

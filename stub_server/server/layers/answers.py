@@ -10,7 +10,7 @@ import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from ...core.problem import Refusal
-from ...engine.journal import Trace
+from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT
 from ..connection import Connection
 from .way import TRACE

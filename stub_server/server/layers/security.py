@@ -18,7 +18,7 @@ from ...core.record import Record
 from ...core.text import unmapped
 from ...domain.api_keys import digest
 from ...domain.callers import Caller
-from ...engine.journal import Trace
+from ...engine.kept import Trace
 from ...engine.sandbox import Sandbox
 from ..request import ADMIN_KEY, Request
 from ..server import Server
