@@ -58,15 +58,18 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> "Answe
 
 
 def not_allowed(method: str, allow: str) -> Refusal:
+    """405 for a path that supports other methods, which `allow` lists."""
     message = f"This path supports {allow}, not {method[:20]}."
     return Refusal(message, status=405, code="method_not_allowed", headers={"Allow": allow})
 
 
 def options(allow: str) -> "Answer":
+    """The answer to OPTIONS: the methods of the path."""
     return Answer(204, [(b"allow", allow.encode())])
 
 
 def connection_of(scope: Scope) -> Connection | None:
+    """The client's connection; None for a request in this process."""
     connection: Connection | None = scope.get("state", {}).get(CONNECTION)
     return connection
 

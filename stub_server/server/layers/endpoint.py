@@ -49,6 +49,7 @@ class Endpoint:
 
     @cached_property
     def is_async(self) -> bool:
+        """Whether the handler is awaited."""
         return inspect.iscoroutinefunction(self.handler)
 
     @cached_property

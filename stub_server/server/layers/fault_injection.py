@@ -137,14 +137,7 @@ class Injection:
         Raises the refusal that replaces the answer, and BadRequest if the client leaves: then
         nothing is done.
         """
-        before = after = 0
-        for effect in effects:
-            before += effect.delay
-            after += effect.delay_after
-            self._labels.append(effect.label)
-            if not effect.only_waits:
-                self.effect = effect
-                break
+        before, after = self._take(effects)
         if self._labels:
             scope[TRACE].simulated = ", ".join(self._labels)
         if not (before or after) or not self._server.waits:
@@ -160,6 +153,20 @@ class Injection:
                 raise
             await _is_there_after(after, scope)
             return answer
+
+    def _take(self, effects: Iterable[Effect]) -> tuple[int, int]:
+        """Take effects up to the first that does more than wait; returns the delays (ms) before
+        and after the request is executed.
+        """
+        before = after = 0
+        for effect in effects:
+            before += effect.delay
+            after += effect.delay_after
+            self._labels.append(effect.label)
+            if not effect.only_waits:
+                self.effect = effect
+                break
+        return before, after
 
     async def _pass_on(self, app: Layer, scope: Scope, receive: Receive, send: Send) -> Answer:
         effect = self.effect

@@ -47,6 +47,7 @@ class Hops:
         self._stopping[address] = monotonic() + AVOIDED
 
     def avoids(self, address: str) -> bool:
+        """Whether a server is asked nothing for now."""
         return self._stopping.get(address, 0.0) > monotonic()
 
     def header(self, scope: Scope) -> tuple[bytes, bytes]:

@@ -79,6 +79,7 @@ class Routing(SpecMiddleware):
         _API(specification, tree=self, **options)
 
     def add(self, method: str, path: str, endpoint: Endpoint) -> None:
+        """Add an operation to the tree, and to the two short ways through it."""
         node = self._root
         for segment in path.split("/")[1:]:
             if segment.startswith("{"):
@@ -105,7 +106,8 @@ class Routing(SpecMiddleware):
         node, values = self._static.get(path), _NO_VALUES
         if node is None:
             start, _, last = path.rpartition("/")
-            node, values = self._below.get(start) if last else None, (last,)
+            if last:
+                node, values = self._below.get(start), (last,)
         if node is None:
             node, values = _walk(self._root, path.split("/"), 1) or (None, ())
         if node is None:
@@ -122,9 +124,11 @@ class Routing(SpecMiddleware):
     def _no_route(self, method: str, path: str) -> NotFound:
         """404 for an unknown path, with the nearest known one."""
         below = CONTROL if path.startswith(CONTROL) else ""
+        advice = f"{below}/openapi.json lists every path, and /llms.txt says how to begin."
         near = self.nearest(method, path)
-        guess = f"Did you mean {near[0]} {quote(near[1], safe='/{}')}? " if near else ""
-        advice = f"{guess}{below}/openapi.json lists every path, and /llms.txt says how to begin."
+        if near is not None:
+            spelled = quote(near[1], safe="/{}")
+            advice = f"Did you mean {near[0]} {spelled}? {advice}"
         return NotFound(f"There is no path {path[:200]}.", advice=advice, code="route_not_found")
 
     def nearest(self, method: str, path: str) -> tuple[str, str] | None:

@@ -194,9 +194,16 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
 
 def _unknown(found: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
-    listed = f" Known are {', '.join(known)}." if 0 < len(known) <= _MOST_OPTIONS else ""
+    """Each unknown name, with what may have been meant: fields that are known, where there are
+    few.
+    """
+    listed = ""
+    if 0 < len(known) <= _MOST_OPTIONS:
+        listed = f" Known are {', '.join(known)}."
     for number, name in enumerate(found):
-        hint = (did_you_mean(name, known) or listed) if number < MOST_GUESSED else ""
+        hint = ""
+        if number < MOST_GUESSED:
+            hint = did_you_mean(name, known) or listed
         yield name, f"The contract has no such field here.{hint}"
 
 
@@ -264,10 +271,15 @@ def _form(error: Any, schema: Mapping[str, Any]) -> str:
         return _WEB
     if pattern in _PATTERNS:
         return _PATTERNS[pattern]
+    text = "does not fit"
     described = " ".join(str(schema.get("description", "")).split()).partition(". ")[0].rstrip(".")
-    example = f", such as {schema['example']}" if "example" in schema else ""
-    form = f" ({pattern})" if len(pattern) <= SHOWN else ""
-    return f"does not fit{f': {described}' if described else ''}{example}{form}."
+    if described:
+        text += f": {described}"
+    if "example" in schema:
+        text += f", such as {schema['example']}"
+    if len(pattern) <= SHOWN:
+        text += f" ({pattern})"
+    return f"{text}."
 
 
 def _options(value: Any, options: list[Any]) -> str:
