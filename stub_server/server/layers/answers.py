@@ -117,13 +117,11 @@ class Answer:
     __slots__ = ("body", "headers", "parts", "status")
     is_final = False  # whether it is sent as it is
     is_preflight = False  # whether no further headers are added
+    parts: Sequence[bytes]
 
-    def __init__(
-        self, status: int, headers: Headers, body: bytes = b"", parts: Sequence[bytes] | None = None
-    ) -> None:
-        """Without `parts` the body is one of them."""
+    def __init__(self, status: int, headers: Headers, body: bytes = b"") -> None:
         self.status, self.headers, self.body = status, headers, body
-        self.parts = (body,) if parts is None else parts
+        self.parts = (body,)
 
     def without_body(self) -> None:
         """Answer a HEAD."""
