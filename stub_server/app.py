@@ -3,6 +3,7 @@
 Begin with the list in `_layers`.
 """
 
+import asyncio
 import copy
 import logging
 import os
@@ -10,7 +11,8 @@ import secrets
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -272,18 +274,20 @@ def _pages(server: Server, origins: Origins, console: Console) -> dict[str, Page
 
 
 def _agents(application: Callable[[], Application]) -> Page:
-    """What answers coding agents. It is imported for the first of them."""
-
-    @cache
-    def tools() -> Page:
-        try:
-            from .tools.mcp.endpoint import Endpoint as Tools
-        except ImportError as error:
-            raise NotBuilt(missing(error)) from None
-        return Tools(application).answer
+    """What answers coding agents. It is imported for the first of them, in a thread: this takes
+    half a second.
+    """
+    made: list[Page] = []
 
     async def answer(work: Work) -> Answer:
-        return await tools()(work)
+        if not made:
+            try:
+                module = await asyncio.to_thread(import_module, f"{__package__}.tools.mcp.endpoint")
+            except ImportError as error:
+                raise NotBuilt(missing(error)) from None
+            if not made:  # else another request was first
+                made.append(module.Endpoint(application).answer)
+        return await made[0](work)
 
     return answer
 

@@ -152,7 +152,9 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
     except Refused as error:
         if error.code == "sandbox_not_found":
             raise
-        raise Unusable(re.sub(r"^type\[\d+\]", "--events", error.message)) from None
+        messages = [each["message"] for each in error.body.get("details", ())] or [error.message]
+        said = [re.sub(r"^(type\[\d+\]: )?", "--events: ", each) for each in messages]
+        raise Unusable("\n".join(said)) from None
 
 
 def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str, str]:

@@ -98,9 +98,9 @@ def _title(found: dict[str, Any], operation: Operation | None) -> str:
 def journaled(ident: str) -> dict[str, Any] | None:
     """A request as the journal has it, for readers who may see it."""
     try:
-        found: dict[str, Any] = g.client.get(
-            f"{CONTROL}/requests/{quote(ident, safe='')}", is_hidden=True
-        )["request"]
+        found: dict[str, Any] = g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")[
+            "request"
+        ]
     except Refused:
         return None
     return found
@@ -123,7 +123,7 @@ def _undo(
 def steps_of(found: dict[str, Any]) -> list[dict[str, Any]]:
     """The newest step of a request of the journal."""
     query = {"cause": found["id"], "limit": 1}
-    steps: list[dict[str, Any]] = g.client.get(f"{CONTROL}/steps", query, is_hidden=True)["steps"]
+    steps: list[dict[str, Any]] = g.client.get(f"{CONTROL}/steps", query)["steps"]
     return steps
 
 
@@ -134,7 +134,7 @@ def links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str,
     changes = steps[0]["changes"] if found["step"] is not None and steps else []
     changed = {change["resource"]: change["id"] for change in reversed(changes)}
     order = changed.get("orders")
-    inspected = g.client.find(f"{CONTROL}/orders/{order}", is_hidden=True) if order else None
+    inspected = g.client.find(f"{CONTROL}/orders/{order}") if order else None
     if inspected is None:
         made = [change for change in changes if change["change"] == "created"]
         return [

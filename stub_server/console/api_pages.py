@@ -129,8 +129,6 @@ def send_operation(ident: str) -> str | tuple[str, int]:
     attempt = Attempt(_own_sheet(ident), request.form)
     if not attempt.is_offered:
         abort(404)
-    if attempt.wrong_headers:
-        return _page(attempt, None), 422
     if request.form.get("only") == "code":
         return _page(attempt, None)
     return _page(attempt, _shown(g.client.send(attempt.question)))

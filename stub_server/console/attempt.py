@@ -13,11 +13,7 @@ from ..server.layers.inside import Question
 from .sheet import Sheet
 from .snippets import Snippet, snippets
 
-_HEADER = re.compile(
-    r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}):[ \t]*+([\x20-\x7e\xa0-\xff]*)"
-).fullmatch
 _NOT_ASKED = frozenset(KEY_HEADERS)  # the session has the key
-_SET_HERE = frozenset(("host", "content-length", "transfer-encoding", "connection"))
 _ENDLESS = "text/event-stream"
 
 
@@ -78,11 +74,6 @@ class Attempt:
         )
 
     @property
-    def further(self) -> str:
-        """Headers that the user adds, a line for each."""
-        return self._value("headers", "")
-
-    @property
     def takes_body(self) -> bool:
         """Whether the operation takes JSON."""
         return self.sheet.operation.body is not None
@@ -91,11 +82,6 @@ class Attempt:
     def body(self) -> str:
         """The JSON, or whatever was written in its place."""
         return self._value("body", self.sheet.body)
-
-    @property
-    def wrong_headers(self) -> list[str]:
-        """The lines that are no header which can be sent from here."""
-        return [line for line in self._lines if _header(line) is None]
 
     @cached_property
     def question(self) -> Question:
@@ -142,7 +128,6 @@ class Attempt:
         body = self.body.encode("utf-8", "replace") if self.takes_body else b""
         if body:
             headers["content-type"] = JSON
-        headers |= dict(filter(None, map(_header, self._lines)))
         return Question(self.sheet.operation.method, path, urlencode(query), headers, body)
 
     @property
@@ -150,19 +135,8 @@ class Attempt:
         """The same request in three languages."""
         return snippets(self.question, self.sheet.url, has_key=self.sheet.has_admin_key)
 
-    @property
-    def _lines(self) -> list[str]:
-        return [line.strip() for line in self.further.split("\n") if line.strip()]
-
     def _value(self, field: str, working: str) -> str:
         return working if self._sent is None else self._sent.get(field, "").replace("\r\n", "\n")
-
-
-def _header(line: str) -> tuple[str, str] | None:
-    match = _HEADER(line)
-    if match is None or match[1].lower() in _SET_HERE | _NOT_ASKED:
-        return None
-    return match[1].lower(), match[2].strip()
 
 
 def _blank(name: str) -> str:

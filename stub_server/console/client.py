@@ -15,7 +15,6 @@ from urllib.parse import urlencode
 
 import orjson
 
-from ..server.curl import command
 from ..server.layers.inside import Question, Reply
 from ..server.request import CONTROL
 
@@ -42,17 +41,13 @@ class Refused(Exception):
 
 
 class Client:
-    """Asks for one page. `keys` are the headers that open the controls to its reader.
-
-    `asked` are the calls that it has made, for the reader to make them too.
-    """
+    """Asks for one page. `keys` are the headers that open the controls to its reader."""
 
     def __init__(
         self, ask: Ask, host: str, keys: Mapping[str, str], prefix: str | None = None
     ) -> None:
         """`prefix` is that of another sandbox than the page's."""
         self._ask, self._host, self._keys, self._prefix = ask, host, dict(keys), prefix
-        self.asked: list[Question] = []
 
     def of(self, prefix: str) -> Client:
         """One that asks the sandbox of a prefix, such as `/s/alice`."""
@@ -62,27 +57,17 @@ class Client:
         """One that opens the controls with other keys."""
         return Client(self._ask, self._host, keys, self._prefix)
 
-    def get(
-        self, path: str, query: Mapping[str, Any] | None = None, *, is_hidden: bool = False
-    ) -> Any:
-        """What a control or an operation of the API answers. Raises Refused.
-
-        A request that `is_hidden` is not shown as a command.
-        """
+    def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
+        """What a control or an operation of the API answers. Raises Refused."""
         encoded = urlencode(
             {name: value for name, value in (query or {}).items() if value not in (None, "")}
         )
-        question = Question("GET", path, encoded, is_internal=True)
-        if not is_hidden:
-            self.asked.append(question)
-        return self._answered(question)
+        return self._answered(Question("GET", path, encoded, is_internal=True))
 
-    def find(
-        self, path: str, query: Mapping[str, Any] | None = None, *, is_hidden: bool = False
-    ) -> Any:
+    def find(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
         """The same, None for what there is not. Raises Refused."""
         try:
-            return self.get(path, query, is_hidden=is_hidden)
+            return self.get(path, query)
         except Refused as refused:
             if refused.status != 404:
                 raise
@@ -119,22 +104,6 @@ class Client:
     def credentials(self) -> Any:
         """The credentials of the sandbox. Raises Refused."""
         return self._answered(Question("GET", f"{CONTROL}/credentials", is_internal=True))
-
-    def curl(self, question: Question, base_url: str) -> str:
-        """A call as a command to paste."""
-        is_control = question.path.startswith(CONTROL)
-        headers = {} if is_control else {"authorization": f"Bearer {self.credentials['jwt']}"}
-        has_key = bool(self._keys)
-        curl = command(
-            "GET",
-            question.path,
-            question.query,
-            headers,
-            b"",
-            base_url=base_url,
-            has_admin_key=has_key,
-        )
-        return (curl or "").replace(" -g --path-as-is -X GET", "")
 
     def _answered(self, question: Question) -> Any:
         reply = self.send(question)

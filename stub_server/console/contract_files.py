@@ -77,9 +77,13 @@ def _sees_records(work: Work, origins: Origins) -> bool:
     return sees_everything(server, work.request, work.sandbox, work.trace)
 
 
-async def as_file(answer: Answer, request: Request) -> Answer:
+async def as_file(
+    answer: Answer, request: Request, pack: Callable[[], Awaitable[bytes]] | None = None
+) -> Answer:
     """An answer that shows no key: 304 where the client has it, compressed where it
     asks for that.
+
+    `pack` returns the body compressed where that is kept.
     """
     if answer.status != 200:
         return answer
@@ -94,13 +98,18 @@ async def as_file(answer: Answer, request: Request) -> Answer:
     if digest in asked or asked == b"*":
         return Answer(304, headers)
     if is_packed:
-        body = await asyncio.to_thread(gzip.compress, body, 6, mtime=0)
+        body = await (_packed(body) if pack is None else pack())
         headers.append((b"content-encoding", b"gzip"))
     return Answer(200, [*headers, (b"content-length", b"%d" % len(body))], body)
 
 
+async def _packed(body: bytes) -> bytes:
+    return await asyncio.to_thread(gzip.compress, body, 6, mtime=0)
+
+
 class Shelf:
-    """The files of a server: each is made once for a state of a sandbox, and once for strangers.
+    """The files of a server: each is made once for a state of a sandbox, and once for strangers;
+    so is the compressed one.
 
     One is made at a time. They are handed out one after the other, with others served between: it
     takes a millisecond to send one.
@@ -152,7 +161,8 @@ class File:
             part.check(self.data)
         key = (id(self), work.prefix, part, *((weakref.ref(log), log.number) if is_live else ()))
         body = await self.shelf.take(key, partial(self._made, work, part, is_live=is_live))
-        return await as_file(Answer(200, [(b"content-type", self.media)], body), work.request)
+        pack = partial(self.shelf.take, (*key, b"gzip"), partial(_packed, body))
+        return await as_file(Answer(200, [(b"content-type", self.media)], body), work.request, pack)
 
     async def _made(self, work: Work, part: Slice | None, *, is_live: bool) -> bytes:
         """The file with the records of a sandbox, or with the examples of the contract."""

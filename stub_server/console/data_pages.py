@@ -3,7 +3,7 @@ history and actions.
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import zip_longest
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -229,11 +229,6 @@ def one_record(
     stored: dict[str, Any] = next(
         (each["body"] for each in versions if each["body"] is not None), {}
     )
-    bodies = [*(each["body"] for each in versions), None]
-    past = [
-        (each, changes(before, now))
-        for each, (now, before) in zip(versions, pairwise(bodies), strict=True)
-    ]
     is_gone = bool(versions) and versions[0]["body"] is None
     getter = _item(resource, "GET")
     now = None if getter is None or is_gone else g.client.find(_filled(getter, resource, ident))
@@ -257,16 +252,11 @@ def one_record(
         names=dict(_names([*relations, *_relations(body)])),
         further=_further(resource, ident),
         history=history,
-        versions=past,
+        versions=list(_past(versions)),
         actions=[] if is_gone else list(_actions(resource, body, inspected)),
         behaviour=(
             g.client.find(_behaviour_of(ident)) if name == "customers" and not is_gone else None
         ),
-        said={
-            each["cause"]["id"]: _said(each["cause"])
-            for each, found in past[:-1]
-            if _is_silent(each, found)
-        },
         events=g.client.get(f"{CONTROL}/events", {"resource_id": ident, "limit": 10})["events"],
         timers=g.client.get(f"{CONTROL}/timers", {"resource_id": ident, "limit": 10})["timers"],
         updater=updater,
@@ -296,22 +286,20 @@ def _names(relations: list[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
     """What the records that one names are called, by their ids; of those that the merchant sees."""
     for kind, ident in dict.fromkeys((kind, ident) for _, kind, ident in relations[:_NAMES]):
         getter = _item(RESOURCES[kind], "GET") if kind in kinds() else None
-        found = (
-            g.client.find(_filled(getter, RESOURCES[kind], ident), is_hidden=True)
-            if getter
-            else None
-        )
+        found = g.client.find(_filled(getter, RESOURCES[kind], ident)) if getter else None
         if found:
             yield ident, title_of(_record(found) or {}, ident)
 
 
-def _is_silent(version: dict[str, Any], differences: list[Change]) -> bool:
-    """Whether a control has changed what the API does not show: the version looks as the
-    one before.
+def _past(versions: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], list[Change], str]]:
+    """Versions with what each changed; of one that looks as the one before, what a control was
+    told.
     """
-    return (
-        not differences and version["change"] == "updated" and version["cause"]["kind"] == "control"
-    )
+    for version, before in zip_longest(versions, versions[1:]):
+        found = [] if before is None else changes(before["body"], version["body"])
+        is_silent = before is not None and not found and version["change"] == "updated"
+        by_control = is_silent and version["cause"]["kind"] == "control"
+        yield version, found, _said(version["cause"]) if by_control else ""
 
 
 def _said(cause: dict[str, Any]) -> str:

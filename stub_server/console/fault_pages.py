@@ -12,7 +12,7 @@ from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
 from .actions import act, show_done
 from .client import Refused
-from .filters import read_json
+from .forms import given
 from .shell import load_head
 from .site import contracts, pages
 
@@ -35,6 +35,7 @@ _WEBHOOKS: dict[str, dict[str, Any]] = {
 }
 _WAITS = {"slow": {"min": 800, "max": 3_000}, "late": 5_000}
 """Milliseconds, unless the form says how many."""
+_NUMBERS = ("after", "times", "share", "wait", "status")
 _COUNTED = 20  # rules of which it is said how many requests they would have met
 
 
@@ -111,39 +112,30 @@ def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
 
 
 def _asked() -> dict[str, Any]:
-    """The rule of the form.
-
-    What is no number where one is needed goes as text, for the control to refuse.
-    """
-    sent = {name: _value(text.strip()) for name, text in request.form.items() if text.strip()}
-    intent = sent.get("intent")
-    match = {name: request.form[name] for name in ("operationId",) if name in sent}
+    """The rule of the form."""
+    sent = given("intent", "operationId", "event", "code", "name", numbers=_NUMBERS)
+    intent = sent.get("intent", "")
+    match = {name: sent[name] for name in ("operationId",) if name in sent}
     if intent in _WEBHOOKS or intent == "late":
-        match = {"event": request.form.get("event") or "*"}
+        match = {"event": sent.get("event", "*")}
     when: dict[str, Any] = {name: sent[name] for name in ("after", "times") if name in sent}
     if "share" in sent:
         share = sent["share"]
         when["probability"] = share if isinstance(share, str) else share / 100
-    named = {"name": request.form["name"].strip()} if "name" in sent else {}
+    named = {name: sent[name] for name in ("name",) if name in sent}
     return named | {"match": match, "when": when, "then": _consequence(intent, sent)}
 
 
-def _consequence(intent: Any, sent: dict[str, Any]) -> dict[str, Any]:
+def _consequence(intent: str, sent: dict[str, Any]) -> dict[str, Any]:
     """What the rule of the form does."""
     if intent in _WEBHOOKS:
         return _WEBHOOKS[intent]
     if intent == "lost":
         return {"drop_connection": "after"}
     if intent in _WAITS:
-        ends = [sent[name] for name in ("least", "most") if name in sent]
-        return {"delay_ms": {"min": ends[0], "max": ends[-1]} if ends else _WAITS[intent]}
-    coded = {"code": request.form["code"].strip()} if "code" in sent else {}
+        return {"delay_ms": sent.get("wait", _WAITS[intent])}
+    coded = {name: sent[name] for name in ("code",) if name in sent}
     return {"status": sent.get("status", 503)} | coded
-
-
-def _value(text: str) -> Any:
-    found = read_json(text)
-    return found if isinstance(found, int | float) else text
 
 
 def _rule(raw: dict[str, Any], place: int) -> Rule:
@@ -160,5 +152,5 @@ def _count(match: dict[str, Any]) -> int | None:
     """How many requests of the journal a rule about operation, method and path applies to."""
     if match.keys() - {"operationId", "method", "path"}:
         return None
-    found = g.client.get(f"{CONTROL}/requests", {**match, "limit": 1}, is_hidden=True)
+    found = g.client.get(f"{CONTROL}/requests", {**match, "limit": 1})
     return int(found["pagination"]["total"])

@@ -50,7 +50,7 @@ def find() -> Response | str:
     address = _page_of_id(text)
     if address is not None:
         return go(here(address))
-    found = [*_records(text), *_operations(text), *_guide(text)]
+    found = [*_records(text), *_documented(text)]
     if not found:
         return go(here("/console/requests", {"contains": text}))
     if len(found) == 1:
@@ -100,32 +100,18 @@ def _called(kind: str, member: str, text: str) -> list[Any]:
     if member not in {each.name for each in listing.parameters}:
         return []
     try:
-        return listed_in(
-            g.client.get(listing.path, {member: text, "limit": _MOST}, is_hidden=True)
-        )[0]
+        return listed_in(g.client.get(listing.path, {member: text, "limit": _MOST}))[0]
     except Refused:  # a text that the filter does not take
         return []
 
 
-def _operations(text: str) -> Iterator[Found]:
-    """The operations with every word in their name or path."""
-    words = text.lower().split()
-    for base, each in contracts().leaves.every:
-        summary = each.raw.get("summary", "")
-        where = f"{each.id} {each.method} {base}{each.path} {summary}".lower()
-        if all(word in where for word in words):
-            yield Found("operation", summary or each.id, f"{DOCS}/{each.id}")
-
-
-def _guide(text: str) -> list[Found]:
-    """What the guide says about it."""
-    results = contracts().guide.search(text, _MOST, some=False)
-    return [
-        Found(
-            "guide",
-            each.heading if each.heading == each.page else f"{each.page}: {each.heading}",
-            each.path,
-        )
-        for each in results
-        if each.path.startswith("/guide")
-    ]
+def _documented(text: str) -> Iterator[Found]:
+    """Operations, error codes, events and sections of the guide that have all words."""
+    for each in contracts().guide.search(text, 2 * _MOST, some=False):
+        kind, _, name = each.page.partition(": ")
+        if each.path.startswith(f"{DOCS}/"):
+            yield Found(kind.lower(), name or each.heading, each.path)
+        elif each.heading == each.page:
+            yield Found("guide", each.page, each.path)
+        else:
+            yield Found("guide", f"{each.page}: {each.heading}", each.path)

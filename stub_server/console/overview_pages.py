@@ -56,7 +56,7 @@ def begin_with(what: str) -> Response:
 
 def _pending_order() -> dict[str, Any] | None:
     """The newest order that waits for its payment."""
-    found = g.client.find(_ORDERS, {"status": "pending", "limit": 1}, is_hidden=True)
+    found = g.client.find(_ORDERS, {"status": "pending", "limit": 1})
     return found["orders"][0] if found and found["orders"] else None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from flask import Response, g, render_template, request
+from flask import Response, abort, g, render_template, request
 
 from ..contract.secrets import REDACTED
 from ..server.journal.entries import OF_THE_CONNECTION
@@ -25,6 +25,7 @@ _FIRST = ("status", "operationId", "path", "contains", "warned")
 """The filters that are in sight."""
 _SHOWN = 8  # records and deliveries of a request that are shown whole
 _ID = re.compile(r"req_[0-9a-f]{1,40}").fullmatch
+_SHOWN_IN_PART = ("_sandbox/requests/", "_sandbox/inbox/", "v2/webhooks/logs/")
 
 
 class Touched(NamedTuple):
@@ -78,6 +79,8 @@ def one_request(ident: str) -> str:
 @pages.get("/whole/<path:path>")
 def whole(path: str) -> Response:
     """What a control or an operation answers, of which a page shows the beginning."""
+    if not path.startswith(_SHOWN_IN_PART):
+        abort(404, "No page shows only the beginning of this.")
     return plain_text(pretty(g.client.get(f"/{path}")))
 
 
@@ -144,7 +147,7 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
     """The records of a step with what it changed in them."""
     for change in step["changes"][:_SHOWN]:
         path = f"{CONTROL}/records/{change['resource']}/{change['id']}/history"
-        versions = g.client.get(path, {"limit": 100}, is_hidden=True)["versions"]
+        versions = g.client.get(path, {"limit": 100})["versions"]
         at = next(
             (place for place, each in enumerate(versions) if each["step"] == step["step"]), None
         )
@@ -157,8 +160,6 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
 
 def _delivery(ident: str) -> dict[str, Any]:
     """What has become of a delivery."""
-    found = g.client.find(
-        f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1}, is_hidden=True
-    )
+    found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1})
     newest = found["versions"][0]["body"] if found else None
     return {"id": ident, **(newest or {})}

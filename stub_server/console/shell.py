@@ -98,7 +98,7 @@ def load_head() -> None:
     """
     if "clock" in g:
         return
-    g.clock = g.client.get(f"{CONTROL}/clock", is_hidden=True)
+    g.clock = g.client.get(f"{CONTROL}/clock")
     g.done = done() if request.method == "GET" else None
 
 
@@ -149,9 +149,6 @@ def shared() -> dict[str, Any]:
         "token_of": lambda: known.sessions.token(g.visitor.ident),
         "this_page": request.full_path.rstrip("?"),
         "sandboxes": _sandboxes,
-        "curls": lambda: [
-            g.client.curl(each, known.url + request.script_root) for each in g.client.asked
-        ],
         "operation_of": known.operation,
     }
 
@@ -159,7 +156,7 @@ def shared() -> dict[str, Any]:
 def _sandboxes() -> list[str]:
     """The names of the sandboxes that the head offers; none for those who have the key of one."""
     try:
-        found = g.client.get(f"{CONTROL}/sandboxes", {"limit": 50}, is_hidden=True)["sandboxes"]
+        found = g.client.get(f"{CONTROL}/sandboxes", {"limit": 50})["sandboxes"]
     except Refused:
         return []
     return sorted(

@@ -30,7 +30,6 @@ class Converter:
     def __init__(self, document: Document, schemas: Schemas) -> None:
         self._document, self._schemas = document, schemas
         self._validators: dict[int, Validator] = {}
-        self._records: dict[str, Json] = {}
 
     @cached_property
     def contract(self) -> dict[str, str]:
@@ -42,11 +41,8 @@ class Converter:
     # -- the schemas of what is stored
 
     def record(self, name: str) -> Json:
-        """The schema of a record of a name.
-
-        Equal names give the same object, by which it is compiled once.
-        """
-        return self._records.setdefault(name, {"$ref": f"#/components/schemas/{name}"})
+        """The schema of a record of a name."""
+        return self._document.schema(name)
 
     # -- values
 

@@ -164,7 +164,10 @@ class Timers:
 
     def beyond(self, other: "Timers") -> tuple[Timer, ...]:
         """The timers that others do not have, in the order of time."""
-        return tuple(sorted(set(self.live.values()).difference(other.live.values())))
+        theirs = other.live
+        return tuple(
+            sorted([timer for number, timer in self.live.items() if theirs.get(number) != timer])
+        )
 
     def __len__(self) -> int:
         return len(self.live)

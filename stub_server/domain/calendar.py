@@ -94,8 +94,12 @@ def is_working_day(day: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _holidays(year: int) -> frozenset[date]:
-    fixed = {date(year, *day) for day in FIXED if day != ZUMBI or year >= ZUMBI_SINCE}
-    return frozenset(fixed | {_easter(year) + timedelta(days=days) for days in MOVING})
+    found, easter = {date(year, *day) for day in FIXED}, _easter(year)
+    if year < ZUMBI_SINCE:
+        found.remove(date(year, *ZUMBI))
+    for days in MOVING:
+        found.add(easter + timedelta(days=days))
+    return frozenset(found)
 
 
 def _easter(year: int) -> date:

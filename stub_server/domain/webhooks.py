@@ -76,12 +76,11 @@ def valid_keys(hidden: Body, now: int) -> list[str]:
     """The keys that sign now, the current one first; `until` is ms and the first instant at which a
     key is retired.
     """
-    keys = [
-        entry["key"]
-        for entry in hidden["signing_keys"]
-        if entry["until"] is None or entry["until"] > now
-    ]
-    return keys[::-1]
+    keys = []
+    for entry in reversed(hidden["signing_keys"]):
+        if entry["until"] is None or entry["until"] > now:
+            keys.append(entry["key"])
+    return keys
 
 
 def rotated(hidden: Body, key: str, now: int, grace_ms: int) -> tuple[Body, int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from random import Random
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
@@ -54,8 +54,11 @@ DROP, DUPLICATE, BAD_SIGNATURE = "webhook_drop", "webhook_duplicate", "webhook_b
 _OF_DELIVERIES = (("match", {"event", "url"}), ("then", {DROP, DUPLICATE, BAD_SIGNATURE}))
 _OF_BOTH = {"delay_ms", "body"}
 _OF_WAITS = ("delay_ms", "delay", "message")  # by themselves they change nothing
+BodyPath: TypeAlias = tuple[str | int | None, ...]
+"""Members by name, items of lists by place, and None for all items."""
 _is_path = re.compile(r"\$(?:\.[A-Za-z_][A-Za-z0-9_-]*|\[(?:[0-9]{1,4}|\*)\])+").fullmatch
-_step = re.compile(r"[A-Za-z0-9_-]+|\*")  # of a path
+# of a path: a member, or items of a list
+_step = re.compile(r"\.([A-Za-z0-9_-]+)|\[([0-9]+|\*)\]")
 Texts = Mapping[str, str]
 """What a request or a delivery has for the members of a `match` that are texts."""
 
@@ -114,7 +117,7 @@ class Fault:
         self._headers: list[tuple[bytes, str]] = []
         for name, wanted in match.get("header", {}).items():
             self._headers.append((name.lower().encode("latin-1", "replace"), wanted))
-        self._body: list[tuple[tuple[str, ...], Any]] = []
+        self._body: list[tuple[BodyPath, Any]] = []
         for path, wanted in match.get("body", {}).items():
             self._body.append((_body_path(path), wanted))
         self.reads_body, self.names_address = bool(self._body), "url" in match
@@ -270,15 +273,24 @@ def _check_members(fault: Fault) -> None:
         raise Conflict(message, code=CONFLICT, details=details)
 
 
-def _body_path(text: str) -> tuple[str, ...]:
-    """`$.items[0].name` -> `("items", "0", "name")`. Raises Conflict for any other text."""
+def _body_path(text: str) -> BodyPath:
+    """`$.items[0].name` -> `("items", 0, "name")`; `[*]` is None.
+
+    Raises Conflict for any other text.
+    """
     if not _is_path(text):
         message = f"{text} is not a path. Write it like $.customer.email or $.items[0].price."
         raise Conflict.at("match.body", message, CONFLICT)
-    return tuple(_step.findall(text))
+    steps: list[str | int | None] = []
+    for member, place in _step.findall(text):
+        if member:
+            steps.append(member)
+        else:
+            steps.append(None if place == "*" else int(place))
+    return tuple(steps)
 
 
-def _has(body: Any, path: tuple[str, ...], wanted: Any) -> bool:
+def _has(body: Any, path: BodyPath, wanted: Any) -> bool:
     """Whether one of the values at a path of a body is as wanted."""
     values = [body]
     for step in path:
@@ -289,15 +301,13 @@ def _has(body: Any, path: tuple[str, ...], wanted: Any) -> bool:
     return any(_equal(wanted, value) for value in values)
 
 
-def _inside(value: Any, step: str) -> list[Any]:
+def _inside(value: Any, step: str | int | None) -> list[Any]:
     """What a step of a path leads to: a member, one item of a list, or all of them."""
-    if isinstance(value, dict) and step in value:
-        return [value[step]]
-    if isinstance(value, list) and step == "*":
-        return value
-    if isinstance(value, list) and step.isdigit():
-        return value[int(step) : int(step) + 1]
-    return []
+    if isinstance(step, str):
+        return [value[step]] if isinstance(value, dict) and step in value else []
+    if not isinstance(value, list):
+        return []
+    return value if step is None else value[step : step + 1]
 
 
 def _equal(wanted: Any, value: Any) -> bool:

@@ -141,25 +141,31 @@ def go_back(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None =
     return step
 
 
-def _between(sandbox: Sandbox, then: Sandbox) -> tuple[Part, ...]:
-    """The changes from a sandbox after its newest step to an earlier state.
+def _between(sandbox: Sandbox, then: Sandbox) -> tuple[tuple[Part, ...], int]:
+    """The changes from a sandbox after its newest step to an earlier state, and their bytes.
 
-    100,000 records of a table cost 20 ms where none differs, and 110 ms where all do.
+    Where no log has room for them they are not completed, and there are none: the log would drop
+    the step at once, and the event loop waits for each of them.
     """
     parts = []
+    size = 0
     for ident in dict.fromkeys((*sandbox.stores, *then.stores)):
         here, there = sandbox.stores.get(ident), then.stores.get(ident)
         store = here or then.stores[ident]
         changes: list[Change] = []
         for name in store.tables:
-            changes += _changes(name, _rows(here, name), _rows(there, name))
+            for change in _changes(name, _rows(here, name), _rows(there, name)):
+                changes.append(change)
+                size += change.size
+                if not sandbox.log.has_room(size):
+                    return (), size
         used = list(_usages(here, there))
         if here is None or there is None or changes or used:
             changes.sort(key=Change.deletes)
             parts.append(
                 Part(store.merchant, here is None, there is None, tuple(changes), tuple(used))
             )
-    return tuple(parts)
+    return tuple(parts), size
 
 
 def _changes(name: str, mine: Rows, theirs: Rows) -> Iterator[Change]:
@@ -187,9 +193,14 @@ def _rows(store: Store | None, name: str) -> Rows:
 
 
 def _step(
-    sandbox: Sandbox, then: Sandbox, parts: tuple[Part, ...], cause: Cause, instant: int | None
+    sandbox: Sandbox,
+    then: Sandbox,
+    between: tuple[tuple[Part, ...], int],
+    cause: Cause,
+    instant: int | None,
 ) -> Step:
     """The step itself. Ids and numbers of timers continue, so that none is used twice."""
+    parts, size = between
     if instant is None:
         instant = then.recorded_clock.now
     clock = sandbox.clock.again(then.clock.at(instant))
@@ -215,6 +226,12 @@ def _step(
         settings=settings,
         settings_before=before,
         restored=Restored(
-            parts, tuple(sandbox.stores), tuple(then.stores), events, then.events.raised, replies
+            parts,
+            tuple(sandbox.stores),
+            tuple(then.stores),
+            events,
+            then.events.raised,
+            replies,
+            size,
         ),
     )

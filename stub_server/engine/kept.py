@@ -153,6 +153,11 @@ class Log(Bounded[Step]):
         if self._most:
             self._add(step, self._most, MOST_BYTES)
 
+    @staticmethod
+    def has_room(size: int) -> bool:
+        """Whether a step of so many bytes is kept at all."""
+        return size <= MOST_BYTES
+
     def close(self) -> None:
         """Free the memory of a deleted sandbox. Later steps are dropped."""
         self._most, self.writer, self.stored = 0, None, None

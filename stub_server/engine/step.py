@@ -78,6 +78,11 @@ class Change(NamedTuple):
         assert record is not None
         return record.id
 
+    @property
+    def size(self) -> int:
+        """About how many bytes both versions keep alive."""
+        return sum([record.size for record in (self.before, self.after) if record is not None])
+
 
 class Used(NamedTuple):
     """The usage of an API key after a step and before it; None where nothing is recorded."""
@@ -128,7 +133,8 @@ class Restored(NamedTuple):
 
     `merchants_…` are their ids in order, `raised_after` is how many events there had been.
     `replies` holds pairs of key and saved reply. Timers, clock, positions of ids and
-    `events_before` are in the step itself.
+    `events_before` are in the step itself. `size` is how many bytes the records keep alive: a
+    difference that no log has room for has no `parts`.
     """
 
     parts: tuple[Part, ...]
@@ -137,6 +143,7 @@ class Restored(NamedTuple):
     events: Ends
     raised_after: int
     replies: Ends
+    size: int
 
 
 class Step(NamedTuple):
@@ -232,8 +239,10 @@ class Step(NamedTuple):
         size = OVERHEAD + OVERHEAD_EACH * (
             len(self.events) + len(self.timers_set) + len(self.timers_fired)
         )
-        for part in self.parts:
-            size += part.size
+        if self.restored is not None:
+            size += self.restored.size
+        else:
+            size += sum([part.size for part in self.parts])
         for event in events:
             size += event.size
         for _, saved in replies:

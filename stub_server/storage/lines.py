@@ -41,22 +41,7 @@ from .state import Owned, SandboxState
 
 # of a chunk: lines on average, and bytes at most before it is compressed
 LINES, MOST = 256, 4 * 1024 * 1024
-EVENT = (
-    "id",
-    "type",
-    "at",
-    "merchant",
-    "key",
-    "subject",
-    "project",
-    "resource",
-    "hidden",
-    "names",
-    "others",
-)
-TIMER = ("due", "number", "job", "merchant", "subject")
-_timer_row: Callable[[Body], Sequence[Any]] = itemgetter(*TIMER)
-_row_of: Callable[[Body], Sequence[Any]] = itemgetter(*EVENT)
+
 _reply_key: Callable[[list[str]], ReplyKey] = itemgetter(*range(4))
 _pair: Callable[[list[Any]], tuple[Any, Any]] = itemgetter(0, 1)  # a usage or a position
 Change = Callable[[str, Record], Record]
@@ -96,7 +81,7 @@ def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[byte
     for event in state.sandbox.events:
         yield line_of("event", _event(event, places.get(event.resource)))
     for timer in state.sandbox.timers.pending():
-        yield line_of("timer", _timers([timer])[0])
+        yield line_of("timer", timer._asdict())
     for reply in state.sandbox.replies.items():
         yield line_of("reply", _reply(*reply))
 
@@ -164,8 +149,8 @@ def step_line(step: Step, change: Change = as_it_is, kind: str = "step") -> byte
         **_changes(step.changes, change),
         "events": [_event(event, *_places(event, step.changes)) for event in step.events],
         "forgotten_events": len(step.forgotten_events),
-        "timers": _timers(step.timers_set),
-        "taken": [timer[1] for timer in step.timers_fired],
+        "timers": [timer._asdict() for timer in step.timers_set],
+        "taken": [timer.seq for timer in step.timers_fired],
         "used": _used(step.used),
         "saved": step.saved and _reply(*step.saved),
         "forgotten_replies": [key for key, _ in step.forgotten_replies],
@@ -257,15 +242,12 @@ def _record(table: str, record: Record) -> Body:
 
 def _event(event: Event, resource: int | None = None, hidden: int | None = None) -> Body:
     """An event; a part that it shares with a record is given as that record's index."""
-    shown = Fragment(event.resource) if resource is None else resource
-    kept: Any = hidden
+    body = event._asdict() | {"resource": resource, "hidden": hidden}
+    if resource is None:
+        body["resource"] = Fragment(event.resource)
     if hidden is None and event.hidden:
-        kept = Fragment(event.hidden)
-    return dict(zip(EVENT, (*event[:7], shown, kept, *event.extras), strict=True))
-
-
-def _timers(timers: Sequence[Sequence[Any]]) -> list[Body]:
-    return [dict(zip(TIMER, timer, strict=True)) for timer in timers]
+        body["hidden"] = Fragment(event.hidden)
+    return body | {"extras": event.extras._asdict()}
 
 
 def _reply(key: ReplyKey, saved: Saved) -> Body:
@@ -354,16 +336,18 @@ class Reader:
         if kind == "record":
             self._add(body["table"], self._version(body))
         elif kind == "step":
-            self.state.fold(self.step(body))
+            step = self.step(body)
+            self._check_replies(step.reply_ends)
+            self.state.fold(step)
         elif kind == "event":
             events = self.state.sandbox.events
-            events.exchange(
-                Ends(newest_after=(self._event(_row_of(body), self._shown),)), events.raised
-            )
+            events.exchange(Ends(newest_after=(self._event(body, self._shown),)), events.raised)
         elif kind == "timer":
-            self.state.sandbox.timers.put(Timer(*_timer_row(body)))
+            self.state.sandbox.timers.put(Timer(**body))
         elif kind == "reply":
-            self.state.sandbox.replies.exchange(Ends(newest_after=(self._reply(body),)))
+            ends = Ends(newest_after=(self._reply(body),))
+            self._check_replies(ends)
+            self.state.sandbox.replies.exchange(ends)
         elif kind == "merchant":
             usage = {key: _pair(used) for key, used in body.pop("usage").items()}
             self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage)
@@ -408,28 +392,41 @@ class Reader:
         known: Record = self._shared.setdefault(record, record)  # restoring compares by identity
         return known
 
-    def _event(
-        self, row: Sequence[Any], shown: list[bytes], kept: list[bytes] | None = None
-    ) -> Event:
-        """An event of its members in order. A part that is a number is one of those given."""
-        *members, resource, hidden, names, others = row
+    def _event(self, body: Body, shown: Sequence[bytes], kept: Sequence[bytes] = ()) -> Event:
+        """An event. A part that is a number is one of those given."""
+        resource, hidden, given = body["resource"], body["hidden"], body["extras"]
         extras = NO_EXTRAS
-        if names or others:
-            extras = Extras(tuple(names), tuple(map(_pair, others)))
+        if given["names"] or given["others"]:
+            extras = Extras(tuple(given["names"]), tuple(map(_pair, given["others"])))
         public = shown[resource] if isinstance(resource, int) else encoded(resource)
         rest = b""
         if isinstance(hidden, dict):
             rest = encoded(hidden)
-        elif isinstance(hidden, int) and kept is not None:
+        elif isinstance(hidden, int):
             rest = kept[hidden]
-        if names and not rest:
-            raise damaged(f"event {members[0]} refers to a missing part")
-        event = Event._make((*members, public, rest, extras))
+        if extras.names and not rest:
+            raise damaged(f"event {body['id']} refers to a missing part")
+        event = Event(**body | {"resource": public, "hidden": rest, "extras": extras})
         known = self._shared.setdefault(event.id, event)
         return known if known == event else event
 
+    def _check_replies(self, ends: Ends) -> None:
+        """Check that no reply is saved for a key that has one: undoing that would fail.
+
+        Raises BadFile.
+        """
+        gone = {key for key, _ in (*ends.oldest_before, *ends.newest_before)}
+        saved = set[ReplyKey]()
+        for key, _ in (*ends.oldest_after, *ends.newest_after):
+            is_there = self.state.sandbox.replies.get(key) is not None and key not in gone
+            if is_there or key in saved:
+                raise damaged(
+                    f"two replies for the Idempotency-Key {key[3][:40]!r} of {key[1]} {key[2][:60]}"
+                )
+            saved.add(key)
+
     def _event_alone(self, body: Body) -> Event:
-        return self._event(_row_of(body), [])
+        return self._event(body, [])
 
     def _reply(self, body: Body) -> tuple[ReplyKey, Saved]:
         headers = tuple(encoded_headers(body["headers"]))
@@ -456,7 +453,7 @@ class Reader:
         written = _written(part.changes)
         public = [record.public for record in written]
         hidden = [record.hidden for record in written]
-        events = [self._event(_row_of(event), public, hidden) for event in body.get("events", ())]
+        events = [self._event(event, public, hidden) for event in body.get("events", ())]
         live = sandbox.timers.live
         settings = before = None
         if "settings" in body:
@@ -471,7 +468,7 @@ class Reader:
             events=tuple(events),
             events_before=sandbox.events.raised,
             forgotten_events=sandbox.events.outgoing(events),
-            timers_set=tuple(Timer(*_timer_row(timer)) for timer in body.get("timers", ())),
+            timers_set=tuple(Timer(**timer) for timer in body.get("timers", ())),
             timers_before=sandbox.timers.last,
             timers_fired=tuple(
                 [live[number] for number in body.get("taken", ()) if number in live]
@@ -511,6 +508,7 @@ class Reader:
             replies=_ends(
                 sandbox.replies.items(), body["replies_gone"], body["replies_back"], self._reply
             ),
+            size=sum([part.size for part in parts]),
         )
 
     def _part(self, merchant: Merchant, body: Body, *, opens: bool, closes: bool) -> Part:

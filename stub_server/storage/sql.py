@@ -19,7 +19,7 @@ from ..core.clock import wall_ms
 from ..core.problem import UnusableInput
 from ..version import __version__
 
-FORMAT = 11  # of the tables and their content: another one is not read
+FORMAT = 12  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
 
 TABLES = """

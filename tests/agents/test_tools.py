@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from mcp_types import CallToolResult
 
 from stub_server.app import contracts, data_dir
 from stub_server.tools.mcp.tools import WORKS, tools
@@ -267,3 +268,61 @@ def test_wrong_turns_end_at_the_right_tool_and_page(live: Live) -> None:
         assert len(re.findall(r"^## ", section, re.MULTILINE)) == 1
 
     over_http(live.url, work)
+
+
+def test_results_leave_nothing_to_guess(live: Live) -> None:
+    """How credentials are read, what a path is, the request that was a cart's, what a text is."""
+
+    async def work(agent: Agent) -> None:
+        begun = text_of(await agent("start"))
+        (line,) = re.findall(r"^In Python: (.*)$", begun, re.MULTILINE)
+        scope: dict[str, Any] = {"httpx": httpx2}
+        exec(line, scope)  # noqa: S102 - as an agent would
+        assert scope["plan"] in begun
+        assert scope["token"].startswith("ey")
+        for query in ("/_sandbox/credentials", "GET /_sandbox/credentials"):
+            found = facts_of(await agent("search_docs", query=query))
+            assert found["pages"][0].endswith("/docs/getCredentials.md"), found
+        order = shown_call(await agent("start"))
+        order["body"]["metadata"] = {"cart": "c-17"}
+        placed = await agent("call_api", **order)
+        request = {"operationId": "createPixOrder", "body": {"metadata": {"cart": "c-17"}}}
+        once = {"request": request, "times": {"exactly": 1}}
+        verified = await agent("requests", action="verify", **once)
+        assert facts_of(verified).get("ok") is True, text_of(verified)
+        wrong = await agent("call_api", operation="getOrder", params={"orderId": _code(placed)})
+        assert f"orders {{action: show, order: {_code(placed)}}}" in text_of(wrong)
+        customers = await agent("call_api", operation="listCustomers", query={"limit": 1})
+        assert re.search(r'document: "[0-9]+"', text_of(customers))
+        paid = facts_of(await agent("orders", action="pay"))["subscription"]
+        project = order["body"]["projectId"]
+        suspended = await agent(
+            "call_api", operation="suspendProject", params={"projectId": project}
+        )
+        assert not suspended.is_error, text_of(suspended)
+        later = text_of(await agent("clock", action="advance", months=2, about=paid["id"]))
+        assert f"Subscription {paid['id']} is not billed: its project is suspended." in later
+        steps = text_of(await agent("history", action="steps", cause="createPixOrder"))
+        assert "steps, 1 of 1:" in steps
+
+    over_http(live.url, work)
+
+
+def test_certificates_and_messages_are_whole(live: Live) -> None:
+    async def work(agent: Agent) -> None:
+        made = await agent("webhooks", action="inbox", event_type="order.created")
+        await agent("call_api", **shown_call(await agent("start")))
+        read = text_of(await agent("webhooks", action="wait"))
+        body = re.findall(r"^body: (.*)$", read, re.MULTILINE)[0]
+        assert json.loads(body)["type"] == "order.created"
+        webhook = facts_of(made)["webhook"]["id"]
+        certified = text_of(await agent("webhooks", action="certify", webhookId=webhook))
+        rules = re.findall(r"^ *- id: .*advice: .*$", certified, re.MULTILINE)
+        assert rules
+        assert not [rule for rule in rules if "…" in rule]
+
+    over_http(live.url, work)
+
+
+def _code(placed: CallToolResult) -> str:
+    return str(facts_of(placed)["code"])

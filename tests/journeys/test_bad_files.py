@@ -164,14 +164,17 @@ def _behind(file: bytes) -> bytes:
 
 PLACES: dict[str, tuple[Spoil, str]] = {
     "an event of 900 levels": (
-        _set("event", others=[["a", _nested(900)]]),
+        _set("event", extras={"names": [], "others": [["a", _nested(900)]]}),
         "nested deeper than 48 levels",
     ),
     "a record of 60 levels": (
         _inside("record", "customers", "public", metadata={"a": _nested(60)}),
         "nested deeper",
     ),
-    "a payload's member of no name": (_set("event", others=[[[], 1]]), "event.others.0.0: "),
+    "a payload's member of no name": (
+        _set("event", extras={"names": [], "others": [[[], 1]]}),
+        "event.extras.others.0.0: ",
+    ),
     "a payload's key that is more": (_set("event", key='order":{},"x'), "event.key: "),
     "webhooks without anything inside": (_set("record", "webhooks", hidden={}), "hidden: "),
     "signing keys that are a text": (
@@ -226,7 +229,7 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         "sandbox.events_raised: ",
     ),
     "a version near the end of numbers": (_set("record", version=MOST + 1), "record.version: "),
-    "a timer near the end of numbers": (_set("timer", number=MOST + 1), "timer.number: "),
+    "a timer near the end of numbers": (_set("timer", seq=MOST + 1), "timer.seq: "),
     "an amount beyond numbers": (
         _inside("record", "orders", "public", totalAmount=1e308),
         "contradict each other",
@@ -236,11 +239,15 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         lambda file: changed(file, "step", _caused_otherwise),
         "step.cause.kind: ",
     ),
-    "an event's member of a strange name": (_set("event", names=['x"y']), "event.names.0: "),
+    "an event's member of a strange name": (
+        _set("event", extras={"names": ['x"y'], "others": []}),
+        "event.extras.names.0: ",
+    ),
     "members of nothing": (
-        _set("event", names=["metadata"], hidden=None),
+        _set("event", extras={"names": ["metadata"], "others": []}, hidden=None),
         "refers to a missing part",
     ),
+    "a reply saved twice": (lambda file: _with_reply()(_with_reply()(file)), "two replies for"),
     "ids of a step before": (_behind, "uses ids again"),
     "a clock past the last year": (
         _inside("sandbox", None, "clock", now=LATEST_START + 1),

@@ -166,6 +166,8 @@ def test_a_body_is_no_json(sandbox: Sandbox, then: Json) -> None:
         ({"body": {"$.email": "*@example.org"}}, False),
         ({"body": {"$.address.street": "*"}}, False),
         ({"body": {"$.metadata.vip": "yes", "$.name": "Marina*"}}, True),
+        ({"body": {"$.metadata[0]": "*"}}, False),
+        ({"body": {"$.metadata[*]": "*"}}, False),
         ({"method": "PUT", "body": {"$.email": "*"}}, False),
     ],
     ids=str,
@@ -173,7 +175,8 @@ def test_a_body_is_no_json(sandbox: Sandbox, then: Json) -> None:
 def test_a_rule_means_what_all_its_members_name(sandbox: Sandbox, match: Json, meant: bool) -> None:
     """Globs of `*` and `?`; a bracket is a bracket."""
     rule = new_rule(sandbox, {"status": 500}, match=match)
-    body = customer_body(name="Marina Duarte", email="marina@example.com", metadata={"vip": "yes"})
+    metadata = {"vip": "yes", "0": "no item", "*": "no item either"}
+    body = customer_body(name="Marina Duarte", email="marina@example.com", metadata=metadata)
     answer = sandbox.api.post("/v2/customers", json=body, headers={"X-Team": "blue"})
     assert (500 if meant else 201) == answer.status_code
     assert (meant, meant) == hits(sandbox, rule)

@@ -68,3 +68,14 @@ def test_what_is_canceled_may_be_canceled_again_and_what_has_expired_may_not(
         assert held == stage.get_subscription(held["id"])
     refused(answer, 409, "invalid_state_transition")
     assert "expired → canceled" == answer.json()["details"][0]["message"]
+
+
+def test_what_is_to_end_is_resumed_once(stage: Stage) -> None:
+    held = stage.subscription("active")
+    stage.drive("subscriptions", held["id"], "cancel", at_period_end=True)
+    resumed = stage.drive("subscriptions", held["id"], "resume")["subscription"]
+    assert held | {"updatedAt": resumed["updatedAt"]} == resumed
+    answer = stage.control.post(f"/subscriptions/{held['id']}/resume")
+    assert 409 == answer.status_code
+    (detail,) = answer.json()["details"]
+    assert ("cancel_at_period_end", "path") == (detail["field"], detail["in"])

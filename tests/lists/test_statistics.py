@@ -8,6 +8,8 @@ from random import Random
 
 import pytest
 
+from stub_server.testing import Server
+
 from ..journeys.steps import done
 from .figures import (
     ALWAYS,
@@ -153,3 +155,16 @@ def test_monthly_revenue_is_rounded_once(reader: Reader, projects: list[str]) ->
     """The sum is rounded, not what it is made of."""
     expected = {project: money(monthly(earning(reader, project))) for project in projects}
     assert expected == {project: stats(reader, project)["mrr"] for project in projects}
+
+
+def test_each_refund_of_an_order_counts_from_its_own_instant_on(sandbox_server: Server) -> None:
+    with sandbox_server.sandbox(scenario="empty") as sandbox:
+        order, instants = sandbox.pay(sandbox.order()), list[str]()
+        for amount in (1, 2, 4):
+            instants.append(sandbox.control.get("/clock").json()["now"])
+            sandbox.refund(order, amount=amount)
+            sandbox.advance(days=1)
+        path = f"/v2/projects/{sandbox.sample['projectId']}/stats"
+        answers = [sandbox.api.get(path, params={"from": instant}) for instant in instants]
+    told = [done(answer)["data"]["stats"]["revenue"]["refunded"] for answer in answers]
+    assert [7, 6, 4] == told

@@ -21,6 +21,9 @@ from stub_server.server.connection import ConnectionMonitor, Limits
 from ..support.live import FROZEN, NO_TLS
 
 EVERY = 0.001  # seconds between two beats
+_AGENT = {"name": "agent", "version": "1"}
+_BEGIN = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": _AGENT}
+_PING = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _BEGIN}
 
 
 class Beats:
@@ -52,6 +55,9 @@ def _create(url: str) -> None:
             time.sleep(0.1)
             answer = client.get("/_sandbox/sandboxes/later")
         answer.raise_for_status()
+        # the tools of coding agents, a package that no start imports
+        media = {"Accept": "application/json, text/event-stream"}
+        client.post("/_sandbox/mcp", json=_PING, headers=media).raise_for_status()
 
 
 async def main() -> None:

@@ -385,7 +385,7 @@ def test_a_name_leads_to_what_has_it(
         f"{console.base}/docs/createPixOrder" == console.open("/console/find?q=createpixorder").url
     )
     several = console.open("/console/find?q=refund")
-    assert "Refund an order operation" in several.text
+    assert "Refund an order control" in several.text
     assert (
         "Orders, payments and subscriptions: Fail, expire or refund an order guide" in several.text
     )

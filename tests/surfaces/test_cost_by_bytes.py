@@ -403,7 +403,12 @@ PLACES = [
     Place("the answer of a receiver", delivery, BODY, BODIES),
     Place("the page of a request", page_of_a_request("/console/requests/{}"), KEPT, BODIES),
     Place("a request of the journal", page_of_a_request("/_sandbox/requests/{}"), KEPT, BODIES),
-    Place("the body of a request", page_of_a_request("/console/requests/{}/sent"), KEPT, BODIES),
+    Place(
+        "the body of a request",
+        page_of_a_request("/console/whole/_sandbox/requests/{}"),
+        KEPT,
+        BODIES,
+    ),
     Place("the page of a message", page_of_a_message("/console/inboxes/hostile/{}"), BODY, BODIES),
     Place(
         "the page of an inbox",

@@ -9,11 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from threading import Event
 from time import monotonic, sleep
+from typing import Any
 
 import httpx2
 import pytest
 
-from stub_server.storage import sqlite
+from stub_server.storage import sql, sqlite
 
 from ..conftest import Serve
 from ..journeys.hooks import clients
@@ -180,3 +181,37 @@ def test_a_change_for_which_the_store_is_locked_is_not_done(
         recovered(control)
         created(api.post("/v2/customers", json=body))
         assert 1 == api.get("/v2/customers").json()["pagination"]["total"]
+
+
+def test_a_store_is_written_again_while_long_work_on_it_goes_on(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as writing a large snapshot: who waits for that, waits alone."""
+    monkeypatch.setattr(sqlite, "BUSY", 0.5)
+    writing, may_end, write_state = Event(), Event(), sql.write_state
+
+    def slowly(*given: Any) -> sql.KeptState:
+        writing.set()
+        assert may_end.wait(60)
+        return write_state(*given)
+
+    with (
+        clients(serve(scenario="empty", store=tmp_path / "store")) as (api, control),
+        closing(
+            sqlite3.connect(tmp_path / "store" / sqlite.DATABASE, isolation_level=None)
+        ) as other,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        monkeypatch.setattr(sql, "write_state", slowly)
+        waiting = beside.submit(control.post, "/snapshots", json={"name": "large"}, timeout=60)
+        try:
+            assert writing.wait(60)
+            other.execute("begin immediate")
+            refused(api.post("/v2/customers", json=customer_body()))
+            other.execute("rollback")
+            recovered(control)
+            created(api.post("/v2/customers", json=customer_body()))
+            assert not waiting.done()
+        finally:
+            may_end.set()
+        refused(waiting.result())  # its sandbox was opened anew meanwhile

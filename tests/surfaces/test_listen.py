@@ -204,6 +204,10 @@ def test_what_cannot_be_followed_exits_2_and_says_why(live: Live) -> None:
                 " you mean order.paid?"
             ),
         ),
+        (
+            ("--print", "--events", "order.pago,plan.pago", "--server", live.url),
+            'Did you mean order.paid? --events: "plan.pago" is not one of',
+        ),
         (("--print", "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9"),
     ):
         said = CliRunner().invoke(main, ["listen", *args])

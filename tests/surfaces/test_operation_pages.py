@@ -51,7 +51,7 @@ actions:
           surname: { type: string }
           parents: { type: array, items: { $ref: "#/components/schemas/Family" } }
   - target: $.paths['/v2/customers'].post
-    update: { description: "<script>alert(1)</script> Use `GET` & listCustomers." }
+    update: { description: "<script>alert(1)</script> Use `GET` & `listCustomers`." }
   - target: $.paths
     update:
       /v2/coupons:

@@ -17,6 +17,7 @@ import httpx2
 import pytest
 
 from stub_server.app import create_app
+from stub_server.engine import kept
 from stub_server.server.layers.routing import Application
 from stub_server.server.sandboxes import commits
 from stub_server.storage.sql import FORMAT, StoreError, sum_of
@@ -190,6 +191,30 @@ def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) 
     same(expected, facts(app.sandboxes.default))
     with closing(sqlite3.connect(tmp_path / "store" / DATABASE)) as database:
         assert [(1,)] == database.execute("select count(*) from states").fetchall()
+    app.sandboxes.persistence.close()
+
+
+def test_going_back_further_than_a_log_keeps_stores_the_state_and_no_step(tmp_path: Path) -> None:
+    """A line of all that changes would hold every request. The sandbox goes on at once, and is
+    opened as it was.
+    """
+    settings = replace(FROZEN, scenario="empty", store=tmp_path / "store")
+    app = create_app(settings)
+    inside, own = Inside(app), app.server.ready_token(app.sandboxes.default)
+    assert 201 == inside.ask("POST", "/_sandbox/snapshots", {"name": "none"}).status
+    for _ in range(20):
+        assert 201 == inside.ask("POST", "/v2/customers", customer_body(), own).status
+    with patch.object(kept, "MOST_BYTES", 10_000):
+        assert 200 == inside.ask("POST", "/_sandbox/snapshots/none/restore").status
+        for _ in range(2):
+            assert 201 == inside.ask("POST", "/v2/customers", customer_body(), own).status
+    assert 204 == inside.ask("DELETE", "/_sandbox/snapshots/none").status
+    expected = facts(app.sandboxes.default)
+    app.sandboxes.persistence.close()
+    inside.close()
+    assert (21, 22, 2) == _left(tmp_path)
+    app = create_app(settings)
+    same(expected, facts(app.sandboxes.default))
     app.sandboxes.persistence.close()
 
 

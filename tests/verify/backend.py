@@ -5,7 +5,6 @@ requests and answers.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from random import Random
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
@@ -37,20 +36,11 @@ class Backend:
         *,
         find: Callable[[str], Act] | None = None,
         delay: float = 0.0,
-        shuffle: bool = False,
     ) -> None:
-        """`delay` is in seconds, added to each answer; `shuffle` puts the headers of answers into
-        another order.
-
-        `find` gives the act of a name that `POST /_mutants` sets.
+        """`delay` is in seconds, added to each answer; `find` gives the act of a name that
+        `POST /_mutants` sets.
         """
-        self.app, self._acts, self._find, self._delay, self._shuffle = (
-            app,
-            acts,
-            find,
-            delay,
-            shuffle,
-        )
+        self.app, self._acts, self._find, self._delay = app, acts, find, delay
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].startswith(CONTROL):
@@ -67,10 +57,9 @@ class Backend:
             ask = _through(act, ask)
         answer = await ask(await _request(scope, receive))
         await asyncio.sleep(self._delay)
-        headers = [*answer.headers]
-        if self._shuffle:
-            Random(repr(headers)).shuffle(headers)
-        encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        encoded = [
+            (name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers
+        ]
         await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
         await send({"type": "http.response.body", "body": answer.body})
 

@@ -21,19 +21,14 @@ from .mutants import act_of
 @click.option("--scenario", default="default", help="The data to begin with, by name or file.")
 @click.option("--seed", type=int, default=42, help="The same seed gives the same data.")
 @click.option("--delay", type=float, default=0.0, help="Seconds that each answer takes more.")
-@click.option("--shuffle", is_flag=True, help="Put the headers of answers into another order.")
-def main(
-    port: int, mutants: tuple[str, ...], scenario: str, seed: int, delay: float, shuffle: bool
-) -> None:
+def main(port: int, mutants: tuple[str, ...], scenario: str, seed: int, delay: float) -> None:
     """Serve until interrupted. The line `ready URL` says that requests are answered."""
     settings = Settings(port=port, scenario=scenario, seed=seed, log="quiet")
     with serving.listen(settings) as listeners:
         settings = serving.with_port(settings, listeners[0])
         app = serving.build(settings)
         acts = map(act_of, mutants)
-        app.middlewares.insert(
-            0, partial(Backend, acts=[*acts], find=act_of, delay=delay, shuffle=shuffle)
-        )
+        app.middlewares.insert(0, partial(Backend, acts=[*acts], find=act_of, delay=delay))
         print(f"ready {settings.url}", flush=True)
         serving.run(app, settings, listeners)
 

@@ -53,14 +53,6 @@ def test_a_baseline_hides_what_it_knows(tmp_path: Path) -> None:
     assert 1 == report(tmp_path, seen, "--baseline", str(baseline))[0]
 
 
-def test_of_recorded_traffic_the_url_is_judged_alone(tmp_path: Path) -> None:
-    seen = str(recorded(tmp_path, "extra"))
-    assert 1 == run("https://api.example.com", "--har", seen).exit_code
-    ended = run("https://other.example.com", "--har", seen)
-    assert 2 == ended.exit_code
-    assert "of another address" in ended.output
-
-
 @pytest.mark.parametrize(
     "words",
     [

@@ -5,7 +5,6 @@ that does not.
 from pathlib import Path
 
 import pytest
-import yaml
 from click.testing import CliRunner
 
 from stub_server.cli.command import main
@@ -20,13 +19,6 @@ CLOSED = ("operation-missing", "other-success-status", "header-missing",
 
 def only(*operations: str) -> list[str]:
     return [part for operation in sorted(operations) for part in ("--only", operation)]
-
-
-def actions_of(file: Path) -> list[str]:
-    """The targets of the actions, but for the one that changes nothing."""
-    written = yaml.safe_load(file.read_text(encoding="utf-8"))
-    assert written["overlay"] == "1.0.0"
-    return [action["target"] for action in written["actions"] if action.get("update") != {}]
 
 
 @pytest.mark.parametrize("names", [CLOSED[:1], pytest.param(CLOSED[1:], marks=pytest.mark.night)])
@@ -45,20 +37,3 @@ def test_a_second_run_with_the_written_overlay_is_silent(
         left = departing - every()["operation-missing"].operations | {"getProject"}
         second = verify(url, *only(*left), "--overlay", str(file))
         assert second.report["divergences"] == [], second.output
-
-
-@pytest.mark.night
-def test_what_the_source_document_shows_is_commented_out_with_its_line(tmp_path: Path) -> None:
-    file = tmp_path / "corrections.yaml"
-    with backend("--scenario", "empty", mutants=["update-missing"]) as url:
-        [divergence] = verify(
-            url, *only("updateCustomer"), "--write-overlay", str(file)
-        ).divergences
-        assert divergence["basis"] == "documented"
-        assert divergence["overlay"]
-        assert [] == actions_of(file)
-        text = file.read_text(encoding="utf-8")
-        assert "# - target: $.paths['/v2/customers/{customerId}'].put" in text
-        assert "openapi/paths/customers.yaml:" in text
-        again = verify(url, *only("updateCustomer"), "--overlay", str(file))
-        assert [shown(divergence)] == [shown(each) for each in again.divergences], again.output

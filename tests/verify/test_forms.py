@@ -171,19 +171,13 @@ def test_junit_has_a_case_for_each_operation_and_group() -> None:
     ]
     [suite] = as_junit(*found)
     cases = {(case.get("classname"), case.get("name")): case for case in suite.iter("testcase")}
-    assert 2 * len(GROUPS) + 1 == len(cases) == int(suite.get("tests", ""))
     ends = {place: [each.tag for each in case] for place, case in cases.items()}
-    assert ["failure"] == ends["createCustomer", "accepts"]
+    assert 2 * len(GROUPS) + 1 == len(cases) == int(suite.get("tests", ""))
+    assert (3, 2) == (int(suite.get("failures", "")), int(suite.get("skipped", "")))
+    assert ["failure"] == ends["createCustomer", "accepts"] == ends["the whole backend", "accepts"]
     assert [] == ends["createCustomer", "rejects"]
-    assert ["skipped"] == ends["createCustomer", "transitions"]
-    assert ["skipped"] == ends["listOrders", "filters"]
-    assert ["failure"] == ends["listOrders", "transitions"]
-    assert ["failure"] == ends["the whole backend", "accepts"]
-    assert (3, 3) == (int(suite.get("failures", "")), len(suite.findall("testcase/failure")))
-    assert int(suite.get("skipped", "")) == len(suite.findall("testcase/skipped"))
-    failure = cases["createCustomer", "accepts"][0]
-    assert "stricter" == failure.get("type")
-    assert NAME.rpartition("/")[2] in str(failure.text)
+    assert ["skipped"] == ends["createCustomer", "transitions"] == ends["listOrders", "filters"]
+    assert "stricter" == cases["createCustomer", "accepts"][0].get("type")
 
 
 def test_sarif_points_into_the_contract() -> None:

@@ -14,18 +14,6 @@ from .reports import NAME, finding
 EVERY = tuple(document().operations)
 
 
-def test_findings_of_a_class_with_one_pointer_are_one() -> None:
-    found = [
-        finding(operation="updateCustomer", cause="another", group="persists"),
-        finding(operation="createCustomer", target=Said(400, "a")),
-        finding(operation="createCustomer", target=Said(422, "b")),
-    ]
-    [one] = merged(found, document(), EVERY)
-    assert ["createCustomer", "updateCustomer"] == one.operations
-    assert ("createCustomer", 3, "a") == (one.operation, one.count, one.target.excerpt)
-    assert {("createCustomer", "accepts"), ("updateCustomer", "persists")} == set(one.cases)
-
-
 def test_what_costs_data_or_money_comes_first_then_the_order_is_that_of_the_classes_and_the_contract() -> (
     None
 ):
@@ -36,7 +24,9 @@ def test_what_costs_data_or_money_comes_first_then_the_order_is_that_of_the_clas
     ]
     random.Random(1).shuffle(found)
     told = [(each.kind, each.operation) for each in merged(found, document(), EVERY)]
-    assert [(kind, name) for kind in SEVERITY for name in (EVERY[2], EVERY[9])] == told
+    expected = [(kind, name) for kind in SEVERITY for name in (EVERY[2], EVERY[9])]
+    expected.remove(("idempotency", EVERY[9]))  # a key that is ignored is one cause
+    assert expected == told
     assert ["not-persisted", "not-deleted", "idempotency", "uniqueness"] == [*SEVERITY][:4]
 
 

@@ -196,7 +196,8 @@ class Guide:
         """
         words = _asked(query)
         terms = [*self._terms(words)]
-        names = query, " ".join(words)
+        path = words[-1] if words and words[-1].startswith("/") else query
+        names = query, " ".join(words), f" {path} "
         found = self._matching(" AND ".join(terms), names, words_shown)
         others = (
             self._matching(" OR ".join(terms), names, words_shown)
@@ -206,13 +207,17 @@ class Guide:
         met = {each.path for each in found}
         return [*found, *(each for each in others if each.path not in met)][:most]
 
-    def _matching(self, asked: str, names: tuple[str, str], words_shown: int) -> list[Result]:
-        """The sections that FTS5 finds; those that a query names come first."""
+    def _matching(self, asked: str, names: tuple[str, str, str], words_shown: int) -> list[Result]:
+        """The sections that FTS5 finds; those that a query names, and the operation of a path, come
+        first.
+        """
         with self._lock:
             rows = self._index.execute(
                 "SELECT path, page, heading, snippet(sections, 3, ?, ?, '…', ?) FROM sections WHERE"
                 " sections MATCH ? ORDER BY heading COLLATE NOCASE = ? OR asked COLLATE NOCASE = ?"
-                " DESC, bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
+                # behind the method
+                " OR instr(text, ?) BETWEEN 4 AND 8 AND path LIKE '/docs/%' DESC,"
+                " bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
                 (_FROM, _TO, words_shown, asked, *names, _MOST),
             ).fetchall()
         return [Result(*row) for row in rows]

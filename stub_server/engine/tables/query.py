@@ -105,9 +105,8 @@ def _matching(table: Table, query: Query) -> Keys:
         return table.order
     conditions.sort(key=lambda lists: sum(map(len, lists)))
     first, *others = conditions
-    keys = first[0]
-    if len(first) > 1:
-        keys = sorted(chain.from_iterable(first))  # merges what is sorted already
+    # sorting merges what is sorted already
+    keys = first[0] if len(first) == 1 else sorted(chain.from_iterable(first))
     for lists in others:
         keys = [key for key in keys if _is_in(key, lists)]
     return keys

@@ -92,7 +92,7 @@ def details_of(error: Any, schema_at: SchemaAt) -> list[Detail]:
     place, inside = str(path[0]) if path else "body", path[1:]
     code = _CODES.get(kind, "invalid")
     if path and any(getattr(error.kind, "context", ())):
-        return _details_of_choice(error, schema_at)
+        return _details_of_branches(error, schema_at)
     if kind == "additionalProperties":
         known = list(schema_at(path).get("properties", ()))
         return [
@@ -109,7 +109,7 @@ def details_of(error: Any, schema_at: SchemaAt) -> list[Detail]:
     return [detail(field or place, code, _message(error, schema_at(path)), place)]
 
 
-def _details_of_choice(error: Any, schema_at: SchemaAt) -> list[Detail]:
+def _details_of_branches(error: Any, schema_at: SchemaAt) -> list[Detail]:
     """Details of a value that satisfies none of several schemas: what the nearest one demands.
 
     Schemas for values of another type count only where no schema is for values of this type.

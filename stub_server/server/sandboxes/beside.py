@@ -16,12 +16,15 @@ class Beside:
     def __init__(self, store: Database) -> None:
         self._store, self._worker = store, BackgroundWorker()
         self._session: Session | None = None
+        self._is_old = False
 
     async def run(self, work: Callable[[Session], T]) -> T:
         """Run work. Raises Unavailable."""
 
         def run() -> T:
             try:
+                if self._is_old:
+                    self.close()
                 if self._session is None:
                     self._session = self._store.session()
                 return work(self._session)
@@ -35,8 +38,12 @@ class Beside:
         """Close the connection after the work that is under way."""
         await self._worker.beside(self.close)
 
+    def renew(self) -> None:
+        """Have the next work open another connection, whatever is under way."""
+        self._is_old = True
+
     def close(self) -> None:
         """Close the connection; further work opens another one."""
-        session, self._session = self._session, None
+        session, self._session, self._is_old = self._session, None, False
         if session is not None:
             session.close()

@@ -22,8 +22,22 @@ from ...core.problem import Refusal, Unavailable, undone, unwritten
 from ...engine.sandbox import SILENT, Sandbox
 from ...engine.step import Step
 from ...storage import sql
-from ...storage.lines import step_line
-from ...storage.sql import Batch, Database, Kept, Statement, chained, key_entered, line_of, place_of
+from ...storage.lines import chunks_of, step_line
+from ...storage.sql import (
+    STEPS,
+    Batch,
+    Database,
+    Kept,
+    KeptState,
+    NamedState,
+    Session,
+    Statement,
+    chained,
+    key_entered,
+    line_of,
+    place_of,
+)
+from ...storage.state import SandboxState, capture
 from .beside import Beside
 from .entry import Entry, records_of
 from .making import SandboxFactory
@@ -41,6 +55,8 @@ class Stored:
 
     `newest` is the number of the newest step and `chain` its sum, `committed` both of the newest
     one that is stored. `contract` is empty where the state and the steps are not all of one.
+    `renewals` counts the steps with which the state after them is stored, and `rewriting` is the
+    newest change that stores one beside the requests.
     """
 
     entry: Entry
@@ -51,6 +67,8 @@ class Stored:
     chain: int
     committed: tuple[int, int]
     size: int = 0
+    renewals: int = 0
+    rewriting: Pending | None = None
 
     @property
     def is_long(self) -> bool:
@@ -90,17 +108,25 @@ class Pending(Batch):
     """What is committed together: steps, or a change, which is made wholly or not at all
     (`is_atomic`).
 
-    `touched` are the sandboxes whose rows are stored, by a change as they are stored so far; `gone`
-    are those that end. `known` is set when the outcome is known; `failure` says why it is not done.
-    It is not done either where a name `is_duplicate`.
+    `touched` are the sandboxes whose rows are stored, by a change as they are stored so far. Of
+    those that are `rewritten` the state is stored in place of their steps: a log does not keep one
+    of these. `gone` are those that end. `known` is set when the outcome is known; `failure` says
+    why it is not done. It is not done either where a name `is_duplicate`.
     """
 
     touched: dict[int, Stored] = field(default_factory=dict)
+    rewritten: dict[int, Stored] = field(default_factory=dict)
     gone: Sequence[Stored] = ()
     is_duplicate: bool = False
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
     begun: float = field(default_factory=monotonic)
+
+    async def outcome(self) -> None:
+        """Wait until it is stored. Raises Unavailable where it is not."""
+        await self.known.wait()
+        if self.failure is not None:
+            raise self.failure.again()
 
     def add_rows(self) -> None:
         """Add the rows of the sandboxes that were touched, as they are now."""
@@ -141,16 +167,30 @@ class Commits:
 
         def write(step: Step) -> None:
             self._check_written()
-            line, pending = step_line(step), self._pending
-            stored.newest, stored.chain = step.number, chained(line, stored.chain)
-            pending.steps.append((place_of(stored.number, step.number), line, stored.chain))
+            pending = self._pending
+            stored.newest = step.number
             pending.touched[stored.number] = stored
+            self._commit_soon()
+            if not sandbox.log.has_room(step.size):
+                self._rewrite_soon(stored)
+                return
+            line = step_line(step)
+            stored.chain = chained(line, stored.chain)
+            pending.steps.append((place_of(stored.number, step.number), line, stored.chain))
             stored.size += len(line)
             if stored.is_long:
                 self._wake.set()
-            self._commit_soon()
 
         sandbox.log.writer, sandbox.log.stored = write, partial(self.settled, sandbox)
+
+    def _rewrite_soon(self, stored: Stored) -> None:
+        """Store the state of a sandbox with the next commit, in place of all of its steps."""
+        self._pending.rewritten[stored.number] = stored
+        stored.renewals += 1
+        stored.size, stored.contract = 0, self.factory.contract
+        for change in self._changes:
+            if change is stored.rewriting:  # which would store an earlier state after it
+                change.changes.clear()
 
     def _commit_soon(self) -> None:
         if self.committing is None:
@@ -172,6 +212,8 @@ class Commits:
 
     async def _commit_one(self, pending: Pending) -> None:
         pending.add_rows()
+        if pending.rewritten:
+            await self._rewrite_in(pending)
         lost: Collection[int] = ()
         try:
             lost = await self.store.commit(pending)
@@ -189,6 +231,39 @@ class Commits:
                     "the sandbox no longer exists, or another server has it"
                 )
         pending.known.set()
+
+    async def _rewrite_in(self, pending: Pending) -> None:
+        """Store the present states of sandboxes in place of their steps."""
+        every = list(pending.rewritten.values())
+        chains = [stored.chain for stored in every]
+        written = await self.write(*(stored.entry.sandbox for stored in every))
+        for stored, chain, state in zip(every, chains, written, strict=True):
+            pending.changes += self._in_place_of_steps(stored, state, chain)
+            stored.state_size = state.size
+        pending.steps = [
+            step for step in pending.steps if step[0] >> STEPS not in pending.rewritten
+        ]
+
+    async def write(self, *sandboxes: Sandbox) -> list[KeptState]:
+        """Write the present states of sandboxes, beside the requests, for what is committed to
+        refer to.
+
+        Raises Unavailable.
+        """
+        if not self.has_store:
+            return []
+        self._check_written()
+        states = list(map(capture, sandboxes))
+        return await self._writing.run(lambda session: written(session, states))
+
+    def _in_place_of_steps(self, stored: Stored, state: KeptState, chain: int) -> list[Statement]:
+        changes = sql.state_entered(stored.number, self._own(state, chain))
+        return [*changes, sql.steps_ended(stored.number, state.step)]
+
+    def _own(self, state: KeptState, chain: int) -> NamedState:
+        return NamedState(
+            "", orjson.dumps({"contract": self.factory.contract}).decode(), chain, state
+        )
 
     def _lose_all(self) -> None:
         """The lease has ended: other processes may have any sandbox."""
@@ -231,9 +306,7 @@ class Commits:
         """
         self._check_written()
         change = self._change_soon(changes, stored, ends)
-        await change.known.wait()
-        if change.failure is not None:
-            raise change.failure.again()
+        await change.outcome()
         return not change.is_duplicate
 
     def _check_written(self) -> None:
@@ -297,7 +370,7 @@ class Commits:
         failed = [pending for pending in every if not pending.known.is_set()]
         for pending in failed:
             # a broken connection leaves open whether a change was made
-            if pending.steps or self.is_shared:
+            if pending.steps or pending.rewritten or self.is_shared:
                 for stored in (*pending.touched.values(), *pending.gone):
                     self._lose(stored)
             pending.failure = failure
@@ -326,12 +399,19 @@ class Commits:
         try:
             await self.store.recover()
             for beside in (self._reading, self._writing):  # their connections may be as broken
-                await beside.close_after()
+                beside.renew()
             await self.store.commit(Batch([sql.probe()]))
         except Exception as error:
             log.debug("the store still cannot be written (%s)", error)
             return False
         return True
+
+
+def written(session: Session, states: Iterable[SandboxState]) -> list[KeptState]:
+    """Write states that nothing refers to yet."""
+    return [
+        sql.write_state(session, state.sandbox.log.number, chunks_of(state)) for state in states
+    ]
 
 
 def _next_due(sandbox: Sandbox) -> int | None:

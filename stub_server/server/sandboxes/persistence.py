@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import TypeVar
 
@@ -15,9 +15,8 @@ import orjson
 from ...core.clock import wall_ms
 from ...core.problem import Unavailable, gone, store_unavailable
 from ...core.record import Body
-from ...engine.sandbox import DEFAULT, Sandbox
+from ...engine.sandbox import DEFAULT
 from ...storage import sql
-from ...storage.lines import chunks_of
 from ...storage.sql import (
     Batch,
     Damage,
@@ -28,8 +27,8 @@ from ...storage.sql import (
     Statement,
     StoreError,
 )
-from ...storage.state import SandboxState, Snapshot, capture
-from .commits import PAUSE, Commits, Stored
+from ...storage.state import Snapshot, capture
+from .commits import PAUSE, Commits, Stored, written
 from .entry import Entry, keys_of
 from .making import SandboxFactory
 from .opening import opened
@@ -116,18 +115,6 @@ class Persistence(Commits):
 
     # -- sandboxes that come and go
 
-    async def write(self, sandbox: Sandbox, snapshots: Sequence[Snapshot] = ()) -> list[KeptState]:
-        """Write the present states of a sandbox and of its snapshots, beside the requests, for
-        `put` to refer to.
-
-        Raises Unavailable.
-        """
-        if not self.has_store:
-            return []
-        self._check_written()
-        states = _states(sandbox, snapshots)
-        return await self._writing.run(lambda session: _write(session, states))
-
     async def put(
         self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot] = ()
     ) -> bool:
@@ -156,8 +143,10 @@ class Persistence(Commits):
             return True
         with closing(self.store.session()) as session:
             try:
-                written = _write(session, _states(entry.sandbox, snapshots))
-                stored, changes = self._entering(entry, written, snapshots)
+                states = [entry.sandbox, *(snapshot.sandbox for snapshot in snapshots)]
+                stored, changes = self._entering(
+                    entry, written(session, map(capture, states)), snapshots
+                )
                 sql.commit(session, Batch(changes), self.store.holder)
             except self.store.errors as error:
                 if self.store.is_duplicate(error):
@@ -189,11 +178,6 @@ class Persistence(Commits):
         about = snapshot.head | {"contract": self.factory.contract}
         return sql.state_entered(
             number, NamedState(snapshot.name, orjson.dumps(about).decode(), 0, state)
-        )
-
-    def _own(self, state: KeptState, chain: int) -> NamedState:
-        return NamedState(
-            "", orjson.dumps({"contract": self.factory.contract}).decode(), chain, state
         )
 
     async def announce(self, name: str) -> None:
@@ -352,26 +336,14 @@ class Persistence(Commits):
         """Write the present state of a sandbox, from which it is opened next time, in
         place of its steps.
         """
-        size, chain = stored.size, stored.chain
+        size, chain, renewals = stored.size, stored.chain, stored.renewals
         (state,) = await self.write(stored.entry.sandbox)
-        if self._stored.get(stored.entry.sandbox.name) is stored:
-            changes = sql.state_entered(stored.number, self._own(state, chain))
-            changes.append(sql.steps_ended(stored.number, state.step))
-            await self._changed(changes, stored)
+        is_there = self._stored.get(stored.entry.sandbox.name) is stored
+        if is_there and stored.renewals == renewals:  # else a newer state is stored
+            self._check_written()
+            changes = self._in_place_of_steps(stored, state, chain)
+            stored.rewriting = self._change_soon(changes, stored)
+            await stored.rewriting.outcome()
+        if stored.renewals == renewals:
             stored.size -= size
             stored.state_size, stored.contract = state.size, self.factory.contract
-
-
-def _states(sandbox: Sandbox, snapshots: Iterable[Snapshot]) -> list[SandboxState]:
-    """The states of a sandbox and of its snapshots."""
-    found = [capture(sandbox)]
-    for snapshot in snapshots:
-        found.append(capture(snapshot.sandbox))
-    return found
-
-
-def _write(session: Session, states: Iterable[SandboxState]) -> list[KeptState]:
-    written = []
-    for state in states:
-        written.append(sql.write_state(session, state.sandbox.log.number, chunks_of(state)))
-    return written

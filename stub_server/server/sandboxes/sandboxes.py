@@ -460,7 +460,7 @@ class Sandboxes(LoadedSandboxes):
 
         Raises NotFound, BadFile.
         """
-        written = await self.persistence.write(sandbox, brought)
+        written = await self.persistence.write(sandbox, *(snapshot.sandbox for snapshot in brought))
         async with self.persistence.changing:
             before = await self._present(name)
             # it was rotated meanwhile

@@ -53,7 +53,10 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
         sent += f"?{urlencode(asked)}"
     if body:
         sent += f" {json.dumps(body, ensure_ascii=False)}"
-    return await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
+    result = await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
+    if "about" in asked:
+        result.lines += await _not_billed(session, str(asked["about"]))
+    return result
 
 
 async def _with_ids(session: Session, path: str, own: Json) -> str:
@@ -67,6 +70,18 @@ async def _with_ids(session: Session, path: str, own: Json) -> str:
             value = await _last_request(session)
         path = path.replace(f"{{{name}}}", segment(value))
     return path
+
+
+async def _not_billed(session: Session, ident: str) -> list[str]:
+    """Which subscriptions, of an id or of a customer's, are not billed while time passes."""
+    lines = []
+    for name in ("id", "customerId"):
+        for each in (await session.get("/v2/subscriptions", **{name: ident}))["subscriptions"]:
+            answer = await session.get(f"/v2/projects/{each['projectId']}")
+            status = answer["data"]["project"]["status"]
+            if status != "active":
+                lines.append(f"Subscription {each['id']} is not billed: its project is {status}.")
+    return lines
 
 
 async def _last_request(session: Session, status: str | None = None) -> str:
@@ -98,10 +113,12 @@ async def messages(
     if message is not None:
         return await act(session, f"GET /inbox/{{inbox}}/{message}", following, {"inbox": inbox})
     found = await session.get(f"/inbox/{segment(inbox)}", **own)
-    lines = body_lines(found)
+    lines = []
     if found["messages"]:
-        lines += body_lines(found["messages"][0])
-    return Result(lines, facts_of(found), following)
+        newest = dict(found["messages"][0])
+        body = newest.pop("body")  # a signature is of all of its bytes
+        lines = [*body_lines(newest), f"body: {body}"]
+    return Result([*lines, *body_lines(found)], facts_of(found), following)
 
 
 async def wait(session: Session, **own: Any) -> Result:

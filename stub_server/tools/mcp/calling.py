@@ -18,6 +18,8 @@ _NAME_OF_HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII).fullmatch
 _OF_THE_CONNECTION = ("connection", "content-length", "host", "transfer-encoding")
 _LISTED = 10  # events
 _KEYS = ("private_key", "signing_key")
+_NOT_PASSED = ("failed", "unknown")  # results of rules
+_is_code = re.compile(r"[0-9A-Za-z]{10}").fullmatch  # of an order
 
 
 async def start(session: Session, sandbox: str | None = None, **beginning: Any) -> Result:
@@ -48,6 +50,7 @@ async def start(session: Session, sandbox: str | None = None, **beginning: Any) 
         ),
         f"Its clock shows {clock['now']}. Base URL: {found['base_url']}",
         f"Authorization: Bearer {found['jwt']}",
+        *_in_python(session, found["base_url"]),
         *body_lines(ids),
         *session.secrets,
         f"Try:\n1. call_api {json.dumps(order, ensure_ascii=False)}",
@@ -63,6 +66,16 @@ async def start(session: Session, sandbox: str | None = None, **beginning: Any) 
         "ids": ids,
     }
     return Result(lines, facts, "call_api, search_docs, webhooks", has_secrets=True)
+
+
+def _in_python(session: Session, base: str) -> list[str]:
+    """How a program gets token and ids, where no key is needed for that."""
+    if session.keys:
+        return []
+    return [
+        f"In Python: found = httpx.get('{base}{CONTROL}/credentials').json();"
+        " token, plan = found['jwt'], found['sample']['planId']"
+    ]
 
 
 async def _order(session: Session, ids: Json) -> Json:
@@ -165,9 +178,15 @@ async def _completed(session: Session, found: Json) -> Json:
         return found | {"fired": [job for job in found["fired"] if job["events"]]}
     if "certificate" in found:
         certificate = found["certificate"]
-        rules = [rule for rule in certificate["rules"] if rule["result"] in ("failed", "unknown")]
-        return {"certificate": certificate | {"rules": rules}}
+        rules = [_rule(each) for each in certificate["rules"] if each["result"] in _NOT_PASSED]
+        return {"certificate": {**certificate, "rules": []}, "rules": rules}
     return found
+
+
+def _rule(rule: Json) -> str:
+    """A rule of a certificate, whole."""
+    shown = {name: value for name, value in rule.items() if isinstance(value, str)}
+    return "; ".join(f"{name}: {value}" for name, value in shown.items())
 
 
 async def _place(session: Session, name: str, params: Json) -> tuple[str, str]:
@@ -183,7 +202,13 @@ async def _place(session: Session, name: str, params: Json) -> tuple[str, str]:
     for each in _PLACEHOLDER.findall(path):
         if each not in params:
             raise Wrong(f"{name} is {method.upper()} {path}: give params, such as {{{each}: ID}}.")
-        path = path.replace(f"{{{each}}}", segment(str(params[each])))
+        value = segment(str(params[each]))
+        if each == "orderId" and _is_code(value):
+            raise Wrong(
+                f"{name} takes an id. orders {{action: show, order: {value}}} takes a code, and"
+                " shows the id."
+            )
+        path = path.replace(f"{{{each}}}", value)
     return method.upper(), path
 
 

@@ -25,7 +25,9 @@ from ...server.layers.answers import Answer, Forwarded, not_allowed
 from ...server.layers.inside import Question, Reply
 from ...server.layers.validation import MOST_VALUES
 from ...server.request import CONTROL_KEY, LARGEST_BODY, Request
+from ...server.sandboxes.sandboxes import Sandboxes
 from ...server.work import Work
+from ...storage import sql
 from .protocol import Context, server_of
 from .session import Session
 
@@ -77,12 +79,13 @@ class Endpoint:
                 f" {', '.join(HANDSHAKE_PROTOCOL_VERSIONS)}."
             )
         await self._has_begun.wait()
-        return Forwarded(partial(self._pass, request, self._open(work)))
+        return Forwarded(partial(self._pass, work, self._open(work)))
 
     async def _pass(
-        self, request: Request, opened: Session, scope: Scope, receive: Receive, send: Send
+        self, work: Work, opened: Session, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Have the package answer a request."""
+        request, sandboxes = work.request, work.server.sandboxes
         body = [await _read(request, receive)]
 
         async def received() -> Message:
@@ -92,7 +95,7 @@ class Endpoint:
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._remember(request.method, message, opened)
+                self._remember(request.method, message, opened, sandboxes)
             await send(message)
 
         handled = partial(self._handle, opened, scope, received, sent)
@@ -100,53 +103,62 @@ class Endpoint:
             await handled()
             return
         async with self._opening:  # one after the other, so that each finds those before it
-            await self._make_room(opened)
+            await self._make_room(sandboxes)
+            self._check_room(opened)
             await handled()
 
     async def _handle(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer those alone who have the key, and name the sandbox, that a session was
         opened with.
         """
-        owner = sha256(orjson.dumps((_named(session), session.keys))).hexdigest()
+        owner = sha256(orjson.dumps((session.opened_in, session.keys))).hexdigest()
         user = AuthenticatedUser(AccessToken(token=owner, client_id=owner, scopes=[]))
         await self._manager.handle_request({**scope, "user": user}, receive, send)
 
-    async def _make_room(self, opened: Session) -> None:
-        """End the sessions that a sandbox had before it was rotated, or deleted and made again, but
-        those used since.
-
-        Raises a 503 for a further session of a sandbox that has its most: one control key must not
-        take all.
+    async def _make_room(self, sandboxes: Sandboxes) -> None:
+        """End the sessions in sandboxes that are gone, and those with the address or the key of one
+        that was rotated, or made again, since they were used.
         """
-        oldest, open_in = monotonic() - _FORGOTTEN, 0
+        oldest = monotonic() - _FORGOTTEN
         for ident, each in list(self._sessions.items()):
             if each.used <= oldest:
                 del self._sessions[ident]
-            elif each.identity == opened.identity:
-                open_in += 1
-            elif _named(each) == opened.sandbox:
+            elif each.identity and await _has_ended(sandboxes, each):
                 del self._sessions[ident]
                 ended = Question("DELETE", "/", headers={"mcp-session-id": ident})
                 await inside.ask(partial(self._handle, each), "", ended, None)
-        if opened.sandbox is not None and open_in >= MOST_OF_A_SANDBOX:
-            message = (
-                f"Agents have {open_in} sessions in the sandbox {opened.sandbox}, the most at once."
-                " End one by DELETE, or wait: each ends after 30 minutes without a call."
-            )
-            raise Refusal(message, status=503, code="too_many_connections")
 
-    def _remember(self, method: str, answer: Message, opened: Session) -> None:
+    def _check_room(self, opened: Session) -> None:
+        """Raises a 503 for a further session of a sandbox that has its most."""
+        full = self._why_full(opened, opened.sandbox)
+        if full:
+            raise Refusal(full, status=503, code="too_many_connections")
+
+    def _why_full(self, session: Session, sandbox: str | None) -> str:
+        """Why no further session may work in a sandbox: one control key must not take all."""
+        others = [each for each in self._sessions.values() if each is not session]
+        open_in = [each.sandbox for each in others].count(sandbox)
+        if sandbox is None or open_in < MOST_OF_A_SANDBOX:
+            return ""
+        return (
+            f"Agents have {open_in} sessions in the sandbox {sandbox}, the most at once. End one by"
+            " DELETE, or wait: each ends after 30 minutes without a call."
+        )
+
+    def _remember(
+        self, method: str, answer: Message, opened: Session, sandboxes: Sandboxes
+    ) -> None:
         """Note that a session has answered, that one has begun, or that it has ended."""
         ident = dict(answer["headers"]).get(_SESSION, b"").decode("latin-1")
         if ident in self._sessions:
-            self._sessions[ident].used = monotonic()
-            self._sessions[ident].identity = opened.identity
+            session = self._sessions[ident]
+            session.used, session.identity = monotonic(), _identity(sandboxes, session.sandbox)
         if not ident or answer["status"] >= 400:
             return
         if method == "DELETE":
             self._sessions.pop(ident, None)
         elif ident not in self._sessions:
-            opened.used = monotonic()
+            opened.used, opened.identity = monotonic(), _identity(sandboxes, opened.sandbox)
             self._sessions[ident] = opened
 
     def _open(self, work: Work) -> Session:
@@ -162,13 +174,33 @@ class Endpoint:
 
         session = Session(ask, keys, None)
         if work.prefix or b"x-sandbox" in headers or CONTROL_KEY in headers:
-            session.sandbox, session.identity = work.sandbox.name, work.sandbox.identity
+            session.sandbox = session.opened_in = work.sandbox.name
+        session.why_full = partial(self._why_full, session)
         return session
 
     def _session(self, context: Context) -> Session:
         """The session of a request."""
         request: Any = context.request
         return self._sessions[request.headers["mcp-session-id"]]
+
+
+def _identity(sandboxes: Sandboxes, name: str | None) -> str:
+    """The identity of a sandbox, if it is in memory."""
+    sandbox = None if name is None else sandboxes.find(name)
+    return "" if sandbox is None else sandbox.identity
+
+
+async def _has_ended(sandboxes: Sandboxes, session: Session) -> bool:
+    """Whether the sandbox of a session is gone, or has other credentials than it was
+    opened with.
+    """
+    name = str(session.sandbox)
+    present = _identity(sandboxes, name)
+    if present:
+        return session.opened_in == name and present != session.identity
+    if not sandboxes.persistence.has_store:
+        return True
+    return not await sandboxes.persistence.query(lambda database: sql.has(database, name))
 
 
 def _named_in(headers: Mapping[bytes, bytes], names: Iterable[str]) -> dict[str, str]:
@@ -179,11 +211,6 @@ def _named_in(headers: Mapping[bytes, bytes], names: Iterable[str]) -> dict[str,
         if value is not None:
             found[name] = value.decode("latin-1")
     return found
-
-
-def _named(session: Session) -> str:
-    """The sandbox that a session was opened in."""
-    return session.identity.partition("/")[0]
 
 
 async def _read(request: Request, receive: Receive) -> bytes | bytearray:

@@ -46,10 +46,14 @@ class Session:
 
     def __init__(self, ask: Ask, keys: Mapping[str, str], sandbox: str | None) -> None:
         self._ask, self.keys, self.sandbox = ask, keys, sandbox
+        self.why_full: Callable[[str], str] = lambda name: ""
+        """Why no further session may work in a sandbox; empty where one may."""
+        self.opened_in = ""
+        """The sandbox whose address or key it was opened with; empty without any."""
         self.used = 0.0
         """When it answered last, by the clock that does not go back."""
         self.identity = ""
-        """That of the sandbox whose address or key it was opened with; empty without any."""
+        """When it answered last, of the sandbox that it works in; empty where that is not known."""
         self._token: str | None = None
         self.secrets: deque[str] = deque(maxlen=_MOST_SECRETS)
         """What answers had of keys: `start` shows them, and no other tool."""
@@ -57,8 +61,11 @@ class Session:
     async def enter(self, name: str | None = None, **beginning: Any) -> None:
         """Work in a new sandbox from now on; without a beginning also in one that is there.
 
-        Raises Refused.
+        Raises Refused, and Wrong where as many sessions work in it as may.
         """
+        full = self.why_full(name.lower()) if name else ""
+        if full:
+            raise Wrong(full)
         made: Json = {"name": name}
         if not name:
             made = {"name": f"agent-{secrets.token_hex(4)}", "ttl_seconds": _LIFETIME}
@@ -67,7 +74,7 @@ class Session:
         is_there = may_be_there and answer.json.get("code") == "duplicate_sandbox"
         if answer.is_refused and not is_there:
             raise Refused(answer)
-        self.sandbox, self._token = made["name"], None
+        self.sandbox, self._token = made["name"].lower(), None
         self.secrets.clear()
 
     async def prefix(self) -> str:

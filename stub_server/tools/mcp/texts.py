@@ -1,5 +1,6 @@
 """What tools answer: short texts with the names that the API uses, and what may come next."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,8 @@ _FACTS = frozenset(
 """Members that a program goes on with."""
 _TO_PAY = ("qr_code", "qr_code_url", "line")
 """What one pays a PIX charge or a boleto with: never cut."""
+_is_ambiguous = re.compile(r"(-?[0-9]+(\.[0-9]+)?|true|false|null)?").fullmatch
+"""Texts that would look like other values without their quotes, such as a document."""
 _NOTHING: tuple[Any, ...] = (None, {}, [])
 _without_secrets = Secrets().text
 
@@ -141,12 +144,21 @@ def _nested_lines(body: Json, name: str, most: int) -> list[str]:
         total = body.get("pagination", {}).get("total", len(value))
         return [f"{name}, {min(most, len(value))} of {total:,}:", *map(_row, value[:most])]
     if not isinstance(value, dict):
-        return [f"{name}: {_line(value)}"]
+        return _lines_of(name, value)
     rest, lines = dict(value), []
     for member in _TO_PAY:
         if member in rest:
             lines.append(f"{name}.{member}: {rest.pop(member)}")
     return [f"{name}: {_line(rest)}", *lines]
+
+
+def _lines_of(name: str, values: list[Any]) -> list[str]:
+    """A list of plain values in one line; the rules of a certificate, which say what
+    to do, whole.
+    """
+    if name != "rules":
+        return [f"{name}: {_line(values)}"]
+    return ["rules:", *(f"- {rule}" for rule in values)]
 
 
 def opened(body: Json) -> Json:
@@ -183,7 +195,7 @@ def _flow(value: Any) -> str:
         return "{" + ", ".join(members) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
-    if isinstance(value, str):
+    if isinstance(value, str) and not _is_ambiguous(value):
         return _cut(value, _LONGEST)
     return _cut(orjson.dumps(value).decode(), _LONGEST)
 

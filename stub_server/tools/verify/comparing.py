@@ -21,7 +21,8 @@ class Difference(NamedTuple):
     """A value that is not as expected. `at` has the names of members, without positions in lists.
 
     `kind` is a class, or `list` if a list has too few or too many of the journey's own records: the
-    class depends on the probe. It is `filter` if the list has records of others.
+    class depends on the probe. It is `filter` if the list has records of others, and `missing` if
+    the target has no such member: that is a departure only if it was written.
     """
 
     at: Steps
@@ -42,17 +43,22 @@ class TargetClock:
     """The target's clock, as its records show it. If it `is_frozen`, instants are not compared."""
 
     def __init__(self) -> None:
-        self.is_frozen = False
         self._first: tuple[float, float] | None = None
+        self._latest, self._at = 0.0, 0.0
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether no instant is later than the first, though time has passed."""
+        if self._first is None:
+            return False
+        return self._latest <= self._first[0] and self._at - self._first[1] > _FROZEN
 
     def saw(self, instant: float, at: float) -> None:
         """Note the same moment by the clocks of the target and of this machine, in
         seconds since 1970.
         """
-        if self._first is None:
-            self._first = instant, at
-        elif instant == self._first[0] and at - self._first[1] > _FROZEN:
-            self.is_frozen = True
+        self._first = self._first or (instant, at)
+        self._latest, self._at = max(self._latest, instant), at
 
 
 class Comparing:
@@ -81,7 +87,7 @@ class Comparing:
         """By the name of a member, the operation that was the last to write it."""
         self.deleted: dict[str, Operation] = {}
         """By the id of a record, the operation that has deleted it."""
-        self._stored: dict[str, list[Any]] = {}
+        self._written: dict[str, list[Any]] = {}  # bodies by the record of the first twin
         self.skew: float | None = None
         self._slowest = 0.0
 
@@ -91,20 +97,12 @@ class Comparing:
             if isinstance(leaf, (str, int, float)):
                 self._sent |= {leaf, leaf.casefold() if isinstance(leaf, str) else leaf}
 
-    def wrote(self, operation: Operation, body: Any) -> None:
-        """Note what an accepted request has written: an answer that lacks it shows that
-        it was not stored.
+    def wrote(self, operation: Operation, record: str, body: Any) -> None:
+        """Note what an accepted request has written to a record of the first twin: an answer that
+        lacks it shows that it was not stored.
         """
         self.writers |= dict.fromkeys(body, operation)
-        parts = [body]
-        for part in parts:
-            for name, value in part.items():
-                self._stored.setdefault(name, []).append(value)
-                parts += [value] if isinstance(value, dict) else []
-
-    def _is_stored(self, place: Steps, value: Any) -> bool:
-        """Whether a value at a place was written."""
-        return bool(place) and value in self._stored.get(place[-1], ())
+        self._written.setdefault(record, []).append(body)
 
     def differences(
         self, target: Any, first: Any, second: Any, moment: Moment, entries: Steps | None = None
@@ -113,6 +111,12 @@ class Comparing:
 
         With `entries`, the place of a list, only its own records are compared.
         """
+        found = self._differences(target, first, second, moment, entries)
+        return (each for each in found if each.kind != "missing")
+
+    def _differences(
+        self, target: Any, first: Any, second: Any, moment: Moment, entries: Steps | None
+    ) -> Iterator[Difference]:
         self._slowest = max(self._slowest, moment.took)
         if entries is None:
             yield from self._walk((), target, first, second, moment)
@@ -127,20 +131,11 @@ class Comparing:
         if isinstance(first, dict) and isinstance(second, dict):
             if not isinstance(target, dict):
                 return  # the schema finds it
-            unknown = [target[name] for name in target.keys() - first.keys()]
-            for name in first:
-                if name not in second:
-                    continue
-                if name in target:
-                    yield from self._walk(
-                        (*place, name), target[name], first[name], second[name], moment
-                    )
-                elif first[name] in unknown:
-                    continue  # it has another name, which the schema finds
-                elif first[name] == second[name] and self._is_stored((*place, name), first[name]):
-                    yield Difference((*place, name), first[name], "nothing", "not-persisted")
-            if first == second and target.keys() - first.keys() and self._is_stored(place, first):
-                yield Difference(place, first, target, "not-persisted")
+            bodies = self._written.get(str(first.get("id")), ())
+            for difference in self._members(place, target, first, second, moment):
+                steps = difference.at[len(place) :]
+                is_written = any(_has(body, steps, difference.expected) for body in bodies)
+                yield difference._replace(kind="not-persisted") if is_written else difference
         elif isinstance(first, list) and isinstance(second, list):
             if not isinstance(target, list):
                 return  # the schema finds it
@@ -149,12 +144,29 @@ class Comparing:
                 and first == second
                 and all(self._follows_from(place, text) for text in first)
             ):
-                if target != first:
-                    yield self._other(place, first, target)
+                if {*target} != {*first}:  # no order is documented
+                    yield Difference(place, first, target)
                 return
             yield from self._list(place, target, first, second, moment)
         else:
             yield from self._leaf(place, target, first, second, moment)
+
+    def _members(
+        self, place: Steps, target: Any, first: Any, second: Any, moment: Moment
+    ) -> Iterator[Difference]:
+        unknown = [target[name] for name in target.keys() - first.keys()]
+        for name in first:
+            if name not in second:
+                continue
+            if name in target:
+                yield from self._walk(
+                    (*place, name), target[name], first[name], second[name], moment
+                )
+            elif first[name] == second[name] and first[name] not in unknown:
+                # else it has another name, which the schema finds
+                yield Difference((*place, name), first[name], "nothing", "missing")
+        if first == second and unknown:
+            yield Difference(place, first, target, "missing")
 
     def _list(
         self,
@@ -173,8 +185,7 @@ class Comparing:
                 for theirs, one, two in zip(target, first, second, strict=True):
                     yield from self._walk(place, theirs, one, two, moment)
             elif is_whole and len(first) == len(second):
-                kind = "not-persisted" if self._is_stored(place, first) else "value"
-                yield Difference(place, f"{len(first)} entries", f"{len(target)} entries", kind)
+                yield Difference(place, first, target)
             return
         named: dict[str, tuple[Any, Any]] = {}
         for own in first:
@@ -214,22 +225,18 @@ class Comparing:
                 if abs(one - two) <= TOLERANCE:
                     yield from self._instant(place, target, one - moment.twins, theirs, moment)
             elif theirs != one:
-                yield self._other(place, first, target)
+                yield Difference(place, first, target)
             return
         if type(first) is not type(second) or first != second or _is_other(first, target):
             return
         if target == first and isinstance(target, bool) is isinstance(first, bool):
             return
         if first is None or target is None or self._follows_from(place, first):
-            yield self._other(place, first, target)
+            yield Difference(place, first, target)
             return
         known = self._constants.setdefault(place, (first, target))
         if known[0] == first and known[1] != target:
             yield Difference(place, known[1], target)
-
-    def _other(self, place: Steps, expected: Any, got: Any) -> Difference:
-        kind = "not-persisted" if self._is_stored(place, expected) else "value"
-        return Difference(place, expected, got, kind)
 
     def _follows_from(self, place: Steps, value: Any) -> bool:
         """Whether a value follows from a request, a default or a state.
@@ -245,13 +252,10 @@ class Comparing:
     def _id(self, place: Steps, target: Any, first: str, second: str) -> Iterator[Difference]:
         role = self._roles.role(first, second)
         if role is not None:
-            if target != role:
-                kind = (
-                    "not-persisted"
-                    if target is None and self._is_stored(place, first)
-                    else "reference"
-                )
-                yield Difference(place, "the id of the record in the request", target, kind)
+            if target is None:
+                yield Difference(place, first, target, "reference")
+            elif target != role:
+                yield Difference(place, "the id of the record in the request", target, "reference")
         elif is_id(target) and not self._roles.is_known(first):
             self._roles.pair(target, first, second)
 
@@ -277,6 +281,12 @@ class Comparing:
                 f"{away:+.0f} s from the request",
                 f"{theirs - moment.target - self.skew:+.0f} s",
             )
+
+
+def _has(body: Any, steps: Steps, value: Any) -> bool:
+    """Whether a body has a value at a place."""
+    holder = at(body, steps[:-1]) if steps else None
+    return isinstance(holder, dict) and steps[-1] in holder and holder[steps[-1]] == value
 
 
 def _are_texts(*lists: list[Any]) -> bool:

@@ -60,8 +60,10 @@ COSTLY = (
     "lifecycle",
     "figures",
 )
-SEVERITY = {kind: number for number, kind in enumerate(dict.fromkeys((*COSTLY, *CLASSES)))}
-"""The order of a report: first what costs data or money."""
+SEVERITY = {
+    kind: number for number, kind in enumerate(dict.fromkeys((*COSTLY, "paging", *CLASSES)))
+}
+"""The order of a report: first what costs data or money, and pages that lose records."""
 BESIDE = frozenset(("undocumented-field", "missing-header"))
 """Classes that a probe may find in addition to another one."""
 GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")

@@ -1,6 +1,7 @@
 """Merges the findings that have one cause into one divergence."""
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import blake2b
@@ -56,6 +57,7 @@ _MISSING = "missing-operation"
 _OF_ROUTES = (404, 409, 422)
 _UNSURE = frozenset((_MISSING, "transport", "server-error", "auth", "scope"))
 _VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
+_MEMBER = re.compile(r".*/properties/([^/]+)").match
 _PARAMETER = re.compile(r"#/paths/[^/]+/[^/]+/parameters/([0-9]+)").match
 
 
@@ -94,7 +96,7 @@ def merged(
         for finding in findings
         if finding.kind == _MISSING or finding.operation not in missing
     ]
-    findings = _with_ignored(findings, document)
+    findings = _with_ignored(_with_one_refusal(findings), document)
     order = {name: number for number, name in enumerate(document.operations)}
     among = order.keys() & set(probed)
 
@@ -120,6 +122,24 @@ def merged(
                 of_class.get(kind, among)
             ),
         )
+    ]
+
+
+def _with_one_refusal(findings: list[Finding]) -> list[Finding]:
+    """The findings, in which those are one that an operation refuses with the same words, whatever
+    is sent.
+    """
+    causes: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    for each in findings:
+        causes[each.kind, each.operation, each.target.excerpt].add(_check(each))
+    return [
+        (
+            replace(each, cause=f"{each.operation} {each.target.excerpt}", pointer="")
+            if each.kind == "stricter"
+            and len(causes[each.kind, each.operation, each.target.excerpt]) > _FEWEST
+            else each
+        )
+        for each in findings
     ]
 
 
@@ -158,8 +178,17 @@ def _cause(finding: Finding, document: Document) -> str:
     """What findings of one class have in common that are one divergence."""
     line = canonical(document, finding.pointer) or finding.cause
     match finding.kind:
+        case "idempotency":
+            return ""
+        case "uniqueness":
+            member = _MEMBER(line)
+            return member[1] if member else line
+        case "lifecycle" if " while " in finding.cause:
+            return finding.cause.partition(" while ")[2]
         case "laxer":
             return "parameters" if _parameter(finding, document) else _check(finding)
+        case "stricter" if not line.endswith("/enum"):
+            return _check(finding)
         case "not-persisted" | "not-deleted":
             return finding.operation
         case "filter" if _parameter(finding, document):

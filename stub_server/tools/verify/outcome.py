@@ -4,6 +4,7 @@ terminal, and files.
 
 import asyncio
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from ...contract import bundle
 from ...contract.document import Document, Operation, Response
 from ...contract.source import read_text
 from ...core.problem import UnusableInput
-from .findings import CLASSES, Report, Unreached, contract_of, rows_of
+from .findings import CLASSES, Finding, Report, Unreached, contract_of, rows_of
 from .forms import FORMS, overlay
 from .har import read
 from .judging import Run
@@ -156,7 +157,8 @@ def of_run(run: Run, options: Options, known: Collection[str], least: float) -> 
         for name, statuses in run.statuses.items()
         if any(200 <= status < 300 for status in statuses)
     ]
-    divergences = merged(run.findings, document, set(run.groups), run.suspected, answered)
+    findings = [_as_shown(finding, run) for finding in run.findings]
+    divergences = merged(findings, document, set(run.groups), run.suspected, answered)
     classes = options.classes or CLASSES
     divergences = [
         each
@@ -192,6 +194,26 @@ def of_run(run: Run, options: Options, known: Collection[str], least: float) -> 
     if run.away and report.exit == _FAILED and not (report.left_behind or run.cleanup.is_cut_short):
         raise UnusableInput(f"{options.url} cannot be compared: it {run.away}.")
     return Outcome(report, [*_notes(run, options)])
+
+
+def _as_shown(finding: Finding, run: Run) -> Finding:
+    """A finding of a member that is not stored or may refer to nothing.
+
+    Of a member that no answer shows, it is one of the schema.
+    """
+    operation = run.catalogue.document.operations.get(finding.operation)
+    record = None if operation is None else run.catalogue.record_at(operation)
+    if record is None or finding.kind not in ("not-persisted", "reference"):
+        return finding
+    # of an object or a map, whether it is shown at all
+    place = tuple(finding.cause.split("."))[: len(record[0]) + 1]
+    if finding.kind == "reference" and "/properties/" in finding.pointer:
+        place = (*record[0], finding.pointer.rpartition("/")[2])
+    if place in run.shown:
+        return finding
+    member = place[-1]
+    title = f"{finding.operation} takes {member}, which no answer shows."
+    return replace(finding, kind="schema", cause=f"{member} is never shown", title=title)
 
 
 def hide(report: Report, known: Collection[str]) -> None:

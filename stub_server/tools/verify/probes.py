@@ -200,6 +200,8 @@ class Builder:
         self.document = catalogue.document
         self.present: dict[str, Any] = {}
         """The roles that are played, with the bodies that made the records."""
+        self.unknown: set[str] = set()
+        """Entries of lists that the target does not know: they are no longer sent."""
         self._charges, self._closed = charges, closed
 
     def may(self, operation: Operation) -> bool:
@@ -321,7 +323,7 @@ class Builder:
         Without a pointer, it is about the whole operation.
         """
         more.setdefault("path", self.path(operation))
-        more["body"] = self.harmless(operation, more.get("body"))
+        more["body"] = self._known(self.harmless(operation, more.get("body")))
         return Probe(
             operation,
             operation.method,
@@ -330,6 +332,19 @@ class Builder:
             pointer=pointer or pointer_of(operation),
             **more,
         )
+
+    def _known(self, body: Any) -> Any:
+        """The body without entries of lists that the target does not know."""
+        if not isinstance(body, dict) or not self.unknown:
+            return body
+        return {
+            name: (
+                [each for each in value if str(each) not in self.unknown]
+                if isinstance(value, list)
+                else value
+            )
+            for name, value in body.items()
+        }
 
     def make(self, resource: Resource, **changes: Any) -> Journey:
         """Create a record that plays the resource's role from then on."""

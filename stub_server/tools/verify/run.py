@@ -16,14 +16,14 @@ import orjson
 from ...contract.document import JSON, Operation
 from ...contract.formats import formats
 from ...domain.documents import is_document_here, is_document_unchecked
-from .catalogue import Catalogue, Resource, at
+from .catalogue import Catalogue, at
 from .cleanup import Cleanup
 from .exchange import Exchange, Request, base_of, bearer
 from .findings import CLASSES
 from .journeys.accepting import accepts
 from .journeys.listing import finds, finds_logs, reads
 from .journeys.records import depends, moves, remembers, unique
-from .journeys.refusing import refuses_all, strangers
+from .journeys.refusing import limited, refuses_all, strangers
 from .judging import Run
 from .probes import Builder, Chain, Journey
 from .showing import Showing
@@ -220,48 +220,38 @@ class Runner:
         yield Chain(
             own, [refuses_all(own, operations, makes_keys=rights.kind == PERSON), strangers(own)]
         )
+        if rights.kind == PERSON:
+            own = self._builder("limited", rights)
+            yield Chain(own, [limited(own, operations)])
 
     def _of_tag(self, builder: Builder, tag: str, operations: list[Operation]) -> Iterator[Journey]:
         """The journeys of a tag: over its kinds of records, then over its other operations."""
-        done: set[str] = set()
-
-        def about(*names: Operation | None) -> bool:
-            return any(operation in operations for operation in names)
-
+        done: list[Operation] = []
         for resource in self._catalogue.resources.values():
-            creates, update = resource.creates, resource.update
-            if creates[0].tag != tag:
+            of_resource = [*resource.creates, resource.list]
+            is_chosen = any(
+                each in of_resource or builder.resource_of(each) == resource for each in operations
+            )
+            if resource.creates[0].tag != tag or not is_chosen:
                 continue
-            for operation in filter(about, creates):
+            writers = [*resource.creates, *filter(None, (resource.update,))]
+            for operation in writers:
                 yield accepts(builder, operation)
-            if about(*creates, resource.list):
-                yield finds(builder, resource)
-            if update is not None and about(update):
-                yield accepts(builder, update)
-            if about(*creates, update):
-                yield unique(builder, resource)
-            if about(*creates, resource.read, resource.list, resource.delete):
-                yield remembers(builder, resource)
-            if about(*creates, update, resource.delete, *self._movers(resource)):
-                yield moves(builder, resource)
-            for parent in builder.needs(creates[0]):
-                if about(*creates, update, resource.delete):
-                    yield depends(builder, parent, resource)
-            done |= {each.id for each in (*creates, update) if each is not None}
+            yield finds(builder, resource)
+            yield unique(builder, resource)
+            yield remembers(builder, resource)
+            yield moves(builder, resource)
+            for parent in builder.needs(resource.creates[0]):
+                yield depends(builder, parent, resource)
+            done += writers
         for operation in operations:
-            if operation.id not in done:
+            if operation not in done:
                 yield accepts(builder, operation)
             if (
                 "Log" in str(self._catalogue.entries_at(operation)).title()
                 and operation.method == "GET"
             ):
                 yield finds_logs(builder, operation)
-
-    def _movers(self, resource: Resource) -> list[Operation]:
-        """The operations that make moves of a kind of records."""
-        moves = () if resource.lifecycle is None else resource.lifecycle.moves
-        names = {name for move in moves for name in move.by}
-        return [each for each in self.document.operations.values() if each.id in names]
 
 
 @contextmanager

@@ -18,7 +18,16 @@ from .findings import Departure, Finding, Said, Shown
 LONGEST = 300  # characters of an excerpt
 _LARGEST_SENT = 4_096  # bytes of a body that a command repeats
 _SHORTEST = 6  # characters of a credential that is looked for in texts
-_DEEPEST, _MOST_MEMBERS = 6, 20  # levels of an outline, and members of each object
+_MOST_MEMBERS = 20  # of an outline
+_KINDS = {
+    type(None): "null",
+    bool: "boolean",
+    str: "string",
+    int: "integer",
+    float: "number",
+    list: "array",
+    dict: "object",
+}
 _SECRET = frozenset((*SECRET_HEADERS, "set-cookie"))
 _NOT_REPEATED = frozenset(
     (
@@ -195,44 +204,20 @@ class Showing:
         return f"{name}={value if is_plain else '…'}"
 
 
-def outline(value: Any, levels: int = _DEEPEST) -> Any:
-    """A value with types in place of values.
-
-    A refusal keeps its status and code, a list shows its first entry.
-    """
-    if isinstance(value, dict):
-        if levels == 0:
-            return "<object>"
-        is_refusal = value.get("error") is True or isinstance(value.get("code"), str)
-        return {
-            name: (
-                member
-                if is_refusal
-                and (name in ("error", "status") or (name == "code" and _CODE(str(member))))
-                else outline(member, levels - 1)
-            )
-            for name, member in list(value.items())[:_MOST_MEMBERS]
-        }
-    if isinstance(value, list):
-        more = [f"<{len(value) - 1:,} more>"] if len(value) > 1 else []
-        return [outline(value[0], levels - 1), *more] if value and levels > 0 else []
-    return value if value is None else f"<{kind_of(value)}>"
+def outline(value: Any) -> Any:
+    """The types of members in place of their values. A refusal keeps its status and code."""
+    if not isinstance(value, dict):
+        return f"<{kind_of(value)}>"
+    shown = {name: f"<{kind_of(value[name])}>" for name in [*value][:_MOST_MEMBERS]}
+    if value.get("error") is True or isinstance(value.get("code"), str):
+        kept = {name: value[name] for name in ("error", "status", "code") if name in value}
+        shown |= kept if _CODE(str(value.get("code"))) else {}
+    return shown
 
 
 def kind_of(value: Any) -> str:
     """The JSON type of a value."""
-    if value is None:
-        return "null"
-    for kind, name in (
-        (bool, "boolean"),
-        (str, "string"),
-        (int, "integer"),
-        (float, "number"),
-        (list, "array"),
-    ):
-        if isinstance(value, kind):
-            return name
-    return "object"
+    return _KINDS[type(value)]
 
 
 def cut(text: str, longest: int = LONGEST) -> str:

@@ -131,7 +131,12 @@ class Fresh:
 
     def _redrawn(self, part: Variant) -> Any:
         """The value, or a new text of its length."""
-        if part.place[-1] not in _UNIQUE or not isinstance(part.value, str):
+        if not isinstance(part.value, str):
+            return part.value
+        if part.place[-1] == "email" and "@" in part.value:
+            local, _, host = part.value.partition("@")
+            return f"{self.text(len(local))}@{host}"
+        if part.place[-1] not in _UNIQUE:
             return part.value
         size = min(len(part.value), 12)
         return part.value[: len(part.value) - size] + self.text(size)

@@ -3,12 +3,14 @@ learns from them.
 """
 
 import asyncio
+import re
 from time import monotonic, time
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import orjson
 
+from ...contract.document import Operation
 from .catalogue import at, pointer_of
 from .cleanup import Made
 from .comparing import Moment
@@ -19,6 +21,7 @@ from .probes import (
     GIVEN,
     NONE,
     WRONG,
+    Builder,
     Chain,
     Flaw,
     Journey,
@@ -37,6 +40,10 @@ _WRONG = "verify.no.credential"
 _PAUSES = (0.1, 0.3, 0.6, 1.0)  # seconds before a read is repeated
 _SETTLING = frozenset(("not-persisted", "not-deleted", "figures", "filter", "value", "stricter"))
 """Classes that a read may find only because a change does not show yet."""
+_REFUSALS = (400, 422)
+_GUESSES = (49.9, 1, "verify", True, "2030-01-01T00:00:00Z")
+"""Values for members that the contract does not have."""
+_ENTRY = re.compile(r"(\w+)\[([0-9]{1,4})\]").fullmatch
 _ROLES = {
     "id": "{}",
     "code": "{} code",
@@ -49,6 +56,8 @@ _ROLES = {
 
 class Walk:
     """A chain of journeys over records that they share."""
+
+    _builder: Builder
 
     def __init__(self, run: Run, token: str, forks: tuple[Fork, Fork], made: Made) -> None:
         """`token` is the target's credential; `made` collects the records of the target."""
@@ -66,9 +75,11 @@ class Walk:
 
         The next journey begins with new records then.
         """
+        self._builder = chain.builder
         await self._ask_nowhere()
         for journey in chain.journeys:
-            if not await self._journey(journey):
+            self._judge.has_strange = False
+            if not await self._journey(journey) or self._judge.has_strange:
                 chain.builder.present.clear()
 
     async def _journey(self, journey: Journey) -> bool:
@@ -159,13 +170,13 @@ class Walk:
         )
         ended = time()
         operation = probe.operation
-        if (
-            operation is not None
-            and answer.is_success
-            and first.is_success
-            and isinstance(probe.body, dict)
-        ):
-            self._judge.comparing.wrote(operation, self._roles.spelled(probe.body, 1))
+        if operation is not None and first.is_success and isinstance(probe.body, dict):
+            if answer.is_success:
+                record = str(self._record(operation, first).get("id"))
+                body = self._roles.spelled(probe.body, 1)
+                self._judge.comparing.wrote(operation, record, body)
+            elif answer.status in _REFUSALS:
+                answer = await self._adapted(probe, operation, answer)
         if self._is_lost and not self._is_unanswered(probe, answer):
             self._learn(probe, Seen(answer, first), second)
             return Seen(answer, first)
@@ -194,6 +205,36 @@ class Walk:
             self._run.answered(probe, seen.target.status)
         self._learn(probe, seen, second)
         return seen
+
+    async def _adapted(self, probe: Probe, operation: Operation, answer: Answer) -> Answer:
+        """Learn what the contract says otherwise: entries of lists that the target does not know,
+        and members that it asks for. With these, the request is sent again.
+        """
+        known, request = self._run.asked_for[operation.id], self._request(probe, 0)
+        for name in _fields(answer):
+            if found := _ENTRY(name):
+                entries, number = probe.body.get(found[1]), int(found[2])
+                if isinstance(entries, list) and number < len(entries):
+                    self._builder.unknown.add(str(entries[number]))
+            if not name.isidentifier() or name in self._builder.properties(operation):
+                continue
+            for guess in _GUESSES:
+                known[name] = guess
+                again = await self._ask(probe, self._request(probe, 0))
+                if name not in _fields(again):
+                    flaw = Flaw("stricter", f"{name} is required", f"no {name}")
+                    self._run.findings += self._judge.flaw(flaw, probe, Exchange(request, answer))
+                    answer = again
+                    break
+            else:
+                del known[name]
+        return answer
+
+    def _record(self, operation: Operation, answer: Answer) -> dict[str, Any]:
+        """The record in an answer; an empty one where there is none."""
+        place = self._run.catalogue.record_at(operation)
+        record = None if place is None else at(answer.json(), place[0])
+        return record if isinstance(record, dict) else {}
 
     def _is_unanswered(self, probe: Probe, answer: Answer) -> bool:
         """Whether a missing answer is a finding: the request was repeated in vain, or another one
@@ -239,6 +280,8 @@ class Walk:
             headers += bearer(token)
         if body is not None:
             headers += (("Content-Type", probe.media),)
+            if party == 0 and isinstance(body, dict) and probe.operation is not None:
+                body = {**self._run.asked_for.get(probe.operation.id, {}), **body}
             body = body if isinstance(body, bytes) else orjson.dumps(body)
         return Request(probe.method, path, urlencode(query, quote_via=quote), headers, body or b"")
 
@@ -254,21 +297,27 @@ class Walk:
             gone = self._request(probe, 0).path.rpartition("/")[2]
             self._made.pop(gone, None)
             self._judge.comparing.deleted[gone] = operation
-        place = self._run.catalogue.record_at(operation)
-        if place is None:
-            return
-        records = [at(answer.json(), place[0]) for answer in (seen.target, seen.twin, second)]
-        idents = [record.get("id") if isinstance(record, dict) else None for record in records]
+        records = [self._record(operation, each) for each in (seen.target, seen.twin, second)]
+        idents = [record.get("id") for record in records]
         own, known = idents[0], self._roles.role(str(idents[1]), str(idents[2]))
         if not isinstance(own, str):
             return
         if not seen.is_alike or known not in (None, own):
             self._run.strange.add(own)
+            self._judge.has_strange = True
         if operation.method == "POST" and self._run.catalogue.success(operation) == 201:
             self._run.cleanup.note(self._made, operation, own)
-        if not probe.makes or not all(isinstance(record, dict) for record in records):
+        if not probe.makes:
             return
         for member, role in _ROLES.items():
             names: list[Any] = [record.get(member) for record in records]
             if all(isinstance(name, str) for name in names):
                 self._roles.play(role.format(probe.makes), Names(*names))
+
+
+def _fields(answer: Answer) -> list[str]:
+    """The fields that a refusal names in its details."""
+    body = answer.json()
+    details = body.get("details") if isinstance(body, dict) else None
+    entries = details if isinstance(details, list) else []
+    return [str(each.get("field")) for each in entries if isinstance(each, dict)]

@@ -155,11 +155,6 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Aske
     number = next(n for n, each in enumerate(operation.parameters) if each.name == _KEY)
     key, pointer = {_KEY: builder.fresh.text(20)}, pointer_of(operation, "parameters", number)
     longest = builder.document.resolve(operation.parameters[number].schema).get("maxLength")
-    if longest is not None:
-        long = {_KEY: builder.fresh.text(longest + 1)}
-        yield builder.probe(
-            operation, "rejects", f"{_KEY}: too long", pointer, body=body, headers=long
-        )
     resource = builder.resource_of(operation)
     makes = (
         f"{resource.role} more" if resource is not None and operation in resource.creates else ""
@@ -190,6 +185,11 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Aske
             builder.present.clear()
             yield from builder.prepare(operation)
             break
+    if longest is not None:
+        long, other = {_KEY: builder.fresh.text(longest + 1)}, builder.fresh.renewed(body)
+        yield builder.probe(
+            operation, "rejects", f"{_KEY}: too long", pointer, body=other, headers=long
+        )
     return True
 
 
@@ -222,7 +222,9 @@ def _limits(builder: Builder, operation: Operation, body: Any, send: Send) -> Jo
             yield from send(sent, variant.tries, variant.pointer, "rejects")
     for role in sorted(set(roles_in(body))):
         other = builder.fresh.renewed(without_role(body, role))
-        yield from send(other, f"{role} that does not exist", group="rejects")
+        member = next(name for name in body if role in roles_in(body[name]))
+        where = f"{pointer}/properties/{member}"
+        yield from send(other, f"{role} that does not exist", where, "rejects")
     for media, sent, tries in (
         ("text/plain", b"verify", "a body that is not JSON"),
         (JSON, b'{"name": ', "incomplete JSON"),

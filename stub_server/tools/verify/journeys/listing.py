@@ -105,6 +105,13 @@ def _lists(builder: Builder, listing: Operation, narrowed: dict[str, str], shown
         )
 
     seen = yield asked("the whole list", "filter")
+    pages: list[Any] = []
+    for number in _PAGES:
+        page = yield asked(f"page {number} with limit 1", "paging", page=str(number), limit="1")
+        pages += _ids(_entries(builder, listing, page))
+    if pages != _ids(_entries(builder, listing, seen))[: len(pages)]:
+        yield Flaw("paging", _PAGES_DIFFER, "the entries of the list, in its order")
+    yield asked("a page past the end", "paging", page="1000")
     if seen.has_departed:
         return
     values: list[tuple[str, str]] = []
@@ -121,13 +128,6 @@ def _lists(builder: Builder, listing: Operation, narrowed: dict[str, str], shown
     for (first, value), (second, other) in pairwise(values):
         if first != second:
             yield asked(f"{first} and {second}", "filter", **{first: value, second: other})
-    pages: list[Any] = []
-    for number in _PAGES:
-        page = yield asked(f"page {number} with limit 1", "paging", page=str(number), limit="1")
-        pages += _ids(_entries(builder, listing, page))
-    if pages != _ids(_entries(builder, listing, seen))[: len(pages)]:
-        yield Flaw("paging", _PAGES_DIFFER, "the entries of the list, in its order")
-    yield asked("a page past the end", "paging", page="1000")
 
 
 def _entries(builder: Builder, listing: Operation, seen: Seen) -> list[Any]:

@@ -18,6 +18,7 @@ from ..probes import (
     Seen,
     costs,
     encoded,
+    placeholder,
     roles_in,
     without_role,
 )
@@ -75,6 +76,50 @@ def refuses_all(builder: Builder, operations: Sequence[Operation], *, makes_keys
         yield from refuses(builder, operation, keys)
 
 
+def limited(builder: Builder, operations: Sequence[Operation]) -> Journey:
+    """A key that is limited to another project than the one that a request is about."""
+    project, create = builder.catalogue.resources.get("projectId"), _key_creation(builder)
+    if project is None or create is None or not builder.may(project.creates[0]):
+        return
+    other, key = "the other project", "the limited key"
+    body = builder.plain(project.creates[0])
+    yield builder.probe(
+        project.creates[0], SETUP, "another project", body=body, makes=other, keeps=True
+    )
+    scopes = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
+    allowed = {
+        "name": builder.fresh.value("name"),
+        "scopes": scopes,
+        "allowed_projects": [placeholder(other)],
+    }
+    yield builder.probe(create, SETUP, "a limited key", body=allowed, makes=key, keeps=True)
+    for operation in operations:
+        if operation.scheme == "jwt" or not builder.may_prepare(operation):
+            continue
+        needs = builder.needs(operation)
+        if project not in needs or any(costs(needed.creates[0]) for needed in needs):
+            continue
+        yield from builder.prepare(operation)
+        seen = yield builder.probe(
+            operation,
+            "rejects",
+            "a key that is limited to another project",
+            pointer_of(operation, "security"),
+            body=builder.body(operation),
+            credential=f"{key} secret",
+            suspect="auth",
+        )
+        if not seen.is_alike:
+            builder.present.clear()
+
+
+def _key_creation(builder: Builder) -> Operation | None:
+    operations = builder.document.operations.values()
+    return next(
+        (o for o in operations if o.method == "POST" and "scopes" in builder.properties(o)), None
+    )
+
+
 def strangers(builder: Builder) -> Journey:
     """Paths and methods that the contract does not have."""
     yield Probe(None, "GET", "/v2/verify-unknown", "rejects", "an unknown path", "#/paths")
@@ -93,9 +138,7 @@ def strangers(builder: Builder) -> Journey:
 def _keys(builder: Builder) -> Generator[Asked, Seen, dict[str, str]]:
     """Make API keys that lack one scope each; returns their roles by that scope."""
     operations = builder.document.operations.values()
-    create = next(
-        (o for o in operations if o.method == "POST" and "scopes" in builder.properties(o)), None
-    )
+    create = _key_creation(builder)
     if create is None or not builder.may(create):
         return {}
     assignable = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
@@ -111,27 +154,4 @@ def _keys(builder: Builder) -> Generator[Asked, Seen, dict[str, str]]:
         if not seen.both_accept:
             return roles
         roles[scope] = f"{role} secret"
-        if len(roles) == 1 and not (yield from _opens(builder, create, roles[scope], scope)):
-            return {}
     return roles
-
-
-def _opens(
-    builder: Builder, create: Operation, key: str, lacking: str
-) -> Generator[Asked, Seen, bool]:
-    """Whether a new key is accepted at all.
-
-    If not, a refusal says nothing about the scope that it lacks.
-    """
-    for operation in builder.document.operations.values():
-        is_plain = (
-            operation.method == "GET" and operation.scheme != "jwt" and "{" not in operation.path
-        )
-        if is_plain and operation.scopes and lacking not in operation.scopes:
-            learns, where = "a new private key as the credential", pointer_of(operation, "security")
-            seen = yield builder.probe(
-                operation, "accepts", learns, where, credential=key, suspect="auth", about=create
-            )
-            if seen.target.status not in (404, 405):
-                return seen.target.status != 401
-    return True
