@@ -14,7 +14,7 @@ import orjson
 
 from ..core.clock import iso
 from ..core.text import shortened
-from ..engine.journal import Trace
+from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT
 from ..server.views import pay_url
 

@@ -17,8 +17,8 @@ from ..core.problem import Conflict
 from ..core.record import Body, without
 from ..domain.customers import as_buyer, new_customer
 from ..engine import resources
-from ..engine.bounded import Budget, Log
 from ..engine.draft import Draft
+from ..engine.kept import Budget, Log
 from ..engine.sandbox import Sandbox
 from ..engine.tables.memory import Store
 from .files import Node, ScenarioError, expand

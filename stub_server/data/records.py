@@ -13,8 +13,7 @@ from ..core.clock import DAY, HOUR, iso, parse_iso
 from ..core.ids import named_uuid
 from ..core.record import Body
 from ..domain import orders as order_rules
-from ..domain.customers import as_buyer, from_buyer, new_customer
-from ..domain.documents import normalise
+from ..domain.customers import as_buyer, buyer, from_buyer, new_customer
 from ..domain.lifecycle import known_ids
 from ..engine import resources
 from .crowd import Crowd
@@ -180,17 +179,16 @@ class Records:
         fields["planId"] = fields["planId"].lower()
         plan = order_rules.check_plan(fields["projectId"], self.goods.plans.get(fields["planId"]))
         _check_older(node, "order", "plan", plan, at)
-        buyer = order_rules.buyer(fields["customer"])
-        document = normalise(buyer["document"])
-        customer = self._customers.get(document)
+        who = buyer(fields["customer"])
+        customer = self._customers.get(who["document"])
         if customer is None:  # as in createPixOrder, who buys becomes one
             customer = self._customer(
-                node, named_uuid("customer", "of", ident), from_buyer(buyer)[0], at
+                node, named_uuid("customer", "of", ident), from_buyer(who)[0], at
             )
         _check_older(node, "order", "customer", customer, at)
         self._orders.append((node, ident, outcome))
         self._buy_later(
-            at, node, Purchase(fields, buyer, customer["id"], Fate(method, outcome), ident), plan
+            at, node, Purchase(fields, who, customer["id"], Fate(method, outcome), ident), plan
         )
 
 

@@ -33,15 +33,15 @@ def changed_customer(old: Body, body: Body, now: str) -> Body:
     return public
 
 
-def _settle(public: Body, body: Body) -> None:
-    """Store what was sent in its one form."""
+def _settle(public: Body, body: Body, prefix: str = "") -> None:
+    """Store what was sent in its one form. Refusals name members with the prefix."""
     if "email" in body:
         public["email"] = body["email"].lower()
     if "address" in body:
         public["address"] = with_plain_cep(body["address"])
     if "document" in body:
         public["document"] = normalise(body["document"])
-        public["document_type"], public["type"] = settled_types(body)
+        public["document_type"], public["type"] = settled_types(body, prefix)
 
 
 def settled_types(sent: Body, prefix: str = "") -> tuple[str, str]:
@@ -76,6 +76,16 @@ def with_plain_cep(address: Body) -> Body:
 
 
 _OF_BUYERS = ("name", "email", "document", "document_type", "type")
+
+
+def buyer(sent: Body) -> Body:
+    """An order's own copy of its customer, in the form that customers are stored in.
+
+    Raises Conflict when the document contradicts what was sent beside it.
+    """
+    settled: Body = {"phones": {}, "address": {}} | sent
+    _settle(settled, sent, "customer.")
+    return {name: settled[name] for name in (*_OF_BUYERS, "phones", "address")}
 
 
 def as_buyer(public: Body) -> Body:

@@ -13,8 +13,6 @@ from ..core.problem import Conflict, reference_not_found
 from ..core.record import Body, without
 from . import boleto
 from .brcode import encode
-from .customers import settled_types, with_plain_cep
-from .documents import normalise
 
 Names: TypeAlias = tuple[str, str, str]
 """The identifiers of a new order: its id, its code and its transaction's id."""
@@ -139,20 +137,6 @@ def check_plan(project_id: str, plan: Body | None) -> Body:
     if plan is None or plan["projectId"] != project_id:
         raise reference_not_found("planId", "plan of this project")
     return plan
-
-
-def buyer(sent: Body) -> Body:
-    """The order's own copy of its customer, normalised like a customer."""
-    document_type, type_ = settled_types(sent, "customer.")
-    return {
-        "name": sent["name"],
-        "email": sent["email"].lower(),
-        "document": normalise(sent["document"]),
-        "document_type": document_type,
-        "type": type_,
-        "phones": sent.get("phones", {}),
-        "address": with_plain_cep(sent.get("address", {})),
-    }
 
 
 class NewPayment(NamedTuple):

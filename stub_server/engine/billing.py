@@ -88,14 +88,13 @@ def buy(draft: Draft, new: NewOrder) -> Record:
 def place(draft: Draft, new: NewOrder) -> Record:
     """A new order, with the timers that end or pay it."""
     rules, store, now, method = draft.sandbox.rules, draft.store, draft.now, new.method
-    code = draft.code_for(store.orders)
     behaviour = _behaviour_of(draft, new.customer_id)
     magic = orders.magic_of("" if new.no_magic else new.customer["email"], behaviour)
     outcome = orders.MAGIC.get(magic or "", orders.NOTHING)
     refused = orders.DEFAULT_FAILURE[method] if outcome.fails else new.refused
     life = _life(new, outcome, now)
-    ident = new.ident or draft.ids.uuid()
-    names = (ident, code, draft.ids.uuid())
+    names = _names_of(draft, new)
+    ident = names[0]
     seller = (store.merchant.name, store.merchant.city, rules.base_url)
     due = now + life if new.due is None else new.due
     payment = orders.NewPayment(method, seller, now, now + life, due, refused)
@@ -115,6 +114,13 @@ def place(draft: Draft, new: NewOrder) -> Record:
     if magic is None and method in AUTOPAID:
         _pay_later(draft, ident)
     return record
+
+
+def _names_of(draft: Draft, new: NewOrder) -> orders.Names:
+    """Its id, its code and the id of its transaction."""
+    code = draft.code_for(draft.store.orders)
+    ident = new.ident or draft.ids.uuid()
+    return ident, code, draft.ids.uuid()
 
 
 def _life(new: NewOrder, outcome: orders.MagicOutcome, now: int) -> int:

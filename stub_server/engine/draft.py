@@ -18,8 +18,9 @@ from ..core.timers import Timer
 from ..domain.deliveries import new_log
 from .deliveries import job_for, subscribers_to
 from .events import Event
+from .replies import ReplyKey, Saved
 from .sandbox import Opened, Sandbox
-from .step import Cause, Change, ReplyKey, SandboxSettings, Saved, Step, Used
+from .step import Cause, Change, SandboxSettings, Step, Used
 from .tables.memory import Store, Usage
 from .tables.table import Table
 

@@ -16,7 +16,7 @@ from ..core.clock import iso
 from ..core.ends import ends_of
 from ..core.problem import Conflict
 from ..core.record import Record
-from .bounded import Log
+from .kept import Log
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
 from .step import Cause, Change, Part, Restored, Step, Used

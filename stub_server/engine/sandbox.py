@@ -17,11 +17,11 @@ from ..core.problem import broken
 from ..core.record import Body, Row
 from ..core.slices import at_once
 from ..core.timers import Timers
-from .bounded import Budget, Log, Replies
 from .events import EventLog
 from .fault_rules import Faults
-from .journal import Journal
-from .step import Part, ReplyKey, SandboxSettings, Step
+from .kept import Budget, Journal, Log
+from .replies import Replies, ReplyKey
+from .step import Part, SandboxSettings, Step
 from .tables.memory import Merchant, Store, Usages
 from .tables.table import Table
 from .tables.tables import Layout

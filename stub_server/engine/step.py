@@ -11,7 +11,7 @@ deliveries are under way or held.
 from __future__ import annotations
 
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ..core.clock import ClockState
 from ..core.ends import Ends
@@ -20,10 +20,8 @@ from ..core.record import Record
 from ..core.timers import Timer
 from ..domain.deliveries import SCHEDULES
 from .events import Event
+from .replies import ReplyKey, Saved
 from .tables.memory import Merchant, Usage
-
-ReplyKey: TypeAlias = tuple[str, str, str, str]
-"""Merchant, method, path and Idempotency-Key of a request."""
 
 OVERHEAD = 700  # bytes of a step besides what it names
 OVERHEAD_EACH = 200  # of an event or a timer
@@ -92,20 +90,6 @@ class Used(NamedTuple):
     key_id: str
     after: Usage | None
     before: Usage | None
-
-
-class Saved(NamedTuple):
-    """The reply to a request with an Idempotency-Key: `expires` is ms of the sandbox clock."""
-
-    fingerprint: bytes
-    expires: int
-    status: int
-    body: bytes
-    headers: tuple[tuple[bytes, bytes], ...]
-
-    def __repr__(self) -> str:
-        """Without the body, which may contain a secret."""
-        return f"Saved(status={self.status}, expires={self.expires})"
 
 
 class Part(NamedTuple):

@@ -1,7 +1,7 @@
 """Orders: a purchase of one plan of one project."""
 
 from ..contract.formats import end_of_range
-from ..core.record import Body
+from ..core.record import Body, Record
 from ..domain import customers as customer_rules
 from ..domain import orders as rules
 from ..domain.documents import normalise
@@ -40,6 +40,7 @@ def get_order(work: Work, ident: str) -> Reply:
 
 
 def _create(work: Work, body: Body, method: str) -> Reply:
+    """An order of a plan, which renews the buyer's running subscription of it, if there is one."""
     store = work.store
     project_id = body["projectId"].lower()
     project = work.project_named(project_id)
@@ -57,20 +58,23 @@ def _create(work: Work, body: Body, method: str) -> Reply:
     )
     # spelled as in the records, and the same strings
     body |= {"projectId": plan["projectId"], "planId": plan["id"]}
-    customer = rules.buyer(body["customer"])
+    customer = customer_rules.buyer(body["customer"])
     price = plan["amount"] if subscription is None else subscription.public["amount"]
-    odd = list(rules.warnings(body, price, strict_amounts=work.sandbox.settings.strict_amounts))
+    work.warn(*rules.warnings(body, price, strict_amounts=work.sandbox.settings.strict_amounts))
     copy_only = known is not None and not work.sees_customer(known)
     if known is not None and not copy_only and _differs(work, known, customer):
-        odd.append("customer_differs")
-    if odd:
-        work.warn(*odd)
+        work.warn("customer_differs")
     customer_id = known or _customer(work, customer, project_id)
     record = billing.buy(draft, billing.NewOrder(body, customer, customer_id, method, copy_only))
+    return _created(work, record, customer["email"])
+
+
+def _created(work: Work, record: Record, email: str) -> Reply:
+    """The reply with a new order; a header names the magic value that governs it."""
     answer = reply.bare(record.public).created(work, f"/v2/orders/{record.id}")
-    simulated = rules.magic_of(customer["email"])
+    simulated = rules.magic_of(email)
     if b"behaviour" in record.hidden:
-        simulated = f"behaviour:{store.orders.parse(record).hidden['behaviour']}"
+        simulated = f"behaviour:{work.store.orders.parse(record).hidden['behaviour']}"
     if simulated is not None:
         answer.headers.append((SIMULATED, simulated.encode()))
     return answer

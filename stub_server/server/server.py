@@ -18,7 +18,7 @@ from ..contract.schema import Schemas
 from ..core.guesses import Guesses
 from ..core.problem import Limited
 from ..core.text import counted
-from ..engine.journal import Trace
+from ..engine.kept import Trace
 from ..engine.sandbox import Sandbox
 from ..settings import Settings
 from ..webhooks.courier import Courier

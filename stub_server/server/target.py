@@ -5,7 +5,7 @@ request creates.
 from collections.abc import Mapping
 
 from ..core.text import nearest, warning_of
-from ..engine.journal import Trace
+from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT, Sandbox
 from .request import MOST_WARNINGS, Request
 from .sandboxes.entry import Entry

@@ -20,7 +20,7 @@ from ..core.clock import (
 )
 from ..core.problem import Conflict, NotFound
 from ..core.record import Body, Record
-from ..engine.bounded import Log
+from ..engine.kept import Log
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Step
 from ..engine.tables.memory import Store

@@ -10,9 +10,10 @@ from ..core.problem import Forbidden, NotFound, gone, reference_not_found, undon
 from ..core.record import Body, Record, Row
 from ..domain.callers import Caller
 from ..engine.draft import Draft
-from ..engine.journal import Trace
+from ..engine.kept import Trace
+from ..engine.replies import ReplyKey, Saved
 from ..engine.sandbox import Sandbox
-from ..engine.step import Cause, ReplyKey, Saved, Step
+from ..engine.step import Cause
 from ..engine.tables.memory import Store
 from ..engine.tables.table import Table
 from .request import CONTROL, Request
@@ -186,16 +187,12 @@ class Work:
         self.check_there()
         step = self.draft.record(saved)
         if step is not None:
-            self.note(step)
+            self.trace.note(step)
         self.drafted = None
 
     def abandon(self) -> None:
         """Drop the draft: what follows begins anew."""
         self.drafted = None
-
-    def note(self, step: Step) -> None:
-        """Have the journal say that this request recorded a step."""
-        self.trace.note(step)
 
     @property
     def has_recorded(self) -> bool:

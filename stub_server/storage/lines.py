@@ -29,8 +29,9 @@ from ..core.ends import Ends
 from ..core.record import NO_EXTRAS, Body, Extras, Record
 from ..core.timers import Timer
 from ..engine.events import Event
+from ..engine.replies import ReplyKey, Saved
 from ..engine.sandbox import Sandbox
-from ..engine.step import Cause, Part, ReplyKey, Restored, SandboxSettings, Saved, Step, Used
+from ..engine.step import Cause, Part, Restored, SandboxSettings, Step, Used
 from ..engine.step import Change as RecordChange
 from ..engine.tables.memory import Merchant, Usage
 from ..engine.tables.table import encoded, place

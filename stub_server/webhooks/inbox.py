@@ -14,8 +14,8 @@ from ..core.record import Row, object_in
 from ..core.signing import Verdict, verify
 from ..domain.deliveries import kept_headers
 from ..domain.webhooks import valid_keys
-from ..engine.bounded import Bounded, Budget
 from ..engine.deliveries import INBOX
+from ..engine.kept import Bounded, Budget
 from ..engine.sandbox import Sandbox
 
 MOST_NAMES = 100

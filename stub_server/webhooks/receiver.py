@@ -12,7 +12,7 @@ import orjson
 from ..core.clock import SECOND, wall_ms
 from ..core.record import Body
 from ..domain.deliveries import AttemptOutcome, Delivery, Failed
-from ..engine.journal import Trace
+from ..engine.kept import Trace
 from ..engine.sandbox import Sandbox
 from .effects import Effects, Work
 from .sample_events import Samples

@@ -14,7 +14,8 @@ from stub_server.contract.formats import formats
 from stub_server.domain.documents import is_document
 from stub_server.domain.orders import MAGIC
 from stub_server.server.layers.hosts import inbox_at
-from stub_server.server.layers.validation import CODE, free_maps
+from stub_server.server.layers.shapes import free_maps
+from stub_server.server.layers.validation import CODE
 from stub_server.server.resolver import module_of, snake
 
 from ..support.contract import document

@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 from stub_server.app import create_app
 from stub_server.core.clock import Clock
-from stub_server.engine import bounded as logs
-from stub_server.engine import events, scheduler
+from stub_server.engine import events, replies, scheduler
+from stub_server.engine import kept as logs
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.tables import query, tables
 from stub_server.server.layers.routing import Application
@@ -21,7 +21,7 @@ from ..support.live import FROZEN
 NAME = "default"
 BOUNDS = (
     (events, "KEPT", 25),
-    (logs, "MOST_REPLIES", 3),
+    (replies, "MOST_REPLIES", 3),
     (tables, "LOG_ROWS", 6),
     (tables, "MOST_LOG_ROWS", 30),
     (scheduler, "MOST_CHANGED", 2),

@@ -10,9 +10,8 @@ from dataclasses import replace
 import pytest
 
 from stub_server.app import create_app
-from stub_server.engine import bounded as logs
-from stub_server.engine.bounded import Budget
-from stub_server.engine.journal import Journal
+from stub_server.engine import kept as logs
+from stub_server.engine.kept import Budget, Journal
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.tables import tables
 from stub_server.server.sandboxes import making

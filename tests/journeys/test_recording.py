@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from stub_server.contract.secrets import LEFT_OUT, REDACTED
-from stub_server.engine.journal import Journal, Trace
+from stub_server.engine.kept import Journal, Trace
 from stub_server.testing import Sandbox, Server
 
 from ..conftest import Serve

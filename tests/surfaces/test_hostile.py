@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from stub_server.domain.deliveries import Delivery
-from stub_server.engine.step import Saved
+from stub_server.engine.replies import Saved
 from stub_server.settings import Settings
 
 from ..support import forge

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from stub_server.contract import source
-from stub_server.engine import bounded, events, journal
+from stub_server.engine import events, kept, replies
 from stub_server.engine.tables import tables
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.server import server as waiting
@@ -64,20 +64,20 @@ def test_its_figures_are_those_of_the_code() -> None:
         "merchants": (str(MOST_MERCHANTS),),
         "steps": (
             f"{settings.history:,}",
-            f"{bounded.MOST_BYTES // MIB} MiB",
+            f"{kept.MOST_BYTES // MIB} MiB",
         ),
         "events": (f"{events.KEPT:,} and {events.KEPT_BYTES // MIB} MiB",),
         "deliveries": (f"{tables.LOG_ROWS:,} and {tables.LOG_BYTES // MIB} MiB",),
-        "saved-replies": (f"{bounded.MOST_REPLIES:,} and {bounded.MOST_REPLY_BYTES // MIB} MiB",),
+        "saved-replies": (f"{replies.MOST_REPLIES:,} and {replies.MOST_REPLY_BYTES // MIB} MiB",),
         "inboxes": (
             f"{inbox.MOST_MESSAGES:,} messages and {inbox.MOST_BYTES // MIB} MiB a sandbox",
             f"of {inbox.MOST_NAMES} names",
         ),
         "journal": (
             f"{settings.journal:,} requests",
-            f"{journal.MOST_BYTES // MIB} MiB a sandbox",
+            f"{kept.MOST_BYTES // MIB} MiB a sandbox",
         ),
-        "steps-requests-messages-sandboxes": (f"{bounded.MOST_BYTES_IN_ALL // MIB} MiB",),
+        "steps-requests-messages-sandboxes": (f"{kept.MOST_BYTES_IN_ALL // MIB} MiB",),
         "waiting-requests": (f"{waiting.OF_SANDBOX} of a sandbox, {waiting.IN_ALL}",),
         "attempts-under-way": (f"{courier.OF_SANDBOX} of a sandbox, {courier.IN_ALL} in all",),
         "files": (f"{package.MOST_BYTES // MIB} MiB packed and unpacked",),
@@ -91,4 +91,4 @@ def test_its_figures_are_those_of_the_code() -> None:
     ]
     text = (ROOT / "openapi/components/parameters.yaml").read_text(encoding="utf-8")
     (contract,) = re.findall(r"newest\s+([\d,]+) answers,\s+up\s+to\s+(\d+)\s+MiB", text)
-    assert (f"{bounded.MOST_REPLIES:,}", str(bounded.MOST_REPLY_BYTES // MIB)) == contract
+    assert (f"{replies.MOST_REPLIES:,}", str(replies.MOST_REPLY_BYTES // MIB)) == contract

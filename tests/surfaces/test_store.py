@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from stub_server.app import create_app
-from stub_server.engine import bounded
+from stub_server.engine import kept
 from stub_server.server.layers.routing import Application
 from stub_server.server.sandboxes import commits
 from stub_server.storage.sql import FORMAT, StoreError, sum_of
@@ -204,7 +204,7 @@ def test_going_back_further_than_a_log_keeps_stores_the_state_and_no_step(tmp_pa
     assert 201 == inside.ask("POST", "/_sandbox/snapshots", {"name": "none"}).status
     for _ in range(20):
         assert 201 == inside.ask("POST", "/v2/customers", customer_body(), own).status
-    with patch.object(bounded, "MOST_BYTES", 10_000):
+    with patch.object(kept, "MOST_BYTES", 10_000):
         assert 200 == inside.ask("POST", "/_sandbox/snapshots/none/restore").status
         for _ in range(2):
             assert 201 == inside.ask("POST", "/v2/customers", customer_body(), own).status

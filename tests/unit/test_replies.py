@@ -5,9 +5,8 @@ be taken back.
 import pytest
 
 from stub_server.core.ends import Ends
-from stub_server.engine import bounded
-from stub_server.engine.bounded import Replies
-from stub_server.engine.step import ReplyKey, Saved
+from stub_server.engine import replies
+from stub_server.engine.replies import Replies, ReplyKey, Saved
 
 
 def key(name: str) -> ReplyKey:
@@ -35,7 +34,7 @@ def names(held: Replies) -> list[str]:
 @pytest.mark.promise("saved-replies")
 def test_the_oldest_of_too_many_bytes_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten thousand large orders were 2.5 GB."""
-    monkeypatch.setattr(bounded, "MOST_REPLY_BYTES", 3 * (bounded.REPLY_OVERHEAD + 1_000))
+    monkeypatch.setattr(replies, "MOST_REPLY_BYTES", 3 * (replies.REPLY_OVERHEAD + 1_000))
     held = Replies()
     for name in "abc":
         assert () == keep(held, name, saved(size=1_000))

@@ -96,6 +96,16 @@ async def auth_ignored(request: Request, ask: Ask) -> Answer:
     return await ask(await as_owner(request, ask)) if answer.status == 401 else answer
 
 
+@mutant("scope", "createPlan")
+async def key_of_another_project_accepted(request: Request, ask: Ask) -> Answer:
+    """A key that is limited to another project creates plans."""
+    answer = await ask(request)
+    is_refused = _code(answer) == "project_not_allowed"
+    if is_refused and is_for(request, "POST", "/v2/plans"):
+        return await ask(await as_owner(request, ask))
+    return answer
+
+
 @mutant("not-persisted", "createProduct")
 async def create_not_kept(request: Request, ask: Ask) -> Answer:
     """A new product is gone at once."""

@@ -11,6 +11,8 @@ import pytest
 from stub_server.tools.verify.comparing import Comparing, Difference, Moment, TargetClock
 from stub_server.tools.verify.probes import Roles
 
+from ..support.contract import document
+
 HOUR = 3_600.0
 NOW = 1_700_000_000.0
 MOMENT = Moment(NOW, NOW, 0.1)
@@ -64,3 +66,13 @@ def test_instants_of_a_clock_that_does_not_move_are_not_compared() -> None:
         assert count == len(
             found(moved, {"createdAt": iso(NOW + later / 2)}, twin, twin, moment=moment)
         )
+
+
+def test_only_what_was_written_to_a_record_is_not_persisted() -> None:
+    judge, twin = comparing(), {"id": "1", "type": "cpf", "metadata": {"a": 1}, "lists": ["x", "y"]}
+    judge.wrote(document().operations["createCustomer"], "1", {"metadata": {"a": 1}})
+    target: Any = {"id": "1", "type": None, "metadata": {}, "lists": ["y", "x"]}
+    differences = found(judge, target, twin, twin)
+    assert [(("type",), "value"), (("metadata", "a"), "not-persisted")] == [
+        (each.at, each.kind) for each in differences
+    ]

@@ -50,7 +50,7 @@ async def rewind_sandbox(work: Work, body: Body) -> Reply:
     sandboxes = work.server.sandboxes
     then = await sandboxes.worker.in_line(state_at(sandbox, number, sandbox.name))
     entry, step = sandboxes.go_back(sandbox, then, work.cause, instant)
-    work.note(step)
+    work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry), "undone": step.number - 1 - number})
 
 

@@ -46,7 +46,7 @@ def restore_snapshot(work: Work, name: str) -> Reply:
     copy = work.entry.snapshots.get(name).sandbox
     then = state_in(copy, work.sandbox.name)
     entry, step = work.server.sandboxes.go_back(work.sandbox, then, work.cause)
-    work.note(step)
+    work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry)})
 
 

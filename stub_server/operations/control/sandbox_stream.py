@@ -15,7 +15,7 @@ import orjson
 from ...core.clock import iso
 from ...core.problem import Limited, NotFound, Unavailable
 from ...core.text import counted
-from ...engine.bounded import Log
+from ...engine.kept import Log
 from ...engine.scheduler import do_due
 from ...engine.step import Step
 from ...server.journal.entries import row

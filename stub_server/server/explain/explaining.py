@@ -14,7 +14,7 @@ from ...contract.source import Json, escaped
 from ...core.problem import Refusal
 from ...core.record import Body, object_in
 from ...core.text import shortened
-from ...engine.journal import Trace
+from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.tables.memory import Merchant
 from ..curl import command

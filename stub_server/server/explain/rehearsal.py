@@ -10,8 +10,8 @@ from typing import Any
 
 from ...core.problem import Refusal
 from ...core.slices import at_once
-from ...engine.bounded import Budget, Log
 from ...engine.fault_rules import Faults
+from ...engine.kept import Budget, Log
 from ...engine.sandbox import Sandbox
 from ...engine.scheduler import due_jobs
 from ...webhooks.courier import Courier

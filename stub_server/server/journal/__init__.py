@@ -1,4 +1,4 @@
-"""Reads the journal of a sandbox, which `engine/journal.py` writes, for the controls and for
+"""Reads the journal of a sandbox, which `engine/kept.py` writes, for the controls and for
 recordings.
 
 Begin with `entries.py`; `expectations.py` verifies requests, `archive.py` writes HAR,

@@ -10,7 +10,7 @@ from ...contract.secrets import LEFT_OUT, REDACTED
 from ...core.clock import iso
 from ...core.record import Body
 from ...core.text import glob
-from ...engine.journal import LONGEST, Trace
+from ...engine.kept import LONGEST, Trace
 from ...engine.sandbox import DEFAULT, Sandbox
 from ..curl import command
 from ..request import CONTROL
@@ -35,7 +35,10 @@ OF_THE_CONNECTION = frozenset(
 
 
 def row(trace: Trace) -> Body:
+    """A request as a list shows it."""
     caller = caller_of(trace, "kind", "key_id", "subject", "merchant_id", "claims")
+    if caller is not None:
+        caller["admitted"] = trace.reached != "auth"
     return {
         "id": trace.id,
         "at": iso(trace.at),
@@ -47,7 +50,7 @@ def row(trace: Trace) -> Body:
         "status": trace.status or None,
         "code": trace.code,
         "duration_us": trace.micros,
-        "caller": None if caller is None else caller | {"admitted": trace.reached != "auth"},
+        "caller": caller,
         "step": trace.after,
         "simulated": trace.simulated,
         "warnings": list(trace.warnings),
@@ -75,12 +78,15 @@ def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
 
 
 def _outcome(trace: Trace) -> str:
+    """What became of a request in its last stage."""
     if not trace.status:
         return "dropped"
     if trace.status >= 400 and trace.simulated:
         return "simulated"
+    if trace.status >= 500:
+        return "failed"
     if trace.status >= 400:
-        return "failed" if trace.status >= 500 else "refused"
+        return "refused"
     return "replayed" if "idempotent-replayed" in dict(trace.answer_headers) else "passed"
 
 
@@ -97,6 +103,7 @@ def body_of(body: bytes | None) -> Any:
 
 
 def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers by name; the values of one that came more than once are joined by commas."""
     found: dict[str, str] = {}
     for name, value in headers:
         found[name] = f"{found[name]}, {value}" if name in found else value
@@ -112,29 +119,34 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     """The command that sends a request again, with the ready token; None where a part of
     it is not known.
     """
-    is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or not trace.received_head
-    sent = joined(trace.headers)
-    lacks_body = trace.body is None and (
-        sent.get("content-length", "0") != "0" or "transfer-encoding" in sent
-    )
-    if is_cut or lacks_body or trace.body == LEFT_OUT or not trace.method.isalpha():
+    if not _is_known(trace) or not trace.method.isalpha():
         return None
-    base_url = server.settings.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
+    base_url = server.settings.url
+    if sandbox.name != DEFAULT:
+        base_url += f"/s/{sandbox.name}"
     headers = {"authorization": f"Bearer {server.ready_token(sandbox)}"}
-    for name, value in sent.items():
+    for name, value in joined(trace.headers).items():
         if name not in OF_THE_CONNECTION and REDACTED not in value and value.isprintable():
             headers[name] = value
-    query = trace.query.decode("latin-1")
-    has_key = server.admin_key is not None
     return command(
         trace.method,
         plain(trace.path),
-        query,
+        trace.query.decode("latin-1"),
         headers,
         trace.body or b"",
         base_url=base_url,
-        has_admin_key=has_key,
+        has_admin_key=server.admin_key is not None,
     )
+
+
+def _is_known(trace: Trace) -> bool:
+    """Whether the journal has all of what was sent."""
+    is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST
+    if is_cut or not trace.received_head or trace.body == LEFT_OUT:
+        return False
+    sent = joined(trace.headers)
+    had_body = sent.get("content-length", "0") != "0" or "transfer-encoding" in sent
+    return trace.body is not None or not had_body
 
 
 def caller_of(trace: Trace, *members: str) -> Body | None:
@@ -151,31 +163,51 @@ def chosen(journal: Iterable[Trace], query: Body) -> Generator[None, None, list[
     since, until = end_of_range(query, "since"), end_of_range(query, "until")
     found = []
     for trace in journal:
-        is_in_time = (since is None or trace.at >= since) and (until is None or trace.at <= until)
-        if is_in_time and _admits(query, trace):
+        if _is_between(trace, since, until) and _is_shown(trace, query) and _fits(trace, query):
             found.append(trace)
         yield
     return found
 
 
-def _admits(query: Body, trace: Trace) -> bool:
+def _is_between(trace: Trace, since: int | None, until: int | None) -> bool:
+    """Whether a request came in a stretch of time, without an end where one is None."""
+    if since is not None and trace.at < since:
+        return False
+    return until is None or trace.at <= until
+
+
+def _is_shown(trace: Trace, query: Body) -> bool:
+    """Whether a request is of a kind that a query lists: those to the control surface and those of
+    the command only if asked.
+    """
+    if trace.path.startswith(CONTROL) and not query.get("control"):
+        return False
+    if trace.by_command and not query.get("commands"):
+        return False
+    return bool(trace.warnings) or not query.get("warned")
+
+
+def _fits(trace: Trace, query: Body) -> bool:
+    """Whether a request has what a query asks for, as far as it asks."""
     equal = {"operationId": trace.operation, "method": trace.method, "code": trace.code}
+    for name, value in equal.items():
+        if name in query and query[name] != value:
+            return False
+    if "status" in query and not has_status(query["status"], trace.status):
+        return False
+    if "path" in query and not glob(query["path"], trace.path):
+        return False
+    if "caller" in query and query["caller"] not in _names_of_caller(trace):
+        return False
+    return "contains" not in query or _contains(trace, query["contains"].encode())
+
+
+def _names_of_caller(trace: Trace) -> tuple[str | None, ...]:
+    """What the caller of a request may be called in a query."""
     caller = trace.caller
-    names = (
-        ()
-        if caller is None
-        else (caller.kind, caller.key_id or "", caller.subject, caller.merchant_id)
-    )
-    return (
-        all(query.get(name, value) == value for name, value in equal.items())
-        and ("status" not in query or has_status(query["status"], trace.status))
-        and (query.get("control", False) or not trace.path.startswith(CONTROL))
-        and (not query.get("warned", False) or bool(trace.warnings))
-        and (query.get("commands", False) or not trace.by_command)
-        and ("path" not in query or glob(query["path"], trace.path))
-        and ("caller" not in query or query["caller"] in names)
-        and ("contains" not in query or _contains(trace, query["contains"].encode()))
-    )
+    if caller is None:
+        return ()
+    return caller.kind, caller.key_id, caller.subject, caller.merchant_id
 
 
 def has_status(wanted: str, status: int) -> bool:
@@ -184,6 +216,7 @@ def has_status(wanted: str, status: int) -> bool:
 
 
 def _contains(trace: Trace, text: bytes) -> bool:
+    """Whether the request line or a body has a text."""
     parts = (
         trace.body or b"",
         trace.answer or b"",

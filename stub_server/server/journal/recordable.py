@@ -7,9 +7,8 @@ from urllib.parse import unquote
 
 from ...contract.secrets import LEFT_OUT
 from ...core.record import Body, object_in
-from ...engine.bounded import Log
 from ...engine.history import not_stored
-from ...engine.journal import LONGEST, Trace
+from ...engine.kept import LONGEST, Log, Trace
 from ...engine.sandbox import Sandbox
 from .entries import caller_of, plain
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from starlette.types import Receive, Scope, Send
 
 from ...core.problem import BadRequest, Forbidden
-from ...engine.journal import Trace
+from ...engine.kept import Trace
 from ...settings import Settings
 from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server import Server
@@ -62,7 +62,8 @@ def opens(path: str) -> bool:
     """
     if _rotated(path) is not None:
         return True
-    return next(filter(None, path.removeprefix(CONTROL).split("/")), "") not in _NOT_BY_CONTROL_KEY
+    subject = path.removeprefix(CONTROL).lstrip("/").partition("/")[0]
+    return subject not in _NOT_BY_CONTROL_KEY
 
 
 def _rotated(path: str) -> str | None:
@@ -80,6 +81,7 @@ class Origins:
         self._everyone = b"*" in self._listed or not loopback
 
     def may_read(self, origin: bytes) -> bool:
+        """Whether a page of this origin may read what the API answers."""
         return self._everyone or origin.lower() in self._listed or is_local_origin(origin)
 
 
@@ -145,14 +147,20 @@ def answer_headers(
     There are none for a page that may not read it; the terminal shows how to allow that. `path` is
     that in the sandbox.
     """
-    if path not in _READ_BY_ALL:
-        if path.startswith(CONSOLE):
-            return []
-        is_control = path.startswith(CONTROL)
-        if not (may_control(server.settings, origin) if is_control else origins.may_read(origin)):
-            trace.refused_origin = _refused(origin)
-            return []
-    return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
+    if path in _READ_BY_ALL or _may_read(server, path, origin, origins):
+        return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
+    if not path.startswith(CONSOLE):
+        trace.refused_origin = _refused(origin)
+    return []
+
+
+def _may_read(server: Server, path: str, origin: bytes, origins: Origins) -> bool:
+    """Whether a page may read what a path answers that not every page may read."""
+    if path.startswith(CONSOLE):
+        return False
+    if path.startswith(CONTROL):
+        return may_control(server.settings, origin)
+    return origins.may_read(origin)
 
 
 def may_control(settings: Settings, origin: bytes) -> bool:
@@ -208,9 +216,7 @@ def _check_control_key(server: Server, request: Request, path: str, sandbox: str
     """
     if ADMIN_KEY in request.headers:
         raise BadRequest("Send X-Sandbox-Control-Key or X-Sandbox-Admin-Key, not both.")
-    named = _rotated(path) or sandbox
-    found = None if named is None else server.sandboxes.find(named)
-    own = "" if found is None else server.sandboxes.control_key(found.name)
+    own = _control_key_of(server, _rotated(path) or sandbox)
     if not own or not hmac.compare_digest(request.headers[CONTROL_KEY], own.encode()):
         server.count_wrong_key(request.peer)
         raise _closed("X-Sandbox-Control-Key is not the control key of this sandbox.")
@@ -218,6 +224,14 @@ def _check_control_key(server: Server, request: Request, path: str, sandbox: str
         raise _closed(
             "A control key is not enough here. Send the server's admin key as X-Sandbox-Admin-Key."
         )
+
+
+def _control_key_of(server: Server, name: str | None) -> str:
+    """The control key of a sandbox; empty where there is none of the name."""
+    found = None if name is None else server.sandboxes.find(name)
+    if found is None:
+        return ""
+    return server.sandboxes.control_key(found.name)
 
 
 def _check_admin_key(server: Server, request: Request, path: str) -> None:

@@ -10,7 +10,7 @@ import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from ...core.problem import Refusal
-from ...engine.journal import Trace
+from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT
 from ..connection import Connection
 from .way import TRACE
@@ -58,15 +58,18 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> "Answe
 
 
 def not_allowed(method: str, allow: str) -> Refusal:
+    """405 for a path that supports other methods, which `allow` lists."""
     message = f"This path supports {allow}, not {method[:20]}."
     return Refusal(message, status=405, code="method_not_allowed", headers={"Allow": allow})
 
 
 def options(allow: str) -> "Answer":
+    """The answer to OPTIONS: the methods of the path."""
     return Answer(204, [(b"allow", allow.encode())])
 
 
 def connection_of(scope: Scope) -> Connection | None:
+    """The client's connection; None for a request in this process."""
     connection: Connection | None = scope.get("state", {}).get(CONNECTION)
     return connection
 
@@ -114,13 +117,11 @@ class Answer:
     __slots__ = ("body", "headers", "parts", "status")
     is_final = False  # whether it is sent as it is
     is_preflight = False  # whether no further headers are added
+    parts: Sequence[bytes]
 
-    def __init__(
-        self, status: int, headers: Headers, body: bytes = b"", parts: Sequence[bytes] | None = None
-    ) -> None:
-        """Without `parts` the body is one of them."""
+    def __init__(self, status: int, headers: Headers, body: bytes = b"") -> None:
         self.status, self.headers, self.body = status, headers, body
-        self.parts = (body,) if parts is None else parts
+        self.parts = (body,)
 
     def without_body(self) -> None:
         """Answer a HEAD."""

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...core.clock import iso, wall_ms
 from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
-from ...engine.journal import Trace
+from ...engine.kept import Trace
 from ..request import CONTROL, MOST_WARNINGS, Request
 from ..server import Server
 from ..target import Target
@@ -84,12 +84,8 @@ class RequestContext:
         target: Target = scope[TARGET]
         trace: Trace = scope[TRACE]
         sandbox = target.sandbox
-        if (
-            isinstance(error, NotFound)
-            and sandbox.status.is_gone
-            and not target.was_gone
-            and self._is_shared
-        ):
+        has_gone = sandbox.status.is_gone and not target.was_gone  # while the request was served
+        if isinstance(error, NotFound) and has_gone and self._is_shared:
             error = gone()  # another server may have it
         if isinstance(error, NotFound | Unavailable) and sandbox.status.is_undone:
             error = (self._persistence.failure or undone()).again()
@@ -127,14 +123,14 @@ class RequestContext:
         target: Target = scope[TARGET]
         if self._is_shared and answer.status != 503 and target.path not in ABOUT_THE_SERVER:
             self._persistence.check_lease()
-        if (
-            self._persistence.committing or target.sandbox.status.is_undone
-        ) and answer.status < 500:
+        is_unsettled = self._persistence.committing or target.sandbox.status.is_undone
+        if is_unsettled and answer.status < 500:
             return self._send_later(answer, scope, receive, send)
         self._complete(answer, scope)
         return answer.send(scope, receive, send)
 
     async def _send_later(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send an answer once what it tells is stored. Raises Unavailable where it was undone."""
         await self._settle(scope[TARGET], scope[TRACE])
         self._complete(answer, scope)
         await answer.send(scope, receive, send)
@@ -182,6 +178,7 @@ class RequestContext:
             raise error.again() from None
 
     def _end(self, scope: Scope, answer: Answer | None) -> None:
+        """Have the journal and the listeners learn of a request, whose answer has been sent."""
         if TRACE not in scope:
             self._begin(scope)
         request: Request = scope[REQUEST]

@@ -10,7 +10,7 @@ from ...contract.schema import ContractViolation
 from ...core.problem import Conflict, NotBuilt, Unavailable
 from ...domain.callers import Caller
 from ...domain.lifecycle import duplicate
-from ...engine.journal import Trace
+from ...engine.kept import Trace
 from ...engine.tables.tables import UniqueViolation
 from ..reply import Reply, Streamed
 from ..request import Request
@@ -160,15 +160,12 @@ def _refusal_of(
     where it is a defect.
     """
     is_api = not endpoint.base  # a control creates records only where it fills a sandbox
-    if (
-        isinstance(error, UniqueViolation)
-        and error.key is not None
-        and error.key.code is not None
-        and is_api
-    ):
-        refusal = duplicate(error.schema, error.key, error.value)
-        _locate(refusal, arguments)
-        return refusal
+    if isinstance(error, UniqueViolation) and is_api:
+        key = error.key
+        if key is not None and key.code is not None:
+            refusal = duplicate(error.schema, key, error.value)
+            _locate(refusal, arguments)
+            return refusal
     if endpoint.shipped is None:
         return error
     return NotBuilt(f"The overlays allow this request, but not its result: {error}")
@@ -178,13 +175,12 @@ def _locate(conflict: Conflict, arguments: Arguments) -> None:
     """Details about what the request did not send, such as a status, are about the record that the
     path names.
     """
+    if not arguments.ids:
+        return
     sent = arguments.body if isinstance(arguments.body, dict) else {}
-    if arguments.ids:
-        conflict.details = tuple(
-            (
-                each | {"in": "path"}
-                if each["in"] == "body" and _MEMBER.split(each["field"])[0] not in sent
-                else each
-            )
-            for each in conflict.details
-        )
+    details = []
+    for each in conflict.details:
+        if each["in"] == "body" and _MEMBER.split(each["field"])[0] not in sent:
+            each = each | {"in": "path"}
+        details.append(each)
+    conflict.details = tuple(details)

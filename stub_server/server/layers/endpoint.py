@@ -30,21 +30,17 @@ class Endpoint:
     ignore_unknown: bool  # whether members that a body of the API must not have are dropped
 
     def __post_init__(self) -> None:
-        self.operation, self.security = (
-            self.document.operations[self.parsed.operation_id],
-            self.parsed.security,
-        )
+        self.operation = self.document.operations[self.parsed.operation_id]
+        self.security = self.parsed.security
         self.proved: set[tuple[int, Any]] = set()
         """Statuses and shapes that the contract has, as handlers reply them."""
 
     @property
     def made_for(self) -> Operation | None:
         """The operation that the handler was written for, where overlays may have changed it."""
-        return (
-            None
-            if self.shipped is None or self.base
-            else self.shipped.operations.get(self.operation.id)
-        )
+        if self.shipped is None or self.base:
+            return None
+        return self.shipped.operations.get(self.operation.id)
 
     @cached_property
     def handler(self) -> Callable[..., Any]:
@@ -53,6 +49,7 @@ class Endpoint:
 
     @cached_property
     def is_async(self) -> bool:
+        """Whether the handler is awaited."""
         return inspect.iscoroutinefunction(self.handler)
 
     @cached_property
@@ -70,9 +67,8 @@ class Endpoint:
         """
         if self.shipped is None or self.made_for is None:
             return True
-        new, old = (
-            contract.raw["components"]["schemas"] for contract in (self.document, self.shipped)
-        )
+        new = self.document.raw["components"]["schemas"]
+        old = self.shipped.raw["components"]["schemas"]
         if new.get("Pagination") != old.get("Pagination"):
             return False
         return self.operation.parameters == self.made_for.parameters

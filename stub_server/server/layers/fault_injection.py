@@ -1,7 +1,7 @@
 """Faults on demand, by a request's own headers and by the fault rules of the sandbox."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -12,12 +12,12 @@ from ...contract.document import Operation
 from ...core.problem import BadRequest, Refusal, detail
 from ...core.text import nearest, warning_of
 from ...engine.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect
-from ...engine.journal import Trace
+from ...engine.kept import Trace
 from ..request import MOST_WARNINGS, Request
 from ..server import Server
 from ..target import Target
 from ..tokens import REALM
-from .answers import Answer, Cut, Dropped, Layer, has_left
+from .answers import Answer, Cut, Dropped, Headers, Layer, has_left
 from .way import ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
 
 SIMULATED = b"x-sandbox-simulated"
@@ -52,12 +52,10 @@ class FaultInjection:
         the API answer.
         """
         self.app, self._server, self._document = app, server, server.document
-        known = [
-            pair
-            for operation in self._document.operations.values()
-            for pair in _refusals(operation)
-        ]
-        self._statuses = {code: status for status, code in reversed(known)}
+        self._statuses: dict[str, int] = {}
+        for operation in self._document.operations.values():
+            for status, code in _refusals(operation):
+                self._statuses.setdefault(code, status)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         request: Request = scope[REQUEST]
@@ -75,11 +73,11 @@ class FaultInjection:
         sandbox = target.sandbox
         texts = {"operationId": operation.id, "method": request.method, "path": trace.path}
         effects_of = partial(sandbox.faults.by_request, texts, request.headers, sandbox.clock.now)
-        wishes = list(self._asked(request, trace, operation))
+        wishes = list(_asked(request, trace, operation))
         # On a server that others can reach, only authenticated callers may cause a delay.
-        late = (
-            [] if self._server.settings.loopback else [wish for wish in wishes if wish.only_waits]
-        )
+        late = []
+        if not self._server.settings.loopback:
+            late = [wish for wish in wishes if wish.only_waits]
         injection = scope[FAULTS] = Injection(
             self._server,
             partial(self._refusal, operation),
@@ -104,35 +102,10 @@ class FaultInjection:
 
     def _example(self, operation: Operation, status: int, code: str) -> dict[str, Any]:
         """The contract's example of a refusal; empty if it has none."""
-        values = self._document.examples(operation.raw["responses"].get(str(status)))
-        return next(
-            (value for value in values if isinstance(value, dict) and value.get("code") == code), {}
-        )
-
-    def _asked(self, request: Request, trace: Trace, operation: Operation) -> Iterator[Effect]:
-        """What a request's headers ask for.
-
-        Raises BadRequest for what the operation cannot answer.
-        """
-        headers = request.headers
-        if DELAY in headers:
-            yield _delay(headers[DELAY])
-        if SIMULATE in headers:
-            code = headers[SIMULATE].decode("latin-1").strip()
-            yield from _wished(operation, "X-Sandbox-Simulate", "simulate", None, code)
-        if PREFER in headers:
-            preferred = _preferences(
-                b",".join(value for name, value in request.sent if name == PREFER).decode("latin-1")
-            )
-            unknown = [name for name in reversed(preferred) if name not in _PREFERENCES]
-            guessed = unknown[:MOST_WARNINGS]
-            trace.warn(
-                warning_of("unknown_preference", name, nearest(name, _PREFERENCES))
-                for name in guessed
-            )
-            yield from _wished(
-                operation, "Prefer", "prefer", preferred.get("code"), preferred.get("example")
-            )
+        for value in self._document.examples(operation.raw["responses"].get(str(status))):
+            if isinstance(value, dict) and value.get("code") == code:
+                return value
+        return {}
 
 
 class Injection:
@@ -152,12 +125,8 @@ class Injection:
         """`refusal` makes the answer that an effect asks for; `of_body` has the effects that depend
         on the body.
         """
-        self._server, self._refusal, self.of_body, self._labels = (
-            server,
-            refusal,
-            of_body,
-            list[str](),
-        )
+        self._server, self._refusal, self.of_body = server, refusal, of_body
+        self._labels: list[str] = []
 
     async def __call__(
         self, app: Layer, effects: Iterable[Effect], scope: Scope, receive: Receive, send: Send
@@ -168,14 +137,7 @@ class Injection:
         Raises the refusal that replaces the answer, and BadRequest if the client leaves: then
         nothing is done.
         """
-        before = after = 0
-        for effect in effects:
-            before += effect.delay
-            after += effect.delay_after
-            self._labels.append(effect.label)
-            if not effect.only_waits:
-                self.effect = effect
-                break
+        before, after = self._take(effects)
         if self._labels:
             scope[TRACE].simulated = ", ".join(self._labels)
         if not (before or after) or not self._server.waits:
@@ -191,6 +153,20 @@ class Injection:
                 raise
             await _is_there_after(after, scope)
             return answer
+
+    def _take(self, effects: Iterable[Effect]) -> tuple[int, int]:
+        """Take effects up to the first that does more than wait; returns the delays (ms) before
+        and after the request is executed.
+        """
+        before = after = 0
+        for effect in effects:
+            before += effect.delay
+            after += effect.delay_after
+            self._labels.append(effect.label)
+            if not effect.only_waits:
+                self.effect = effect
+                break
+        return before, after
 
     async def _pass_on(self, app: Layer, scope: Scope, receive: Receive, send: Send) -> Answer:
         effect = self.effect
@@ -210,15 +186,8 @@ class Injection:
         then = effect.then
         if "drop_connection" in then:
             return Dropped()
-        sent = then.get("headers", {}).items()
-        given = [
-            (name.lower().encode(), value.encode("latin-1", "replace")) for name, value in sent
-        ]
-        names = {name for name, _ in given}
-        headers = [*(header for header in headers if header[0].lower() not in names), *given]
-        # whatever type the rule names, a browser runs nothing of it beside the pages of this server
-        if given:
-            headers += _INERT
+        if then.get("headers"):
+            headers = _with_headers(headers, then["headers"])
         if then.get("corrupt_json") and body:
             body = body[:-1] + b","  # of the same length, but not JSON
         if "truncate_body" in then and body:
@@ -233,6 +202,18 @@ _INERT = [
 ]
 
 
+def _with_headers(headers: Headers, named: Mapping[str, str]) -> Headers:
+    """The headers of an answer with those of a rule, which take the place of others of their name.
+
+    Whatever type the rule names, a browser runs nothing of it beside the pages of this server.
+    """
+    given = {
+        name.lower().encode(): value.encode("latin-1", "replace") for name, value in named.items()
+    }
+    kept = [header for header in headers if header[0].lower() not in given]
+    return [*kept, *given.items(), *_INERT]
+
+
 async def _is_there_after(delay: int, scope: Scope) -> bool:
     """Wait some milliseconds, and return whether the client is still there."""
     clock = asyncio.get_running_loop().time
@@ -242,6 +223,27 @@ async def _is_there_after(delay: int, scope: Scope) -> bool:
         if has_left(scope):
             return False
     return True
+
+
+def _asked(request: Request, trace: Trace, operation: Operation) -> Iterator[Effect]:
+    """What a request's headers ask for.
+
+    Raises BadRequest for what the operation cannot answer.
+    """
+    headers = request.headers
+    if DELAY in headers:
+        yield _delay(headers[DELAY])
+    if SIMULATE in headers:
+        code = headers[SIMULATE].decode("latin-1").strip()
+        yield from _wished(operation, "X-Sandbox-Simulate", "simulate", None, code)
+    if PREFER in headers:
+        sent = [value for name, value in request.sent if name == PREFER]
+        preferred = _preferences(b",".join(sent).decode("latin-1"))
+        unknown = [name for name in reversed(preferred) if name not in _PREFERENCES]
+        for name in unknown[:MOST_WARNINGS]:
+            trace.warn([warning_of("unknown_preference", name, nearest(name, _PREFERENCES))])
+        wished = preferred.get("code"), preferred.get("example")
+        yield from _wished(operation, "Prefer", "prefer", *wished)
 
 
 def _delay(header: bytes) -> Effect:
@@ -286,11 +288,10 @@ def _refusals(operation: Operation) -> list[tuple[int, str]]:
     """The statuses and codes that an operation may refuse with; the contract lists the most usual
     codes first.
     """
-    return [
-        (status, code)
-        for status, response in operation.responses.items()
-        for code in response.codes
-    ] + [*_OF_ALL]
+    refusals = []
+    for status, response in operation.responses.items():
+        refusals += [(status, code) for code in response.codes]
+    return [*refusals, *_OF_ALL]
 
 
 def _wished(
@@ -302,16 +303,24 @@ def _wished(
     """
     if status is None and code is None:
         return
+    known = [*_refusals(operation), *((each, None) for each in operation.responses)]
+    for answered, its_code in known:
+        if status in (None, str(answered)) and code in (None, its_code):
+            if answered >= 400:
+                yield Effect(label, {"status": answered, "code": its_code})
+            return
+    asked = " ".join(filter(None, (status, code)))
+    listed = ", ".join(_answers(operation, status, code))
+    message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
+    raise BadRequest(message, details=[detail(header, "simulation", message, "header")])
+
+
+def _answers(operation: Operation, status: str | None, code: str | None) -> list[str]:
+    """What an operation answers, for a wish that it does not: codes, those of the wished status
+    if it has any, where a code was wished; else statuses.
+    """
     refusals = _refusals(operation)
-    known = [*refusals, *((each, None) for each in operation.responses)]
-    found = next(((s, c) for s, c in known if status in (None, str(s)) and code in (None, c)), None)
-    if found is None:
-        asked = " ".join([part for part in (status, code) if part is not None])
-        codes = (
-            sorted({c for s, c in refusals if status in (None, str(s))}) if code is not None else ()
-        )
-        listed = ", ".join(codes or sorted({str(s) for s, _ in known}))
-        message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
-        raise BadRequest(message, details=[detail(header, "simulation", message, "header")])
-    if found[0] >= 400:
-        yield Effect(label, {"status": found[0], "code": found[1]})
+    codes = {its_code for answered, its_code in refusals if status in (None, str(answered))}
+    if code is not None and codes:
+        return sorted(codes)
+    return sorted({str(answered) for answered, _ in refusals} | set(map(str, operation.responses)))

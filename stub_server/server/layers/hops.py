@@ -47,6 +47,7 @@ class Hops:
         self._stopping[address] = monotonic() + AVOIDED
 
     def avoids(self, address: str) -> bool:
+        """Whether a server is asked nothing for now."""
         return self._stopping.get(address, 0.0) > monotonic()
 
     def header(self, scope: Scope) -> tuple[bytes, bytes]:
@@ -90,11 +91,9 @@ class NotThere(Unavailable):
 
     def __init__(self, receive: Receive | None, said: bytes | None = None) -> None:
         """`said` is a word for the server that sent the request."""
-        headers = (
-            {"Retry-After": "1"}
-            if said is None
-            else {"Retry-After": "1", HOP.decode(): said.decode()}
-        )
+        headers = {"Retry-After": "1"}
+        if said is not None:
+            headers[HOP.decode()] = said.decode()
         super().__init__(
             "The server that has this sandbox cannot be reached. Send the request again.",
             headers=headers,

@@ -8,7 +8,7 @@ import orjson
 
 from ...core.clock import DAY
 from ...core.problem import Conflict
-from ...engine.step import ReplyKey, Saved
+from ...engine.replies import ReplyKey, Saved
 from ..reply import Reply
 from ..work import Work
 from .answers import Answer, render
@@ -22,11 +22,8 @@ class Repeatable:
 
     def __init__(self, work: Work, body: object, header: bytes) -> None:
         """`header` has the key."""
-        self._work, self._key, self._fingerprint = (
-            work,
-            _key_of(work, header),
-            _fingerprint(work, body),
-        )
+        self._work = work
+        self._key, self._fingerprint = _key_of(work, header), _fingerprint(work, body)
 
     def earlier(self) -> Answer | None:
         """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
@@ -93,10 +90,9 @@ def _fingerprint(work: Work, body: object) -> bytes:
     """
     canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS) if body is not None else b""
     caller = work.caller
-    rights = caller and [
-        sorted(caller.scopes),
-        None if caller.projects is None else sorted(caller.projects),
-    ]
-    return hashlib.sha256(
-        b"\x00".join((canonical, work.request.query, orjson.dumps(rights)))
-    ).digest()
+    rights = None
+    if caller is not None:
+        projects = None if caller.projects is None else sorted(caller.projects)
+        rights = [sorted(caller.scopes), projects]
+    parts = (canonical, work.request.query, orjson.dumps(rights))
+    return hashlib.sha256(b"\x00".join(parts)).digest()

@@ -52,6 +52,7 @@ class Reply(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
+        """Whether it is neither a success nor a redirect."""
         return not 200 <= self.status < 400
 
 
@@ -68,6 +69,7 @@ async def ask(
     """
     parts: list[bytes] = []
     head: list[Message] = []
+    has_asked = asyncio.Event()
 
     async def receive() -> Message:
         if has_asked.is_set():  # the whole request has been received
@@ -81,7 +83,6 @@ async def ask(
         else:
             parts.append(message.get("body", b""))
 
-    has_asked = asyncio.Event()
     try:
         await app({**scope_of(prefix, question, peer), PERMITTED: permitted}, receive, send)
     except HungUp:

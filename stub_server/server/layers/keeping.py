@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from ...contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
-from ...engine.journal import Trace, head_of
+from ...engine.kept import Trace, head_of
 from ..request import COMMAND, CONTROL, Request
 from ..server import Server
 from ..target import Target

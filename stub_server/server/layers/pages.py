@@ -11,7 +11,7 @@ from ...core.clock import wall_ms
 from ...core.problem import NotFound, Refusal
 from ...core.text import nearest
 from ...engine.deliveries import INBOX
-from ...webhooks.inbox import is_name
+from ...webhooks.inbox import Message, is_name
 from ..journal.entries import joined
 from ..request import CONTROL, Request
 from ..server import Server
@@ -52,19 +52,11 @@ class Pages:
 
         `agents` answers their tools.
         """
-        self.app, self._server, self._pages, self._console, self._most = (
-            app,
-            server,
-            pages,
-            console,
-            most,
-        )
-        self._agents = agents
-        self._names = [
-            path.removeprefix(f"{DOCS}/")
-            for path in pages
-            if path.startswith(f"{DOCS}/") and path[-3:] != ".md"
-        ]
+        self.app, self._server = app, server
+        self._pages, self._console, self._agents = pages, console, agents
+        self._most = most
+        documented = [path for path in pages if path.startswith(f"{DOCS}/")]
+        self._names = [path.removeprefix(f"{DOCS}/") for path in documented if path[-3:] != ".md"]
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         path: str = scope[TARGET].path
@@ -79,9 +71,7 @@ class Pages:
         if path == AGENTS:
             scope[TRACE].is_kept = False
             return self._agents(self._work(scope))
-        if path.startswith(f"{DOCS}/") and b"text/html" not in scope[REQUEST].headers.get(
-            b"accept", b""
-        ):
+        if path.startswith(f"{DOCS}/") and not _wants_html(scope):
             raise self._no_page(path.removeprefix(f"{DOCS}/"))
         if path.startswith(_BELOW):
             if not path.startswith(INBOX):
@@ -106,31 +96,28 @@ class Pages:
         """404 for what is no operation, error code or event, with the nearest name."""
         guess = nearest(name.removesuffix(".md"), self._names)
         rest = "/llms.txt lists the pages."
-        advice = f"Did you mean {DOCS}/{guess}? {rest}" if guess else rest
+        advice = rest
+        if guess is not None:
+            advice = f"Did you mean {DOCS}/{guess}? {rest}"
         message = f"No operation, error code or event is called {name[:200]}."
         return NotFound(message, advice=advice, code="route_not_found")
 
     def _work(self, scope: Scope, body: bytes = b"") -> Work:
         sandbox = scope[TARGET].sandbox
-        return Work(
-            self._server,
-            scope[REQUEST],
-            scope[TARGET],
-            scope[TRACE],
-            sandbox,
-            sandbox.store,
-            upload=body,
-        )
+        request, target, trace = scope[REQUEST], scope[TARGET], scope[TRACE]
+        return Work(self._server, request, target, trace, sandbox, sandbox.store, upload=body)
 
     async def _show_console(self, scope: Scope, receive: Receive) -> Answer:
         request: Request = scope[REQUEST]
-        has_forms, work = scope[TARGET].path.startswith(CONSOLE), self._work(scope)
-        if has_forms and request.method == "POST":
+        work = self._work(scope)
+        if not scope[TARGET].path.startswith(CONSOLE):
+            return await _show(self._console, work, ALLOW)
+        if request.method == "POST":
             work.trace.is_kept = False
             body = bytes(await request.read(receive, self._most(work)))
             _check_fields(request, body)
             work = self._work(scope, body)
-        return await _show(self._console, work, ALLOW_FORMS if has_forms else ALLOW)
+        return await _show(self._console, work, ALLOW_FORMS)
 
     async def _take_delivery(self, name: str, scope: Scope, receive: Receive) -> Answer:
         """Put a request into the inbox of this name. It has no operation: senders decide what they
@@ -149,30 +136,39 @@ class Pages:
         sent = joined(
             (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.sent
         )
-        message = self._work(scope).entry.inbox.receive(target.sandbox, name, sent, body, wall_ms())
-        wanted, reason = message.answer, message.verdict.reason
-        if wanted.delay_ms:
+        inbox = self._work(scope).entry.inbox
+        message = inbox.receive(target.sandbox, name, sent, body, wall_ms())
+        delay = message.answer.delay_ms
+        if delay:
             with self._server.waiting.take(target.sandbox.name):
-                await asyncio.sleep(wanted.delay_ms / 1000)
-        headers, content = (
-            {header["name"].lower(): header["value"] for header in wanted.headers},
-            b"",
+                await asyncio.sleep(delay / 1000)
+        return _answer_to(message)
+
+
+def _answer_to(message: Message) -> Answer:
+    """What an inbox answers to a message that it has received."""
+    wanted, reason = message.answer, message.verdict.reason
+    headers = {header["name"].lower(): header["value"] for header in wanted.headers}
+    content = b""
+    if wanted.status not in _BODILESS:
+        content = orjson.dumps(
+            {"received": message.number, "verified": reason is None, "reason": reason}
         )
-        if wanted.status not in _BODILESS:
-            content = orjson.dumps(
-                {"received": message.number, "verified": reason is None, "reason": reason}
-            )
-            headers |= {"content-type": "application/json", "content-length": str(len(content))}
-        encoded: Headers = [(header.encode(), value.encode()) for header, value in headers.items()]
-        return Answer(wanted.status, encoded, content)
+        headers |= {"content-type": "application/json", "content-length": str(len(content))}
+    encoded: Headers = [(name.encode(), value.encode()) for name, value in headers.items()]
+    return Answer(wanted.status, encoded, content)
 
 
 def _browses(scope: Scope) -> bool:
     """Whether a browser opens a path that is none of the API and the controls."""
-    is_read = scope["method"] in ("GET", "HEAD") and not scope[TARGET].path.startswith(
-        _OF_THE_CONTROLS
-    )
-    return is_read and b"text/html" in scope[REQUEST].headers.get(b"accept", b"")
+    if scope["method"] not in ("GET", "HEAD"):
+        return False
+    return not scope[TARGET].path.startswith(_OF_THE_CONTROLS) and _wants_html(scope)
+
+
+def _wants_html(scope: Scope) -> bool:
+    """Whether the client accepts pages, as browsers do."""
+    return b"text/html" in scope[REQUEST].headers.get(b"accept", b"")
 
 
 async def _show(page: Page, work: Work, allow: str) -> Answer:

@@ -43,11 +43,8 @@ class Application(ConnexionMiddleware):
 
     def serve(self, server: Server) -> None:
         """Set the server behind the layers. It must be called before the first request."""
-        self.server, self.sandboxes, self.middlewares = (
-            server,
-            server.sandboxes,
-            [*self._layers(server)],
-        )
+        self.server, self.sandboxes = server, server.sandboxes
+        self.middlewares = [*self._layers(server)]
 
 
 class _Node:
@@ -82,6 +79,7 @@ class Routing(SpecMiddleware):
         _API(specification, tree=self, **options)
 
     def add(self, method: str, path: str, endpoint: Endpoint) -> None:
+        """Add an operation to the tree, and to the two short ways through it."""
         node = self._root
         for segment in path.split("/")[1:]:
             if segment.startswith("{"):
@@ -108,7 +106,8 @@ class Routing(SpecMiddleware):
         node, values = self._static.get(path), _NO_VALUES
         if node is None:
             start, _, last = path.rpartition("/")
-            node, values = self._below.get(start) if last else None, (last,)
+            if last:
+                node, values = self._below.get(start), (last,)
         if node is None:
             node, values = _walk(self._root, path.split("/"), 1) or (None, ())
         if node is None:
@@ -125,24 +124,29 @@ class Routing(SpecMiddleware):
     def _no_route(self, method: str, path: str) -> NotFound:
         """404 for an unknown path, with the nearest known one."""
         below = CONTROL if path.startswith(CONTROL) else ""
+        advice = f"{below}/openapi.json lists every path, and /llms.txt says how to begin."
         near = self.nearest(method, path)
-        guess = f"Did you mean {near[0]} {quote(near[1], safe='/{}')}? " if near else ""
-        advice = f"{guess}{below}/openapi.json lists every path, and /llms.txt says how to begin."
+        if near is not None:
+            spelled = quote(near[1], safe="/{}")
+            advice = f"Did you mean {near[0]} {spelled}? {advice}"
         return NotFound(f"There is no path {path[:200]}.", advice=advice, code="route_not_found")
 
     def nearest(self, method: str, path: str) -> tuple[str, str] | None:
         """The method and path that are most similar to those of a request without an operation."""
-        found = [
-            near for reading in _readings(path) if (near := self._nearest(reading)) is not None
-        ]
+        found = [near for near in map(self._nearest, _readings(path)) if near is not None]
+        for node, spelled in found:
+            if method in node.methods:
+                return method, spelled
         if not found:
             return None
-        node, spelled = next((near for near in found if method in near[0].methods), found[0])
-        return (
-            method if method in node.methods else next(iter(node.methods))
-        ), f"/{'/'.join(spelled)}"
+        node, spelled = found[0]
+        return next(iter(node.methods)), spelled
 
-    def _nearest(self, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
+    def _nearest(self, segments: Sequence[str]) -> tuple[_Node, str] | None:
+        """The node whose path is most similar to these segments, and that path.
+
+        The version of the API may be left out, or be another.
+        """
         if len(segments) > _DEEPEST or sum(map(len, segments)) > _LONGEST:
             return None
         is_control = segments[:1] == [CONTROL[1:]]
@@ -150,8 +154,13 @@ class Routing(SpecMiddleware):
         while rest and _VERSION(rest[0]):
             rest = rest[1:]
         bases = [[CONTROL[1:]]] if is_control else [["v2"], [], [CONTROL[1:]]]
-        found = (_like(self._root, [*base, *rest]) for base in bases if any(rest))
-        return next(filter(None, found), None)
+        if not any(rest):
+            return None
+        for base in bases:
+            near = _like(self._root, [*base, *rest])
+            if near is not None:
+                return near
+        return None
 
 
 def _readings(path: str) -> list[list[str]]:
@@ -169,23 +178,26 @@ async def _options(allow: str) -> Answer:
     return options(allow)
 
 
-def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, list[str]] | None:
+def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, str] | None:
     """The node whose path is most similar to these segments, and how it is spelled."""
-    spelled: list[str] = []
+    spelled = ""
     for segment in segments:
-        name = (
-            segment
-            if segment in node.literals
-            else nearest(segment, list(node.literals))
-            if segment
-            else None
-        )
+        name = _literal_like(segment, node)
         child = node.template if name is None else node.literals[name]
         if child is None:
             return None
-        spelled.append(name or segment or child.parameter)
+        spelled += f"/{name or segment or child.parameter}"
         node = child
     return (node, spelled) if node.methods else None
+
+
+def _literal_like(segment: str, node: _Node) -> str | None:
+    """The literal segment below a node that is this one, or nearest to it; none where an id is
+    left out.
+    """
+    if segment in node.literals:
+        return segment
+    return nearest(segment, list(node.literals)) if segment else None
 
 
 def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, ...]] | None:

@@ -18,7 +18,7 @@ from ...core.record import Record
 from ...core.text import unmapped
 from ...domain.api_keys import digest
 from ...domain.callers import Caller
-from ...engine.journal import Trace
+from ...engine.kept import Trace
 from ...engine.sandbox import Sandbox
 from ..request import ADMIN_KEY, Request
 from ..server import Server
@@ -108,17 +108,10 @@ class Gate:
             )
         if caller.key_id is not None:
             store.use_key(caller.key_id, iso(sandbox.clock.now))
-        if "*" not in caller.scopes and (
-            lacking := [s for s in operation.scopes if not caller.may(s)]
-        ):
-            first = min(lacking)
-            raise Forbidden(
-                f"This credential lacks the scope {first}.",
-                details=[detail("scope", "required", first, "header")],
-                headers={
-                    "WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{first}"'
-                },
-            )
+        if "*" not in caller.scopes:
+            lacking = [scope for scope in operation.scopes if not caller.may(scope)]
+            if lacking:
+                raise _lacks(min(lacking))
         return caller
 
     def caller(
@@ -134,11 +127,9 @@ class Gate:
         kind, _, text = header.decode("latin-1").strip().partition(" ")
         text = text.strip()
         if kind.lower() != "bearer" or not text:
-            wrong = (
-                "has nothing after Bearer"
-                if kind.lower() == "bearer"
-                else "does not begin with Bearer"
-            )
+            wrong = "does not begin with Bearer"
+            if kind.lower() == "bearer":
+                wrong = "has nothing after Bearer"
             # not quoted: it may be a secret
             raise no_credentials(f"The Authorization header {wrong}. ")
         if text.startswith(_KEYS):
@@ -224,22 +215,31 @@ class Gate:
         except ValueError:
             address = None
         if address is None or not any(address in network for network in caller.networks):
-            plain = "".join(sign if sign.isprintable() else "?" for sign in text[:_LONGEST_ADDRESS])
-            shown = plain or "an unknown address"
-            raise Forbidden(
-                f"This API key may not be used from {shown} (allowed_ips). To try another address,"
-                " send it as "
-                f"X-Sandbox-Client-IP{' with the admin key' if server.settings.is_public else ''}.",
-                code="ip_not_allowed",
-                details=[
-                    detail(
-                        "allowed_ips",
-                        "ip_not_allowed",
-                        "The address is not in the key's list.",
-                        "header",
-                    )
-                ],
-            )
+            raise _foreign_address(text, needs_admin_key=server.settings.is_public)
+
+
+def _lacks(scope: str) -> Forbidden:
+    """403 for a credential without a scope of the operation."""
+    return Forbidden(
+        f"This credential lacks the scope {scope}.",
+        details=[detail("scope", "required", scope, "header")],
+        headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
+    )
+
+
+def _foreign_address(address: str, *, needs_admin_key: bool) -> Forbidden:
+    """403 for an API key that may not be used from an address, which the client may have sent."""
+    plain = "".join(sign if sign.isprintable() else "?" for sign in address[:_LONGEST_ADDRESS])
+    another = "To try another address, send it as X-Sandbox-Client-IP"
+    if needs_admin_key:
+        another += " with the admin key"
+    shown = plain or "an unknown address"
+    why = "The address is not in the key's list."
+    return Forbidden(
+        f"This API key may not be used from {shown} (allowed_ips). {another}.",
+        code="ip_not_allowed",
+        details=[detail("allowed_ips", "ip_not_allowed", why, "header")],
+    )
 
 
 def network_of(text: str) -> IPv4Network | IPv6Network:
@@ -288,7 +288,7 @@ def _key_in(sandbox: Sandbox, token: str) -> Caller | None:
         record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
         if record is not None:
             key = _key_of(record, store.merchant.id)
-            return (
-                key if unique == "digest" else replace(key, kind="public_key", scopes=frozenset())
-            )
+            if unique == "digest":
+                return key
+            return replace(key, kind="public_key", scopes=frozenset())
     return None

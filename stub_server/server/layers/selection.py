@@ -46,7 +46,10 @@ class SandboxSelection:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         request: Request = scope[REQUEST]
-        rest, name = None, _named(request) if b"x-sandbox" in request.headers else None
+        rest: str | None = None
+        name: str | None = None
+        if b"x-sandbox" in request.headers:
+            name = _named(request)
         if request.path.startswith("/s/"):
             name, slash, rest = request.path[3:].partition("/")
             rest = slash + rest
@@ -74,11 +77,9 @@ class SandboxSelection:
             return self._open(name, rest, scope, receive, send, other=other)
         sandbox = self._sandboxes.choose(name or DEFAULT)
         if sandbox is None or (name is None and b"authorization" in request.headers):
-            if (
-                rest is not None
-                or name not in (None, DEFAULT)
-                or not (path in _LOCAL or path in self._pages)
-            ):
+            names_another = rest is not None or name not in (None, DEFAULT)
+            needs_no_sandbox = path in _LOCAL or path in self._pages
+            if names_another or not needs_no_sandbox:
                 return self._open(name, rest, scope, receive, send)
             sandbox = self._sandboxes.default
         return self._go_on(sandbox, scope, receive, send, rest=rest)
@@ -93,6 +94,10 @@ class SandboxSelection:
         *,
         other: str = "",
     ) -> Answer:
+        """Load the sandbox from the store, or have the server answer that has it.
+
+        `other` is the sandbox that a control is about, which that server must have.
+        """
         request: Request = scope[REQUEST]
         residence = self._residence
         assert residence is not None
@@ -117,8 +122,7 @@ class SandboxSelection:
             found = self._sandboxes.choose(name or DEFAULT) or self._sandboxes.default
         if found is None:
             return await self._first(wanted, rest, scope, receive, send)
-        answer = await self._go_on(found, scope, receive, send, rest=rest)
-        return answer
+        return await self._go_on(found, scope, receive, send, rest=rest)
 
     async def _first(
         self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send
@@ -213,7 +217,9 @@ class SandboxSelection:
 def _key_in(authorization: bytes) -> str | None:
     """What an API key is found by: the digest of a private one, or a public one."""
     start, key = authorization[:9].lower(), authorization[7:].decode("latin-1").strip()
-    return digest(key) if start == b"bearer sk" else key if start == b"bearer pk" else None
+    if start == b"bearer sk":
+        return digest(key)
+    return key if start == b"bearer pk" else None
 
 
 def _named(request: Request) -> str | None:

@@ -7,23 +7,20 @@ Parameters and body are one value, checked against one compiled schema.
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from math import inf
 from time import perf_counter_ns
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl
 
 import orjson
 from starlette.types import Receive, Scope, Send
 
 from ...contract.document import Operation
-from ...contract.formats import READ, is_uuid
-from ...contract.generated import SOURCE
-from ...contract.schema import LONGEST_KEY, Validator, prune, translate
+from ...contract.formats import is_uuid
+from ...contract.schema import LONGEST_KEY, prune
 from ...contract.source import Json
-from ...core.money import LARGEST
 from ...core.problem import (
     BadRequest,
     Conflict,
@@ -40,6 +37,7 @@ from ...domain.documents import checks_digits
 from ..request import Request
 from .answers import Answer, Layer
 from .endpoint import Endpoint
+from .shapes import Place, free_maps, shape_of, validated_parameters, validator_of_handler
 from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread
 from .way import ARGUMENTS, ENDPOINT, REQUEST, TARGET, TRACE, VALUES
 
@@ -51,39 +49,12 @@ _MOST_WRONG = 100
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
 _JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
-# Headers that earlier layers read.
-_READ_BEFORE = frozenset((("header", "authorization"), ("header", "x-sandbox-admin-key")))
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 _LONGEST_INTEGER = 4_000  # digits: Python reads no more
 CODE, _BAD_JSON = "metadata_key_invalid", "malformed_json"
 _KEY_ADVICE = f"A key has 1 to {LONGEST_KEY} characters and no NUL."
-_DEEPEST_MAP = 8
-# the keywords that handlers need, beside formats
-_RELIED_ON = ("type", "nullable", "required", "enum")
-# Members whose values are stored as sent: no rule reads them.
-_STORED = {
-    f"{resource}{request}": members
-    for resource, members in (
-        ("Product", {"type", "status"}),
-        ("Plan", {"visibility"}),
-        ("Project", {"visibility"}),
-    )
-    for request in ("Create", "Update")
-}
-# Numbers that rules compute with, and how far: overlays may widen the shipped bounds so much, and
-# never downwards.
-_MOST = {
-    "amount": LARGEST,
-    "totalAmount": LARGEST,
-    "interval_count": 100,
-    "trial_period_days": 36_500,
-}
-_DEEPEST_SCHEMA = 12  # levels: a schema may refer to itself
-
 Values: TypeAlias = tuple[str, ...]  # the ids of a path
-# where a body has a map with free keys, such as metadata: the members that lead there
-Place = tuple[str, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -160,33 +131,19 @@ class OperationRequests:
     """The compiled validation of one operation's requests."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        operation, resolve, is_api = (
-            endpoint.operation,
-            endpoint.document.resolve,
-            not endpoint.base,
-        )
+        operation, resolve = endpoint.operation, endpoint.document.resolve
+        is_api = not endpoint.base
         named = inspect.signature(endpoint.handler).parameters
-        self._takes_query, self._takes_body, self._resolve = (
-            "query" in named,
-            "body" in named,
-            resolve,
-        )
+        self._takes_query, self._takes_body = "query" in named, "body" in named
+        self._resolve = resolve
         self._may_reject_query = is_api
         # A member that is misspelt, or belongs into the body, would change more than is meant.
         self._narrows = not is_api and operation.method != "GET" and 422 in operation.responses
         self.has_body, self.uploads = operation.body is not None, operation.uploads
         self._body_required = operation.body_required
         self._prunes = operation.body if endpoint.ignore_unknown and is_api else None
-        in_path = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "path"}
-        self._ids = [
-            (
-                name,
-                in_path[name].get("format") == "uuid",
-                re.compile(in_path[name].get("pattern", "")),
-            )
-            for name in re.findall(r"\{([^}]+)\}", operation.path)
-        ]
-        self._has_one_uuid = [is_id for _, is_id, _ in self._ids] == [True]
+        self._ids = _ids_of(operation, resolve)
+        self._has_one_uuid = len(self._ids) == 1 and self._ids[0].is_uuid
         query = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "query"}
         self._casts = {name: cast_of(schema) for name, schema in query.items()}
         self._repeated = {name for name, schema in query.items() if schema.get("type") == "array"}
@@ -195,17 +152,18 @@ class OperationRequests:
         self._defaults = {
             name: schema["default"] for name, schema in query.items() if "default" in schema
         }
-        self._header_names = {p.name: p.name.lower().encode() for p in _in(operation, "header")}
-        self._shape = _shape_of(operation)
+        headers = validated_parameters(operation, "header")
+        self._header_names = {header.name: header.name.lower().encode() for header in headers}
+        self._shape = shape_of(operation)
         self.validator = endpoint.schemas.compile(self._shape, request=True)
-        self._relied_on = _validator_of_handler(endpoint, self._shape)
+        self._relied_on = validator_of_handler(endpoint, self._shape)
         self._schema_at = partial(endpoint.document.schema_at, self._shape)
         self._takes_nothing = not self._shape["properties"] and self._relied_on is None
         conflict = operation.responses.get(409)
         # Of maps whose keys are stored: then the contract lists the code of invalid ones.
-        self._maps = (
-            tuple(free_maps(operation.body, resolve)) if conflict and CODE in conflict.codes else ()
-        )
+        self._maps: tuple[Place, ...] = ()
+        if conflict is not None and CODE in conflict.codes:
+            self._maps = tuple(free_maps(operation.body, resolve))
         not_found = operation.responses.get(404)
         self._not_found_code = not_found.codes[0] if not_found and not_found.codes else None
 
@@ -257,18 +215,17 @@ class OperationRequests:
         if self.has_body and (raw or self._body_required):
             _check_coding(request)
             body = self._body(request.headers.get(b"content-type"), raw)
-            value["body"] = (
-                body if self._prunes is None else prune(body, self._prunes, self._resolve)
-            )
+            if self._prunes is not None:
+                body = prune(body, self._prunes, self._resolve)
+            value["body"] = body
         return value
 
     def _query(self, scope: Scope) -> dict[str, Any]:
         found, odd = self._parsed(scope[REQUEST].query)
         if not odd:
             return found
-        may_reject = (
-            self._may_reject_query and scope[TARGET].sandbox.settings.unknown_query == "reject"
-        )
+        settings = scope[TARGET].sandbox.settings
+        may_reject = self._may_reject_query and settings.unknown_query == "reject"
         wrong: dict[str, Detail] = {}
         for name in odd:
             if len(wrong) >= _MOST_WRONG:
@@ -330,122 +287,53 @@ class OperationRequests:
             errors = iter([self.validator.first_error(value)])
         else:
             errors = self.validator.iter_errors(value)
-        found = [d for error in errors for d in details_of(error, self._schema_at)]
-        raise _invalid([*{tuple(entry.values()): entry for entry in found}.values()])
+        found: dict[tuple[object, ...], Detail] = {}  # each once
+        for error in errors:
+            for entry in details_of(error, self._schema_at):
+                found[tuple(entry.values())] = entry
+        raise _invalid([*found.values()])
 
     def _checked_ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
+        """The ids of a path, UUIDs in lower case. Raises NotFound for one that no record has."""
         checked = []
-        for value, (name, is_id, pattern) in zip(values, self._ids, strict=True):
-            if is_id:
-                if is_uuid(value) is None:
-                    raise NotFound(
-                        "The id in the path is not a UUID, so no record has it.",
-                        code=self._not_found_code,
-                    )
-                checked.append(value.lower())
-            elif pattern.search(value) is None or value.endswith("\n"):
-                # `$` matches before one, too
-                sent = shown(value.encode(errors="replace").decode())
-                message = f"{sent} cannot exist: every {name} matches {pattern.pattern}"
-                raise NotFound(message, code=self._not_found_code)
-            else:
-                checked.append(value)
+        for value, known in zip(values, self._ids, strict=True):
+            wrong = known.wrong(value)
+            if wrong is not None:
+                raise NotFound(wrong, code=self._not_found_code)
+            checked.append(value.lower() if known.is_uuid else value)
         return tuple(checked)
 
 
 _EMPTY: dict[str, Any] = {}
 
 
-def _validator_of_handler(endpoint: Endpoint, shape: Json) -> Validator | None:
-    """Rejects what overlays allow but the handler, written for the shipped contract,
-    cannot process.
-    """
-    shipped, made_for = endpoint.shipped, endpoint.made_for
-    if shipped is None or made_for is None:
-        return None
-    schema = _relied_on(_shape_of(made_for), shipped.resolve)
-    if schema == _relied_on(shape, endpoint.document.resolve):
-        return None
-    return Validator(translate(schema, {}), READ)
+class _Id(NamedTuple):
+    """What the contract says of an id in a path."""
+
+    name: str
+    is_uuid: bool
+    pattern: re.Pattern[str]
+
+    def wrong(self, value: str) -> str | None:
+        """Why no record has this id; None where one may have it."""
+        if self.is_uuid:
+            if is_uuid(value) is not None:
+                return None
+            return "The id in the path is not a UUID, so no record has it."
+        if self.pattern.search(value) is not None and not value.endswith("\n"):
+            return None  # `$` of a pattern matches before a line break, too
+        sent = shown(value.encode(errors="replace").decode())
+        return f"{sent} cannot exist: every {self.name} matches {self.pattern.pattern}"
 
 
-def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
-    """The schema of what a handler relies on in a request: required members, types, and values that
-    rules read.
-    """
-    stored = (
-        _STORED.get(str(node.get("$ref", "")).rpartition("/")[2], ())
-        if isinstance(node, dict)
-        else ()
-    )
-    node = resolve(node)
-    if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
-        return {}
-    below = partial(_relied_on, resolve=resolve, depth=depth + 1)
-    kept = _relied_on_itself(node)
-    if isinstance(node.get("properties"), dict):
-        kept["properties"] = {name: below(member) for name, member in node["properties"].items()}
-        for name in stored:
-            kept["properties"].get(name, {}).pop("enum", None)
-        _bound(kept["properties"], node["properties"], resolve)
-    for name in ("items", "additionalProperties"):
-        if isinstance(node.get(name), dict):
-            kept[name] = below(node[name])
-    for name in ("allOf", "anyOf", "oneOf"):
-        if name in node:
-            kept[name] = [below(member) for member in node[name]]
-    return kept
-
-
-def _relied_on_itself(node: Json) -> dict[str, Json]:
-    """What a handler relies on in a value, without its members."""
-    kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
-    if node.get("format") in READ:
-        kept["format"] = node["format"]
-    # Names of events and scopes are stored as sent; event types and states are looked up, and must
-    # exist.
-    source = str(node.get(SOURCE, "event_types"))
-    if source != "event_types" and ":" not in source:
-        kept.pop("enum", None)
-    return kept
-
-
-def _bound(kept: dict[str, Json], members: Json, resolve: Callable[[Json], Json]) -> None:
-    """Bound the members that are numbers of which a handler can process so much."""
-    for name in _MOST.keys() & kept.keys():
-        number = resolve(members[name])
-        kept[name] |= {
-            "minimum": number.get("minimum"),
-            "maximum": max(_MOST[name], number.get("maximum", inf)),
-        }
-
-
-def _in(operation: Operation, place: str) -> list[Any]:
-    """The parameters that are validated at a place of a request."""
-    return [
-        p
-        for p in operation.parameters
-        if p.place == place and (place, p.name.lower()) not in _READ_BEFORE
-    ]
-
-
-def _shape_of(operation: Operation) -> dict[str, Any]:
-    """Parameters and body of an operation as one schema."""
-    members: dict[str, Json] = {}
-    for place in ("query", "header"):
-        if parameters := _in(operation, place):
-            required = [p.name for p in parameters if p.required]
-            members[place] = {
-                "type": "object",
-                "properties": {p.name: p.schema for p in parameters},
-            }
-            members[place] |= {"required": required} if required else {}
-    needed = [place for place, schema in members.items() if "required" in schema]
-    if operation.body is not None:
-        members["body"] = operation.body
-    if operation.body_required:
-        needed.append("body")
-    return {"type": "object", "properties": members} | ({"required": needed} if needed else {})
+def _ids_of(operation: Operation, resolve: Callable[[Json], Json]) -> list[_Id]:
+    """The ids in the path of an operation, in their order."""
+    schemas = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "path"}
+    found = []
+    for name in re.findall(r"\{([^}]+)\}", operation.path):
+        pattern = re.compile(schemas[name].get("pattern", ""))
+        found.append(_Id(name, schemas[name].get("format") == "uuid", pattern))
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -488,18 +376,6 @@ def cast_of(schema: Json) -> Callable[[str], Any] | None:
     return None
 
 
-def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) -> Iterator[Place]:
-    """Where a schema has maps from free keys to strings, as the members that lead there."""
-    schema = resolve(schema)
-    if not isinstance(schema, dict) or len(place) > _DEEPEST_MAP:
-        return
-    rest = resolve(schema.get("additionalProperties"))
-    if isinstance(rest, dict) and rest.get("type") == "string":
-        yield place
-    for name, member in schema.get("properties", {}).items():
-        yield from free_maps(member, resolve, (*place, name))
-
-
 def check_names(body: Json, places: tuple[Place, ...]) -> None:
     """Raises Conflict for keys that OpenAPI 3.0 cannot forbid: empty, too long, or with NUL."""
     wrong = []
@@ -508,8 +384,8 @@ def check_names(body: Json, places: tuple[Place, ...]) -> None:
         for step in place:
             node = node.get(step) if type(node) is dict else None
         if node and type(node) is dict:
-            names = "".join(node)
-            if "" in node or "\0" in names or len(names) > LONGEST_KEY < len(max(node, key=len)):
+            longest = max(map(len, node))
+            if "" in node or longest > LONGEST_KEY or "\0" in "".join(node):
                 wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
     if wrong:
         named = ", ".join(entry["field"] for entry in wrong)

@@ -91,42 +91,50 @@ def details_of(error: Any, schema_at: SchemaAt) -> list[Detail]:
     path = list(error.instance_path)
     place, inside = str(path[0]) if path else "body", path[1:]
     code = _CODES.get(kind, "invalid")
-    contexts = getattr(error.kind, "context", ())
-    if path and any(contexts):
-        # Those of schemas that are for such values: no error is about the type of the value itself.
-        fitting = [
-            c
-            for c in contexts
-            if not any(_names(each) and list(each.instance_path) == path for each in c)
-        ]
-        if fitting:
-            fitting.sort(key=_distance)
-            return [entry for each in fitting[0] for entry in details_of(each, schema_at)]
-        types = [name for found in contexts for each in found for name in _names(each)]
-        message = (
-            f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
-        )
-        return [detail(field_name(inside) or place, "type", message, place)]
+    if path and any(getattr(error.kind, "context", ())):
+        return _details_of_branches(error, schema_at)
     if kind == "additionalProperties":
+        known = list(schema_at(path).get("properties", ()))
         return [
             detail(field_name([*inside, name]), code, advice, place)
-            for name, advice in _unknown(
-                error.kind.unexpected, list(schema_at(path).get("properties", ()))
-            )
+            for name, advice in _unknown(error.kind.unexpected, known)
         ]
     if kind == "required":
         inside = [*inside, error.kind.property]
+    field = field_name(inside)
     if not path:
-        return [
-            detail(
-                "body" if not inside else field_name(inside), code, "A body is required.", "body"
-            )
-        ]
+        return [detail(field or "body", code, "A body is required.", "body")]
     if kind == "format" and error.kind.format == "document":
-        return [
-            detail(field_name(inside), "invalid_document", document_advice(error.instance), place)
-        ]
-    return [detail(field_name(inside) or place, code, _message(error, schema_at(path)), place)]
+        return [detail(field, "invalid_document", document_advice(error.instance), place)]
+    return [detail(field or place, code, _message(error, schema_at(path)), place)]
+
+
+def _details_of_branches(error: Any, schema_at: SchemaAt) -> list[Detail]:
+    """Details of a value that satisfies none of several schemas: what the nearest one demands.
+
+    Schemas for values of another type count only where no schema is for values of this type.
+    """
+    place, *inside = error.instance_path
+    branches: Sequence[Sequence[Any]] = error.kind.context
+    fitting = [errors for errors in branches if _accepts_this_type(errors, error)]
+    if fitting:
+        details = []
+        for each in min(fitting, key=_distance):
+            details += details_of(each, schema_at)
+        return details
+    types: list[str] = []
+    for errors in branches:
+        for each in errors:
+            types += _names(each)
+    message = f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
+    return [detail(field_name(inside) or place, "type", message, place)]
+
+
+def _accepts_this_type(errors: Sequence[Any], error: Any) -> bool:
+    """Whether a schema, by its errors, is for values of the type of the one that `error` is of."""
+    path = list(error.instance_path)
+    of_types = [list(each.instance_path) for each in errors if _names(each)]
+    return path not in of_types
 
 
 def unread(body: bytes, error: ValueError) -> str:
@@ -139,10 +147,8 @@ def unread(body: bytes, error: ValueError) -> str:
             f" 0x{body[wrong.start]:02X}."
         )
     at = getattr(error, "pos", 0)
-    whole, rest = (
-        _BEFORE_A_COMMA(text[max(at - _LONGEST_NUMBER, 0) : at]),
-        _DIGITS(text[at : at + _LONGEST_NUMBER]),
-    )
+    whole = _BEFORE_A_COMMA(text[max(at - _LONGEST_NUMBER, 0) : at])
+    rest = _DIGITS(text[at : at + _LONGEST_NUMBER])
     hint = f" Decimals have a point: {whole[1]}.{rest[0]}." if whole and rest else ""
     return f"The body is not JSON: {str(error)[:200]}.{hint}"
 
@@ -151,7 +157,12 @@ def field_name(path: list[Any]) -> str:
     """`["items", 0, "amount"]` -> `items[0].amount`."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else str(step))
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif text:
+            text += f".{step}"
+        else:
+            text = str(step)
     return text[:200]
 
 
@@ -183,9 +194,16 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
 
 def _unknown(found: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
-    listed = f" Known are {', '.join(known)}." if 0 < len(known) <= _MOST_OPTIONS else ""
+    """Each unknown name, with what may have been meant: fields that are known, where there are
+    few.
+    """
+    listed = ""
+    if 0 < len(known) <= _MOST_OPTIONS:
+        listed = f" Known are {', '.join(known)}."
     for number, name in enumerate(found):
-        hint = (did_you_mean(name, known) or listed) if number < MOST_GUESSED else ""
+        hint = ""
+        if number < MOST_GUESSED:
+            hint = did_you_mean(name, known) or listed
         yield name, f"The contract has no such field here.{hint}"
 
 
@@ -253,10 +271,15 @@ def _form(error: Any, schema: Mapping[str, Any]) -> str:
         return _WEB
     if pattern in _PATTERNS:
         return _PATTERNS[pattern]
+    text = "does not fit"
     described = " ".join(str(schema.get("description", "")).split()).partition(". ")[0].rstrip(".")
-    example = f", such as {schema['example']}" if "example" in schema else ""
-    form = f" ({pattern})" if len(pattern) <= SHOWN else ""
-    return f"does not fit{f': {described}' if described else ''}{example}{form}."
+    if described:
+        text += f": {described}"
+    if "example" in schema:
+        text += f", such as {schema['example']}"
+    if len(pattern) <= SHOWN:
+        text += f" ({pattern})"
+    return f"{text}."
 
 
 def _options(value: Any, options: list[Any]) -> str:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 REQUEST, TARGET, TRACE = "stub_server.request", "stub_server.target", "stub_server.trace"
 TOKEN, HOLDER, LIMITS = "stub_server.token", "stub_server.holder", "stub_server.limits"
-ENDPOINT, VALUES, FAULTS = "stub_server.endpoint", "stub_server.values", "stub_server.engine"
+ENDPOINT, VALUES, FAULTS = "stub_server.endpoint", "stub_server.values", "stub_server.faults"
 CALLER, ARGUMENTS = "stub_server.caller", "stub_server.arguments"
 # in the scope of a request that this server itself sends to show a page
 INTERNAL = "stub_server.internal"

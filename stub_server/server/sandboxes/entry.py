@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...core.ids import named_uuid
 from ...core.problem import Conflict, NotFound
-from ...engine.bounded import Budget
+from ...engine.kept import Budget
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...storage.package import BadFile
 from ...storage.state import Snapshot

@@ -10,8 +10,7 @@ from ...core.slices import BackgroundWorker
 from ...data.filling import Seeding
 from ...data.keys import derive_keys, mark_seeded
 from ...data.scenario import known_scenarios
-from ...engine.bounded import Budget, Log
-from ...engine.journal import Journal
+from ...engine.kept import Budget, Journal, Log
 from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
 from ...storage.admitting import Admitted, admit

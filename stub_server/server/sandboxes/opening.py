@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from random import Random
+from typing import NamedTuple
 
 import orjson
 
@@ -26,34 +27,20 @@ def opened(
 
     Raises StoreError, and Damage where they are not as they were written.
     """
-    about, shared, size = orjson.loads(kept.about), Body(), 0
-    snapshots: list[tuple[Body, Reader]] = []
+    about = orjson.loads(kept.about)
     try:
-        for named in sql.states(session, number):
-            head = orjson.loads(named.about)
-            contract = head["contract"]
-            if not named.name and contract != about["contract"]:
-                contract = ""  # of several, with what follows
-            reader = _reader(factory, about["generation"], contract, shared)
-            _read(reader, sql.lines(session, named.state))
-            if named.name:
-                snapshots.append((head, reader))
-            else:
-                own, base = reader, named
-                size = _read(own, sql.steps_of(session, number, kept, base))
-        found = admit(own, snapshots, factory.secret, trusted=True)
+        states = _read_states(factory, session, number, kept, about)
+        found = admit(states.own, states.snapshots, factory.secret, trusted=True)
     except ValueError as error:
-        if not isinstance(error, BadFile) or error.kind == "damaged":
-            raise Damage(f"its lines cannot be read: {error}") from None
-        raise StoreError(
-            "\n  ".join(("does not fit the contract that is served:", *error.reasons))
-        ) from None
+        raise _unreadable(error) from None
     sandbox = found.sandbox
     if kept.newest or holder:  # no ids of requests that an earlier process has given
         sandbox.ids.requests = Random(
             f"{sandbox.origin.seed}/requests/{kept.name}/{kept.newest}/{holder}"
         )
     sandbox.status.held_before = about["held"]
+    # what follows is for the served contract: then its lines are of several, which has no name
+    contract = about["contract"] if about["contract"] == factory.contract else ""
     entry = Entry(
         sandbox,
         about["parent"],
@@ -65,11 +52,49 @@ def opened(
         about["incarnation"],
         about["origin_events"],
     )
-    if about["contract"] != factory.contract:
-        about["contract"] = ""
     newest = kept.newest, kept.chain
-    stored = Stored(entry, number, about["contract"], base.state.size, *newest, newest, size)
+    stored = Stored(entry, number, contract, states.base_size, *newest, newest, states.steps_size)
     return stored, found.snapshots
+
+
+class _States(NamedTuple):
+    """The lines of a sandbox and of its snapshots, read. `base_size` is that of the state that its
+    steps begin at, `steps_size` that of the steps, in bytes.
+    """
+
+    own: Reader
+    snapshots: list[tuple[Body, Reader]]
+    base_size: int
+    steps_size: int
+
+
+def _read_states(
+    factory: SandboxFactory, session: Session, number: int, kept: Kept, about: Body
+) -> _States:
+    """Raises ValueError."""
+    shared = Body()
+    snapshots: list[tuple[Body, Reader]] = []
+    for named in sql.states(session, number):
+        head = orjson.loads(named.about)
+        contract = head["contract"]
+        if not named.name and contract != about["contract"]:
+            contract = ""  # of several, with what follows
+        reader = _reader(factory, about["generation"], contract, shared)
+        _read(reader, sql.lines(session, named.state))
+        if named.name:
+            snapshots.append((head, reader))
+        else:
+            own, base = reader, named
+            size = _read(own, sql.steps_of(session, number, kept, base))
+    return _States(own, snapshots, base.state.size, size)
+
+
+def _unreadable(error: ValueError) -> Exception:
+    """What is raised where lines are damaged, or do not fit the contract."""
+    if not isinstance(error, BadFile) or error.kind == "damaged":
+        return Damage(f"its lines cannot be read: {error}")
+    reasons = "\n  ".join(error.reasons)
+    return StoreError(f"does not fit the contract that is served:\n  {reasons}")
 
 
 def _reader(factory: SandboxFactory, generation: str, contract: str, shared: Body) -> Reader:

@@ -15,7 +15,7 @@ from ...contract.secrets import KEY_HEADERS, REDACTED
 from ...core.clock import wall_from
 from ...core.record import Body
 from ...data.scenario import known_scenarios
-from ...engine.journal import Trace
+from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT, SILENT, Sandbox
 from ...server.explain.rehearsal import silent
 from ...server.layers.access import opens

@@ -1,28 +1,179 @@
-"""The journal of a sandbox: its newest requests, bounded in number and bytes. It is not part of the
-state.
+"""What a sandbox keeps besides its state, bounded in number and bytes: the log of its newest steps
+and the journal of its newest requests. An inbox of `webhooks` is bounded alike.
 
-A request is kept as the bytes that came and went; text is made when somebody reads it.
+All sandboxes of a server share a budget of bytes: past it, the largest queues drop their oldest
+items. The journal is not part of the state. It has a request as the bytes that came and went; text
+is made when somebody reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import attrgetter
 from time import perf_counter_ns
-from typing import Final, TypeAlias
+from typing import Any, Final, Generic, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from ..core.clock import wall_ms
 from ..domain.callers import Caller
-from .bounded import Bounded, Budget
 from .step import Step
 
-KEPT = 2_000
-MOST_BYTES = 32 * 1024 * 1024
+MOST_BYTES = 32 * 1024 * 1024  # of a log, and of a journal
+MOST_BYTES_IN_ALL = 256 * 1024 * 1024
+KEPT = 2_000  # requests, unless told otherwise
 LONGEST = 1_024  # characters of a path, and of a query, that are kept
-Pairs: TypeAlias = "Sequence[tuple[bytes, bytes]]"
-_MOST_WARNINGS = 50  # of one request
 STAGES: Final = ("route", "auth", "validate", "rule", "respond")
+_MOST_WARNINGS = 50  # of one request
+
+
+class Sized(Protocol):
+    """Something that knows about how many bytes it keeps alive."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+
+T = TypeVar("T", bound=Sized)
+
+
+class Budget:
+    """How many bytes the logs, journals and inboxes of all sandboxes may take together.
+
+    `steps` counts what was recorded in the sandboxes whose logs share it.
+    """
+
+    __slots__ = ("_members", "most", "steps", "used")
+
+    def __init__(self, most: int = MOST_BYTES_IN_ALL) -> None:
+        self.most, self.used, self.steps = most, 0, 0
+        # Weak: a deleted sandbox must be freed. In order, so that ties are always decided alike.
+        self._members: WeakKeyDictionary[Bounded[Any], None] = WeakKeyDictionary()
+
+    def join(self, member: Bounded[Any]) -> None:
+        """Add a member, which may have to drop items."""
+        self._members[member] = None
+
+    def make_room(self) -> None:
+        """Drop the oldest items of the largest members.
+
+        A little more than is needed, because finding the largest looks at all members.
+        """
+        goal = self.most - self.most // 64
+        self.used = sum([member.size for member in self._members])  # without those that are gone
+        while self.used > goal:
+            max(self._members, key=attrgetter("size")).forget(self.used - goal)
+
+
+class Bounded(Generic[T]):
+    """Items in order, of which the oldest are dropped when they take too many bytes; `size` is how
+    many they take.
+    """
+
+    __slots__ = ("__weakref__", "_items", "budget", "size")
+
+    def __init__(self, budget: Budget) -> None:
+        """`budget` is shared with other sandboxes."""
+        self.budget = budget
+        self._items: deque[T] = deque()
+        self.size = 0
+
+    def _add(self, item: T, number: int, most: int) -> None:
+        """Add an item.
+
+        The oldest make room beyond so many and so many bytes, and if the server has no room.
+        """
+        items, size, budget = self._items, item.size, self.budget
+        if not items:
+            budget.join(self)
+        items.append(item)
+        self.size += size
+        budget.used += size
+        while len(items) > number or self.size > most:
+            self._drop()
+        if budget.used > budget.most:
+            budget.make_room()
+
+    def _drop(self) -> T:
+        """Drop the oldest item."""
+        item = self._items.popleft()
+        self.size -= item.size
+        self.budget.used -= item.size
+        return item
+
+    def forget(self, size: int) -> None:
+        """Drop the oldest items of about so many bytes: at most half of all bytes, and at
+        least one item.
+        """
+        goal = max(self.size // 2, self.size - size)
+        self._drop()
+        while self.size > goal:
+            self._drop()
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def __reversed__(self) -> Iterator[T]:
+        return reversed(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class Log(Bounded[Step]):
+    """The steps since the origin. `number` is that of the newest one, 0 for a sandbox as it was
+    seeded.
+
+    The oldest steps are dropped when there are too many; their effects stay. `writer` is given each
+    step to store outside the process, and `stored` waits until that is done.
+    """
+
+    __slots__ = ("_most", "number", "stored", "writer")
+
+    def __init__(self, most: int, budget: Budget) -> None:
+        """`most` is how many steps are kept; 0 keeps none."""
+        super().__init__(budget)
+        self._most, self.number = most, 0
+        self.writer: Callable[[Step], None] | None = None
+        self.stored: Callable[[], Awaitable[None]] | None = None
+
+    def append(self, step: Step) -> None:
+        """Give the next step to the writer, and add it.
+
+        If the writer refuses it, nothing has changed.
+        """
+        # Draft.record refuses a draft that another step has overtaken
+        assert step.number == self.number + 1
+        if self.writer is not None:
+            self.writer(step)
+        self.number = step.number
+        if self._most:
+            self._add(step, self._most, MOST_BYTES)
+
+    @staticmethod
+    def has_room(size: int) -> bool:
+        """Whether a step of so many bytes is kept at all."""
+        return size <= MOST_BYTES
+
+    def close(self) -> None:
+        """Free the memory of a deleted sandbox. Later steps are dropped."""
+        self._most, self.writer, self.stored = 0, None, None
+        while self._items:
+            self._drop()
+
+    @property
+    def oldest(self) -> int:
+        """The number of the oldest step that is kept; one more than `number` when none is."""
+        return self.number - len(self._items) + 1
+
+    def fresh(self, number: int) -> Log:
+        """An empty log with the same bounds, which continues at a step's number."""
+        twin = Log(self._most, self.budget)
+        twin.number = number
+        return twin
 
 
 @dataclass(slots=True, eq=False)
@@ -151,7 +302,7 @@ class Trace:
         ]
 
 
-def head_of(headers: Pairs) -> bytes:
+def head_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Headers as one text: names and values in turn, a line each."""
     return b"\n".join(chain.from_iterable(headers))
 
@@ -163,13 +314,13 @@ def headers_of(head: bytes) -> Iterator[tuple[str, str]]:
 
 
 class Journal(Bounded[Trace]):
-    """The newest requests, the oldest first.
+    """The newest requests, the oldest first; so many were ever `appended`.
 
     A request counts with its path, query, headers and bodies. Those to the control surface have as
     many places again, so that they take none from the API.
     """
 
-    __slots__ = ("_appended", "_cleared", "_controls", "_most", "keeps_bodies")
+    __slots__ = ("_cleared", "_controls", "_most", "appended", "keeps_bodies")
 
     def __init__(self, most: int = KEPT, budget: Budget | None = None) -> None:
         """`most` requests are kept; 0 keeps no bodies, and as many requests as usual.
@@ -178,12 +329,12 @@ class Journal(Bounded[Trace]):
         """
         super().__init__(budget or Budget())
         self._most, self.keeps_bodies = most or KEPT, most > 0
-        self._appended = self._cleared = 0
+        self.appended = self._cleared = 0
         self._controls = 0  # how many of them went to the control surface
 
     def append(self, trace: Trace) -> None:
         """Keep a request; the oldest make room."""
-        self._appended += 1
+        self.appended += 1
         self._controls += trace.is_control
         self._add(trace, self._most + min(self._controls, self._most), MOST_BYTES)
 
@@ -195,18 +346,13 @@ class Journal(Bounded[Trace]):
     @property
     def is_whole(self) -> bool:
         """Whether every request since the last clearing is still there."""
-        return self._appended - len(self._items) == self._cleared
+        return self.appended - len(self._items) == self._cleared
 
     def clear(self) -> None:
         """Delete every request."""
         while self._items:
             self._drop()
-        self._cleared = self._appended
-
-    @property
-    def appended(self) -> int:
-        """How many requests there ever were."""
-        return self._appended
+        self._cleared = self.appended
 
     def find(self, ident: str) -> Trace | None:
         """The request with an id, if it is still kept."""

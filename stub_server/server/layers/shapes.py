@@ -1,0 +1,152 @@
+"""The schema of an operation's requests, and what its handler relies on in them: overlays may
+allow more than a handler, written for the shipped contract, can process.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import inf
+from typing import Any
+
+from ...contract.document import Operation, Parameter
+from ...contract.formats import READ
+from ...contract.generated import SOURCE
+from ...contract.schema import Validator, translate
+from ...contract.source import Json
+from ...core.money import LARGEST
+from .endpoint import Endpoint
+
+# Headers that earlier layers read.
+_READ_BEFORE = frozenset((("header", "authorization"), ("header", "x-sandbox-admin-key")))
+# the keywords that handlers need, beside formats
+_RELIED_ON = ("type", "nullable", "required", "enum")
+# Members whose values are stored as sent: no rule reads them.
+_STORED = {
+    "ProductCreate": {"type", "status"},
+    "ProductUpdate": {"type", "status"},
+    "PlanCreate": {"visibility"},
+    "PlanUpdate": {"visibility"},
+    "ProjectCreate": {"visibility"},
+    "ProjectUpdate": {"visibility"},
+}
+# Numbers that rules compute with, and how far: overlays may widen the shipped bounds so much, and
+# never downwards.
+_MOST = {
+    "amount": LARGEST,
+    "totalAmount": LARGEST,
+    "interval_count": 100,
+    "trial_period_days": 36_500,
+}
+_DEEPEST_MAP = 8
+_DEEPEST_SCHEMA = 12  # levels: a schema may refer to itself
+
+# where a body has a map with free keys, such as metadata: the members that lead there
+Place = tuple[str, ...]
+
+
+def validated_parameters(operation: Operation, place: str) -> list[Parameter]:
+    """The parameters that are validated at a place of a request: `query` or `header`."""
+    return [
+        parameter
+        for parameter in operation.parameters
+        if parameter.place == place and (place, parameter.name.lower()) not in _READ_BEFORE
+    ]
+
+
+def shape_of(operation: Operation) -> dict[str, Any]:
+    """Parameters and body of an operation as one schema."""
+    members: dict[str, Json] = {}
+    needed = []
+    for place in ("query", "header"):
+        parameters = validated_parameters(operation, place)
+        if not parameters:
+            continue
+        schemas = {parameter.name: parameter.schema for parameter in parameters}
+        required = [parameter.name for parameter in parameters if parameter.required]
+        members[place] = _object_of(schemas, required)
+        if required:
+            needed.append(place)
+    if operation.body is not None:
+        members["body"] = operation.body
+    if operation.body_required:
+        needed.append("body")
+    return _object_of(members, needed)
+
+
+def _object_of(members: dict[str, Json], required: list[str]) -> dict[str, Json]:
+    schema: dict[str, Json] = {"type": "object", "properties": members}
+    if required:
+        schema["required"] = required
+    return schema
+
+
+def validator_of_handler(endpoint: Endpoint, shape: Json) -> Validator | None:
+    """Rejects what overlays allow but the handler, written for the shipped contract,
+    cannot process.
+    """
+    shipped, made_for = endpoint.shipped, endpoint.made_for
+    if shipped is None or made_for is None:
+        return None
+    schema = _relied_on(shape_of(made_for), shipped.resolve)
+    if schema == _relied_on(shape, endpoint.document.resolve):
+        return None
+    return Validator(translate(schema, {}), READ)
+
+
+def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
+    """The schema of what a handler relies on in a request: required members, types, and values that
+    rules read.
+    """
+    name = str(node.get("$ref", "")).rpartition("/")[2] if isinstance(node, dict) else ""
+    stored = _STORED.get(name, ())
+    node = resolve(node)
+    if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
+        return {}
+    below = partial(_relied_on, resolve=resolve, depth=depth + 1)
+    kept = _relied_on_itself(node)
+    if isinstance(node.get("properties"), dict):
+        kept["properties"] = {name: below(member) for name, member in node["properties"].items()}
+        for name in stored:
+            kept["properties"].get(name, {}).pop("enum", None)
+        _bound(kept["properties"], node["properties"], resolve)
+    for name in ("items", "additionalProperties"):
+        if isinstance(node.get(name), dict):
+            kept[name] = below(node[name])
+    for name in ("allOf", "anyOf", "oneOf"):
+        if name in node:
+            kept[name] = [below(member) for member in node[name]]
+    return kept
+
+
+def _relied_on_itself(node: Json) -> dict[str, Json]:
+    """What a handler relies on in a value, without its members."""
+    kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
+    if node.get("format") in READ:
+        kept["format"] = node["format"]
+    # Names of events and scopes are stored as sent; event types and states are looked up, and must
+    # exist.
+    source = str(node.get(SOURCE, "event_types"))
+    if source != "event_types" and ":" not in source:
+        kept.pop("enum", None)
+    return kept
+
+
+def _bound(kept: dict[str, Json], members: Json, resolve: Callable[[Json], Json]) -> None:
+    """Bound the members that are numbers of which a handler can process so much."""
+    for name in _MOST.keys() & kept.keys():
+        number = resolve(members[name])
+        kept[name] |= {
+            "minimum": number.get("minimum"),
+            "maximum": max(_MOST[name], number.get("maximum", inf)),
+        }
+
+
+def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) -> Iterator[Place]:
+    """Where a schema has maps from free keys to strings, as the members that lead there."""
+    schema = resolve(schema)
+    if not isinstance(schema, dict) or len(place) > _DEEPEST_MAP:
+        return
+    rest = resolve(schema.get("additionalProperties"))
+    if isinstance(rest, dict) and rest.get("type") == "string":
+        yield place
+    for name, member in schema.get("properties", {}).items():
+        yield from free_maps(member, resolve, (*place, name))
