@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from ..support.make import Json, Maker
+from ..support.make import Json, Maker, created
 from .steps import done, refused
 
 
@@ -49,6 +49,13 @@ def test_events_come_oldest_first_and_each_once(
             expected
             == done(control.get("/events", params={"type": asked, "limit": 1}))["events"][0]
         )
+
+
+def test_the_first_event_of_all_is_told(control: httpx2.Client) -> None:
+    done(control.post("/reset", json={"scenario": "empty"}))
+    since = feed(control)["next"]
+    event = created(control.post("/events", json={"type": "customer.created"}))["event"]
+    assert [event] == feed(control, after=since)["events"]
 
 
 def test_an_event_ends_the_wait(control: httpx2.Client, make_customer: Maker) -> None:

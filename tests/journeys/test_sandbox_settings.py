@@ -77,6 +77,13 @@ def test_a_setting_is_of_one_sandbox_from_the_next_request_on(
         assert before == seen(api)
 
 
+def test_strict_amounts_take_items_that_add_up(api: httpx2.Client, control: httpx2.Client) -> None:
+    done(control.patch("/settings", json={"strict_amounts": True}))
+    lessons = {"description": "Aula avulsa", "quantity": 3, "amount": 12.35}
+    towel = {"description": "Toalha", "quantity": 1, "amount": 12.85}
+    created(order(api, items=[lessons, towel], totalAmount=49.9))
+
+
 @pytest.mark.check
 def test_settings_are_state(
     api: httpx2.Client, control: httpx2.Client, live: Live, sandbox_name: str

@@ -113,3 +113,19 @@ def test_a_trial_is_longer_by_the_time_of_a_suspension(stage: Stage) -> None:
     assert "trialing" == after["status"]
     for name in ("trial_end", "current_period_end", "next_billing_at"):
         assert days(10) == at(after[name]) - at(before[name]), name
+
+
+def test_the_refund_of_an_early_renewal_takes_its_period_back(stage: Stage) -> None:
+    """The refund of one whose period has begun ends the subscription."""
+    before = stage.subscription("active")
+    early = stage.drive("subscriptions", before["id"], "renew")
+    assert (0, 1) == (before["cycle"], early["subscription"]["cycle"])
+    stage.drive("orders", early["order"]["id"], "refund")
+    after = stage.get_subscription(before["id"])
+    for name in ("status", "cycle", "current_period_start", "current_period_end"):
+        assert before[name] == after[name], name
+    another = stage.drive("subscriptions", before["id"], "renew")["order"]
+    stage.go_to(before["current_period_end"])
+    assert "active" == stage.get_subscription(before["id"])["status"]
+    stage.drive("orders", another["id"], "refund")
+    assert "canceled" == stage.get_subscription(before["id"])["status"]
