@@ -145,6 +145,19 @@ def test_the_conversion_rate_is_that_of_the_period(reader: Reader, projects: lis
     assert len(rates) > 2
 
 
+def test_renewals_are_no_checkouts(sandbox_server: Server) -> None:
+    """Half of two checkouts are paid, whatever the subscription pays later."""
+    with sandbox_server.sandbox(scenario="empty") as sandbox:
+        held = sandbox.subscription(sandbox.pay(sandbox.order()))
+        sandbox.fail(sandbox.order())
+        path = f"/v2/projects/{sandbox.sample['projectId']}/stats"
+        rates = []
+        for _ in range(2):
+            rates.append(done(sandbox.api.get(path))["data"]["stats"]["conversion_rate"])
+            done(sandbox.control.post(f"/subscriptions/{held['id']}/renew"))
+    assert [0.5, 0.5] == rates
+
+
 def earning(reader: Reader, project: str) -> list[Json]:
     """The subscriptions of a project that renew: an archived one has none."""
     (found,) = [each for each in reader.records("listProjects") if each["id"] == project]
