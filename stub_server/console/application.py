@@ -22,6 +22,7 @@ from .leaves import LEAF_FILTERS, Leaves
 from .pay_pages import payers
 from .programs import programs
 from .prose import prose
+from .room import ROOM_FILTERS
 from .sessions import Sessions
 from .site import EXTENSION, Contracts, beside, grouped, pages
 from .snippets import quoted
@@ -45,7 +46,7 @@ def create_console(
     application = Flask("stub_server.console")
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
     application.jinja_env.filters.update(
-        FILTERS | LEAF_FILTERS | {"prose": prose, "quoted": quoted}
+        FILTERS | ROOM_FILTERS | LEAF_FILTERS | {"prose": prose, "quoted": quoted}
     )
     leaves = Leaves(document, control)
     application.extensions[EXTENSION] = Contracts(

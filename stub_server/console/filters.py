@@ -1,4 +1,4 @@
-"""How values are shown: money, times with their distance, ids, JSON, and what differs in it."""
+"""How values are shown: money, times with their distance, ids, and what differs in JSON."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 from flask import g
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from ..core.clock import iso, parse_iso
 
@@ -48,33 +48,12 @@ _JOBS = {
 }
 NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
-_MOST_SHOWN = 8_192  # characters of a body that a page shows; it links to the rest
-_ROOM = 37 << 10  # bytes of HTML of bodies, differences and long texts in a page
-_OF_A_CHARACTER = 6  # such bytes, at most
-_OF_A_LINE = len('<span class="line"></span>')
-_OF_A_TEXT, _OF_A_CHANGE = 80, 180  # bytes beside them
-_MOST_BROKEN = 65_536  # characters that are broken into lines: deep ones begin with many blanks
-# A text that does not end is one token too: otherwise each quotation mark in it would be searched
-# from again.
-_TOKEN = re.compile(
-    r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))(:?)|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)',
-    re.DOTALL,
-)
-
-
 _STAMPS = ("updatedAt", "updated_at")
 ZONES = {"brasilia": ("Brasília", -3 * 3_600_000), "utc": ("UTC", 0)}
 """The zones in which a visitor may read times: name, and milliseconds from UTC.
 
 Brasília has no summer time.
 """
-
-
-class Shown(NamedTuple):
-    """JSON as a page shows it; `is_cut` where it is longer than that."""
-
-    lines: list[Markup]
-    is_cut: bool
 
 
 class Change(NamedTuple):
@@ -268,96 +247,6 @@ def read_json(text: str) -> Any:
     return value
 
 
-def coloured(text: str) -> Markup:
-    """A piece of JSON with names, texts and numbers told apart."""
-    found, at = list[str](), 0
-    for match in _TOKEN.finditer(text):
-        found.append(escape(text[at : match.start()]))
-        at = match.end()
-        quoted, colon, word, number = match.groups()
-        kind = "name" if colon else "text" if quoted else "word" if word else "number"
-        found.append(
-            f'<span class="j-{kind}">{escape(quoted or word or number)}</span>{colon or ""}'
-        )
-    found.append(escape(text[at:]))
-    return Markup("".join(found))  # noqa: S704 - every piece of the text is escaped
-
-
-def lines(content: Any, most: int | None = None) -> Shown:
-    """JSON line by line, as far as it fits into a page, or so many characters of it."""
-    text = in_one_line(content)
-    if len(text) <= _MOST_BROKEN:
-        text = pretty(content)
-    if most is None:
-        return _fitting_lines(text)
-    return Shown([coloured(line) for line in text[:most].split("\n")], len(text) > most)
-
-
-def _fitting_lines(text: str) -> Shown:
-    """The beginning of JSON in a page where there is more."""
-    left = _room() * 2 // 3
-    shown = list[Markup]()
-    for line in text[:_MOST_SHOWN].split("\n"):
-        html = coloured(line)
-        size = _size(html) + _OF_A_LINE
-        if size > left:
-            shown.append(escape(line[: left // _OF_A_CHARACTER]))
-            g.room -= left
-            return Shown(shown, is_cut=True)
-        shown.append(html)
-        left -= size
-        g.room -= size
-    return Shown(shown, len(text) > _MOST_SHOWN)
-
-
-def fitting(found: list[Change]) -> list[Change]:
-    """The first of the members that differ, as many as fit into a page where there is more."""
-    left = _room() * 2 // 3
-    shown = list[Change]()
-    for change in found:
-        texts = (change.path, cut(change.before or "", 200), cut(change.after or "", 200))
-        size = _OF_A_CHANGE + sum(map(_size, texts))
-        if size > left:
-            break
-        shown.append(change)
-        left -= size
-        g.room -= size
-    return shown
-
-
-def fit(text: Markup | str) -> Markup | str:
-    """A text as far as it fits into a page with many of them; HTML as it is."""
-    if isinstance(text, Markup):
-        return text
-    most = _room() // 64
-    size = _size(text)
-    if size > most:
-        text = cut(text, len(text) * most // size + 1)
-    g.room -= _size(text) + _OF_A_TEXT
-    return text
-
-
-def fits(text: str) -> bool:
-    """Whether a text that is of use only as a whole fits into a page."""
-    size = _size(text)
-    if size > _room():
-        return False
-    g.room -= size
-    return True
-
-
-def _room() -> int:
-    """Bytes of HTML that what strangers may have made long still has on this page."""
-    if "room" not in g:
-        g.room = _ROOM
-    room: int = g.room
-    return room
-
-
-def _size(text: str) -> int:
-    return len(escape(text).encode())
-
-
 def changes(before: Any, after: Any) -> list[Change]:
     """The members in which two versions of a record differ, but for the one that changes with every
     version.
@@ -411,10 +300,6 @@ FILTERS = {
         cut,
         plain,
         read_json,
-        lines,
-        fitting,
-        fit,
-        fits,
         words,
         singular,
         in_zone,
