@@ -2,7 +2,8 @@
 
 Their hidden part: `anchor` (ms) is where their periods are counted from, `periods` how many are
 paid from there, `paid_by` the orders that paid the current period and those after it, `ends` (ms)
-the ends of these periods, and `renewal_order` the open order for the next one. `dispute`, while
+the ends of these periods, and `renewal_order` the order for the next one, if it is made; once a
+subscription has ended, it is not cleared. `dispute`, while
 there is one, has the disputed orders of the subscription and since when (ms) there is any.
 """
 
