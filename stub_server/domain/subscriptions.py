@@ -118,11 +118,7 @@ def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body
 def rolled(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
     """The subscription in its next period, which is paid already, once the current one is over."""
     begins, *ends = hidden["ends"]
-    paid_by = hidden["paid_by"][1:]
-    while len(ends) > 1 and ends[0] <= now:
-        begins, *ends = ends
-        paid_by = paid_by[1:]
-    hidden = hidden | {"paid_by": paid_by, "ends": ends}
+    hidden = hidden | {"paid_by": hidden["paid_by"][1:], "ends": ends}
     return public | {"current_period_start": iso(begins), "updatedAt": iso(now)}, hidden
 
 
