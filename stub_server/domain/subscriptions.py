@@ -2,9 +2,9 @@
 
 Their hidden part: `anchor` (ms) is where their periods are counted from, `periods` how many are
 paid from there, `paid_by` the orders that paid the current period and those after it, `ends` (ms)
-the ends of these periods, and `renewal_order` the order for the next one, if it is made; once a
-subscription has ended, it is not cleared. `dispute`, while
-there is one, has the disputed orders of the subscription and since when (ms) there is any.
+the ends of these periods, and `renewal_order` the open order for the next one, or the last there
+was when the subscription ended. `dispute`, while there is one, has the disputed orders of the
+subscription and since when (ms) there is any.
 """
 
 from ..core.clock import DAY, iso, parse_iso
