@@ -234,7 +234,7 @@ def traces_of(
                 scopes=frozenset(), **{"subject": "", "merchant_id": ""} | body["caller"]
             )
         if trace.status in _AT_THE_GATE:
-            trace.auth_at = 0
+            trace.auth_at = trace.began
         trace.size = _OVERHEAD
         if keeps_bodies:
             _keep_messages(trace, body)
