@@ -328,6 +328,25 @@ def test_results_leave_nothing_to_guess(live: Live) -> None:
     over_http(live.url, work)
 
 
+def test_nothing_and_what_is_missing_are_said(live: Live) -> None:
+    async def work(agent: Agent) -> None:
+        listed = text_of(await agent("requests", action="list"))
+        await agent("webhooks", action="inbox")
+        read = text_of(await agent("webhooks", action="wait"))
+        assert ("0 requests", "0 messages yet") == (_first(listed), _first(read))
+        assert "{action: inbox}" not in read
+        uncertified = text_of(await agent("webhooks", action="certify"))
+        assert uncertified.startswith("Give webhookId")
+        request = {"operationId": "createPixOrder"}
+        verified = text_of(await agent("requests", action="verify", request=request))
+        assert ("matched: 0" in verified, "message" in verified) == (True, False)
+        for action in ("snapshot", "reset"):
+            done = text_of(await agent("history", action=action, name="before"))
+            assert "undo" not in done, action
+
+    over_http(live.url, work)
+
+
 def test_certificates_and_messages_are_whole(live: Live) -> None:
     async def work(agent: Agent) -> None:
         made = await agent("webhooks", action="inbox", event_type="order.created")
@@ -342,6 +361,10 @@ def test_certificates_and_messages_are_whole(live: Live) -> None:
         assert not [rule for rule in rules if "…" in rule]
 
     over_http(live.url, work)
+
+
+def _first(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def _code(placed: CallToolResult) -> str:

@@ -59,7 +59,7 @@ _SETTINGS = {
 
 Answers name none: clients cannot set them.
 """
-_UNKNOWN = {"kind": RULE, "text": "The message says what is asked for.", "has_nearest": False}
+_UNKNOWN = {"kind": RULE, "text": "The answer says what is asked for.", "has_nearest": False}
 _LONGEST_EXCERPT = 600  # characters
 _PARTS = {
     **dict.fromkeys(
