@@ -126,8 +126,9 @@ def check(overlays: tuple[Path, ...], as_json: bool) -> None:
             named.refuse(checks.faults(document, document))
         named.refuse(checks.faults(control, control))
         of_requests = formats(is_document_here, is_document_unchecked)
-        for warning in checks.unfit_examples(document, of_requests):
-            click.echo(f"Warning: {printable(str(named.named(warning)))}", err=True)
+        for each in (document, control):
+            for warning in checks.unfit_examples(each, of_requests):
+                click.echo(f"Warning: {printable(str(named.named(warning)))}", err=True)
         if overlays:
             try:
                 create_app(Settings(overlays=overlays), loaded)

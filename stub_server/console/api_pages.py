@@ -16,7 +16,6 @@ from .actions import journaled, links, steps_of
 from .addresses import this_sandbox
 from .attempt import Attempt, is_text
 from .client import ASK, ASKED, Refused
-from .filters import MOST_SHOWN
 from .guide.guide import Page
 from .guide.markdown import parsed, rendered, sections
 from .guide_pages import guide_page
@@ -34,18 +33,21 @@ _OF_READERS = (
     *KEY_HEADERS,
 )
 """Headers that decide what the reader of a page may see."""
+_LONGEST = 300_000  # bytes of an answer that is shown as text
 
 
 class Shown(NamedTuple):
     """An answer.
 
-    Of one that is no text only its size is shown; `request` is None where the journal has none.
+    Of one that is no text only its size is shown, of a long text the beginning; `request` is None
+    where the journal has none.
     """
 
     reply: Reply
     media: str
     content: Any
     text: str | None
+    is_cut: bool
     request: str | None
     links: list[tuple[str, str]]
 
@@ -213,7 +215,8 @@ def _shown(reply: Reply) -> Shown:
     content = reply.json if media.endswith("json") else None
     text = None
     if content is None and is_text(media):
-        text = reply.body[:MOST_SHOWN].decode("utf-8", "replace")
+        text = reply.body[:_LONGEST].decode("utf-8", "replace")
     kept = journaled(reply.request_id) if reply.request_id else None
     made = links(kept, steps_of(kept)) if kept and kept["step"] is not None else []
-    return Shown(reply, media, content, text, kept["id"] if kept else None, made)
+    is_cut = len(reply.body) > _LONGEST
+    return Shown(reply, media, content, text, is_cut, kept["id"] if kept else None, made)

@@ -231,7 +231,8 @@ def one_record(
     )
     is_gone = bool(versions) and versions[0]["body"] is None
     getter = _item(resource, "GET")
-    now = None if getter is None or is_gone else g.client.find(_filled(getter, resource, ident))
+    path = "" if getter is None else _filled(getter, resource, ident)
+    now = g.client.find(path) if path and not is_gone else None
     body = (now and _record(now)) or stored
     inspected = None if name != "orders" or is_gone else g.client.find(f"{CONTROL}/orders/{at}")
     updater = None if is_gone else _item(resource, "PUT")
@@ -245,6 +246,7 @@ def one_record(
         pay_page=pay_page(inspected) if inspected else None,
         title=title_of(body, ident),
         body=body,
+        whole=path if now else f"{CONTROL}/records/{name}/{at}/history",
         state=_state(resource, body),
         is_gone=is_gone,
         references=_REFERENCES,

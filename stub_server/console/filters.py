@@ -48,8 +48,7 @@ _JOBS = {
 }
 NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
-MOST_SHOWN = 8_192
-"""Characters of a body that a page shows. It links to the rest."""
+_MOST_SHOWN = 8_192  # characters of a body that a page shows; it links to the rest
 _MOST_BROKEN = 65_536  # characters that are broken into lines: deep ones begin with many blanks
 # A text that does not end is one token too: otherwise each quotation mark in it would be searched
 # from again.
@@ -280,12 +279,13 @@ def coloured(text: str) -> Markup:
     return Markup("".join(found))  # noqa: S704 - every piece of the text is escaped
 
 
-def lines(content: Any) -> Shown:
-    """JSON line by line, as far as it fits into a page."""
+def lines(content: Any, most: int | None = None) -> Shown:
+    """JSON line by line, as far as it fits into a page, or so many characters of it."""
+    most = most or _MOST_SHOWN
     text = in_one_line(content)
     if len(text) <= _MOST_BROKEN:
         text = pretty(content)
-    return Shown([coloured(line) for line in text[:MOST_SHOWN].split("\n")], len(text) > MOST_SHOWN)
+    return Shown([coloured(line) for line in text[:most].split("\n")], len(text) > most)
 
 
 def changes(before: Any, after: Any) -> list[Change]:

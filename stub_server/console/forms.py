@@ -13,7 +13,8 @@ from .site import contracts
 
 _PAGING = frozenset(("page", "limit", "sort"))
 _LABELS = {"warned": "With warnings"}
-_WHOLE = re.compile(r"[0-9]{1,19}").fullmatch
+_WHOLE = re.compile(r"-?[0-9]{1,19}").fullmatch
+_BROKEN = re.compile(r"-?[0-9]{1,19}\.[0-9]{1,19}").fullmatch
 
 
 class Field(NamedTuple):
@@ -119,13 +120,17 @@ def example_of(ident: str) -> Any:
 
 
 def given(*texts: str, numbers: Sequence[str] = ()) -> dict[str, Any]:
-    """What of the form was filled in, as members of a body: of `numbers` a whole number as such.
+    """What of the form was filled in, as members of a body: of `numbers` a number as such.
 
     What is no number where one is needed is refused by the control that gets it.
     """
     filled = {name: request.form.get(name, "").strip() for name in (*texts, *numbers)}
     return {
-        name: int(text) if name in numbers and _WHOLE(text) else text
-        for name, text in filled.items()
-        if text
+        name: _number(text) if name in numbers else text for name, text in filled.items() if text
     }
+
+
+def _number(text: str) -> int | float | str:
+    if _WHOLE(text):
+        return int(text)
+    return float(text) if _BROKEN(text) else text

@@ -26,7 +26,8 @@ def show(address: str) -> Response | str:
     page = known.pages.get(address)
     if page is None and kind != HTML:
         near = known.nearest(address)
-        return lost(f"The guide has no page {address[:_LONGEST]}.", near and f"{GUIDE}/{near}.md")
+        message = f"The guide has no page {address[:_LONGEST]}."
+        return lost(message, near and _as_markdown(near[1]))
     if query and kind == JSON:
         return _found(query)
     if kind != HTML:
@@ -58,16 +59,20 @@ def _found(query: str) -> Response:
     found = contracts().guide.search(query, max(1, min(most, 20)), _WORDS)
     results = []
     for each in found:
-        path, mark, place = each.path.partition("#")
         results.append(
             {
                 "heading": each.heading,
                 "page": each.page,
-                "address": f"{request.script_root}{path}.md{mark}{place}",
-                "text": addressed(unmarked(each.excerpt), path.removeprefix(f"{GUIDE}/")),
+                "address": request.script_root + _as_markdown(each.path),
+                "text": addressed(unmarked(each.excerpt), each.path.removeprefix(f"{GUIDE}/")),
             }
         )
     return jsonify({"query": query, "results": results})
+
+
+def _as_markdown(path: str) -> str:
+    page, mark, place = path.partition("#")
+    return f"{page}.md{mark}{place}"
 
 
 @beside.get(f"{GUIDE}/pictures/<name>")

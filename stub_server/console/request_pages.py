@@ -25,7 +25,14 @@ _FIRST = ("status", "operationId", "path", "contains", "warned")
 """The filters that are in sight."""
 _SHOWN = 8  # records and deliveries of a request that are shown whole
 _ID = re.compile(r"req_[0-9a-f]{1,40}").fullmatch
-_SHOWN_IN_PART = ("_sandbox/requests/", "_sandbox/inbox/", "v2/webhooks/logs/")
+_SHOWN_IN_PART = (
+    "_sandbox/requests/",
+    "_sandbox/inbox/",
+    "_sandbox/events",
+    "_sandbox/records/",
+    "v2/",
+)
+_CHOOSING = ("id", "limit", "page")  # parameters of lists, of which none waits
 
 
 class Touched(NamedTuple):
@@ -35,6 +42,7 @@ class Touched(NamedTuple):
     id: str
     change: str
     step: int
+    page: int  # of its history, a version on each
     body: Any
     differences: list[Change]
 
@@ -78,10 +86,16 @@ def one_request(ident: str) -> str:
 
 @pages.get("/whole/<path:path>")
 def whole(path: str) -> Response:
-    """What a control or an operation answers, of which a page shows the beginning."""
+    """What a control or an operation answers, of which a page shows the beginning; with
+    `of=request.body` that member alone.
+    """
     if not path.startswith(_SHOWN_IN_PART):
         abort(404, "No page shows only the beginning of this.")
-    return plain_text(pretty(g.client.get(f"/{path}")))
+    found = g.client.get(f"/{path}", {name: request.args.get(name) for name in _CHOOSING})
+    member = request.args.get("of")
+    for name in member.split(".") if member else ():
+        found = found.get(name) if isinstance(found, dict) else None
+    return plain_text(pretty(found))
 
 
 @pages.post("/requests/<ident>/send")
@@ -154,7 +168,13 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
         now = None if at is None else versions[at]["body"]
         was = None if at is None or at + 1 >= len(versions) else versions[at + 1]["body"]
         yield Touched(
-            change["resource"], change["id"], change["change"], step["step"], now, changes(was, now)
+            change["resource"],
+            change["id"],
+            change["change"],
+            step["step"],
+            0 if at is None else at + 1,
+            now,
+            changes(was, now),
         )
 
 

@@ -18,6 +18,7 @@ from .actions import done, go
 from .addresses import here, split, there, this_sandbox, with_query
 from .client import ASK, VISITOR, Client, Refused
 from .filters import ZONES, words
+from .pages import GUIDE
 from .programs import HTML
 from .sessions import cookie_name
 from .site import beside, contracts, pages
@@ -196,10 +197,19 @@ def failed(error: HTTPException) -> tuple[str, int]:
 
 
 def _similar(path: str) -> tuple[str, str] | None:
-    """The page whose name is most like the end of a path that is none: its name and address."""
+    """The page whose name is most like the end of a path that is none: its name and address. Of one
+    below the guide also a section.
+    """
     known = contracts()
     pages_of = {each: f"/console/{each}" for each in (*NOW, *FOOT)}
     pages_of |= {address: f"/guide/{address}" for address in known.guide.pages}
     pages_of |= {each.id: f"{DOCS}/{each.id}" for _, each in known.leaves.every}
-    name = nearest(path.rpartition("/")[2], [*pages_of])
-    return None if name is None else (name, pages_of[name])
+    last = path.rpartition("/")[2]
+    name = nearest(last, [*pages_of])
+    if name is not None:
+        return name, here(pages_of[name])
+    near = known.guide.nearest(last) if path.startswith(f"{GUIDE}/") else None
+    if near is None:
+        return None
+    page, mark, place = near[1].partition("#")
+    return near[0], here(page) + mark + place

@@ -242,11 +242,12 @@ def test_pages_are_light(console: Console, make_order: Maker) -> None:
 
 def test_a_page_that_is_none_says_what_it_may_have_been(console: Console) -> None:
     for path, meant in (("/docs/createPixOrdr", "docs/createPixOrder"), ("/guide/webhook", "guide/webhooks"),
-                        ("/console/request", "console/requests")):  # fmt: skip
+                        ("/console/request", "console/requests"), ("/guide/upgrade", "guide/teams#upgrade"),
+                        ("/guide/quickstart", "guide/about#quickstart")):  # fmt: skip
         page = console.open(path)
         assert 404 == page.status
         assert any(link.endswith(meant) for link in page.links[-6:]), path
-    for path in ("/console/nothing", "/guide/nothing"):  # like none
+    for path in ("/console/nothing", "/guide/nothing", "/guide/%00"):  # like none
         assert "It may have been" not in console.open(path).text, path
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ..conftest import Serve
 from ..support.console import Console
-from ..support.make import Json, Maker
+from ..support.make import Json, Maker, customer_body
 from .conftest import Visit
 
 pytestmark = pytest.mark.check
@@ -306,3 +306,26 @@ def test_a_text_that_only_looks_like_an_instant_is_shown_as_it_is(
     for page in (console.open(path), console.open("/console/data/customers")):
         assert 200 == page.status
         assert text in page.text
+
+
+def test_long_records_and_their_events_lead_to_all_of_them(
+    console: Console, api: httpx2.Client, control: httpx2.Client
+) -> None:
+    """From the record, its first version, its event, and what a request changed."""
+    metadata = {f"key_{number}": f"{number:03}" * 160 for number in range(40)}
+    made = api.post("/v2/customers", json=customer_body(metadata=metadata))
+    ident = made.json()["customer"]["id"]
+    event = control.get("/events", params={"resource_id": ident}).json()["events"][0]["id"]
+    for place, count in (
+        (f"data/customers/{ident}", 2),
+        (f"events/{event}", 1),
+        (f"requests/{made.headers['x-request-id']}", 3),
+    ):
+        page = console.open(f"/console/{place}")
+        links = [link for link in page.links if "/console/whole/" in link]
+        assert (count, count) == (len(links), page.text.count("This is the beginning."))
+        for link in links:
+            whole = console.follow(page, link).response
+            assert 200 == whole.status_code
+            assert metadata["key_39"] in whole.text
+    assert 404 == console.open("/console/whole/_sandbox/credentials").status

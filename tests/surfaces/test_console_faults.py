@@ -108,6 +108,15 @@ def test_what_is_refused_is_said_and_stays_in_the_form(
     assert [] == rules(control)
 
 
+def test_a_share_has_decimals_and_a_minimum(console: Console, control: httpx2.Client) -> None:
+    page = console.send(console.open(PAGE), "Add the rule", intent="fails", share="12.5")
+    assert {"probability": 0.125} == rules(control)[0]["when"]
+    assert "12.5 % of them" in page.text
+    refused = console.send(console.open(PAGE), "Add the rule", intent="fails", share="-1")
+    assert "-0.01 is less than" in refused.text
+    assert 1 == len(rules(control))
+
+
 def test_the_time_that_is_left_ends(
     console: Console, control: httpx2.Client, api: httpx2.Client
 ) -> None:

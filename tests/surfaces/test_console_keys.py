@@ -45,6 +45,13 @@ def test_it_shows_what_is_ready(console: Console, credentials: Json) -> None:
     assert 200 == status(console, f"eyJ{token}", "/v2/customers")
 
 
+def test_it_leads_to_the_section_of_magic_words(console: Console) -> None:
+    page = console.open("/console/keys")
+    (link,) = {link for link in page.links if "/guide/payments" in link and "#" in link}
+    path, _, section = link.partition("#")
+    assert f'id="{section}"' in console.follow(page, path).response.text
+
+
 def test_it_shows_what_each_key_may_do(console: Console, api: httpx2.Client) -> None:
     body = {
         "name": HOSTILE,

@@ -50,6 +50,24 @@ def test_the_form_is_sent_as_it_was_written(console: Console) -> None:
     assert "Answer 422" in console.send(found, "limit", **{"query.limit": "many"}).text
 
 
+def test_an_answer_is_shown_whole_or_leads_to_all_of_it(
+    console: Console, api: httpx2.Client, control: httpx2.Client
+) -> None:
+    """64 KiB of JSON are shown, and text as far as its last line."""
+    form = console.open("/console/try/listOrders")
+    short = console.send(form, "limit", **{"query.limit": "15"})
+    assert "This is the beginning." not in short.text
+    last = api.get("/v2/orders?limit=15").json()["orders"][-1]["id"]
+    assert last in short.response.text
+    long = console.send(form, "limit", **{"query.limit": "100"})
+    assert "This is the beginning." in long.text
+    (link,) = [link for link in long.links if "/console/whole/" in link]
+    assert 100 == len(console.follow(long, link).response.json()["orders"])
+    metrics = console.send(console.open("/console/try/getMetrics"), "Send")
+    assert "This is the beginning." not in metrics.text
+    assert control.get("/metrics").text.split()[-2] in metrics.text
+
+
 def test_a_control_is_tried_like_an_operation(console: Console, control: httpx2.Client) -> None:
     before = control.get("/clock").json()["now"]
     answered = console.send(console.open("/docs/advanceClock"), "Body", body='{"hours": 2}')

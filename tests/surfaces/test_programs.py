@@ -164,6 +164,7 @@ def test_a_search_answers_programs_in_short_and_understands_portuguese(
         ("/docs/createPixOrdr.md", "/docs/createPixOrder"),
         ("/docs/plan_soldout", "/docs/plan_sold_out"),
         ("/guide/paymnts.md", "/guide/payments.md"),
+        ("/guide/browser.md", "/guide/api.md#call-it-from-a-browser-cors"),
         ("/v2/order", "GET /v2/orders"),
         ("/s/programs/guide/paymnts.md", "/s/programs/guide/payments.md"),
     ],

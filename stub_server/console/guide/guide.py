@@ -21,6 +21,7 @@ from ...core.text import nearest
 from .markdown import Section, parsed, relinked, rendered, sections
 
 _INDEX = "docs/README.md"
+_LONGEST_NAME = 64  # characters of an address that is none, of which something is similar
 _BESIDE = {
     "README.md": "about",
     "SECURITY.md": "security",
@@ -130,9 +131,18 @@ class Guide:
         name = next(name for name, each in self._addresses.items() if each == address)
         return relinked(self._source(name), partial(self._link, name, f"{prefix}/", ending=".md"))
 
-    def nearest(self, address: str) -> str | None:
-        """The page whose address is most similar, or None."""
-        return nearest(address, [each for each in self._addresses.values() if each])
+    def nearest(self, address: str) -> tuple[str, str] | None:
+        """The page whose address is most similar, else the section whose heading has it: what it
+        is called, and its path.
+        """
+        near = nearest(address, [each for each in self._addresses.values() if each])
+        if near is not None:
+            return near, f"/guide/{near}"
+        word = address.replace("\0", " ").strip()[:_LONGEST_NAME].lower()
+        results = self.search(word) if word else []
+        found = (each for each in results if word in each.heading.lower())
+        section = next(found, None)
+        return section and (section.heading, section.path)
 
     @cached_property
     def _addresses(self) -> dict[str, str]:

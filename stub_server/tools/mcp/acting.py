@@ -4,6 +4,7 @@ and going back.
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from ...server.layers.inside import Reply
 from ...server.request import CONTROL
 from .calling import answered
 from .docs import read_docs
-from .session import Json, Session, Wrong, segment
+from .session import Json, Refused, Session, Wrong, segment
 from .texts import Result, body_lines, facts_of, refusal
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -54,8 +55,9 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
     if body:
         sent += f" {json.dumps(body, ensure_ascii=False)}"
     result = await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
-    if "about" in asked:
-        result.lines += await _not_billed(session, str(asked["about"]))
+    if in_query in asked:
+        with suppress(Refused):  # what was asked for is done
+            result.lines += await _not_billed(session, str(asked["about"]))
     return result
 
 
