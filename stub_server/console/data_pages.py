@@ -19,7 +19,7 @@ from .forms import Field, field, given, listed
 from .shell import load_head
 from .site import contracts, pages
 
-_LISTED, _VERSIONS = 25, 20
+_LISTED, _VERSIONS = 25, 10
 _FIRST = ("search", "status", "name", "email", "code")
 """The filters that are in sight."""
 _NAMES = 12  # records that are called by name on the page of another

@@ -49,6 +49,10 @@ _JOBS = {
 NOTHING = "\N{EN DASH}"
 _NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
 _MOST_SHOWN = 8_192  # characters of a body that a page shows; it links to the rest
+_ROOM = 37 << 10  # bytes of HTML of bodies, differences and long texts in a page
+_OF_A_CHARACTER = 6  # such bytes, at most
+_OF_A_LINE = len('<span class="line"></span>')
+_OF_A_TEXT, _OF_A_CHANGE = 80, 180  # bytes beside them
 _MOST_BROKEN = 65_536  # characters that are broken into lines: deep ones begin with many blanks
 # A text that does not end is one token too: otherwise each quotation mark in it would be searched
 # from again.
@@ -281,11 +285,77 @@ def coloured(text: str) -> Markup:
 
 def lines(content: Any, most: int | None = None) -> Shown:
     """JSON line by line, as far as it fits into a page, or so many characters of it."""
-    most = most or _MOST_SHOWN
     text = in_one_line(content)
     if len(text) <= _MOST_BROKEN:
         text = pretty(content)
+    if most is None:
+        return _fitting_lines(text)
     return Shown([coloured(line) for line in text[:most].split("\n")], len(text) > most)
+
+
+def _fitting_lines(text: str) -> Shown:
+    """The beginning of JSON in a page where there is more."""
+    left = _room() * 2 // 3
+    shown = list[Markup]()
+    for line in text[:_MOST_SHOWN].split("\n"):
+        html = coloured(line)
+        size = _size(html) + _OF_A_LINE
+        if size > left:
+            shown.append(escape(line[: left // _OF_A_CHARACTER]))
+            g.room -= left
+            return Shown(shown, is_cut=True)
+        shown.append(html)
+        left -= size
+        g.room -= size
+    return Shown(shown, len(text) > _MOST_SHOWN)
+
+
+def fitting(found: list[Change]) -> list[Change]:
+    """The first of the members that differ, as many as fit into a page where there is more."""
+    left = _room() * 2 // 3
+    shown = list[Change]()
+    for change in found:
+        texts = (change.path, cut(change.before or "", 200), cut(change.after or "", 200))
+        size = _OF_A_CHANGE + sum(map(_size, texts))
+        if size > left:
+            break
+        shown.append(change)
+        left -= size
+        g.room -= size
+    return shown
+
+
+def fit(text: Markup | str) -> Markup | str:
+    """A text as far as it fits into a page with many of them; HTML as it is."""
+    if isinstance(text, Markup):
+        return text
+    most = _room() // 64
+    size = _size(text)
+    if size > most:
+        text = cut(text, len(text) * most // size + 1)
+    g.room -= _size(text) + _OF_A_TEXT
+    return text
+
+
+def fits(text: str) -> bool:
+    """Whether a text that is of use only as a whole fits into a page."""
+    size = _size(text)
+    if size > _room():
+        return False
+    g.room -= size
+    return True
+
+
+def _room() -> int:
+    """Bytes of HTML that what strangers may have made long still has on this page."""
+    if "room" not in g:
+        g.room = _ROOM
+    room: int = g.room
+    return room
+
+
+def _size(text: str) -> int:
+    return len(escape(text).encode())
 
 
 def changes(before: Any, after: Any) -> list[Change]:
@@ -342,6 +412,9 @@ FILTERS = {
         plain,
         read_json,
         lines,
+        fitting,
+        fit,
+        fits,
         words,
         singular,
         in_zone,

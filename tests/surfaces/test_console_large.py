@@ -18,6 +18,7 @@ from ..benchmarks.sizes import scenario
 from ..support.browser import Page
 from ..support.cost import Measured, measured, slowness
 from ..support.live import FROZEN
+from ..support.make import customer_body
 
 pytestmark = pytest.mark.night
 ORDERS = 100_000
@@ -117,6 +118,15 @@ def test_what_strangers_sent_makes_no_page_heavy(large: Measured, browser: Page)
     wide = door.ask("POST", "/v2/customers", body=body).header("x-request-id")
     door.ask("POST", "/_sandbox/inbox/shop", body=body)
     kept = [last.header("x-request-id"), wide]
+    person = customer_body(metadata={f"k{n}": "<" * 500 for n in range(50)})
+    made = door.ask("POST", "/v2/customers", body=json.dumps(person).encode())
+    customer = made.json()["customer"]["id"]
+    for number in range(20):
+        metadata = {f"k{n}": "&<"[number % 2] * 500 for n in range(50)}
+        sent = json.dumps({"metadata": metadata}).encode()
+        changed = door.ask("PUT", f"/v2/customers/{customer}", body=sent)
+    kept += [made.header("x-request-id"), changed.header("x-request-id")]
+    event = door.ask("GET", "/_sandbox/events?limit=1").json()["events"][0]["id"]
     base = f"http://127.0.0.1:{door.port}"
     for path in (
         "/",
@@ -125,6 +135,8 @@ def test_what_strangers_sent_makes_no_page_heavy(large: Measured, browser: Page)
         "/console/requests?contains=alert",
         *(f"/console/requests/{each}" for each in kept),
         "/console/inboxes/shop/1",
+        f"/console/data/customers/{customer}",
+        f"/console/events/{event}",
         "/console/find?q=zzzz",
     ):
         show(browser, base + path)
