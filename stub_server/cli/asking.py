@@ -42,7 +42,7 @@ def asking(
         target.may_be_new = may_be_new
         in_path = {"sandbox": quote(target.sandbox, safe="")}
         others = {}
-        deleted = "all"
+        deleted = target.sandbox if "{sandbox}" in path else "all"
         for name, value in given(**values).items():
             if f"{{{name}}}" in path:
                 in_path[name] = quote(str(value), safe="")

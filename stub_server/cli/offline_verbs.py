@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -126,7 +127,11 @@ def check(overlays: tuple[Path, ...], as_json: bool) -> None:
             named.refuse(checks.faults(document, document))
         named.refuse(checks.faults(control, control))
         of_requests = formats(is_document_here, is_document_unchecked)
-        for warning in checks.unfit_examples(document, of_requests):
+        warnings = chain(
+            checks.unfit_examples(document, of_requests),
+            checks.unfit_examples(control, of_requests),
+        )
+        for warning in warnings:
             click.echo(f"Warning: {printable(str(named.named(warning)))}", err=True)
         if overlays:
             try:

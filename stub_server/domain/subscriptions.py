@@ -2,8 +2,9 @@
 
 Their hidden part: `anchor` (ms) is where their periods are counted from, `periods` how many are
 paid from there, `paid_by` the orders that paid the current period and those after it, `ends` (ms)
-the ends of these periods, and `renewal_order` the open order for the next one. `dispute`, while
-there is one, has the disputed orders of the subscription and since when (ms) there is any.
+the ends of these periods, and `renewal_order` the open order for the next one, or the last there
+was when the subscription ended. `dispute`, while there is one, has the disputed orders of the
+subscription and since when (ms) there is any.
 """
 
 from ..core.clock import DAY, iso, parse_iso
@@ -118,11 +119,7 @@ def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body
 def rolled(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
     """The subscription in its next period, which is paid already, once the current one is over."""
     begins, *ends = hidden["ends"]
-    paid_by = hidden["paid_by"][1:]
-    while len(ends) > 1 and ends[0] <= now:
-        begins, *ends = ends
-        paid_by = paid_by[1:]
-    hidden = hidden | {"paid_by": paid_by, "ends": ends}
+    hidden = hidden | {"paid_by": hidden["paid_by"][1:], "ends": ends}
     return public | {"current_period_start": iso(begins), "updatedAt": iso(now)}, hidden
 
 

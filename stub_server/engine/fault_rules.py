@@ -116,7 +116,7 @@ class Fault:
         self._texts = without(match, "header", "body")
         self._headers: list[tuple[bytes, str]] = []
         for name, wanted in match.get("header", {}).items():
-            self._headers.append((name.lower().encode("latin-1", "replace"), wanted))
+            self._headers.append((name.lower().encode(), wanted))
         self._body: list[tuple[BodyPath, Any]] = []
         for path, wanted in match.get("body", {}).items():
             self._body.append((_body_path(path), wanted))

@@ -73,8 +73,10 @@ def _created(work: Work, record: Record, email: str) -> Reply:
     """The reply with a new order; a header names the magic value that governs it."""
     answer = reply.bare(record.public).created(work, f"/v2/orders/{record.id}")
     simulated = rules.magic_of(email)
-    if b"behaviour" in record.hidden:
-        simulated = f"behaviour:{work.store.orders.parse(record).hidden['behaviour']}"
+    if b"behaviour" in record.hidden:  # the member, or a text of the buyer's metadata
+        behaviour = work.store.orders.parse(record).hidden.get("behaviour")
+        if behaviour is not None:
+            simulated = f"behaviour:{behaviour}"
     if simulated is not None:
         answer.headers.append((SIMULATED, simulated.encode()))
     return answer

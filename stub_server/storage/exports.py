@@ -14,6 +14,7 @@ from typing import IO
 import orjson
 
 from ..contract.secrets import REDACTED
+from ..core.ends import Ends
 from ..core.ids import derived_text
 from ..core.record import Body, Record
 from ..core.signing import new_key
@@ -92,7 +93,8 @@ def sandbox_lines(
 
 def without_replies(step: Step) -> Step:
     """A step without the replies that it saved and dropped."""
-    return step._replace(saved=None, forgotten_replies=())
+    restored = step.restored and step.restored._replace(replies=Ends())
+    return step._replace(saved=None, forgotten_replies=(), restored=restored)
 
 
 # -- recordings
@@ -232,7 +234,7 @@ def traces_of(
                 scopes=frozenset(), **{"subject": "", "merchant_id": ""} | body["caller"]
             )
         if trace.status in _AT_THE_GATE:
-            trace.auth_at = 0
+            trace.auth_at = trace.began
         trace.size = _OVERHEAD
         if keeps_bodies:
             _keep_messages(trace, body)

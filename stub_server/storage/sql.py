@@ -113,7 +113,8 @@ Statement = tuple[str, tuple[Any, ...]]
 @dataclass(slots=True)
 class Batch:
     """What is committed together: `ends` has the numbers of sandboxes that are no more, `rows` are
-    the rows of others after these `steps`.
+    the rows of others after these `steps`, and `states` has by number what stores a sandbox's state
+    in place of its steps.
 
     Of a row there is the number of the sandbox, the number of its newest step in the store, and the
     row as it is to be. Where a sandbox is lost, nothing of it is stored, and where the batch
@@ -125,6 +126,7 @@ class Batch:
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
     is_atomic: bool = False
     ends: Sequence[int] = ()
+    states: dict[int, list[Statement]] = field(default_factory=dict)
 
 
 class Session(Protocol):
@@ -423,7 +425,11 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
         lost |= _rows_changed(session, batch, holder)
         if lost and batch.is_atomic:
             raise _Lost
-        for statement, values in [*batch.changes, *map(steps_ended, batch.ends)]:
+        changes = [*batch.changes, *map(steps_ended, batch.ends)]
+        for number, state in batch.states.items():
+            if number not in lost:
+                changes += state
+        for statement, values in changes:
             session.run(statement, *values)
         steps = [step for step in batch.steps if step[0] >> STEPS not in lost]
         if steps:

@@ -24,7 +24,7 @@ from .sender import Sender
 TIMEOUT = 15.0  # seconds of one attempt
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
 OF_SANDBOX, IN_ALL = 32, 256  # attempts under way
-AFTER_DEFECT = 30.0  # seconds until a job that failed is done again
+AFTER_DEFECT = 30.0  # seconds until what failed by a defect of the server is done again
 LONGEST_SLEEP = 3600.0
 log = logging.getLogger("stub_server")
 
@@ -229,9 +229,10 @@ class Courier:
             raise
         except Unavailable:  # its outcome cannot be stored: it is repeated once it can
             sandbox.timers.release(timer)
-        except Exception:  # it is repeated when the sandbox is looked at next
-            log.exception("defect in a delivery of sandbox %s", sandbox.name)
-            sandbox.timers.release(timer)
+        except Exception:  # not at once: it would fail again, as often as it can
+            log.exception("defect in a delivery of sandbox %s; it is tried again", sandbox.name)
+            if self._loop is not None:
+                self._loop.call_later(AFTER_DEFECT, self._try_again, sandbox, timer)
         finally:
             outbox.in_flight -= 1
             self._wake()
@@ -245,6 +246,10 @@ class Courier:
         if attempt.webhook.hidden.get(ABROAD):
             sender = self.abroad
         return await send(sender, attempt.delivery, timeout, disturbance(sandbox, attempt))
+
+    def _try_again(self, sandbox: Sandbox, timer: Timer) -> None:
+        sandbox.timers.release(timer)
+        self.look_soon(sandbox)
 
     def in_flight(self, sandbox: Sandbox) -> int:
         """How many attempts of a sandbox are under way or wait for a place."""

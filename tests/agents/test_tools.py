@@ -270,6 +270,26 @@ def test_wrong_turns_end_at_the_right_tool_and_page(live: Live) -> None:
     over_http(live.url, work)
 
 
+def test_searches_without_words_and_clocks_about_nobody_end_well(live: Live) -> None:
+    """And what was done is told, whatever the API answers then."""
+
+    async def work(agent: Agent) -> None:
+        for query in ("", " ", "zzzzqqq"):
+            nothing = text_of(await agent("search_docs", query=query))
+            assert "Nothing was found." in nothing
+        page = nothing.partition("read_docs {page: ")[2].rstrip("}")
+        assert not (await agent("read_docs", page=page)).is_error
+        assert (await agent("read_docs", page="%")).is_error
+        assert "GET /_sandbox/clock" in text_of(await agent("clock", action="show", about="x"))
+        customer = facts_of(await agent("customers", action="add", persona="brand_new"))
+        await agent("faults", action="add", preset="outage")
+        about = customer["customer"]["id"]
+        moved = await agent("clock", action="advance", days=1, about=about)
+        assert (False, True) == (moved.is_error, "/clock/advance" in text_of(moved))
+
+    over_http(live.url, work)
+
+
 def test_results_leave_nothing_to_guess(live: Live) -> None:
     """How credentials are read, what a path is, the request that was a cart's, what a text is."""
 
@@ -308,6 +328,25 @@ def test_results_leave_nothing_to_guess(live: Live) -> None:
     over_http(live.url, work)
 
 
+def test_nothing_and_what_is_missing_are_said(live: Live) -> None:
+    async def work(agent: Agent) -> None:
+        listed = text_of(await agent("requests", action="list"))
+        await agent("webhooks", action="inbox")
+        read = text_of(await agent("webhooks", action="wait"))
+        assert ("0 requests", "0 messages yet") == (_first(listed), _first(read))
+        assert "{action: inbox}" not in read
+        uncertified = text_of(await agent("webhooks", action="certify"))
+        assert uncertified.startswith("Give webhookId")
+        request = {"operationId": "createPixOrder"}
+        verified = text_of(await agent("requests", action="verify", request=request))
+        assert ("matched: 0" in verified, "message" in verified) == (True, False)
+        for action in ("snapshot", "reset"):
+            done = text_of(await agent("history", action=action, name="before"))
+            assert "undo" not in done, action
+
+    over_http(live.url, work)
+
+
 def test_certificates_and_messages_are_whole(live: Live) -> None:
     async def work(agent: Agent) -> None:
         made = await agent("webhooks", action="inbox", event_type="order.created")
@@ -322,6 +361,10 @@ def test_certificates_and_messages_are_whole(live: Live) -> None:
         assert not [rule for rule in rules if "…" in rule]
 
     over_http(live.url, work)
+
+
+def _first(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def _code(placed: CallToolResult) -> str:

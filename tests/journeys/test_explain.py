@@ -120,6 +120,14 @@ def test_a_lacking_scope_names_where_the_contract_asks_for_it(shop: Estate) -> N
     assert "header.Authorization" in changes(found)
 
 
+def test_the_record_of_the_path_is_not_taken_for_an_expired_key(shop: Estate) -> None:
+    expired = shop.key(expires_at="2026-01-01T00:00:00Z")["private_key"]
+    headers = {"Authorization": f"Bearer {expired}"}
+    refusal = shop.api.get(f"{CUSTOMERS}/{shop.ids['customerId']}", headers=headers)
+    assert "api_key_expired" == refusal.json()["code"]
+    assert explanation(shop.control, refusal)["state"] is None
+
+
 def test_a_violation_names_its_place_in_the_contract(shop: Estate) -> None:
     found = explanation(shop.control, shop.api.post(CUSTOMERS, json={"nome": "Ana"}))
     assert found["contract"]["pointer"].startswith("#/components/schemas/CustomerCreate")

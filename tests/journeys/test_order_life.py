@@ -278,7 +278,6 @@ VERBS = {
     "refund": "refunded",
 }
 VERBS |= {"dispute": "disputed"}
-CODES = {"pay": "order_not_payable", "refund": "order_not_refundable"}
 OTHERS = [
     (state, verb)
     for state in ORDER.states

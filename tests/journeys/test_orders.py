@@ -8,7 +8,7 @@ from stub_server.domain import boleto
 
 from ..support.banking import boleto_due
 from ..support.contract import document
-from ..support.make import Json, created, make_customer
+from ..support.make import Json, created, make_customer, make_plan, order_body
 from .members import METHODS, ask_order, at, buyer, days, order, plan_of, waiting
 from .stage import DAY, Stage
 from .steps import done, refused
@@ -233,3 +233,11 @@ def test_a_buyer_who_is_known_by_another_name_is_warned_of(
     copy = created(response)["customer"]
     assert (who["name"], who["email"].lower()) == (copy["name"], copy["email"])
     assert known == done(stage.api.get(f"/v2/customers/{known['id']}"))["customer"]
+
+
+@pytest.mark.parametrize("metadata", [{"behaviour": "x"}, {"note": "behaviour"}])
+def test_metadata_about_behaviour_is_no_behaviour(stage: Stage, metadata: Json) -> None:
+    plan = make_plan(stage.api)
+    body = order_body(plan["projectId"], plan["id"], metadata=metadata)
+    answer = stage.api.post("/v2/orders/pix", json=body)
+    assert (201, None) == (answer.status_code, answer.headers.get("x-sandbox-simulated"))

@@ -35,6 +35,14 @@ def test_the_order_that_shows_the_code_is_paid(stage: Stage) -> None:
     assert "pending" == stage.get_order(other["id"])["status"]
 
 
+def test_an_order_that_only_mentions_the_code_is_not_paid(stage: Stage) -> None:
+    order = stage.order()
+    item = {"description": code_of(order), "quantity": 1, "amount": 49.9}
+    stage.order(items=[item])
+    paid = done(stage.control.post("/pix/pay", json={"qr_code": code_of(order)}))
+    assert order["id"] == paid["order"]["id"]
+
+
 @pytest.mark.parametrize(
     ("state", "code"),
     [

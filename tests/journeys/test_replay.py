@@ -13,7 +13,7 @@ import pytest
 from stub_server.core.clock import LATEST_START
 
 from ..engine.state import refolded
-from ..support.files import changed, lines, sealed
+from ..support.files import changed, exported, lines, sealed
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, Maker, created
 from ..support.receiver import Receiver
@@ -141,6 +141,20 @@ def test_no_secret_stands_in_the_requests(
         assert secrets or secret.removeprefix("whsec_").encode() not in gzip.decompress(data)
     replayed = Replayed(file)
     assert (0, 5) == (replayed.code, replayed.told["same"]), replayed.told
+
+
+def test_no_key_stands_in_a_reply_that_going_back_forgot_and_brought_back(
+    api: httpx2.Client, control: httpx2.Client, file: Path
+) -> None:
+    """Without secrets: the reply was saved for an Idempotency-Key, and showed a key."""
+    key = {"name": "Chave", "scopes": ["orders:read"]}
+    answer = created(api.post("/api-keys", json=key, headers={"Idempotency-Key": "idem"}))
+    step = control.get("/steps", params={"limit": 1}).json()["steps"][0]["step"]
+    for number in (step - 1, step):
+        assert 200 == control.post("/rewind", json={"to_step": number}).status_code
+    data = recorded(control, file, secrets=False).read_bytes()
+    assert answer["api_key"]["private_key"].encode() not in gzip.decompress(data)
+    exported(control, history=True, secrets=False)
 
 
 def test_what_stands_around_a_secret_is_compared(

@@ -136,6 +136,8 @@ def test_one_request_is_shown_whole(sandbox: Sandbox) -> None:
     assert [(name, "passed") for name in ("route", "auth", "validate", "rule", "respond")] == [
         (stage["step"], stage["outcome"]) for stage in shown["trace"]
     ]
+    spent = sum(stage["us"] for stage in shown["trace"])
+    assert shown["duration_us"] - 5 <= spent <= shown["duration_us"]  # each is rounded down
     assert ["unknown_query_parameter:x"] == shown["warnings"]
     (event,) = done(
         sandbox.control.get("/events", params={"type": "customer.created", "limit": 1})

@@ -283,9 +283,3 @@ def test_every_move_of_a_delivery_happens(
 ) -> None:
     log = ROADS[from_, to, by](stage, target)
     assert to == done(stage.api.get(f"/v2/webhooks/logs/{log['id']}"))["log"]["status"]
-
-
-# -- what opens a delivery
-
-# A rotation is about the keys of the sandbox's own merchant, and ends the credential that this shop
-# reads with.

@@ -58,6 +58,7 @@ def test_a_sandbox_is_asked_for_until_it_is_ready(client: httpx2.Client) -> None
         answer = client.get("/_sandbox/sandboxes/LARGE")
     assert 200 == answer.status_code, answer.text
     assert seen == sorted(seen)
+    assert seen == [round(part, 3) for part in seen]
     assert len(seen) > 1
     sandbox = answer.json()["sandbox"]
     assert sandbox["records"] > 1000

@@ -1,9 +1,10 @@
-"""Many clients at once: no place is sold twice."""
+"""Many clients at once: no place is sold twice, and no change is lost."""
 
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from typing import Any
 
 import httpx2
 
@@ -52,3 +53,31 @@ def test_the_last_places_of_a_plan_are_sold_once(shop: Estate) -> None:
         shop.api.post("/v2/orders/pix", json=order_body(plan["projectId"], plan["id"])).status_code
         == 409
     )
+
+
+def test_simultaneous_changes_of_one_record_lose_none(shop: Estate) -> None:
+    """Clients change different members of a plan, again and again."""
+    path = f"/v2/plans/{make_plan(shop.api)['id']}"
+
+    def work(api: httpx2.Client, n: int) -> list[int]:
+        statuses = []
+        for turn in range(5):
+            name, value = values(turn)[n % len(values(turn))]
+            statuses.append(api.put(path, json={name: value}).status_code)
+        return statuses
+
+    assert {200: 5 * THREADS} == at_once(shop.api, work)
+    plan = shop.api.get(path).json()["plan"]
+    assert values(4) == [(name, plan[name]) for name, _ in values(4)]
+
+
+def values(turn: int) -> list[tuple[str, Any]]:
+    """Members of a plan with the value that each has after a turn."""
+    return [
+        ("name", f"Plano {turn}"),
+        ("description", f"Aulas {turn}"),
+        ("amount", 10.0 + turn),
+        ("interval_count", 1 + turn),
+        ("max_subscribers", 100 + turn),
+        ("metadata", {"turn": str(turn)}),
+    ]

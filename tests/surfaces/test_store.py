@@ -218,6 +218,30 @@ def test_going_back_further_than_a_log_keeps_stores_the_state_and_no_step(tmp_pa
     app.sandboxes.persistence.close()
 
 
+def test_a_large_step_back_of_a_lost_sandbox_leaves_its_steps_in_the_store(tmp_path: Path) -> None:
+    """Another server has it by then, and goes on with them."""
+    app = create_app(replace(FROZEN, scenario="empty", store=tmp_path / "store"))
+    inside, own = Inside(app), app.server.ready_token(app.sandboxes.default)
+    inside.ask("POST", "/_sandbox/snapshots", {"name": "none"})
+    for _ in range(20):
+        inside.ask("POST", "/v2/customers", customer_body(), own)
+    before = _steps(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "store" / DATABASE)) as database, database:
+        database.execute("update sandboxes set holder = holder + 7")
+    with patch.object(kept, "MOST_BYTES", 10_000):
+        assert 503 == inside.ask("POST", "/_sandbox/snapshots/none/restore").status
+    assert before == _steps(tmp_path)
+    app.sandboxes.persistence.close()
+    inside.close()
+
+
+def _steps(folder: Path) -> list[tuple[int, int]]:
+    """The steps that the store has, and after which step each state is."""
+    with closing(sqlite3.connect(folder / "store" / DATABASE)) as database:
+        steps = database.execute("select place, length(line) from steps").fetchall()
+        return steps + database.execute("select id, step from states").fetchall()
+
+
 def _is_tidy(folder: Path) -> bool:
     """Whether a state was written, and nothing is left that it makes superfluous."""
     base, first, _ = _left(folder)

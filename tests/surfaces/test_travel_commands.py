@@ -117,3 +117,11 @@ def test_a_rewind_goes_to_a_step_a_request_or_an_instant(
     refused = run("rewind", "--to-step", "100000", *to)
     assert (1, True) == (refused.exit_code, "The newest step" in refused.stderr)
     assert "" == refused.stdout
+
+
+def test_the_sandbox_that_is_deleted_is_named(live: Live) -> None:
+    for name, flags in (("gone-1", ()), ("gone-2", ("--json",))):
+        done("sandboxes", "create", name, "--server", live.url)
+        said = done("sandboxes", "delete", name, *flags, "--server", live.url)
+        expected = f'{{"deleted": "{name}"}}' if flags else f"{name} is deleted."
+        assert expected == " ".join(said.split())

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 LONGEST = 900.0  # seconds after which a run asks nothing more; a busy machine may need most of them
 COVERAGE = 95.0  # per cent of what can be reached that a run against our own server must reach
 LIKE_A_PROXY = ("--delay", "0.05")
-"""Flags of a server that is slow and puts headers into another order."""
+"""Flags of a server that is as slow as through a proxy."""
 CREDENTIALS = ("jwt", "full key", "key of five scopes", "key of one project", "public key")
 FIVE = ["customers:read", "customers:write", "plans:read", "projects:read", "orders:read"]
 _PATIENCE = 60.0

@@ -112,9 +112,12 @@ def _with_code(work: Work, code: str) -> Row:
     for store in work.sandbox.stores.values():
         table = store.orders
         for key in reversed(table.order):  # who pays has mostly ordered just now
-            if mark in table.rows[key].public:
+            if mark not in table.rows[key].public:
+                continue
+            row = table.parse(table.rows[key])
+            if row.public["last_transaction"].get("qr_code") == code:  # and not a text of a buyer
                 work.work_for(store)
-                return table.parse(table.rows[key])
+                return row
     raise NotFound("No order of this sandbox shows this PIX code.")
 
 

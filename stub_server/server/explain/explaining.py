@@ -59,7 +59,7 @@ _SETTINGS = {
 
 Answers name none: clients cannot set them.
 """
-_UNKNOWN = {"kind": RULE, "text": "The message says what is asked for.", "has_nearest": False}
+_UNKNOWN = {"kind": RULE, "text": "The answer says what is asked for.", "has_nearest": False}
 _LONGEST_EXCERPT = 600  # characters
 _PARTS = {
     **dict.fromkeys(
@@ -103,7 +103,7 @@ class Explainer:
         operation = operations.get(method) or next(iter(operations.values()), None)
         _fill_unknown_body(situation, trace, keeps_bodies=sandbox.journal.keeps_bodies)
         state, is_found = None, False
-        if operation is not None:
+        if operation is not None and trace.status != 401:  # which is about the caller's key
             state = state_behind(situation, code)
         if _may_be_repaired(trace, rule) and not sandbox.status.is_broken:
             is_found = await _has_nearest(situation)

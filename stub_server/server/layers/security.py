@@ -76,7 +76,7 @@ class Security:
         endpoint: Endpoint = scope[ENDPOINT]
         if endpoint.security:
             trace: Trace = scope[TRACE]
-            trace.auth_at = (perf_counter_ns() - trace.began) // 1000
+            trace.auth_at = perf_counter_ns()
             scope[CALLER] = self._gate.admit(endpoint.operation, scope)
         return self.app(scope, receive, send)
 

@@ -85,7 +85,7 @@ class Validation:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         trace, target = scope[TRACE], scope[TARGET]
-        trace.validate_at = (perf_counter_ns() - trace.began) // 1000
+        trace.validate_at = perf_counter_ns()
         if checks_digits.get() is not target.sandbox.settings.check_digits:
             checks_digits.set(target.sandbox.settings.check_digits)
         requests = self._compiled.get(scope[ENDPOINT]) or self._compile(scope[ENDPOINT])

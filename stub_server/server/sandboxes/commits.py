@@ -238,7 +238,7 @@ class Commits:
         chains = [stored.chain for stored in every]
         written = await self.write(*(stored.entry.sandbox for stored in every))
         for stored, chain, state in zip(every, chains, written, strict=True):
-            pending.changes += self._in_place_of_steps(stored, state, chain)
+            pending.states[stored.number] = self._in_place_of_steps(stored, state, chain)
             stored.state_size = state.size
         pending.steps = [
             step for step in pending.steps if step[0] >> STEPS not in pending.rewritten

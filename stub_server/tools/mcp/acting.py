@@ -4,6 +4,7 @@ and going back.
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from ...server.layers.inside import Reply
 from ...server.request import CONTROL
 from .calling import answered
 from .docs import read_docs
-from .session import Json, Session, Wrong, segment
+from .session import Json, Refused, Session, Wrong, segment
 from .texts import Result, body_lines, facts_of, refusal
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -54,8 +55,9 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
     if body:
         sent += f" {json.dumps(body, ensure_ascii=False)}"
     result = await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
-    if "about" in asked:
-        result.lines += await _not_billed(session, str(asked["about"]))
+    if in_query in asked:
+        with suppress(Refused):  # what was asked for is done
+            result.lines += await _not_billed(session, str(asked["about"]))
     return result
 
 
@@ -107,13 +109,11 @@ async def messages(
     session: Session, inbox: str = "agent", message: int | None = None, **own: Any
 ) -> Result:
     """One message of an inbox, or the newest ones, and the newest of them whole."""
-    following = (
-        "webhooks {action: inbox} makes an inbox, webhooks {action: deliveries} shows what was sent"
-    )
+    following = "call_api raises events, webhooks {action: deliveries} shows what was sent"
     if message is not None:
         return await act(session, f"GET /inbox/{{inbox}}/{message}", following, {"inbox": inbox})
     found = await session.get(f"/inbox/{segment(inbox)}", **own)
-    lines = []
+    lines = ["0 messages yet"]
     if found["messages"]:
         newest = dict(found["messages"][0])
         body = newest.pop("body")  # a signature is of all of its bytes
@@ -125,6 +125,16 @@ async def wait(session: Session, **own: Any) -> Result:
     """Wait for deliveries that are on their way, then read the inbox."""
     await session.ask("POST", "/webhooks/drain", {"wait_seconds": _PATIENCE})
     return await messages(session, **own)
+
+
+async def certify(session: Session, webhookId: str = "", **own: Any) -> Result:
+    """Test the receiver of a webhook. Raises Wrong without its id: the control takes an address
+    too, this tool does not.
+    """
+    if not webhookId:
+        raise Wrong("Give webhookId: the id of the webhook that createWebhook made.")
+    following = "webhooks {action: deliveries}, webhooks {action: messages}"
+    return await act(session, "POST /certify", following, {"webhookId": webhookId, **own})
 
 
 async def presets(session: Session) -> Result:
@@ -157,7 +167,8 @@ async def list_requests(session: Session, query: Json | None = None) -> Result:
     """The newest requests, the refused ones first."""
     found = await session.get("/requests", **{"limit": 50, **(query or {})})
     found["requests"].sort(key=lambda each: (each["status"] or 500) < 400)
-    return Result(body_lines(found), facts_of(found), "requests {action: explain, id: ID}")
+    lines = body_lines(found) or ["0 requests"]
+    return Result(lines, facts_of(found), "requests {action: explain, id: ID}")
 
 
 async def explain(session: Session, id: str = "last") -> Result:

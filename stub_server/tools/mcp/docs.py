@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 
 from ...server.request import CONTROL
-from .session import Refused, Session, Wrong
+from .session import Json, Refused, Session, Wrong
 from .texts import Result
 
 _LONGEST = 5_000  # bytes of a page that are shown unless all of it is asked for
@@ -17,12 +17,12 @@ async def search_docs(session: Session, query: str, limit: int = 5) -> Result:
     """The sections of the guide, and pages of operations, error codes and events, that a
     query is about.
     """
-    found = (await session.page("/guide", "application/json", q=query, limit=limit)).json["results"]
+    found = await _found(session, query, limit)
     if not found:
         return Result(
             ["Nothing was found. Try other words, in English or Portuguese."],
             {},
-            "read_docs {page: README}",
+            "read_docs {page: api}",
         )
     lines, pages = [], []
     for each in found:
@@ -50,15 +50,20 @@ async def read_docs(session: Session, page: str, full: bool = False) -> Result:
         with suppress(Refused):
             answer = await session.page(f"{place}.md", "text/markdown")
             return _shown(answer.body.decode(), name, section, full=full)
-    # an empty query is answered the index
     words = " ".join(re.findall(r"[A-Z]?[a-z]+", page[:60])) or page[:60]
-    found = (await session.page("/guide", "application/json", q=words, limit=3)).json["results"]
+    found = await _found(session, words, 3)
     if not found:
         raise Wrong(f"There is no page {page[:60]}. search_docs finds one by other words.")
     raise Wrong(
         f"There is no page {page[:60]}. The nearest are"
         f" {', '.join(each['address'] for each in found)}."
     )
+
+
+async def _found(session: Session, query: str, limit: int) -> list[Json]:
+    """What the guide finds; nothing without words, for which it answers its index."""
+    answer = await session.page("/guide", "application/json", q=query, limit=limit)
+    return answer.json["results"] if answer.json else []
 
 
 def _shown(text: str, name: str, section: str, *, full: bool) -> Result:

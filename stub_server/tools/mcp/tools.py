@@ -11,7 +11,18 @@ from ...contract.source import read
 from ...core.members import given
 from ...core.shipped import data_dir
 from ...server.layers.violations import details_of
-from .acting import act, explain, export, list_requests, messages, open_inbox, presets, undo, wait
+from .acting import (
+    act,
+    certify,
+    explain,
+    export,
+    list_requests,
+    messages,
+    open_inbox,
+    presets,
+    undo,
+    wait,
+)
 from .calling import call_api, refused, start
 from .docs import read_docs, search_docs
 from .session import Json, Refused, Session, Wrong
@@ -28,6 +39,7 @@ WORKS: Mapping[str, Work] = {
         open_inbox,
         messages,
         wait,
+        certify,
         presets,
         undo,
         export,
@@ -39,7 +51,7 @@ WORKS: Mapping[str, Work] = {
 INSTRUCTIONS = (
     "A sandbox of a Brazilian membership-commerce API: nothing here is real. Begin with start;"
     " place orders with call_api, pay them with orders, move time with clock. A refusal says which"
-    " call works. history undoes."
+    " call works. history undoes, but no reset."
 )
 _LONGEST_TEXT = 20_000  # characters of an argument that is a text
 log = logging.getLogger("stub_server")
