@@ -128,7 +128,13 @@ class _Stream(httpcore2.AsyncNetworkStream):
         return _Stream(await self._stream.start_tls(*args, **kwargs))
 
     def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
+        """Raises httpcore2.ReadError where the receiver has reset the connection: then it has no
+        socket that anyio could look at.
+        """
+        try:
+            return self._stream.get_extra_info(info)
+        except AttributeError as error:
+            raise httpcore2.ReadError("the connection was reset") from error
 
 
 class Guard(httpcore2.AsyncNetworkBackend):

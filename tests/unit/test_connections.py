@@ -3,11 +3,16 @@ that was asked for.
 """
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
+import uvloop
 
 from stub_server.core.signing import new_key
 from stub_server.domain.deliveries import AttemptOutcome, Delivery
@@ -110,3 +115,26 @@ def test_a_certificate_is_checked_for_the_name(
         (o.status, o.error) for o in outcomes
     ]
     assert 2 == server.requests
+
+
+def test_a_receiver_that_resets_connections_is_a_failed_attempt_and_no_defect() -> None:
+    """uvloop has no socket of such a connection, and looking at it was a defect now and then."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
+        Thread(target=_reset, args=(listening,), daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+
+        async def errors() -> set[str | None]:
+            sender = Sender(local=True)
+            return {(await sender.attempt(delivery(url), timeout=5)).error for _ in range(200)}
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            assert {"connection_failed"} == runner.run(errors())
+
+
+def _reset(listening: socket.socket) -> None:
+    """Reset each connection, until no more come."""
+    with suppress(OSError):
+        while True:
+            connection, _ = listening.accept()
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()

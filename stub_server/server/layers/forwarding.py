@@ -42,9 +42,16 @@ _OF_CONNECTIONS = frozenset(
 _OF_ANSWERS = frozenset((b"connection", b"date", b"transfer-encoding"))  # this server sends its own
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _UNREACHED = (httpcore2.ConnectError, httpcore2.ConnectTimeout)
-# A ValueError is raised of a kept connection that the other server reset: uvloop then has no socket
-# to look at.
-_LOST = (TimeoutError, ValueError, *_UNREACHED, httpcore2.NetworkError, httpcore2.ProtocolError)
+# Of a connection that the other server reset, uvloop has no socket, and looking at it raises one of
+# the first two.
+_LOST = (
+    AttributeError,
+    ValueError,
+    TimeoutError,
+    *_UNREACHED,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+)
 
 
 class Forwarding:

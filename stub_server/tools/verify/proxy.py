@@ -35,8 +35,15 @@ _OF_CONNECTIONS = frozenset(
         b"upgrade",
     )
 )
-# A ValueError is raised of a kept connection that was reset: uvloop then has no socket to look at.
-_LOST = (ValueError, httpcore2.ConnectTimeout, httpcore2.NetworkError, httpcore2.ProtocolError)
+# Of a connection that was reset, uvloop has no socket, and looking at it raises one of the first
+# two.
+_LOST = (
+    AttributeError,
+    ValueError,
+    httpcore2.ConnectTimeout,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+)
 _Raw = list[tuple[bytes, bytes]]
 
 
