@@ -18,6 +18,19 @@ COMMAND = "stub-server-command"  # the User-Agent of what the command sends
 ADMIN_KEY, CONTROL_KEY = (name.encode() for name in KEY_HEADERS)
 LARGEST_BODY = 1_048_576  # bytes
 MOST_WARNINGS = 20  # of one answer
+OF_CONNECTIONS = frozenset(
+    (
+        b"connection",
+        b"expect",
+        b"keep-alive",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    )
+)
+"""Headers about one connection, which whoever passes a request on leaves out."""
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
 
 

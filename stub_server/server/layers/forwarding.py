@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ...core.problem import BadRequest, Refusal, Unavailable
 from ...engine.kept import Trace
-from ..request import Request
+from ..request import OF_CONNECTIONS, Request
 from ..server import Server
 from ..target import Target
 from .answers import Answer, Forwarded, Layer, Passage, hang_up, left
@@ -27,18 +27,6 @@ KEPT = 32  # idle connections
 KEPT_FOR = 30.0
 LOOKS = 5.0  # seconds after which this server checks that the other one still has the sandbox
 REPEATABLE = 262_144  # bytes of a body that can be sent again
-_OF_CONNECTIONS = frozenset(
-    (
-        b"connection",
-        b"expect",
-        b"keep-alive",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    )
-)
 _OF_ANSWERS = frozenset((b"connection", b"date", b"transfer-encoding"))  # this server sends its own
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _UNREACHED = (httpcore2.ConnectError, httpcore2.ConnectTimeout)
@@ -116,7 +104,7 @@ class Forwarding:
     ) -> httpcore2.Request:
         """The request as it came, without what is about the connection."""
         headers = [
-            (name, value.strip()) for name, value in request.sent if name not in _OF_CONNECTIONS
+            (name, value.strip()) for name, value in request.sent if name not in OF_CONNECTIONS
         ]
         if b"transfer-encoding" in request.headers:
             headers.append((b"transfer-encoding", b"chunked"))

@@ -17,24 +17,13 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from ...core.text import is_local
+from ...server.request import OF_CONNECTIONS
 from .exchange import Answer, Exchange, Headers, Request, base_of
 
 JUDGED = 2 * 1024 * 1024  # bytes of a body that are kept to be judged
 OWN = "/_proxy/"
 """Paths below it are answered by the proxy itself."""
 _CONNECT = 10.0  # seconds
-_OF_CONNECTIONS = frozenset(
-    (
-        b"connection",
-        b"expect",
-        b"keep-alive",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    )
-)
 # Of a connection that was reset, uvloop has no socket, and looking at it raises one of the first
 # two.
 _LOST = (
@@ -197,7 +186,7 @@ def _keep(body: bytearray, piece: bytes) -> None:
 def _passed_on(headers: _Raw) -> _Raw:
     """The headers without those of the connection."""
     listed = b",".join(value for name, value in headers if name.lower() == b"connection")
-    left_out = _OF_CONNECTIONS | {each.strip().lower() for each in listed.split(b",")}
+    left_out = OF_CONNECTIONS | {each.strip().lower() for each in listed.split(b",")}
     return [(name, value) for name, value in headers if name.lower() not in left_out]
 
 
