@@ -202,7 +202,7 @@ def test_a_server_open_to_others_certifies_no_receiver_on_its_own_machine(
 ) -> None:
     """The guard of every delivery holds here too, and for the address that is asked for effects."""
     # the test itself listens on loopback
-    public = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104
+    public = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104 - a setting: it listens on loopback
     answer = httpx2.post(
         f"{public.url}/_sandbox/certify",
         json={"url": receiver.url, "signing_key": KEY, "effects": receiver.url},

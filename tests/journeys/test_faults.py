@@ -444,7 +444,7 @@ def test_a_misspelt_header_is_warned_of_with_the_one_that_was_meant(
 def test_a_stranger_does_not_make_a_public_server_wait(serve: Serve) -> None:
     """There it waits for callers that it has admitted; the others are refused at once."""
     # the test itself listens on loopback
-    server = serve(host="0.0.0.0", admin_key="key")  # noqa: S104
+    server = serve(host="0.0.0.0", admin_key="key")  # noqa: S104 - a setting: it listens on loopback
     url = f"http://127.0.0.1:{server.port}"
     answer = httpx2.get(
         f"{url}/v2/customers", headers={"X-Sandbox-Delay": "60000"}, timeout=20, verify=NO_TLS

@@ -228,7 +228,7 @@ def test_every_process_of_this_machine_may_post_and_no_page_of_another(serve: Se
 
 def test_beyond_loopback_the_inbox_asks_for_the_admin_key(serve: Serve) -> None:
     # the test itself listens on loopback
-    public = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104
+    public = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104 - a setting: it listens on loopback
     address = f"{public.url}/_sandbox/inbox/shop"
     refused(posted(address, webhook_id="evt_1"), 403, "admin_key_required")
     assert 200 == posted(address, webhook_id="evt_1", x_sandbox_admin_key="k").status_code

@@ -73,7 +73,7 @@ def jobs(world: World) -> Iterator[Job]:
     for key in world.keys:
         if key.active and key.expires is not None:
             # a lambda has no annotation
-            yield key.expires, world.now, lambda key=key: _lapse(world, key)  # type: ignore[misc]
+            yield key.expires, world.now, partial(_lapse, world, key)
 
 
 def advance(world: World, to: int) -> None:

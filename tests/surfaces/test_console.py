@@ -28,7 +28,7 @@ PACKAGE = Path(stub_server.__file__).parent
 def guarded(serve: Serve) -> Live:
     """A server whose controls need a key."""
     # the test's server listens on loopback all the same
-    return serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104
+    return serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104 - a setting: it listens on loopback
 
 
 def asked(guarded: Live, path: str) -> Json:

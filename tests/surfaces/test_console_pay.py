@@ -204,7 +204,7 @@ def test_an_admin_key_is_no_hindrance(serve: Serve) -> None:
     control surface.
     """
     # the test's server listens on loopback all the same
-    guarded = serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104
+    guarded = serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104 - a setting: it listens on loopback
     headers = {"X-Sandbox-Admin-Key": ADMIN}
     for prefix in ("", "/s/alice"):
         if prefix:
@@ -235,7 +235,7 @@ def test_an_admin_key_is_no_hindrance(serve: Serve) -> None:
 def test_it_is_open_where_the_control_surface_is_closed() -> None:
     """To a server without an admin key that others reach, and by a name that the user allowed."""
     for changes, host in (
-        ({"host": "0.0.0.0"}, None),  # noqa: S104
+        ({"host": "0.0.0.0"}, None),  # noqa: S104 - a setting: it listens on loopback
         ({"allow_hosts": ("shop.example",)}, "shop.example"),
     ):
         with running(replace(FROZEN, secret=b"x" * 32, **changes)) as server:

@@ -21,7 +21,7 @@ HOSTILE = "<script>alert(1)</script>\u202e\U0001f984"
 def guarded(serve: Serve) -> Live:
     """A server whose controls need a key."""
     # the test's server listens on loopback all the same
-    return serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104
+    return serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104 - a setting: it listens on loopback
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from ..support.make import created
 ADMIN = "a-long-admin-key"
 NAMED = ("https://app.example.com",)
 # what the settings say, nothing is bound
-PUBLIC = replace(FROZEN, host="0.0.0.0", admin_key=ADMIN, cors_origins=NAMED)  # noqa: S104
+PUBLIC = replace(FROZEN, host="0.0.0.0", admin_key=ADMIN, cors_origins=NAMED)  # noqa: S104 - a setting: it listens on loopback
 Json = dict[str, Any]
 Answer = httpx2.Response
 NOTHING: Mapping[str, str] = MappingProxyType({})

@@ -135,7 +135,7 @@ def test_it_shows_the_last_requests_and_the_clock(
         ({"admin_key": "not-for-everybody"}, {}),
         ({"admin_key": "not-for-everybody"}, {"X-Sandbox-Admin-Key": "wrong"}),
         # the test's server listens on loopback all the same
-        ({"host": "0.0.0.0"}, {}),  # noqa: S104
+        ({"host": "0.0.0.0"}, {}),  # noqa: S104 - a setting: it listens on loopback
         ({}, {"Origin": "https://elsewhere.example"}),
         ({}, {"Sec-Fetch-Site": "cross-site"}),
     ],

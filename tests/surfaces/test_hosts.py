@@ -127,7 +127,7 @@ def test_an_allowed_host_names_no_new_sandbox_and_has_no_control_surface(serve: 
 
 
 # told, not bound
-PUBLIC = ({"host": "0.0.0.0"}, {"base_url": "https://sandbox.team.example:8443/path"})  # noqa: S104
+PUBLIC = ({"host": "0.0.0.0"}, {"base_url": "https://sandbox.team.example:8443/path"})  # noqa: S104 - a setting: it listens on loopback
 
 
 @pytest.mark.parametrize("settings", PUBLIC, ids=str)

@@ -120,7 +120,7 @@ def test_no_client_makes_labels(client: httpx2.Client) -> None:
 @pytest.mark.promise("metrics-need-key")
 def test_off_loopback_the_admin_key_opens_it_as_a_header_or_as_a_bearer() -> None:
     # nothing is bound to it
-    public = replace(FROZEN, scenario="empty", host="0.0.0.0", admin_key=ADMIN)  # noqa: S104
+    public = replace(FROZEN, scenario="empty", host="0.0.0.0", admin_key=ADMIN)  # noqa: S104 - a setting: it listens on loopback
     with (
         running(public) as live,
         httpx2.Client(base_url=f"http://127.0.0.1:{live.port}", verify=NO_TLS) as client,

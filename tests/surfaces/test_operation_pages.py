@@ -199,7 +199,7 @@ def test_every_call_that_a_page_of_a_control_shows_works(serve: Serve, tmp_path:
         ({}, {"Host": "elsewhere.example"}),
         ({"admin_key": "not-for-everybody"}, {}),
         # the test's server listens on loopback all the same
-        ({"host": "0.0.0.0"}, {}),  # noqa: S104
+        ({"host": "0.0.0.0"}, {}),  # noqa: S104 - a setting: it listens on loopback
     ],
     ids=["origin", "embedded", "host", "admin-key", "public"],
 )

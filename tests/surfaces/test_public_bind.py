@@ -22,7 +22,7 @@ pytestmark = pytest.mark.check
 
 WAYS = {
     # the test's server listens on loopback all the same
-    "its bind": {"host": "0.0.0.0"},  # noqa: S104
+    "its bind": {"host": "0.0.0.0"},  # noqa: S104 - a setting: it listens on loopback
     "the address of a proxy": {"base_url": "https://sandbox.team.example"},
 }
 

@@ -26,7 +26,7 @@ FOREIGN = "https://editor.swagger.example"
 def public(serve: Serve) -> Live:
     """A server that others can reach."""
     # the test's server listens on loopback all the same
-    return serve(host="0.0.0.0", admin_key=ADMIN)  # noqa: S104
+    return serve(host="0.0.0.0", admin_key=ADMIN)  # noqa: S104 - a setting: it listens on loopback
 
 
 @pytest.fixture(scope="module")

@@ -154,7 +154,7 @@ def test_reading_controls_create_no_sandbox(serve: Serve, way: str) -> None:
 
 def test_names_are_suggested_to_the_admin_alone(serve: Serve) -> None:
     # the server that the test asks
-    live = serve(host="0.0.0.0", admin_key="a-long-admin-key")  # noqa: S104
+    live = serve(host="0.0.0.0", admin_key="a-long-admin-key")  # noqa: S104 - a setting: it listens on loopback
     admin = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
     made = httpx2.post(
         f"{live.url}/_sandbox/sandboxes", json={"name": "alice"}, headers=admin, verify=NO_TLS
