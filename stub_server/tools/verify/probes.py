@@ -102,6 +102,8 @@ class Seen(NamedTuple):
 Asked = Probe | Flaw
 Journey = Generator[Asked, Seen, None]
 """Yields probes in order, on records of its own, and is sent what each was answered."""
+Sent = Generator[Asked, Seen, Seen]
+"""Yields probes, and returns what the last one was answered."""
 
 
 class Names(NamedTuple):

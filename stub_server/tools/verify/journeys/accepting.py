@@ -10,6 +10,7 @@ from ..probes import (
     Builder,
     Journey,
     Seen,
+    Sent,
     placeholder,
     query_text,
     roles_in,
@@ -17,7 +18,6 @@ from ..probes import (
 )
 from ..variants import Variant
 
-Sent = Generator[Asked, Seen, Seen]
 Send = Callable[..., Sent]
 _KEY = "Idempotency-Key"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ....contract.document import Operation
+from ....contract.document import Lifecycle, Operation
 from ..catalogue import Resource, below, body_of, path_names, pointer_of
 from ..probes import SETUP, Builder, Journey, Probe, placeholder
 from .listing import narrowing
@@ -124,140 +124,77 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
 
 def depends(builder: Builder, resource: Resource, child: Resource) -> Journey:
     """What is allowed to a record that another belongs to, and to that other one in each
-    of its states.
+    of the states that an update reaches.
     """
-    create = child.creates[0]
+    create, update = child.creates[0], resource.update
     if not builder.may_prepare(create):
         return
     yield from builder.prepare(create)
     yield from builder.make(child)
-    for verb, operation in (("change", resource.update), ("delete", resource.delete)):
+    for verb, operation in (("change", update), ("delete", resource.delete)):
         if operation is not None:
-            yield _move(
-                builder,
-                (operation, builder.body(operation)),
-                f"{verb} {resource.role} that has {child.role}",
-            )
+            learns = f"{verb} {resource.role} that has {child.role}"
+            yield _move(builder, operation, builder.body(operation), learns)
     builder.present.clear()
-    routes = _routes(builder, resource, _ways(builder, resource))
-    for state, (_, steps) in routes.items():
-        if not steps:
-            continue
+    if update is None:
+        return
+    field = "status" if resource.lifecycle is None else resource.lifecycle.field
+    for option in _options(builder, update, field):
         yield from builder.prepare(create)
         yield from builder.make(child)
-        for step in steps:
-            yield _move(builder, step, f"to {state}", keeps=True)
-        for operation in (*child.creates, child.update, child.delete):
-            if operation is not None:
-                learns = f"{operation.id} while {resource.role} is {state}"
-                yield _move(builder, (operation, builder.body(operation)), learns)
+        seen = yield _move(builder, update, {field: option}, f"to {option}", keeps=True)
+        if seen.twin.is_success:
+            for operation in filter(None, (*child.creates, child.update, child.delete)):
+                learns = f"{operation.id} while {resource.role} is {option}"
+                yield _move(builder, operation, builder.body(operation), learns)
         builder.present.clear()
 
 
 def moves(builder: Builder, resource: Resource) -> Journey:
-    """From every state that operations reach, every move that they could make."""
-    create = resource.creates[0]
-    if not builder.may_prepare(create):
+    """From every state in which a record can be made, or to which an update moves it, every move
+    that operations could make.
+    """
+    create, update, lifecycle = resource.creates[0], resource.update, resource.lifecycle
+    if lifecycle is None or update is None or not builder.may_prepare(create):
         return
-    ways = _ways(builder, resource)
+    field, ways = lifecycle.field, [*_ways(builder, resource, lifecycle)]
     yield from builder.prepare(create)
-    for state, (begin, steps) in _routes(builder, resource, ways).items():
+    for state in _options(builder, update, field):
+        begins = state in _options(builder, create, field)
         for operation, body in ways:
-            yield from builder.make(resource, **begin)
-            for step in steps:
-                yield _move(builder, step, f"to {state}", keeps=True)
+            yield from builder.make(resource, **({field: state} if begins else {}))
+            if not begins:
+                yield _move(builder, update, {field: state}, f"to {state}", keeps=True)
             learns = f"{operation.id}{' ' + str(body) if body else ''} from {state}"
-            yield _move(builder, (operation, body), learns, keeps=True)
-            if operation == resource.delete:
-                continue
-            yield from builder.delete(resource, resource.role)
+            yield _move(builder, operation, body, learns, keeps=True)
+            if operation != resource.delete:
+                yield from builder.delete(resource, resource.role)
     builder.present.pop(resource.role, None)
 
 
-def _move(builder: Builder, way: _Way, learns: str, *, keeps: bool = False) -> Probe:
+def _move(
+    builder: Builder, operation: Operation, body: Any, learns: str, *, keeps: bool = False
+) -> Probe:
     return builder.probe(
-        way[0], "transitions", learns, body=way[1], suspect="lifecycle", keeps=keeps
+        operation, "transitions", learns, body=body, suspect="lifecycle", keeps=keeps
     )
 
 
-def _ways(builder: Builder, resource: Resource) -> list[_Way]:
+def _ways(builder: Builder, resource: Resource, lifecycle: Lifecycle) -> Iterator[_Way]:
     """The requests by which a record may move."""
-    lifecycle = resource.lifecycle
-    by = {name for move in lifecycle.moves for name in move.by} if lifecycle else set[str]()
-    ways: list[_Way] = []
+    by = {name for move in lifecycle.moves for name in move.by}
     for operation in builder.document.operations.values():
-        if (
-            operation.id not in by
-            or f"{{{resource.key}}}" not in operation.path
-            or not builder.may(operation)
-        ):
+        is_of_record = operation.id in by and f"{{{resource.key}}}" in operation.path
+        if not is_of_record or not builder.may(operation):
             continue
-        assert lifecycle is not None
-        field = builder.properties(operation).get(lifecycle.field)
-        if field is None:
-            ways.append((operation, None if operation.body is None else {}))
-            continue
-        node = builder.document.resolve(field)
-        options = [True, False] if node.get("type") == "boolean" else node.get("enum", ())
-        ways += [(operation, {lifecycle.field: option}) for option in options if option is not None]
-    return ways
+        if lifecycle.field not in builder.properties(operation):
+            yield operation, None if operation.body is None else {}
+        for option in _options(builder, operation, lifecycle.field):
+            yield operation, {lifecycle.field: option}
 
 
-def _routes(
-    builder: Builder, resource: Resource, ways: list[_Way]
-) -> dict[str, tuple[dict[str, Any], list[_Way]]]:
-    """How a record gets into each state: members of the body that makes it, and the
-    requests after that.
-    """
-    lifecycle, update, routes = (
-        resource.lifecycle,
-        resource.update,
-        dict[str, tuple[dict[str, Any], list[_Way]]](),
-    )
-    if lifecycle is None:  # a status that any update may set
-        status = (
-            {}
-            if update is None
-            else builder.document.resolve(builder.properties(update).get("status", {}))
-        )
-        return {
-            option: ({}, [(update, {"status": option})])
-            for option in status.get("enum", ())
-            if update is not None
-        }
-    makers, known = (
-        {operation.id for operation in resource.creates},
-        builder.properties(resource.creates[0]),
-    )
-    for move in lifecycle.moves:
-        if move.from_ == "new" and makers & set(move.by):
-            chosen = (
-                {lifecycle.field: _value(lifecycle.field, move.to)}
-                if lifecycle.field in known
-                else {}
-            )
-            routes[move.to] = (chosen, [])
-    for _ in lifecycle.states:  # each round goes one move further
-        for move in lifecycle.moves:
-            if move.from_ not in routes or move.to in routes or move.to == "deleted":
-                continue
-            value = _value(lifecycle.field, move.to)
-            way = next(
-                (
-                    w
-                    for w in ways
-                    if w[0].id in move.by and (w[1] or {}).get(lifecycle.field, value) == value
-                ),
-                None,
-            )
-            if way is not None:
-                begin, steps = routes[move.from_]
-                routes[move.to] = (begin, [*steps, way])
-    return routes
-
-
-def _value(field: str, state: str) -> Any:
-    """The value of a member in a state: true or false if the states are `active` and
-    its opposite.
-    """
-    return state == "active" if field.startswith("is_") else state
+def _options(builder: Builder, operation: Operation, member: str) -> list[Any]:
+    """The values that a member of a body may have."""
+    node = builder.document.resolve(builder.properties(operation).get(member, {}))
+    options = [True, False] if node.get("type") == "boolean" else node.get("enum", ())
+    return [option for option in options if option is not None]
