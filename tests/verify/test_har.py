@@ -51,11 +51,10 @@ def test_what_cannot_be_judged_is_left_out_and_counted(tmp_path: Path) -> None:
     found = read(file, BASE)
     assert [b"{}"] * 3 == [each.answer.body for each in found.exchanges]
     assert found.left_out == {
-        "unreadable": 2,
+        "unreadable": 4,
         "without the body of the response": 1,
         "without response": 1,
         "of another address": 1,
-        "without request": 2,
     }
 
 

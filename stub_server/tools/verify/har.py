@@ -2,7 +2,7 @@
 
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -52,19 +52,19 @@ def read(file: Path, base_url: str | None = None) -> Archive:
             f"{file}: is larger than {LARGEST // 1024 // 1024} MB. Record less, or split it."
         )
     try:
-        whole = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
-    except ValueError as error:
-        raise BadHar(
-            f"{file}: is not JSON: {str(error)[:200]}. Export the traffic as HAR 1.2."
-        ) from None
-    entries = _member(_member(whole, "log"), "entries")
+        entries = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))["log"]["entries"]
+    except (ValueError, KeyError, TypeError):
+        entries = None
     if not isinstance(entries, list):
-        raise BadHar(f"{file}: has no log.entries. Export the traffic as HAR 1.2.")
+        raise BadHar(f"{file}: is not an HTTP archive. Export the traffic as HAR 1.2.")
     base = None if base_url is None else urlsplit(base_of(base_url))
     exchanges: list[Exchange] = []
     left_out: Counter[str] = Counter()
     for each in entries:
-        found = _exchange(each, base)
+        try:
+            found = _exchange(each, base)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            found = "unreadable"
         if isinstance(found, str):
             left_out[found] += 1
         else:
@@ -103,50 +103,32 @@ def entry_of(exchange: Exchange, at: float, base_url: str) -> dict[str, Any]:
 
 
 def _exchange(found: Any, base: SplitResult | None) -> Exchange | str:
-    """An entry as an exchange, or the reason why it is not one."""
-    request, response = _member(found, "request"), _member(found, "response")
-    method, url, status = (
-        _member(request, "method"),
-        _member(request, "url"),
-        _member(response, "status"),
-    )
-    if not isinstance(method, str) or not isinstance(url, str):
-        return "without request"
-    if not isinstance(status, int) or not 100 <= status <= 999:
+    """An entry as an exchange, or the reason why it is left out.
+
+    Raises AttributeError, KeyError, TypeError and ValueError for an entry that cannot be read.
+    """
+    request, response = found["request"], found["response"]
+    method, status, content = str(request["method"]), response["status"], response["content"]
+    parts, text = urlsplit(request["url"]), content.get("text")
+    if not 100 <= status <= 999:
         return "without response"
-    try:
-        parts = urlsplit(url)
-        path = parts.path if base is None else _path_below(parts, base)
-        body = _body(
-            _member(response, "content"), is_expected=method != "HEAD" and status not in _BODILESS
-        )
-    except ValueError:
-        return "unreadable"
+    path = parts.path if base is None else _path_below(parts, base)
     if path is None:
         return "of another address"
-    if body is None:
+    is_due = method != "HEAD" and status not in _BODILESS and content.get("size", 0) > 0
+    if text is None and is_due:
         return "without the body of the response"
-    sent = _member(_member(request, "postData"), "text")
-    took = _member(found, "time")
+    is_encoded = content.get("encoding") == "base64"
+    body = b64decode(text or "") if is_encoded else (text or "").encode()
+    sent = ((request.get("postData") or {}).get("text") or "").encode()
     return Exchange(
-        Request(
-            method,
-            path or "/",
-            parts.query,
-            _headers(request),
-            sent.encode() if isinstance(sent, str) else b"",
-        ),
-        Answer(
-            status, _headers(response), body, took / 1000 if isinstance(took, int | float) else 0.0
-        ),
+        Request(method, path or "/", parts.query, _headers(request), sent),
+        Answer(status, _headers(response), body, (found.get("time") or 0) / 1000),
     )
 
 
 def _path_below(parts: SplitResult, base: SplitResult) -> str | None:
-    """The path of an address below a base address, or None if it is elsewhere.
-
-    Raises ValueError.
-    """
+    """The path of an address below a base address, or None if it is elsewhere."""
     if _origin(parts) != _origin(base) or not parts.path.startswith(f"{base.path}/"):
         return None
     return parts.path[len(base.path) :]
@@ -156,29 +138,10 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
 
 
-def _body(content: Any, *, is_expected: bool) -> bytes | None:
-    """The body of a response; None if the archive has only its size. Raises ValueError."""
-    text, size = _member(content, "text"), _member(content, "size")
-    if not isinstance(text, str):
-        return None if is_expected and isinstance(size, int | float) and size > 0 else b""
-    return b64decode(text) if _member(content, "encoding") == "base64" else text.encode()
-
-
 def _headers(message: Any) -> Headers:
-    found = _member(message, "headers")
-    pairs = [
-        (_member(each, "name"), _member(each, "value"))
-        for each in (found if isinstance(found, list) else ())
-    ]
+    pairs = [(str(each["name"]), str(each["value"])) for each in message["headers"]]
     return tuple(
         (name, value)
         for name, value in pairs
-        if isinstance(name, str)
-        and isinstance(value, str)
-        and name[:1] != ":"
-        and name.lower() not in _OF_THE_TRANSFER
+        if name[:1] != ":" and name.lower() not in _OF_THE_TRANSFER
     )
-
-
-def _member(node: Any, name: str) -> Any:
-    return node.get(name) if isinstance(node, Mapping) else None
