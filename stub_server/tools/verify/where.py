@@ -40,8 +40,8 @@ class Where:
         if touched.isdecimal():
             path, number = Path(name), int(touched)
         else:
-            path, place = self._place(pointer)
-            number = _key_of(_nodes(path), place)[0].start_mark.line + 1
+            path, key, _ = _walked(*self._place(pointer))
+            number = key.start_mark.line + 1
             name = f"{self._folder.name}/{path.relative_to(self._folder).as_posix()}"
         lines = path.read_text(encoding="utf-8").splitlines()
         text = lines[number - 1].strip()
@@ -51,31 +51,23 @@ class Where:
 
     def _place(self, pointer: str) -> tuple[Path, Place]:
         """The file that has what a pointer leads to, and the place in it."""
-        entry = self._folder / "openapi.yaml"
-        match located(self._document, pointer)[0]:
+        entry, at = self._folder / "openapi.yaml", located(self._document, pointer)[0]
+        match at:
             case ["components", kind, name, *steps]:
                 folder = self._folder / "components"
                 for path in (folder / f"{kind}.yaml", *(folder / str(kind)).rglob("*.yaml")):
                     if path.is_file() and _child(_nodes(path), name) is not None:
                         return path, [name, *steps]
-            case ["paths", path, *steps] if steps:
-                reference = _key_of(_nodes(entry), ["paths", path, "$ref"])[1]
-                name, _, fragment = str(reference.value).partition("#")
-                item: Place = [*unescaped(fragment)]
-                return self._folder / name, [*item, *_unbundled(steps, self._folder / name, item)]
-            case at:
-                return entry, at
-        return entry, []
-
-
-def _unbundled(steps: Place, file: Path, item: Place) -> Place:
-    """Steps in a path, whose parameters bundling puts before those of each operation."""
-    match steps:
-        case [method, "parameters", int(number), *rest]:
-            shared = _child(_key_of(_nodes(file), item)[1], "parameters")
-            own = number - (0 if shared is None else len(shared[1].value))
-            return ["parameters", number, *rest] if own < 0 else [method, "parameters", own, *rest]
-    return steps
+            case ["paths", path, method, "parameters", int(number), *rest]:
+                # Bundling puts the parameters of the path before those of the operation.
+                of_path: Place = ["paths", path]
+                _, key, node = _walked(entry, [*of_path, method, "parameters"])
+                own = len(node.value) if key.value == "parameters" else 0
+                total = len(self._document.raw["paths"][path][method]["parameters"])
+                if number >= total - own:
+                    of_path, number = [*of_path, method], number - total + own
+                return entry, [*of_path, "parameters", number, *rest]
+        return entry, at
 
 
 @cache
@@ -86,24 +78,22 @@ def _nodes(file: Path) -> yaml.Node:
     return root
 
 
-def _key_of(node: yaml.Node, place: Place) -> tuple[yaml.Node, yaml.Node]:
-    """The key and the value at a place; of an item, it is the value twice.
+def _walked(file: Path, place: Place) -> tuple[Path, yaml.Node, yaml.Node]:
+    """File, key and value of a place, with references followed; of an item, it is the value twice.
 
-    References within the file are followed. If the file does not have the place, these are those of
-    the closest parent.
+    If there is no such place, these are those of the closest parent.
     """
-    root = key = node
+    key = node = _nodes(file)
     for step in place:
-        while reference := _child(node, "$ref"):
-            target = reference[1].value
-            if step == "$ref" or not target.startswith("#"):
-                break
-            node = _key_of(root, [*unescaped(target)])[1]
+        while step != "$ref" and (reference := _child(node, "$ref")):
+            name, _, fragment = str(reference[1].value).partition("#")
+            target = (file.parent / name).resolve() if name else file
+            file, key, node = _walked(target, [*unescaped(fragment)])
         found = _child(node, step)
         if found is None:
             break
         key, node = found
-    return key, node
+    return file, key, node
 
 
 def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
