@@ -5,9 +5,13 @@ from shlex import quote
 from urllib.parse import quote as encoded
 
 from ..core.text import SAFE_IN_PATHS
-from .request import CONTROL
+from .request import CONTROL, OF_CONNECTIONS
 
 LARGEST = 98_304  # bytes of a body: a shell takes no longer argument than 128 KiB
+MADE_ANEW = frozenset(
+    (*(name.decode() for name in OF_CONNECTIONS), "accept-encoding", "content-length", "host")
+)
+"""Headers of a connection, or that are made anew when a request is sent again."""
 _NAMES = {
     "authorization": "Authorization",
     "content-type": "Content-Type",

@@ -12,26 +12,11 @@ from ...core.record import Body
 from ...core.text import glob
 from ...engine.kept import LONGEST, Trace
 from ...engine.sandbox import DEFAULT, Sandbox
-from ..curl import command
+from ..curl import MADE_ANEW, command
 from ..request import CONTROL
 from ..server import Server
 
-# Headers of a connection, or that are made anew when a request is sent again.
-OF_THE_CONNECTION = frozenset(
-    (
-        "host",
-        "connection",
-        "content-length",
-        "transfer-encoding",
-        "accept-encoding",
-        "expect",
-        "keep-alive",
-        "te",
-        "upgrade",
-        "x-sandbox",
-        "authorization",
-    )
-)
+OF_THE_CONNECTION = MADE_ANEW | {"x-sandbox", "authorization"}
 
 
 def row(trace: Trace) -> Body:

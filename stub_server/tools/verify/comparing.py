@@ -13,8 +13,8 @@ from ...contract.document import Operation
 from .catalogue import Steps, at, leaves
 from .probes import Roles, is_id
 
-_FROZEN = 1.5  # seconds after which a clock that shows whole seconds shows another time
-TOLERANCE = 1.0  # seconds, in addition to the time that the request took
+_ALIKE = 1.0  # seconds between instants of the twins that follow from the same
+_TOLERANCE = 300.0  # seconds: a target may have a clock of its own, even one that stands still
 
 
 class Difference(NamedTuple):
@@ -22,43 +22,16 @@ class Difference(NamedTuple):
 
     `kind` is a class, or `list` if a list has too few or too many of the journey's own records: the
     class depends on the probe. It is `filter` if the list has records of others, and `missing` if
-    the target has no such member: that is a departure only if it was written.
+    the target has no such member: that is a departure only if it was written. `writer` is the
+    operation that wrote the value, and `member` where in its body.
     """
 
     at: Steps
     expected: Any
     got: Any
     kind: str = "value"
-
-
-class Moment(NamedTuple):
-    """When target and twins answered, in seconds since 1970, and how long the target took."""
-
-    target: float
-    twins: float
-    took: float
-
-
-class TargetClock:
-    """The target's clock, as its records show it. If it `is_frozen`, instants are not compared."""
-
-    def __init__(self) -> None:
-        self._first: tuple[float, float] | None = None
-        self._latest, self._at = 0.0, 0.0
-
-    @property
-    def is_frozen(self) -> bool:
-        """Whether no instant is later than the first, though time has passed."""
-        if self._first is None:
-            return False
-        return self._latest <= self._first[0] and self._at - self._first[1] > _FROZEN
-
-    def saw(self, instant: float, at: float) -> None:
-        """Note the same moment by the clocks of the target and of this machine, in
-        seconds since 1970.
-        """
-        self._first = self._first or (instant, at)
-        self._latest, self._at = max(self._latest, instant), at
+    writer: Operation | None = None
+    member: str = ""
 
 
 class Comparing:
@@ -69,27 +42,20 @@ class Comparing:
         roles: Roles,
         constants: dict[Steps, tuple[Any, Any]],
         defaults: Mapping[str, Collection[Any]],
-        clock: TargetClock,
     ) -> None:
         """`constants` are what all journeys have learned of the target: by place the twins' value
         and the target's.
 
         `defaults` are the defaults and states of members, by their names.
         """
-        self._roles, self._constants, self._defaults, self._clock = (
-            roles,
-            constants,
-            defaults,
-            clock,
-        )
+        self._roles, self._constants, self._defaults = roles, constants, defaults
         self._sent: set[Any] = set()
-        self.writers: dict[str, Operation] = {}
-        """By the name of a member, the operation that was the last to write it."""
         self.deleted: dict[str, Operation] = {}
         """By the id of a record, the operation that has deleted it."""
-        self._written: dict[str, list[Any]] = {}  # bodies by the record of the first twin
-        self.skew: float | None = None
-        self._slowest = 0.0
+        # by the record of the first twin, the newest first
+        self._written: dict[str, list[tuple[Operation, Any]]] = {}
+        self._earlier: tuple[float, float] | None = None
+        """An instant of the record that is compared: of the target and of the first twin."""
 
     def sent(self, value: Any) -> None:
         """Note the values of a request: those of answers may follow from them."""
@@ -101,41 +67,42 @@ class Comparing:
         """Note what an accepted request has written to a record of the first twin: an answer that
         lacks it shows that it was not stored.
         """
-        self.writers |= dict.fromkeys(body, operation)
-        self._written.setdefault(record, []).append(body)
+        self._written.setdefault(record, []).insert(0, (operation, body))
 
     def differences(
-        self, target: Any, first: Any, second: Any, moment: Moment, entries: Steps | None = None
+        self, target: Any, first: Any, second: Any, entries: Steps | None = None
     ) -> Iterator[Difference]:
         """Where the target's answer differs.
 
         With `entries`, the place of a list, only its own records are compared.
         """
-        found = self._differences(target, first, second, moment, entries)
+        found = self._differences(target, first, second, entries)
         return (each for each in found if each.kind != "missing")
 
     def _differences(
-        self, target: Any, first: Any, second: Any, moment: Moment, entries: Steps | None
+        self, target: Any, first: Any, second: Any, entries: Steps | None
     ) -> Iterator[Difference]:
-        self._slowest = max(self._slowest, moment.took)
         if entries is None:
-            yield from self._walk((), target, first, second, moment)
+            yield from self._walk((), target, first, second)
             return
         theirs, own, other = (at(answer, entries) for answer in (target, first, second))
         if isinstance(theirs, list) and isinstance(own, list) and isinstance(other, list):
-            yield from self._list(entries, theirs, own, other, moment, is_whole=False)
+            yield from self._list(entries, theirs, own, other, is_whole=False)
 
-    def _walk(
-        self, place: Steps, target: Any, first: Any, second: Any, moment: Moment
-    ) -> Iterator[Difference]:
+    def _walk(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
         if isinstance(first, dict) and isinstance(second, dict):
             if not isinstance(target, dict):
                 return  # the schema finds it
             bodies = self._written.get(str(first.get("id")), ())
-            for difference in self._members(place, target, first, second, moment):
+            for difference in self._members(place, target, first, second):
                 steps = difference.at[len(place) :]
-                is_written = any(_has(body, steps, difference.expected) for body in bodies)
-                yield difference._replace(kind="not-persisted") if is_written else difference
+                for writer, body in bodies if difference.writer is None else ():
+                    if _has(body, steps, difference.expected):
+                        difference = Difference(
+                            *difference[:3], "not-persisted", writer, member=steps[0]
+                        )
+                        break
+                yield difference
         elif isinstance(first, list) and isinstance(second, list):
             if not isinstance(target, list):
                 return  # the schema finds it
@@ -147,21 +114,19 @@ class Comparing:
                 if {*target} != {*first}:  # no order is documented
                     yield Difference(place, first, target)
                 return
-            yield from self._list(place, target, first, second, moment)
+            yield from self._list(place, target, first, second)
         else:
-            yield from self._leaf(place, target, first, second, moment)
+            yield from self._leaf(place, target, first, second)
 
-    def _members(
-        self, place: Steps, target: Any, first: Any, second: Any, moment: Moment
-    ) -> Iterator[Difference]:
+    def _members(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
+        if "id" in first:
+            self._earlier = None
         unknown = [target[name] for name in target.keys() - first.keys()]
         for name in first:
             if name not in second:
                 continue
             if name in target:
-                yield from self._walk(
-                    (*place, name), target[name], first[name], second[name], moment
-                )
+                yield from self._walk((*place, name), target[name], first[name], second[name])
             elif first[name] == second[name] and first[name] not in unknown:
                 # else it has another name, which the schema finds
                 yield Difference((*place, name), first[name], "nothing", "missing")
@@ -174,7 +139,6 @@ class Comparing:
         target: list[Any],
         first: list[Any],
         second: list[Any],
-        moment: Moment,
         *,
         is_whole: bool = True,
     ) -> Iterator[Difference]:
@@ -183,7 +147,7 @@ class Comparing:
         ):
             if len(first) == len(second) == len(target):
                 for theirs, one, two in zip(target, first, second, strict=True):
-                    yield from self._walk(place, theirs, one, two, moment)
+                    yield from self._walk(place, theirs, one, two)
             elif is_whole and len(first) == len(second):
                 yield Difference(place, first, target)
             return
@@ -197,7 +161,7 @@ class Comparing:
         are_own = is_whole and len(first) == len(second) == len(named)
         for name, entries in named.items():
             if name in listed:
-                yield from self._walk(place, listed[name], *entries, moment)
+                yield from self._walk(place, listed[name], *entries)
             elif are_own:
                 yield Difference(place, "all records that match", "too few records", "list")
         others = listed.keys() - named.keys()
@@ -213,17 +177,15 @@ class Comparing:
             kind = "list" if others <= self._roles.own else "filter"
             yield Difference(place, "the records that match", "records that do not match", kind)
 
-    def _leaf(
-        self, place: Steps, target: Any, first: Any, second: Any, moment: Moment
-    ) -> Iterator[Difference]:
+    def _leaf(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
         if is_id(first) and is_id(second):
             yield from self._id(place, target, first, second)
             return
         one, two, theirs = map(instant_of, (first, second, target))
         if one is not None and two is not None:
             if first != second or first not in self._sent:
-                if abs(one - two) <= TOLERANCE:
-                    yield from self._instant(place, target, one - moment.twins, theirs, moment)
+                if abs(one - two) <= _ALIKE:
+                    yield from self._instant(place, target, theirs, one)
             elif theirs != one:
                 yield Difference(place, first, target)
             return
@@ -260,27 +222,18 @@ class Comparing:
             self._roles.pair(target, first, second)
 
     def _instant(
-        self, place: Steps, target: Any, away: float, theirs: float | None, moment: Moment
+        self, place: Steps, target: Any, theirs: float | None, one: float
     ) -> Iterator[Difference]:
-        """Compare an instant that is `away` seconds from the request at the twins."""
+        """Compare the time between an instant and an earlier one of the same record."""
         if theirs is None:
             if target is None:
                 yield Difference(place, "an instant", None)
             return
-        if abs(away) < TOLERANCE:
-            self._clock.saw(theirs, moment.target)
-        if self._clock.is_frozen:
-            return
-        if self.skew is None:
-            self.skew = theirs - moment.target - away
-            return
-        # The request that made the record may have taken longer than this one.
-        if abs(theirs - moment.target - self.skew - away) > 2 * TOLERANCE + self._slowest:
-            yield Difference(
-                place,
-                f"{away:+.0f} s from the request",
-                f"{theirs - moment.target - self.skew:+.0f} s",
-            )
+        if self._earlier is None:
+            self._earlier = theirs, one
+        got, expected = theirs - self._earlier[0], one - self._earlier[1]
+        if abs(got - expected) > _TOLERANCE:
+            yield Difference(place, f"{expected:+.0f} s from another instant", f"{got:+.0f} s")
 
 
 def _has(body: Any, steps: Steps, value: Any) -> bool:

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import orjson
-
 from ...contract.document import JSON, Document, Operation
 from .catalogue import Catalogue, Steps, at, below, body_of, paths_in, pointer_of, queried, within
 from .cleanup import Cleanup
-from .comparing import Comparing, Difference, Moment, TargetClock, instant_of
+from .comparing import Comparing, Difference, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, code_of
 from .findings import BESIDE, GROUPS, RANKS, Departure, Finding, Said
@@ -40,8 +38,6 @@ class Run:
     - `asked_for` has, by operationId, members with values that the target asks for and the contract
       does not have.
     - `shown` has the places of all members that the target has answered.
-    - `strange` are ids of records that the target made although the contract refuses it: that
-      finding is enough.
     """
 
     catalogue: Catalogue
@@ -62,11 +58,9 @@ class Run:
     is_interrupted: bool = False
     constants: dict[Steps, tuple[Any, Any]] = field(default_factory=dict)
     unanswered: list[Operation] = field(default_factory=list)
-    strange: set[str] = field(default_factory=set)
     shown: set[Steps] = field(default_factory=set)
     asked_for: dict[str, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
     needs: dict[str, list[str]] = field(default_factory=dict)
-    clock: TargetClock = field(default_factory=TargetClock)
     conformity: Conformity = field(init=False)
     defaults: Mapping[str, set[Any]] = field(init=False)
     states: set[Steps] = field(init=False)
@@ -96,26 +90,23 @@ class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, run.constants, run.defaults, run.clock)
+        self.comparing = Comparing(roles, run.constants, run.defaults)
         self._run = run
         self.has_strange = False
-        """Whether a record of this journey is strange: figures count it."""
+        """Whether only one side has a record of this journey: figures count it."""
         self._departed: set[Steps] = set()  # places of values that are not as expected
 
     def findings(
-        self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], moment: Moment
+        self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer]
     ) -> list[Finding]:
         """In what the target departs from both twins: findings of one class, and
         those of `BESIDE`.
         """
-        exchange = self._without_strange(probe, exchange)
         if probe.operation is not None and exchange.answer.is_success:
             self._run.shown |= {*paths_in(exchange.answer.json())}
         status = self._status(probe, exchange.answer, twins[0])
         found = [*self._run.conformity.departures(exchange, probe.operation)]
-        found += (
-            [status] if status is not None else self._values(probe, exchange.answer, twins, moment)
-        )
+        found += [status] if status is not None else self._values(probe, exchange.answer, twins)
         found.sort(key=lambda each: RANKS[each.kind])
         main = [each for each in found if each.kind not in BESIDE]
         is_plural = bool(main) and main[0].kind in _SEVERAL
@@ -211,7 +202,7 @@ class Judge:
     # -- the values
 
     def _values(
-        self, probe: Probe, target: Answer, twins: tuple[Answer, Answer], moment: Moment
+        self, probe: Probe, target: Answer, twins: tuple[Answer, Answer]
     ) -> Iterator[Departure]:
         bodies = target.json(), twins[0].json(), twins[1].json()
         if (
@@ -227,20 +218,21 @@ class Judge:
         theirs, ours = (len(at(body, steps) or ()) if steps else 0 for body in bodies[:2])
         # which records are on a page depends on the order of those of one instant
         if probe.suspect == "paging":
-            if theirs != ours and not self._run.strange:
+            if theirs != ours:
                 title = f"{probe.learns}: {theirs} entries, not {ours}."
                 yield self._departure(
                     "paging", probe, Said(target.status, f"{ours} entries"), "entries", title
                 )
             return
-        differences = [
-            *self.comparing.differences(*bodies, moment, None if probe.narrowed else steps)
-        ]
-        is_sure = not self._run.strange and (theirs == ours or probe.suspect == "filter")
-        if steps and not is_sure:  # totals follow from that
+        differences = [*self.comparing.differences(*bodies, None if probe.narrowed else steps)]
+        if steps and theirs != ours and probe.suspect != "filter":  # totals follow from that
             differences = [each for each in differences if each.at[: len(steps)] == steps]
         if self.has_strange:
-            differences = [each for each in differences if not _is_number(each.expected)]
+            differences = [
+                each
+                for each in differences
+                if each.kind == "not-persisted" or not _is_number(each.expected)
+            ]
         strange = [each for each in differences if each.kind == "filter"]
         for difference in strange or differences:  # what else differs follows from strange records
             yield self._differs(probe, target.status, difference)
@@ -264,10 +256,9 @@ class Judge:
             pointer = pointer_of(about)
         elif self._is_confirmed(probe.suspect, difference):
             kind = probe.suspect
-        elif kind == "not-persisted":
-            name = next(step for step in difference.at if step in self.comparing.writers)
-            about = self.comparing.writers[name]
-            pointer = below(body_of(about), "properties", name)
+        elif difference.writer is not None:
+            about = difference.writer
+            pointer = below(body_of(about), "properties", difference.member)
         else:
             kind = "value" if kind == "list" else kind
             about, pointer = operation, self._member_at(operation, status, difference.at)
@@ -283,8 +274,8 @@ class Judge:
         elsewhere too.
         """
         match suspect:
-            case "lifecycle":
-                return difference.at[-1:] in self._run.states
+            case "lifecycle":  # else the state was written by its name
+                return difference.writer is None and difference.at[-1:] in self._run.states
             case "figures":
                 return _is_number(difference.expected)
             case "idempotency":
@@ -321,18 +312,6 @@ class Judge:
         if values != sorted(values, reverse=option.startswith("-")):
             title = f"The entries are not in the order of {option}."
             yield self._departure("sort", probe, Said(200, f"entries by {option}"), option, title)
-
-    def _without_strange(self, probe: Probe, exchange: Exchange) -> Exchange:
-        """The exchange, with no strange records in a list."""
-        steps = None if probe.operation is None else self._run.catalogue.entries_at(probe.operation)
-        body = exchange.answer.json() if steps and self._run.strange else None
-        entries = at(body, steps or ())
-        if not isinstance(entries, list):
-            return exchange
-        entries[:] = [
-            e for e in entries if not isinstance(e, dict) or e.get("id") not in self._run.strange
-        ]
-        return exchange._replace(answer=exchange.answer._replace(body=orjson.dumps(body)))
 
 
 def _is_own(probe: Probe) -> bool:

@@ -252,8 +252,6 @@ def _notes(run: Run, options: Options) -> Iterator[str]:
             "The backend may have more records of this run than are listed: it did not answer"
             f" {lost:,} requests."
         )
-    if run.clock.is_frozen:
-        yield "The backend's clock does not move: instants were not compared."
     if run.cleanup.is_cut_short:
         yield (
             "Cleaning up was cut short: search the backend for records whose names begin with"

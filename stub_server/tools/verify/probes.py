@@ -206,6 +206,11 @@ class Builder:
         """Entries of lists that the target does not know: they are no longer sent."""
         self._charges, self._closed = charges, closed
 
+    def begin_anew(self) -> None:
+        """Let the next journey make records of its own, whose names no earlier one has."""
+        self.present.clear()
+        self.fresh.begin_anew()
+
     def may(self, operation: Operation) -> bool:
         """Whether the options and the credential allow an operation to succeed."""
         return (self._charges or not costs(operation)) and operation.id not in self._closed

@@ -10,7 +10,7 @@ import orjson
 
 from ...contract.document import Document, Operation
 from ...contract.secrets import REDACTED, SECRET_HEADERS, Secrets
-from ...server.curl import command
+from ...server.curl import MADE_ANEW, command
 from .catalogue import queried
 from .exchange import Answer, Exchange, Headers, Request
 from .findings import Departure, Finding, Said, Shown
@@ -29,22 +29,7 @@ _KINDS = {
     dict: "object",
 }
 _SECRET = frozenset((*SECRET_HEADERS, "set-cookie"))
-_NOT_REPEATED = frozenset(
-    (
-        "host",
-        "connection",
-        "content-length",
-        "transfer-encoding",
-        "accept-encoding",
-        "expect",
-        "keep-alive",
-        "te",
-        "upgrade",
-        "user-agent",
-        "accept",
-        "cookie",
-    )
-)
+_NOT_REPEATED = MADE_ANEW | {"accept", "cookie", "user-agent"}
 _TOKEN = "Bearer $TOKEN"  # noqa: S105 - the variable that a shell reads
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}").fullmatch
 _IS_NAME = re.compile(r"v[0-9]+|[^0-9]*").fullmatch

@@ -73,9 +73,16 @@ class Fresh:
 
     def __init__(self, run: str, seed: int, journey: str) -> None:
         self._random = Random(f"{run}/{seed}/{journey}")
+        self._run = run
         self._of_parts: dict[Steps, str] = {}
-        self.tag = f"verify-{run}-{self.text(6)}"
-        """Names of the journeys' records begin with it, so that lists can be filtered by it."""
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Draw another tag.
+
+        Names of records begin with it, so that lists can be filtered by it.
+        """
+        self.tag = f"verify-{self._run}-{self.text(6)}"
 
     def text(self, length: int, letters: str = _LETTERS) -> str:
         """Letters and digits."""

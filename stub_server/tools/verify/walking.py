@@ -4,7 +4,7 @@ learns from them.
 
 import asyncio
 import re
-from time import monotonic, time
+from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -13,7 +13,6 @@ import orjson
 from ...contract.document import Operation
 from .catalogue import at, pointer_of
 from .cleanup import Made
-from .comparing import Moment
 from .exchange import Answer, Exchange, Request, bearer
 from .findings import Finding
 from .judging import Judge, Run
@@ -80,7 +79,7 @@ class Walk:
         for journey in chain.journeys:
             self._judge.has_strange = False
             if not await self._journey(journey) or self._judge.has_strange:
-                chain.builder.present.clear()
+                chain.builder.begin_anew()
 
     async def _journey(self, journey: Journey) -> bool:
         """Whether it came to its end."""
@@ -164,11 +163,9 @@ class Walk:
         self._judge.comparing.sent([probe.body, probe.query])
         # first: it may have to wait, and the twins' clocks go on
         answer = await self._ask(probe, requests[0])
-        began = time()
         first, second = await asyncio.gather(
             *(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True))
         )
-        ended = time()
         operation = probe.operation
         if operation is not None and first.is_success and isinstance(probe.body, dict):
             if answer.is_success:
@@ -181,15 +178,10 @@ class Walk:
             self._learn(probe, Seen(answer, first), second)
             return Seen(answer, first)
 
-        def judged(answered_at: float) -> list[Finding]:
-            took = answer.seconds + ended - began
-            exchange, moment = (
-                Exchange(requests[0], answer),
-                Moment(answered_at - answer.seconds, began, took),
-            )
-            return self._judge.findings(probe, exchange, (first, second), moment)
+        def judged() -> list[Finding]:
+            return self._judge.findings(probe, Exchange(requests[0], answer), (first, second))
 
-        findings = judged(began)
+        findings = judged()
         if probe.method == "GET" and probe.credential == GIVEN:
             until = monotonic() + self._run.settle
             for pause in _PAUSES:
@@ -197,7 +189,7 @@ class Walk:
                     break
                 await asyncio.sleep(pause)
                 answer = await self._ask(probe, requests[0])
-                findings = judged(time())
+                findings = judged()
         if not probe.is_quiet or answer.is_success:
             self._run.findings += findings
         seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
@@ -291,6 +283,8 @@ class Walk:
         if probe.method != "GET" and not seen.is_alike:
             for segment in filter(is_id, self._request(probe, 0).path.split("/")):
                 self._roles.forget(segment)
+            if probe.method == "POST":
+                self._judge.has_strange = True
         if operation is None or not seen.target.is_success:
             return
         if operation.method == "DELETE":
@@ -302,8 +296,7 @@ class Walk:
         own, known = idents[0], self._roles.role(str(idents[1]), str(idents[2]))
         if not isinstance(own, str):
             return
-        if not seen.is_alike or known not in (None, own):
-            self._run.strange.add(own)
+        if known not in (None, own):
             self._judge.has_strange = True
         if operation.method == "POST" and self._run.catalogue.success(operation) == 201:
             self._run.cleanup.note(self._made, operation, own)

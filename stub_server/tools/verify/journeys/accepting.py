@@ -117,8 +117,9 @@ def _updates(builder: Builder, resource: Resource, operation: Operation, body: A
                 changes = {name: value for name, value in example.items() if name in properties}
                 yield from send(changes, "change to an example of the contract", group="persists")
         yield from send(together, "change all members back", group="persists")
-    if builder.variants.accepts(operation.body or {}, body):
-        yield from _limits(builder, operation, body, send)
+    objects = {name: value for name, value in together.items() if isinstance(value, dict)}
+    if builder.variants.accepts(operation.body or {}, objects | body):
+        yield from _limits(builder, operation, objects | body, send)
 
 
 def _sender(builder: Builder, operation: Operation, resource: Resource | None) -> Send:

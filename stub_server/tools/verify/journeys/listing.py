@@ -2,8 +2,7 @@
 whatever there is.
 """
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -90,44 +89,86 @@ def finds_logs(builder: Builder, operation: Operation) -> Journey:
     )
 
 
-def _lists(builder: Builder, listing: Operation, narrowed: dict[str, str], shown: Any) -> Journey:
+def _lists(
+    builder: Builder,
+    listing: Operation,
+    narrowed: dict[str, str],
+    shown: Any,
+    *,
+    is_alone: bool = False,
+) -> Journey:
+    """List records by every filter, in every order, and in pages: the answers must go together.
+
+    A query with `narrowed` has only the journey's own records, which twins have too. Alone, there
+    are any records, and `shown` is one of them.
+    """
+
     def asked(learns: str, suspect: str, pointer: str = "", **query: str) -> Probe:
-        query = {**narrowed, **query}
         return builder.probe(
             listing,
             "filters",
             learns,
             pointer,
-            query=query,
+            query={**narrowed, **query},
             suspect=suspect,
-            narrowed=True,
-            keeps=True,
+            narrowed=not is_alone,
+            keeps=not is_alone,
+            is_alone=is_alone,
         )
 
     seen = yield asked("the whole list", "filter")
+    known = _entries(builder, listing, seen)
     pages: list[Any] = []
     for number in _PAGES:
         page = yield asked(f"page {number} with limit 1", "paging", page=str(number), limit="1")
         pages += _ids(_entries(builder, listing, page))
-    if pages != _ids(_entries(builder, listing, seen))[: len(pages)]:
-        yield Flaw("paging", _PAGES_DIFFER, "the entries of the list, in its order")
+    if pages != _ids(known)[: len(_PAGES)]:
+        again = yield asked("the whole list again", "filter")
+        if _ids(_entries(builder, listing, again)) == _ids(known):
+            yield Flaw("paging", _PAGES_DIFFER, "the entries of the list, in its order")
     yield asked("a page past the end", "paging", page="1000")
     if seen.has_departed:
         return
+    is_whole = len(known) < _SHOWN
     values: list[tuple[str, str]] = []
     for name, (pointer, schema) in queried(listing).items():
         if name == "sort":
             for option in schema.get("enum", ()):
-                yield asked(f"sort={option}", "sort", pointer, sort=option)
-        if name in ("page", "limit", "sort", "webhookId", *narrowed):
+                found = yield asked(f"sort={option}", "sort", pointer, sort=option)
+                if is_whole and {*_ids(_entries(builder, listing, found))} != {*_ids(known)}:
+                    yield Flaw("sort", f"sort={option} lists other entries", "the same entries")
+        if name in ("page", "sort", *narrowed):
             continue
         for value in _matching(builder, name, schema, shown):
-            found = yield asked(f"{name}={value[:60]}", "filter", pointer, **{name: value})
-            if not found.has_departed:  # else its pairs would depart for the same cause
+            if is_alone and not builder.variants.accepts(schema, value):
+                continue  # no twin says how it is refused
+            learns = f"a value of {name}" if is_alone else f"{name}={value[:60]}"
+            found = yield asked(learns, "filter", pointer, **{name: value})
+            listed = _entries(builder, listing, found)
+            if any(_matches(entry, name, value) is False for entry in listed):
+                title = f"a value of {name} lists an entry that does not match"
+                yield Flaw("filter", title, "entries that match")
+            elif is_whole and not listed and any(_matches(each, name, value) for each in known):
+                title = f"a value of {name} lists nothing, though an entry matches"
+                yield Flaw("filter", title, "entries that match")
+            elif not found.has_departed:  # else its pairs would depart for the same cause
                 values.append((name, value))
     for (first, value), (second, other) in pairwise(values):
         if first != second:
             yield asked(f"{first} and {second}", "filter", **{first: value, second: other})
+
+
+def _matches(entry: Any, name: str, value: str) -> bool | None:
+    """Whether an entry is what a filter asks for; None where it does not show that."""
+    if name.startswith("created_"):
+        made = entry.get("createdAt", entry.get("created_at"))
+        if not isinstance(made, str):
+            return None
+        return made >= value if name.endswith("since") else made <= value
+    own = entry.get(name)
+    if not isinstance(own, (str, bool)) or value.startswith("{"):
+        return None
+    return query_text(own).casefold() == value.casefold()
 
 
 def _entries(builder: Builder, listing: Operation, seen: Seen) -> list[Any]:
@@ -188,50 +229,15 @@ def reads(builder: Builder, resource: Resource | None, operation: Operation) -> 
     entries in it.
     """
     if "{" not in operation.path:
-        yield _alone(builder, operation, "a plain request")
+        yield _alone(builder, operation, "a plain request", operation.path)
         yield from parameters(builder, operation)
     yield from refuses(builder, operation, {})
     if builder.catalogue.entries_at(operation) is None or "{" in operation.path:
         return
-
-    def asked(learns: str, pointer: str = "", suspect: str = "", **query: str) -> Probe:
-        return _alone(
-            builder, operation, learns, pointer, suspect, **{"limit": str(_SHOWN), **query}
-        )
-
-    known = _entries(builder, operation, (yield asked("the whole list")))
-    is_whole = len(known) < _SHOWN
-    for name, (pointer, schema) in queried(operation).items():
-        for value, holds in _holding(builder, name, schema, known):
-            found = _entries(
-                builder, operation, (yield asked(f"{name}={value}", pointer, **{name: value}))
-            )
-            if not all(map(holds, found)):
-                yield Flaw(
-                    "filter",
-                    f"a value of {name} lists an entry that does not match",
-                    "entries that match",
-                )
-            elif is_whole and not found and any(map(holds, known)):
-                yield Flaw(
-                    "filter",
-                    f"a value of {name} lists nothing, though an entry matches",
-                    "entries that match",
-                )
-        for option in schema.get("enum", ()) if name == "sort" else ():
-            found = _entries(
-                builder, operation, (yield asked(f"sort={option}", pointer, "sort", sort=option))
-            )
-            if is_whole and {*_ids(found)} != {*_ids(known)}:
-                yield Flaw("sort", f"sort={option} lists other entries", "the same entries")
-    if {"page", "limit"} <= queried(operation).keys() and len(known) > 1:
-        ids: list[Any] = []
-        for page in _PAGES:
-            seen = yield asked(f"page {page} with limit 2", page=str(page), limit="2")
-            ids += _ids(_entries(builder, operation, seen))
-        again = _entries(builder, operation, (yield asked("all of them again")))
-        if _ids(again) == _ids(known) and ids != _ids(known)[: 2 * len(_PAGES)]:
-            yield Flaw("paging", _PAGES_DIFFER, "the entries of the list, in its order")
+    seen = yield _alone(builder, operation, "a list", operation.path, limit=str(_SHOWN))
+    known = _entries(builder, operation, seen)
+    shown = known[len(known) // 2] if known else {}
+    yield from _lists(builder, operation, {"limit": str(_SHOWN)}, shown, is_alone=True)
     if resource is not None and resource.read is not None:
         yield from _records(builder, resource, resource.read, known)
 
@@ -241,7 +247,7 @@ def _records(builder: Builder, resource: Resource, read: Operation, known: list[
     place = builder.catalogue.record_at(read)
     for entry in known[:_EACH]:
         key = {resource.key: encoded(str(entry.get("id")))}
-        seen = yield _alone(builder, read, "a record of the list", path=builder.path(read, **key))
+        seen = yield _alone(builder, read, "a record of the list", builder.path(read, **key))
         record = at(seen.target.json(), place[0]) if place is not None else None
         if not isinstance(record, dict):
             continue
@@ -253,52 +259,10 @@ def _records(builder: Builder, resource: Resource, read: Operation, known: list[
         for other in builder.document.operations.values():
             if other.method == "GET" and path_names(other) == [resource.key] and other != read:
                 yield _alone(
-                    builder, other, "about a record of the list", path=builder.path(other, **key)
+                    builder, other, "about a record of the list", builder.path(other, **key)
                 )
 
 
-def _alone(
-    builder: Builder,
-    operation: Operation,
-    learns: str,
-    pointer: str = "",
-    suspect: str = "",
-    path: str = "",
-    **query: str,
-) -> Probe:
+def _alone(builder: Builder, operation: Operation, learns: str, path: str, **query: str) -> Probe:
     """A request that no twin gets: it has none of the target's records."""
-    return builder.probe(
-        operation,
-        "filters" if query else "accepts",
-        learns,
-        pointer,
-        path=path or operation.path,
-        query=query,
-        suspect=suspect,
-        is_alone=True,
-    )
-
-
-def _holding(
-    builder: Builder, name: str, schema: Any, known: list[Any]
-) -> Iterator[tuple[str, Callable[[Any], bool]]]:
-    """Values of a filter, and whether an entry matches each."""
-    schema = builder.document.resolve(schema)
-    if schema.get("format") == "date-time" and name.startswith("created_"):
-        member = next((m for m in ("createdAt", "created_at") if known and m in known[0]), None)
-        if member is not None:
-            middle, is_since = str(known[len(known) // 2][member]), name.endswith("since")
-            yield (
-                middle,
-                lambda entry: (
-                    str(entry[member]) >= middle if is_since else str(entry[member]) <= middle
-                ),
-            )
-        return
-    values = [entry[name] for entry in known if isinstance(entry.get(name), (str, bool))]
-    for value in [*dict.fromkeys(values)][:3]:
-        yield query_text(value), partial(_has, name, query_text(value).casefold())
-
-
-def _has(name: str, text: str, entry: Any) -> bool:
-    return query_text(entry.get(name)).casefold() == text
+    return builder.probe(operation, "accepts", learns, path=path, query=query, is_alone=True)
