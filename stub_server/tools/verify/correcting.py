@@ -3,6 +3,7 @@ that they do.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -138,30 +139,23 @@ def _unlike(actions: list[Action]) -> list[Action]:
 
 
 def _actions_of(divergence: Divergence, document: Document) -> list[Action]:
-    gone = {*divergence.operations} if divergence.kind == "missing-operation" else set[str]()
+    header = divergence.pointer
+    if divergence.title.startswith(EVERYWHERE) and header.startswith("#/components/headers/"):
+        return [{"target": json_path([*unescaped(header)]), "update": {"required": False}}]
     actions: list[Action] = []
     for finding in divergence.findings:
         operation = document.operations.get(finding.operation)
         if operation is not None:
-            actions += _actions(finding, operation, document, gone)
-    header = divergence.pointer
-    if divergence.title.startswith(EVERYWHERE) and header.startswith("#/components/headers/"):
-        return [{"target": json_path([*unescaped(header)]), "update": {"required": False}}]
+            actions += _actions(finding, operation, document)
     return _unlike(actions)
 
 
-def _actions(
-    finding: Finding,
-    operation: Operation,
-    document: Document,
-    gone: Collection[str],
-) -> Iterator[Action]:
+def _actions(finding: Finding, operation: Operation, document: Document) -> Iterator[Action]:
     """The actions against one finding; none if no overlay helps."""
     status = finding.target.status
     match finding.kind:
         case "missing-operation":
-            here = {each.id for each in document.operations.values() if each.path == operation.path}
-            yield _removal(operation.at[:-1] if here <= {*gone} else operation.at)
+            yield _removal(operation.at)
         case "missing-header":
             at, response = _place(document, pointer_of(operation, "responses", status))
             if finding.cause in (response or {}).get("headers", {}):
@@ -173,42 +167,31 @@ def _actions(
                 yield _without_entry(at, scopes[int(number)])
         case "wrong-status" | "undocumented-status" if 200 <= status < 300:
             yield from _moved(operation, status)
-        case "schema":
-            yield from _loosened(finding, document)
         case "laxer" | "stricter":
-            yield from _bounded(finding, document)
+            above, _, keyword = finding.pointer.rpartition("/")
+            yield from _loosened(finding, document, above, keyword)
+        case "schema":
+            keyword = finding.cause.rpartition(": ")[2]
+            yield from _loosened(finding, document, finding.pointer, keyword)
 
 
-def _bounded(finding: Finding, document: Document) -> Iterator[Action]:
-    """Remove a limit that the target does not have, or a value that it refuses."""
-    above, _, keyword = finding.pointer.rpartition("/")
-    at, node = _place(document, above)
-    if not isinstance(node, dict) or keyword not in node:
+def _loosened(finding: Finding, document: Document, pointer: str, keyword: str) -> Iterator[Action]:
+    """Remove a keyword of a schema that the target does not follow, or correct an enum."""
+    at, schema = _place(document, pointer)
+    if not isinstance(schema, dict) or keyword not in schema:
         return
     if keyword == "enum":
         option = finding.cause.removeprefix("the value ")
-        if finding.kind == "stricter" and option in node["enum"]:
+        if finding.kind == "stricter" and option in schema["enum"]:
             yield _without_entry([*at, "enum"], option)
-    elif finding.kind == "laxer":
+        elif finding.kind == "schema":
+            with suppress(ValueError):  # the report shows its type only
+                value = orjson.loads(finding.target.excerpt.partition(": ")[2])
+                yield {"target": json_path([*at, "enum"]), "update": [value]}
+    elif finding.kind == "laxer" or (finding.kind == "schema" and keyword in _SEEN):
         for each in (keyword, *_TOGETHER.get(keyword, ())):
-            if each in node:
+            if each in schema:
                 yield _removal([*at, each])
-
-
-def _loosened(finding: Finding, document: Document) -> Iterator[Action]:
-    """Remove the keyword that an answer violates, or add the value that an enum does not list."""
-    at, schema = _place(document, finding.pointer)
-    name, _, keyword = finding.cause.rpartition(": ")
-    if not isinstance(schema, dict) or keyword not in schema:
-        return
-    if keyword in _SEEN:
-        yield _removal([*at, keyword])
-    elif keyword == "enum":
-        try:
-            value = orjson.loads(finding.target.excerpt.removeprefix(f"{name}: "))
-        except ValueError:  # the report shows its type only
-            return
-        yield {"target": json_path([*at, "enum"]), "update": [value]}
 
 
 def _place(document: Document, pointer: str) -> tuple[Place, Any]:

@@ -144,6 +144,10 @@ def _lists(
                 continue  # no twin says how it is refused
             learns = f"a value of {name}" if is_alone else f"{name}={value[:60]}"
             found = yield asked(learns, "filter", pointer, **{name: value})
+            if not is_alone:
+                if not found.has_departed:  # else its pairs would depart for the same cause
+                    values.append((name, value))
+                continue
             listed = _entries(builder, listing, found)
             if any(_matches(entry, name, value) is False for entry in listed):
                 title = f"a value of {name} lists an entry that does not match"
@@ -151,8 +155,6 @@ def _lists(
             elif is_whole and not listed and any(_matches(each, name, value) for each in known):
                 title = f"a value of {name} lists nothing, though an entry matches"
                 yield Flaw("filter", title, "entries that match")
-            elif not found.has_departed:  # else its pairs would depart for the same cause
-                values.append((name, value))
     for (first, value), (second, other) in pairwise(values):
         if first != second:
             yield asked(f"{first} and {second}", "filter", **{first: value, second: other})
