@@ -60,7 +60,6 @@ class Cleanup:
             return
         with suppress(TimeoutError, Away):
             async with asyncio.timeout(target.until - monotonic()):
-                await together(*(self.remove(target, made) for made in self._made))
                 # A record may have made another, as an order its customer, or was made without an
                 # answer.
                 await together(

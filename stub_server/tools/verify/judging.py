@@ -101,6 +101,8 @@ class Judge:
     ) -> list[Finding]:
         """In what the target departs from both twins: findings of one class, and
         those of `BESIDE`.
+
+        Of a twin that was not asked, the answer is an empty 200.
         """
         if probe.operation is not None and exchange.answer.is_success:
             self._run.shown |= {*paths_in(exchange.answer.json())}
@@ -114,19 +116,6 @@ class Judge:
         return self._shown(
             probe, exchange, [*main, *(each for each in found if each.kind in BESIDE)]
         )
-
-    def findings_alone(self, probe: Probe, exchange: Exchange) -> list[Finding]:
-        """In what the target departs, without a twin: by the contract, and by the order that was
-        asked for.
-        """
-        status = exchange.answer.status
-        found = [*self._run.conformity.departures(exchange, probe.operation)]
-        if not found and status < 300 and probe.suspect == "sort":
-            found = [*self._sorted(probe, exchange.answer)]
-        elif not found and 300 <= status < 500:
-            title = f"{probe.learns}: answered {status}, expected 200."
-            found = [self._departure("stricter", probe, Said(200, "an answer"), "refused", title)]
-        return self._shown(probe, exchange, found)
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> list[Finding]:
         """The finding of a flaw in the answer to a probe."""
@@ -204,9 +193,12 @@ class Judge:
     def _values(
         self, probe: Probe, target: Answer, twins: tuple[Answer, Answer]
     ) -> Iterator[Departure]:
+        if probe.suspect == "sort" and target.is_success:
+            yield from self._sorted(probe, target)
         bodies = target.json(), twins[0].json(), twins[1].json()
         if (
             probe.operation is None
+            or probe.is_alone
             or target.status >= 300
             or twins[0].status >= 300
             or bodies[0] is None
@@ -236,8 +228,6 @@ class Judge:
         strange = [each for each in differences if each.kind == "filter"]
         for difference in strange or differences:  # what else differs follows from strange records
             yield self._differs(probe, target.status, difference)
-        if probe.suspect == "sort":
-            yield from self._sorted(probe, target)
 
     def _differs(self, probe: Probe, status: int, difference: Difference) -> Departure:
         operation, kind, learns = probe.operation, difference.kind, probe.learns

@@ -42,7 +42,7 @@ class Probe:
     - `about` is the operation to which a divergence belongs, such as the creation that a read
       shows.
     - `is_checked`: the record that it makes or changes is read again.
-    - `is_alone`: it is sent to the target only, and its answer is compared only with the contract.
+    - `is_alone`: it is sent to the target only, which is to accept it.
     - `is_quiet`: a refusal is no finding: what follows finds its cause.
     """
 

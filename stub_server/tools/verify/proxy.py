@@ -12,8 +12,8 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import httpcore2
-import orjson
 import uvicorn
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from ...core.text import is_local
@@ -88,7 +88,7 @@ class Proxy:
             return
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         if path.startswith(OWN):
-            await _answer(send, *await self._owned(scope, path))
+            await (await self._owned(scope, path))(scope, receive, send)
             return
         sent, said, at, began = bytearray(), bytearray(), time(), perf_counter()
         status, headers, failure = 0, list[tuple[bytes, bytes]](), ""
@@ -97,7 +97,9 @@ class Proxy:
             async with aclosing(
                 await self._pool.handle_async_request(self._request(scope, receive, sent))
             ) as answer:
-                await send(_start(answer.status, _passed_on(answer.headers)))
+                headers = _passed_on(answer.headers)
+                start = {"type": "http.response.start", "status": answer.status, "headers": headers}
+                await send(start)
                 has_begun = True
                 async for piece in answer.aiter_stream():
                     _keep(said, piece)
@@ -121,7 +123,7 @@ class Proxy:
             message = (
                 f"The backend did not answer: {failure}. Is it running, and is the address right?"
             )
-            await _answer(send, *_refusal(502, message, "target_unreachable"))
+            await _refusal(502, message, "target_unreachable")(scope, receive, send)
         # An answer that breaks off here breaks off for the client too: uvicorn ends the connection.
 
     def _request(self, scope: Scope, receive: Receive, sent: bytearray) -> httpcore2.Request:
@@ -144,7 +146,7 @@ class Proxy:
             },
         )
 
-    async def _owned(self, scope: Scope, path: str) -> tuple[int, bytes]:
+    async def _owned(self, scope: Scope, path: str) -> Response:
         """Answer programs on this machine only.
 
         A foreign Host would be a web page whose name was rebound to it.
@@ -157,7 +159,8 @@ class Proxy:
                 "Only programs on this machine may ask this. Use the address 127.0.0.1.",
                 "forbidden",
             )
-        return await self._own(path)
+        status, body = await self._own(path)
+        return Response(body, status, media_type="application/json")
 
 
 class _Left(Exception):
@@ -194,27 +197,7 @@ def _texts(headers: _Raw) -> Headers:
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
 
 
-def _start(status: int, headers: _Raw) -> dict[str, object]:
-    return {"type": "http.response.start", "status": status, "headers": headers}
-
-
-async def _answer(send: Send, status: int, body: bytes) -> None:
-    """Answer a request of the proxy's own."""
-    length = str(len(body)).encode()
-    await send(
-        _start(status, [(b"content-type", b"application/json"), (b"content-length", length)])
-    )
-    await send({"type": "http.response.body", "body": body})
-
-
-def _refusal(status: int, message: str, code: str) -> tuple[int, bytes]:
+def _refusal(status: int, message: str, code: str) -> Response:
     """An error in the contract's shape."""
-    body = {
-        "error": True,
-        "message": message,
-        "code": code,
-        "status": status,
-        "request_id": "",
-        "details": [],
-    }
-    return status, orjson.dumps(body)
+    body = {"error": True, "message": message, "code": code, "status": status}
+    return JSONResponse(body | {"request_id": "", "details": []}, status)

@@ -119,53 +119,40 @@ class Walk:
         """A read of the record that was just made or changed; None where nothing reads it
         by its id.
         """
-        operation, is_move = (
-            probe.operation,
-            probe.suspect == "lifecycle" and probe.method != "DELETE",
-        )
-        if (
-            operation is None
-            or not probe.is_checked
-            or not seen.twin.is_success
-            or not seen.is_alike
-        ):
+        operation = probe.operation
+        is_move = probe.suspect == "lifecycle" and probe.method != "DELETE"
+        if operation is None or not probe.is_checked or not seen.both_accept:
             return None
-        for resource in self._run.catalogue.resources.values():
-            read, key = resource.read, f"{{{resource.key}}}"
-            if read is None or read.id in self._run.rights.closed:
-                continue
-            if operation in resource.creates and probe.makes:
-                path = read.path.replace(key, placeholder(probe.makes))
-            elif operation == resource.update or (is_move and operation.path.startswith(read.path)):
-                path = "/".join(probe.path.split("/")[: read.path.count("/") + 1])
-            else:
-                continue
-            suspect, group = (
-                ("lifecycle", probe.group) if is_move else ("not-persisted", "persists")
-            )
-            learns = f"a read after {operation.id}"
-            return Probe(
-                read,
-                "GET",
-                path,
-                group,
-                learns,
-                pointer_of(operation),
-                suspect=suspect,
-                about=operation,
-            )
-        return None
+        resource = self._builder.resource_of(operation)
+        read = None if resource is None else resource.read
+        if resource is None or read is None or read.id in self._run.rights.closed:
+            return None
+        if operation in resource.creates and probe.makes:
+            path = read.path.replace(f"{{{resource.key}}}", placeholder(probe.makes))
+        elif operation == resource.update or (is_move and operation.path.startswith(read.path)):
+            path = "/".join(probe.path.split("/")[: read.path.count("/") + 1])
+        else:
+            return None
+        return self._builder.probe(
+            read,
+            probe.group if is_move else "persists",
+            f"a read after {operation.id}",
+            pointer_of(operation),
+            path=path,
+            suspect="lifecycle" if is_move else "not-persisted",
+            about=operation,
+        )
 
     async def _probe(self, probe: Probe) -> Seen:
-        if probe.is_alone:
-            return await self._probe_alone(probe)
         requests = [self._request(probe, party) for party in range(3)]
         self._judge.comparing.sent([probe.body, probe.query])
         # first: it may have to wait, and the twins' clocks go on
         answer = await self._ask(probe, requests[0])
-        first, second = await asyncio.gather(
-            *(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True))
-        )
+        first = second = Answer(200)
+        if not probe.is_alone:
+            first, second = await asyncio.gather(
+                *(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True))
+            )
         operation = probe.operation
         if operation is not None and first.is_success and isinstance(probe.body, dict):
             if answer.is_success:
@@ -239,13 +226,6 @@ class Walk:
             or not costs(operation)
             or self._run.unanswered.count(operation) > 1
         )
-
-    async def _probe_alone(self, probe: Probe) -> Seen:
-        request = self._request(probe, 0)
-        answer = await self._run.target.send(request, TRIES)
-        self._run.findings += self._judge.findings_alone(probe, Exchange(request, answer))
-        self._run.answered(probe, answer.status)
-        return Seen(answer, answer)
 
     async def _ask(self, probe: Probe, request: Request) -> Answer:
         target, operation, unanswered = self._run.target, probe.operation, self._run.unanswered

@@ -87,7 +87,7 @@ def _updates(builder: Builder, resource: Resource, operation: Operation, body: A
     the limits.
     """
     properties, pointer = builder.properties(operation), body_of(operation)
-    stored = dict(builder.present[resource.role])
+    stored = builder.present[resource.role]
     send = _sender(builder, operation, resource)
 
     def another(name: str) -> Any:
@@ -107,7 +107,6 @@ def _updates(builder: Builder, resource: Resource, operation: Operation, body: A
         where = f"{pointer}/properties/{name}"
         seen = yield from send({name: value}, f"change {name} alone", where, group="persists")
         if seen.twin.is_success:
-            stored[name] = value
             together[name] = another(name)
     seen = yield from send(together, "change all members", group="persists")
     # Rules bind some together, such as a document and its type.
@@ -142,6 +141,8 @@ def _sender(builder: Builder, operation: Operation, resource: Resource | None) -
         elif resource is not None and not is_creation and not seen.is_alike:
             builder.present.pop(resource.role, None)
             yield from builder.prepare(operation)
+        elif resource is not None and operation == resource.update and seen.both_accept:
+            builder.present[resource.role] |= sent
         return seen
 
     return send

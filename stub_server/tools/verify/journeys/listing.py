@@ -24,7 +24,6 @@ from ..probes import (
 from .accepting import parameters
 from .refusing import refuses
 
-_PAGES_DIFFER = "the pages together are not the list"
 _PAGES = (1, 2, 3)
 _TESTS = ("webhook.test", "order.paid")
 """Events of test deliveries, in whose log filters and orders are tried."""
@@ -125,7 +124,8 @@ def _lists(
     if pages != _ids(known)[: len(_PAGES)]:
         again = yield asked("the whole list again", "filter")
         if _ids(_entries(builder, listing, again)) == _ids(known):
-            yield Flaw("paging", _PAGES_DIFFER, "the entries of the list, in its order")
+            expected = "the entries of the list, in its order"
+            yield Flaw("paging", "the pages together are not the list", expected)
     yield asked("a page past the end", "paging", page="1000")
     if seen.has_departed:
         return

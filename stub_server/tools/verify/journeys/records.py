@@ -20,37 +20,29 @@ def unique(builder: Builder, resource: Resource) -> Journey:
     if not builder.may_prepare(create):
         return
     yield from builder.prepare(create)
-    first = builder.body(create)
+    second = f"{resource.role} more"
     if resource.delete is None and resource.role in builder.present:
         first = builder.present[resource.role]
     else:
-        yield builder.probe(
-            create, SETUP, "create", body=first, makes=f"{resource.role} first", keeps=True
-        )
-    for member, again in _duplicates(builder, resource, first):
-        body, pointer = (
-            {**builder.body(create), member: again},
-            below(body_of(create), "properties", member),
-        )
-        learns = f"{member} that another record has"
-        yield builder.probe(create, "persists", learns, pointer, body=body, is_checked=False)
-    if update is None or not builder.may(update):
-        return
-    second = f"{resource.role} more"
+        first = builder.body(create)
+        makes = f"{resource.role} first"
+        yield builder.probe(create, SETUP, "create", body=first, makes=makes, keeps=True)
     if second not in builder.present:
-        yield builder.probe(
-            create, SETUP, "create another", body=builder.body(create), makes=second, keeps=True
-        )
-    path = builder.path(update, **{resource.key: placeholder(second)})
-    for member, again in _duplicates(builder, resource, first):
-        sent, pointer = (
-            builder.harmless(update, {member: again}),
-            below(body_of(update), "properties", member),
-        )
-        learns = f"change to a {member} that another record has"
-        yield builder.probe(
-            update, "persists", learns, pointer, path=path, body=sent, is_checked=False
-        )
+        body = builder.body(create)
+        yield builder.probe(create, SETUP, "create another", body=body, makes=second, keeps=True)
+    for operation in (create, update):
+        if operation is None or not builder.may(operation):
+            continue
+        for member, again in _duplicates(builder, resource, first):
+            yield builder.probe(
+                operation,
+                "persists",
+                f"{member} that another record has, in {operation.id}",
+                below(body_of(operation), "properties", member),
+                path=builder.path(operation, **{resource.key: placeholder(second)}),
+                body={**(builder.body(create) if operation == create else {}), member: again},
+                is_checked=False,
+            )
 
 
 def _duplicates(builder: Builder, resource: Resource, body: Any) -> Iterator[tuple[str, str]]:

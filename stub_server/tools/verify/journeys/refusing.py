@@ -3,6 +3,7 @@ does not have.
 """
 
 from collections.abc import Generator, Sequence
+from typing import Any
 
 from ....contract.document import Operation
 from ..catalogue import path_names, pointer_of
@@ -86,12 +87,7 @@ def limited(builder: Builder, operations: Sequence[Operation]) -> Journey:
     yield builder.probe(
         project.creates[0], SETUP, "another project", body=body, makes=other, keeps=True
     )
-    scopes = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
-    allowed = {
-        "name": builder.fresh.value("name"),
-        "scopes": scopes,
-        "allowed_projects": [placeholder(other)],
-    }
+    allowed = _key(builder, allowed_projects=[placeholder(other)])
     yield builder.probe(create, SETUP, "a limited key", body=allowed, makes=key, keeps=True)
     for operation in operations:
         if operation.scheme == "jwt" or not builder.may_prepare(operation):
@@ -120,6 +116,13 @@ def _key_creation(builder: Builder) -> Operation | None:
     )
 
 
+def _key(builder: Builder, lacks: str = "", **more: Any) -> dict[str, Any]:
+    """The body that makes a key with all scopes but one."""
+    scopes = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
+    named = {"name": builder.fresh.value("name"), **more}
+    return {**named, "scopes": [scope for scope in scopes if scope != lacks]}
+
+
 def strangers(builder: Builder) -> Journey:
     """Paths and methods that the contract does not have."""
     yield Probe(None, "GET", "/v2/verify-unknown", "rejects", "an unknown path", "#/paths")
@@ -141,15 +144,11 @@ def _keys(builder: Builder) -> Generator[Asked, Seen, dict[str, str]]:
     create = _key_creation(builder)
     if create is None or not builder.may(create):
         return {}
-    assignable = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
     used = {scope for operation in operations for scope in operation.scopes}
     roles: dict[str, str] = {}
-    for scope in [scope for scope in assignable if scope in used]:
+    for scope in [scope for scope in _key(builder)["scopes"] if scope in used]:
         role = f"the key {len(roles) + 1}"
-        body = {
-            "name": builder.fresh.value("name"),
-            "scopes": [other for other in assignable if other != scope],
-        }
+        body = _key(builder, lacks=scope)
         seen = yield builder.probe(create, SETUP, f"a key without {scope}", body=body, makes=role)
         if not seen.both_accept:
             return roles
