@@ -42,8 +42,6 @@ class Conformity:
             int(status): document.resolve(node)["x-codes"] for status, node in answers.items()
         }
         self._beginnings = {path.split("/")[1] for path in document.raw["paths"]}
-        self.knows_nowhere = False
-        """Whether `learn_nowhere` was called."""
         self._nowhere: bytes | None = None
 
     def operation_of(self, method: str, path: str) -> Operation | None:
@@ -77,7 +75,6 @@ class Conformity:
         """Learn from the answer to a path that does not exist: any other 404 comes from
         an operation.
         """
-        self.knows_nowhere = True
         self._nowhere = _answer_to_path(exchange) if exchange.answer.status == 404 else None
 
     def _elsewhere(self, exchange: Exchange) -> Iterator[Departure]:

@@ -138,6 +138,8 @@ class Runner:
             operation for operation in every if self.options.write or operation.method == "GET"
         ]
         run.rights = await rights_of(run.target, self.options.token, asked, run.unknown_id)
+        nowhere = Request("GET", "/v2/verify-unknown", "", bearer(self.options.token))
+        run.conformity.learn_nowhere(Exchange(nowhere, await run.target.send(nowhere, TRIES)))
         if self.options.write and run.rights.kind == KEY:
             await self._learn_limits(run)
         builder = self._builder("needs", run.rights)

@@ -75,7 +75,6 @@ class Walk:
         The next journey begins with new records then.
         """
         self._builder = chain.builder
-        await self._ask_nowhere()
         for journey in chain.journeys:
             self._judge.has_strange = False
             if not await self._journey(journey) or self._judge.has_strange:
@@ -106,14 +105,6 @@ class Walk:
                 read = await self._probe(check)
                 if read.has_departed and not read.is_alike:
                     return False
-
-    async def _ask_nowhere(self) -> None:
-        """Learn how the target answers an unknown path: another 404 comes from an operation."""
-        if not self._run.conformity.knows_nowhere:
-            request = Request("GET", "/v2/verify-unknown", "", bearer(self._tokens[0]))
-            self._run.conformity.learn_nowhere(
-                Exchange(request, await self._run.target.send(request, TRIES))
-            )
 
     def _check(self, probe: Probe, seen: Seen) -> Probe | None:
         """A read of the record that was just made or changed; None where nothing reads it
