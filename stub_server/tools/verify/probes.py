@@ -369,7 +369,8 @@ class Builder:
         if resource.delete is not None:
             self.present.pop(role, None)
             path = self.path(resource.delete, **{resource.key: placeholder(role)})
-            yield self.probe(resource.delete, SETUP, f"delete {role}", path=path)
+            learns = f"delete {role}"
+            yield self.probe(resource.delete, SETUP, learns, path=path, suspect="lifecycle")
 
     def prepare(self, operation: Operation) -> Journey:
         """Make the records that an operation needs, as far as they are not there."""

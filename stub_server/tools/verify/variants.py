@@ -290,13 +290,10 @@ class Variants:
         return [option for part in parts for option in part.get("enum", ()) if option is not None]
 
     def _texts(self, node: Json, fresh: Fresh) -> Iterator[_Try]:
-        least, most = node.get("minLength", 0), node.get("maxLength")
-        if least:
-            yield _Try(fresh.text(least), f"{least} characters", "minLength")
-            yield _Try(fresh.text(least - 1), f"{least - 1} characters", "minLength")
-        if most is not None and most <= _LONGEST:
-            yield _Try(_long(node, most, fresh), f"{most} characters", "maxLength")
-            yield _Try(_long(node, most + 1, fresh), f"{most + 1} characters", "maxLength")
+        for keyword, step in (("minLength", -1), ("maxLength", 1)):
+            limit = node.get(keyword, 0)
+            for length in (limit, limit + step) if 0 < limit <= _LONGEST else ():
+                yield _Try(_long(node, length, fresh), f"{length} characters", keyword)
         if "format" in node:
             yield _Try("verify", f"not a valid {node['format']}", "format")
         if "pattern" in node:

@@ -106,7 +106,7 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
                 yield probe(operation, f"{parent.role} after the create", "figures")
     if delete is not None and builder.may(delete):
         builder.present.pop(resource.role)
-        yield probe(delete, "delete", "")
+        yield probe(delete, "delete", "lifecycle")
         yield from seen_by("the deleted record", "not-deleted", delete)
         yield probe(delete, "delete again", "not-deleted")
 
