@@ -66,6 +66,7 @@ def test_our_own_server_does_not_depart(scenario: str, seed: int, kind: str) -> 
                 "keeps updatePlan status",
                 "exceeds updateCustomer address.city maxLength",
                 "narrows createPlan name maxLength",
+                "narrows updatePlan amount minimum",
                 "create-not-kept",
                 "key-of-another-project-accepted",
                 "ignores listCustomers type",

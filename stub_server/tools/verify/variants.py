@@ -3,6 +3,7 @@ beyond it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from random import Random
 from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
@@ -73,6 +74,7 @@ class Fresh:
 
     def __init__(self, run: str, seed: int, journey: str) -> None:
         self._random = Random(f"{run}/{seed}/{journey}")
+        self._singles = count(self._random.randrange(len(_LETTERS)))
         self._run = run
         self._of_parts: dict[Steps, str] = {}
         self.begin_anew()
@@ -86,6 +88,8 @@ class Fresh:
 
     def text(self, length: int, letters: str = _LETTERS) -> str:
         """Letters and digits."""
+        if length == 1:  # drawn at random, two of a few dozen are soon the same
+            return letters[next(self._singles) % len(letters)]
         return "".join(self._random.choices(letters, k=length))
 
     def document(self, like: str = "") -> str:
@@ -137,8 +141,8 @@ class Fresh:
         return self.renewed(applied(base, drawn), [part.place for part in drawn])
 
     def _redrawn(self, part: Variant) -> Any:
-        """The value, or a new text of its length."""
-        if not isinstance(part.value, str):
+        """The value, or a new text of its length; what is refused, no record has."""
+        if not part.is_accepted or not isinstance(part.value, str):
             return part.value
         if part.place[-1] == "email" and "@" in part.value:
             local, _, host = part.value.partition("@")
