@@ -25,7 +25,7 @@ from .support.evidence import Evidence
 from .support.live import FROZEN, Live, running, running_small
 from .support.postgres import Postgres
 from .support.progress import Progress
-from .support.receiver import receiving
+from .support.receiver import Receiver, receiving
 from .support.shared import Shared
 from .support.short import sample, split
 from .support.stores import STORES, Choice
@@ -311,6 +311,13 @@ def sink() -> Iterator[str]:
     """An address that answers every webhook with 200."""
     with receiving() as receiver:
         yield receiver.url
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A receiver of the test's own."""
+    with receiving() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -53,19 +53,6 @@ def test_unknown_fields_can_be_ignored(serve: Serve) -> None:
     assert fields(refused(wrong, 422, "validation_error")) == {"email": "format"}
 
 
-@pytest.mark.parametrize(
-    "document", ["34712695847", "11111111111", "11222333000182", "12ABC34501DE36"]
-)
-def test_check_digits_can_be_off(serve: Serve, document: str) -> None:
-    strict, loose = door_to(serve()), door_to(serve(check_digits=False))
-    body = customer_body(document=document)
-    assert fields(refused(strict.send("POST", "/v2/customers", body), 422, "validation_error")) == {
-        "document": "invalid_document"
-    }
-    answer = loose.send("POST", "/v2/customers", body)
-    assert (201, document) == (answer.status, answer.json()["customer"]["document"])
-
-
 def test_a_base_url_of_ones_own_is_shown(serve: Serve) -> None:
     server = serve(base_url="https://sandbox.example/", admin_key="a-long-admin-key")
     headers = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
