@@ -18,8 +18,7 @@ def test_of_several_entries_of_metadata_all_are_there(api: httpx2.Client) -> Non
         (["shop:sul", "cart:b"], []),
         (["shop:sul", "cart:a"], []),
     ):
-        query = [("metadata", entry) for entry in entries]
-        page = done(api.get("/v2/orders", params=query))
+        page = done(api.get("/v2/orders", params={"metadata": entries}))
         assert found == [each["id"] for each in page["orders"]], entries
 
 
