@@ -163,7 +163,7 @@ def test_all_tokens_of_the_server_have_forms_that_are_known(serve: Serve) -> Non
     """Those that it gives, one by one, glued to letters, in a place of no secret; the operator's
     own texts too.
     """
-    live = serve(seed=31, admin_key="correct-horse", secret=b"battery-staple")
+    live = serve(seed=31, admin_key="correct-horse", secret=b"battery-staple", scenario="empty")
     with (
         closing(Server(live.url, live.settings.admin_key)) as server,
         server.sandbox() as sandbox,
@@ -192,7 +192,7 @@ def test_all_tokens_of_the_server_have_forms_that_are_known(serve: Serve) -> Non
 @pytest.mark.promise("no-admin-key-in-journal")
 @pytest.mark.check
 def test_the_admin_key_is_kept_nowhere(serve: Serve) -> None:
-    live = serve(seed=29, admin_key="correct-horse")
+    live = serve(seed=29, admin_key="correct-horse", scenario="empty")
     headers = {"X-Sandbox-Admin-Key": "correct-horse", "X-Note": "is correct-horse"}
     for path in ("/v2/correct-horse", "/v2/plans?a=correct-horse", "/v2/plans?a=correct%2Dhorse"):
         httpx2.get(live.url + path, headers=headers, verify=NO_TLS, timeout=30)
@@ -226,7 +226,7 @@ def test_the_admin_key_is_kept_nowhere(serve: Serve) -> None:
 def test_the_admin_key_is_kept_nowhere_however_it_is_spelled(serve: Serve, content: str) -> None:
     """PHP writes `/` as `\\/` in JSON."""
     key = 'q/8Zr0v"N1kTt'
-    live = serve(seed=29, admin_key=key)
+    live = serve(seed=29, admin_key=key, scenario="empty")
     sandbox = live.app.sandboxes.default
     headers = {"Authorization": f"Bearer {sandbox.origin.credentials['private_key']}", **JSON}
     answer = httpx2.post(

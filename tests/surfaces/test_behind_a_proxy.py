@@ -33,7 +33,7 @@ def limited_key(door: Door) -> str:
 def test_allowed_ips_see_the_client_of_a_named_proxy(
     serve: Serve, proxies: str | None, status: int
 ) -> None:
-    door = door_to(serve(forwarded_allow_ips=proxies))
+    door = door_to(serve(forwarded_allow_ips=proxies, scenario="empty"))
     answer = door.ask("GET", "/v2/orders?limit=1", token=limited_key(door), headers=[CLIENT])
     assert status == answer.status, answer.body
     if status == 403:
@@ -42,7 +42,7 @@ def test_allowed_ips_see_the_client_of_a_named_proxy(
 
 def test_a_client_adds_nothing_to_what_the_proxy_says(serve: Serve) -> None:
     """A proxy appends the address that it sees: what stands before may be anything."""
-    door = door_to(serve(forwarded_allow_ips=NAMED))
+    door = door_to(serve(forwarded_allow_ips=NAMED, scenario="empty"))
     key = limited_key(door)
     for sent in (
         "203.0.113.5, 198.51.100.1",
@@ -61,7 +61,9 @@ def test_a_client_adds_nothing_to_what_the_proxy_says(serve: Serve) -> None:
 @pytest.fixture
 def team(serve: Serve) -> Live:
     """A team's server, behind a proxy that says who calls."""
-    return serve(forwarded_allow_ips="127.0.0.1", admin_key="a-long-admin-key", seed=79)
+    return serve(
+        forwarded_allow_ips="127.0.0.1", admin_key="a-long-admin-key", seed=79, scenario="empty"
+    )
 
 
 def status(live: Live, client: str, path: str = "/_sandbox/clock", **headers: str) -> int:
