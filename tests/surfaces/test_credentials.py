@@ -6,18 +6,10 @@ from typing import Any
 import pytest
 
 from ..support import forge
-from ..support.contract import document
 from ..support.refusal import refused, says
 from ..support.wire import Door
 
 REALM = 'Bearer realm="membership-sandbox"'
-OPERATIONS = document().operations
-ID = "00000000-0000-4000-8000-000000000000"
-
-
-def path_of(operation: str) -> str:
-    """A path that reaches an operation."""
-    return "/".join(ID if s.startswith("{") else s for s in OPERATIONS[operation].path.split("/"))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from ..support.make import Json, created
 from ..support.processes import Process
 
 ADMIN = "a-long-admin-key"
-ADMIN_HEADERS = {"X-Sandbox-Admin-Key": ADMIN}
 
 
 @pytest.fixture(scope="module")

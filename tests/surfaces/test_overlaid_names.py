@@ -23,7 +23,6 @@ pytestmark = pytest.mark.check
 
 EVENTS = list(document().events)
 PAYMENT = SETTLED.replace("order.settled", "payment.settled")
-SUBSCRIPTION = "$.components.schemas.Subscription['x-lifecycle']"
 At = Callable[..., httpx2.Client]
 
 

@@ -10,7 +10,6 @@ from stub_server.contract.document import Document
 from stub_server.contract.secrets import FORMS, LARGEST, REDACTED, Secrets, shapeless
 from stub_server.core.record import Body
 
-KEY = "whsec_" + "A" * 42 + "0="
 PRIVATE = "sk_sandbox_" + "a1B2" * 10
 
 
@@ -85,7 +84,6 @@ def test_what_is_a_secret_in_the_request_is_none_in_its_refusal() -> None:
     assert {"message": f'api_pass: "{REDACTED}… is no key', "whole": REDACTED} == answer
 
 
-TOKEN = f"{FORMS[-1][0]}eyJzdWIiOiJ4In0.{'c2lnbmF0dXJl' * 3}c2lnbmF"
 WHOLE = [REDACTED.encode()]
 
 
