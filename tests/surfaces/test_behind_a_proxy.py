@@ -119,11 +119,9 @@ def test_ten_wrong_keys_of_an_address_are_enough_for_a_minute(
     ],
 )
 def test_the_banner_of_a_public_server_has_no_key(flags: tuple[str, ...]) -> None:
-    with Process(*flags) as public, Process() as plain:
+    with Process(*flags) as public:
         assert "sk_sandbox_…" in public.banner
         assert [] == [
             word for word in public.banner.split() if len(word.partition("sk_sandbox_")[2]) > 5
         ]
         assert "a-long-admin-key" not in public.banner
-        assert f"Bearer {plain.banner.partition('Bearer ')[2][:51]}" in plain.banner
-        assert "Bearer sk_sandbox_" in plain.banner
