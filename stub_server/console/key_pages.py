@@ -6,7 +6,7 @@ from flask import g, render_template, request
 
 from ..server.request import CONTROL
 from .client import Refused
-from .forms import given
+from .forms import members
 from .shell import load_head
 from .site import contracts, pages
 
@@ -25,9 +25,7 @@ def make_token() -> tuple[str, int]:
     body: dict[str, Any] = {"scopes": request.form.getlist("scopes")}
     if "*" in body["scopes"]:
         body["scopes"] = ["*"]
-    reply = g.client.change(
-        "POST", f"{CONTROL}/tokens", body | given("merchant_id", numbers=("expires_in",))
-    )
+    reply = g.client.change("POST", f"{CONTROL}/tokens", members("issueToken") | body)
     if reply.is_refused:
         return _page(None, Refused(reply).message), Refused(reply).status
     return _page(reply.json), reply.status

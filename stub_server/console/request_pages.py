@@ -13,7 +13,7 @@ from ..contract.secrets import REDACTED
 from ..server.journal.entries import OF_THE_CONNECTION
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
-from .actions import act, go, plain_text, show_done
+from .actions import go, plain_text, show_done
 from .addresses import here
 from .filters import Change, changes, in_one_line, pretty, read_json
 from .forms import listed
@@ -110,14 +110,6 @@ def send_nearest(ident: str) -> Response:
     """Send the nearest request, and what it needs before."""
     explanation = _request(ident)["explanation"] or {}
     return _send((explanation.get("nearest") or {}).get("calls", []))
-
-
-@pages.post("/requests/<ident>/rewind")
-def rewind_before(ident: str) -> Response:
-    """Restore the state before a request."""
-    return act(
-        "POST", f"{CONTROL}/rewind", {"to_request": ident}, to=f"/console/requests/{quote(ident)}"
-    )
 
 
 def _request(ident: str) -> Any:
