@@ -89,7 +89,9 @@ def test_only_what_is_allowed_is_offered(
     ][0]
     kept = console.open(f"/console/data/subscriptions/{subscription['id']}")
     assert not [form for form in kept.forms if "Resume" in form.label]
+    assert "Next order is placed" in kept.text
     ending = console.send(kept, "Cancel so", at_period_end="true")
+    assert ("Period ends" in ending.text, "Next order is placed" in ending.text) == (True, False)
     assert "Resume a subscription : done." in console.send(ending, "Resume").text
 
 
@@ -315,19 +317,19 @@ def test_a_text_that_only_looks_like_an_instant_is_shown_as_it_is(
 def test_long_records_and_their_events_lead_to_all_of_them(
     console: Console, api: httpx2.Client, control: httpx2.Client
 ) -> None:
-    """From the record, its first version, its event, and what a request changed."""
+    """From the record, its first version, its event, what a request changed, and its command."""
     metadata = {f"key_{number}": f"{number:03}" * 160 for number in range(40)}
     made = api.post("/v2/customers", json=customer_body(metadata=metadata))
     ident = made.json()["customer"]["id"]
     event = control.get("/events", params={"resource_id": ident}).json()["events"][0]["id"]
-    for place, count in (
-        (f"data/customers/{ident}", 2),
-        (f"events/{event}", 1),
-        (f"requests/{made.headers['x-request-id']}", 3),
+    for place, count, commands in (
+        (f"data/customers/{ident}", 2, 0),
+        (f"events/{event}", 1, 0),
+        (f"requests/{made.headers['x-request-id']}", 3, 1),
     ):
         page = console.open(f"/console/{place}")
         links = [link for link in page.links if "/console/whole/" in link]
-        assert (count, count) == (len(links), page.text.count("This is the beginning."))
+        assert (count + commands, count) == (len(links), page.text.count("This is the beginning."))
         for link in links:
             whole = console.follow(page, link).response
             assert 200 == whole.status_code
