@@ -178,39 +178,40 @@ def edit_record(name: str, ident: str) -> str:
 @pages.get("/data/<name>/<ident>")
 def one_record(name: str, ident: str) -> str:
     """One record with its history; of a deleted one, what it was."""
-    resource, past = _resource(name), f"{CONTROL}/records/{name}/{quote(ident, safe='')}/history"
-    history = g.client.get(past, {"limit": _VERSIONS, "page": request.args.get("page")})
-    versions = history["versions"]
-    stored: dict[str, Any] = next(
-        (each["body"] for each in versions if each["body"] is not None), {}
-    )
-    is_gone = bool(versions) and versions[0]["body"] is None
-    now = {} if is_gone else _now(resource, ident, stored)
-    body = now.get("body", stored)
-    relations = _relations((now.get("inspected") or {}) | body)
-    about = {"resource_id": ident, "limit": 10}
-    shown = {
-        "body": body,
-        "title": title_of(body, ident),
-        "state": _state(resource, body),
-        "is_gone": is_gone,
-        "whole": past,
-        "relations": relations,
-        "names": dict(_names(relations)),
-        "further": _further(resource, ident),
-        "history": history,
-        "versions": list(_past(versions)),
-        "events": g.client.get(f"{CONTROL}/events", about)["events"],
-        "timers": g.client.get(f"{CONTROL}/timers", about)["timers"],
-    }
+    resource = _resource(name)
+    past = _recorded(name, ident)
+    now = {} if past["is_gone"] else _now(resource, ident, past["body"])
+    shown = past | now
+    body, relations = shown["body"], _relations((now.get("inspected") or {}) | shown["body"])
     return render_template(
         "console/record.html",
         name=name,
         ident=ident,
         parameter=resource.parameter,
         references=_REFERENCES,
-        **shown | now,
+        title=title_of(body, ident),
+        state=_state(resource, body),
+        relations=relations,
+        names=dict(_names(relations)),
+        further=_further(resource, ident),
+        **shown,
     )
+
+
+def _recorded(name: str, ident: str) -> dict[str, Any]:
+    """What is stored of a record: its versions, its events, its jobs, and the last that it was."""
+    path = f"{CONTROL}/records/{name}/{quote(ident, safe='')}/history"
+    history = g.client.get(path, {"limit": _VERSIONS, "page": request.args.get("page")})
+    versions, about = history["versions"], {"resource_id": ident, "limit": 10}
+    return {
+        "whole": path,
+        "history": history,
+        "versions": list(_past(versions)),
+        "is_gone": bool(versions) and versions[0]["body"] is None,
+        "body": next((each["body"] for each in versions if each["body"] is not None), {}),
+        "events": g.client.get(f"{CONTROL}/events", about)["events"],
+        "timers": g.client.get(f"{CONTROL}/timers", about)["timers"],
+    }
 
 
 def _now(resource: Resource, ident: str, stored: dict[str, Any]) -> dict[str, Any]:
