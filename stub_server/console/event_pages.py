@@ -23,7 +23,6 @@ def events() -> str:
     )
     return render_template(
         "console/events.html",
-        types=sorted(contracts().api.events),
         subject_of=_subject,
         **found,
     )

@@ -13,7 +13,7 @@ from .actions import show_done
 from .client import Refused
 from .filters import read_json
 from .shell import load_head
-from .site import contracts, pages
+from .site import pages
 
 _HERE, _RULES = "/console/faults", f"{CONTROL}/faults"
 _LISTED = 100  # rules, the most that a sandbox has
@@ -71,15 +71,10 @@ def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
     """`sent` are the values of a form that was refused."""
     load_head()
     found = g.client.get(_RULES, {"limit": _LISTED})["faults"]
-    preset = contracts().control.raw["components"]["schemas"]["FaultPreset"]
     return render_template(
         "console/faults.html",
         rules=[_rule(each, place) for place, each in enumerate(found)],
-        presets=preset["x-presets"],
-        names=preset["enum"],
         intents=_INTENTS,
-        operations=list(contracts().api.operations),
-        events=sorted(contracts().api.events),
         sent=sent,
         problem=problem,
     )

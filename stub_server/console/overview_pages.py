@@ -23,16 +23,10 @@ def overview() -> str | Response:
     kind = front_wanted()
     if kind != HTML:
         return index() if kind == JSON else markdown(front_text())
-    info = contracts().api.raw["info"]
     if "clock" not in g:
-        return render_template(
-            "overview.html", info=info, settings=contracts().settings, is_known=False
-        )
+        return render_template("overview.html")
     return render_template(
         "overview.html",
-        info=info,
-        settings=contracts().settings,
-        is_known=True,
         key=g.client.credentials["private_key"],
         requests=g.client.get(f"{CONTROL}/requests", {"limit": _LISTED})["requests"],
         timers=g.client.get(f"{CONTROL}/timers", {"limit": _LISTED})["timers"],

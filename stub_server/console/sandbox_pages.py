@@ -38,12 +38,10 @@ def list_sandboxes() -> str:
         listed=_listed(glob),
         glob=glob,
         steps=[(delivers, [*group]) for delivers, group in groupby(steps["steps"], key=_delivers)],
-        tables=contracts().control.schema("StepResource")["enum"],
         pagination=steps["pagination"],
         newest=newest,
         snapshots=snapshots["snapshots"],
         settings=g.client.get(f"{CONTROL}/settings"),
-        schemas=contracts().control.schema("SandboxSettings")["properties"],
     )
 
 

@@ -10,7 +10,7 @@ from ..server.request import CONTROL
 from .actions import show_done
 from .forms import listed, members
 from .shell import load_head
-from .site import contracts, pages
+from .site import pages
 
 _LISTED = 25
 _GRAVEST = ("failed", "unknown", "passed", "not_applicable")
@@ -26,7 +26,6 @@ def webhooks() -> str:
         "console/webhooks.html",
         webhooks=found,
         names={each["id"]: each["name"] for each in found},
-        patterns=contracts().api.raw["components"]["schemas"]["EventPattern"]["enum"],
         **_deliveries("listWebhookLogs", _LOGS),
     )
 
@@ -44,7 +43,6 @@ def one_webhook(ident: UUID) -> str:
     return render_template(
         "console/webhook.html",
         webhook=g.client.get(path)["webhook"],
-        types=sorted(contracts().api.events),
         **_deliveries("listLogsForWebhook", f"{path}/logs"),
     )
 
