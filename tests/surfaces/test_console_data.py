@@ -78,6 +78,15 @@ def test_only_what_is_allowed_is_offered(
     path = f"/console/data/orders/{order['id']}"
     page = console.open(path)
     assert not [form for form in page.forms if "Refund" in form.label]
+    sent = {"token": page.form("Pay").values["token"]}
+    for ident, status in (("nothing", 404), ("payOrder", 400), ("payPixCode", 303)):
+        answer = console.http.post(
+            f"{console.base}/console/do/{ident}",
+            data=sent,
+            headers={"Origin": console.origin},
+            follow_redirects=False,
+        )
+        assert status == answer.status_code, ident
     control.post(f"/orders/{order['id']}/pay")
     refused = console.send(page, "Expire")
     assert "was refused with 409" in refused.text

@@ -67,6 +67,20 @@ def test_it_refuses_settings_that_are_no_numbers_in_words(console: Console) -> N
         assert "was refused with 422" in page.text, wrong
 
 
+def test_settings_are_switches_and_fields(console: Console, control: httpx2.Client) -> None:
+    """A switch sends what it is, be it on or off; an empty field is a setting without a value."""
+    page = console.open(PAGE)
+    before = control.get("/settings").json()
+    console.send(page, "Save the settings", autopay="5", strict_amounts="false")
+    changed = before | {"autopay": 5, "strict_amounts": False}
+    assert changed == control.get("/settings").json()
+    form = page.form("Save the settings")
+    both: dict[str, str | list[str]] = {"autopay": "", "strict_amounts": ["false", "true"]}
+    headers = {"Origin": console.origin}
+    console.http.post(urljoin(page.url, form.action), data=form.values | both, headers=headers)
+    assert changed | {"autopay": None, "strict_amounts": True} == control.get("/settings").json()
+
+
 def test_it_makes_forks_and_deletes_sandboxes(
     console: Console, live: Live, sandbox_name: str
 ) -> None:
