@@ -19,6 +19,12 @@ from .site import contracts, pages
 
 _RESETS = {"to_step": 0}
 """The body of a rewind to how a sandbox began."""
+_MAKES = {
+    "addPersona": ("/console/data/customers", "customer"),
+    "triggerEvent": ("/console/events", "event"),
+    "sendTestWebhook": ("/console/webhooks/deliveries", "log"),
+}
+"""Operations that make what has a page: its address, and the member of the answer."""
 _LOST = {
     "is_refused": True,
     "title": "The request",
@@ -27,13 +33,17 @@ _LOST = {
 
 
 @pages.post("/do/<ident>")
-def act(ident: str, to: str | None = None) -> Response:
-    """Call the operation that a form names with what the form has, and show a page with what was
-    done: the form's `back`, unless `to` is given.
+def act(ident: str) -> Response:
+    """Call the operation that a form names with what the form has, and show what was done: the page
+    of what it made, or that of the form's `back`.
 
     Raises Refused where the visitor must give a key first.
     """
-    return show_done(g.client.change(*filled(ident)), to)
+    reply, to = g.client.change(*filled(ident)), None
+    if ident in _MAKES and not reply.is_refused:
+        page, member = _MAKES[ident]
+        to = f"{page}/{reply.json[member]['id']}"
+    return show_done(reply, to)
 
 
 def show_done(reply: Reply, to: str | None = None) -> Response:

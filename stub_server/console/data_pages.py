@@ -7,15 +7,15 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from flask import Response, abort, g, render_template, request
+from flask import abort, g, render_template, request
 
 from ..contract.document import Document, Lifecycle, Operation
 from ..server.request import CONTROL
-from .actions import journaled, pay_page, show_done
+from .actions import journaled, pay_page
 from .addresses import here
 from .api_pages import try_page
 from .filters import Change, changes, pretty, words
-from .forms import Field, field, filled, listed
+from .forms import Field, field, listed
 from .room import fits
 from .site import contracts, pages
 
@@ -149,14 +149,6 @@ def _sorts(listing: Operation) -> tuple[list[str], str]:
     schemas = [each.schema for each in listing.parameters if each.name == "sort"]
     schema = contracts().api.resolve(schemas[0]) if schemas else {}
     return schema.get("enum", []), request.args.get("sort") or schema.get("default", "")
-
-
-@pages.post("/data/customers/persona")
-def add_persona() -> Response:
-    """Add a customer who has lived a life up to now."""
-    reply = g.client.change(*filled("addPersona"))
-    made = None if reply.is_refused else f"/console/data/customers/{reply.json['customer']['id']}"
-    return show_done(reply, made or "/console/data/customers")
 
 
 @pages.get("/data/<name>/<ident>/edit")

@@ -7,9 +7,9 @@ from typing import Any
 from flask import Response, abort, g, render_template
 
 from ..server.request import CONTROL
-from .actions import go, show_done
+from .actions import go
 from .addresses import here
-from .forms import filled, listed
+from .forms import listed
 from .site import contracts, pages
 
 _LISTED = 25
@@ -25,15 +25,6 @@ def events() -> str:
         "console/events.html",
         subject_of=_subject,
         **found,
-    )
-
-
-@pages.post("/events/raise")
-def raise_event() -> Response:
-    """Raise an event that nothing has caused."""
-    reply = g.client.change(*filled("triggerEvent"))
-    return show_done(
-        reply, None if reply.is_refused else f"/console/events/{reply.json['event']['id']}"
     )
 
 

@@ -47,12 +47,11 @@ def list_sandboxes() -> str:
 
 @pages.post("/sandboxes/new")
 def make_sandbox() -> Response:
-    """Make a sandbox, or go to the one of the name."""
-    name = request.form.get("name", "").strip().lower()
-    reply = g.client.of("").change("POST", f"{CONTROL}/sandboxes", {"name": name} if name else {})
+    """Make the sandbox that a page has not found, and go to it."""
+    reply = g.client.of("").change(*filled("createSandbox"))
     if reply.is_refused and Refused(reply).code != "duplicate_sandbox":
         raise Refused(reply)
-    return go(there(name or reply.json["sandbox"]["name"], "/console/requests"))
+    return go(there(request.form["name"], "/console/requests"))
 
 
 @pages.post("/sandboxes/delete")

@@ -47,16 +47,6 @@ def one_webhook(ident: UUID) -> str:
     )
 
 
-@pages.post("/webhooks/<uuid:ident>/test")
-def send_test(ident: UUID) -> Response:
-    """Send an event to this webhook alone."""
-    reply = g.client.change("POST", f"{_path(ident)}/test", members("sendTestWebhook"))
-    return show_done(
-        reply,
-        None if reply.is_refused else f"/console/webhooks/deliveries/{reply.json['log']['id']}",
-    )
-
-
 @pages.post("/webhooks/<uuid:ident>/rotate")
 def rotate_key(ident: UUID) -> Response | str:
     """Make another signing key, and show it this once."""
