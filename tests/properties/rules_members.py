@@ -40,9 +40,9 @@ def move(bench: Bench, project: Project, verb: str) -> None:
     """Suspend, activate or archive."""
     to = {"suspend": "suspended", "activate": "active", "archive": "archived"}[verb]
     verdict = catalogue.may_move(project, to)
-    bench.hold(bench.client.ask("POST", f"/v2/projects/{project.id}/{verb}"), verdict)
+    reply = bench.hold(bench.client.ask("POST", f"/v2/projects/{project.id}/{verb}"), verdict)
     bench.touched = project
-    if verdict.granted:
+    if reply.granted:
         catalogue.move(bench.world, project, to)
         bench.settle()
 
@@ -180,7 +180,7 @@ class MemberRules:
             reply = bench.client.ask("POST", f"/_sandbox/subscriptions/{found.id}/renew")
             verdict = billing.may_renew(found)
             bench.hold(reply, verdict)
-            if not verdict.granted:
+            if not reply.granted:
                 return
             billing.renew(bench.world, found)
             bench.settle()
