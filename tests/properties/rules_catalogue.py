@@ -291,6 +291,5 @@ class CatalogueRules:
             self.bench.client.ask("PUT", f"/v2/customers/{customer.id}", body), verdict
         )
         if reply.granted:
-            customer.name, customer.document = body["name"], document or customer.document
-            self.bench.world.emit("customer.updated")
+            catalogue.update_customer(self.bench.world, customer, body)
             agree("customer", customer.view(), reply.body["customer"])

@@ -11,7 +11,7 @@ from . import model_orders as orders
 from . import model_periods as periods
 from .bench import DOCUMENTS, Bench, pick
 from .client import agree
-from .model import RUNNING, Customer, Json, Order, Plan, Project, Subscription, granted, members
+from .model import RUNNING, Customer, Json, Order, Plan, Project, Subscription, granted
 from .moments import DAY, HOUR
 from .rules_sales import buyer, control, dispute, pay, place, resolve
 
@@ -51,14 +51,9 @@ def change_customer(bench: Bench, customer: Customer, body: Json) -> None:
     """updateCustomer with what cannot be refused."""
     reply = bench.client.ask("PUT", f"/v2/customers/{customer.id}", body)
     bench.hold(reply, catalogue.may_take_document(bench.world, customer.document, customer))
-    before = members(customer)
-    customer.name, customer.email = (
-        body.get("name", customer.name),
-        body.get("email", customer.email).lower(),
-    )
-    if members(customer) != before:
-        bench.world.emit("customer.updated")
-    agree("customer", customer.view(), reply.body["customer"])
+    if reply.granted:
+        catalogue.update_customer(bench.world, customer, body)
+        agree("customer", customer.view(), reply.body["customer"])
 
 
 class MemberRules:
