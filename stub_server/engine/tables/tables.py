@@ -341,7 +341,7 @@ def table_specs(
         "subscriptions": TableSpec(
             "Subscription",
             derived=partial(_of_subscription, sets["Subscription"]["running"]),
-            indexes=("projectId", "planId", "status", "customerId"),
+            indexes=("projectId", "planId", "status", "customerId", "cancel_at_period_end"),
             pairs=("projectId+status", "planId+status", "customerId+planId"),
             # what is billed no more is last in both directions
             sorts=("next_billing_at", "-next_billing_at"),
