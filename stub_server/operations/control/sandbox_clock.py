@@ -137,7 +137,7 @@ def _is_waited_for(work: Work, timer: Timer) -> bool:
 
 def _ending(work: Work) -> set[str]:
     """The ids of the subscriptions that will not be renewed."""
-    found = set()
+    found = set[str]()
     for store in work.sandbox.stores.values():
         table = store.subscriptions
         found.update(table.rows[key].id for key in table.bucket("cancel_at_period_end", True))
