@@ -206,8 +206,7 @@ def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hid
         "metadata": _entries(hidden["metadata"]),
         "gross": (project, paid),
         "refunded": (project, refunded),
-        "plan_gross": (plan, paid),
-        "plan_refunded": (plan, refunded),
+        "plan_net": (plan, paid - refunded),
         "plans": (project, plan),
         "renewals": None if is_first else (project, status),
         "customers": None if hidden["copy_only"] else (project, customer),
@@ -335,7 +334,7 @@ def table_specs(
             tags=("metadata",),
             sorts=("totalAmount", "paid_at"),
             search=("search",),
-            sums=("gross", "refunded", "plan_gross", "plan_refunded"),
+            sums=("gross", "refunded", "plan_net"),
             distinct=("plans", "renewals", "customers", "plan_buyers", "plan_waiting"),
         ),
         "subscriptions": TableSpec(
