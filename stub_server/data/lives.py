@@ -163,10 +163,9 @@ class Lives:
         """Pay the bill of each period, or do not, or leave before it comes."""
         public = self.store.subscriptions.parse(opened).public
         rhythm = (public["interval"], public["interval_count"])
-        anchor = parse_iso(public["trial_end"] or public["current_period_start"])
+        anchor = start = parse_iso(public["trial_end"] or public["current_period_start"])
         is_charged = public["paymentMethod"] == CHARGED
         for cycle in count():
-            start = add_interval(anchor, *rhythm, cycle)
             end = add_interval(anchor, *rhythm, cycle + 1)
             bill, billed = fate.bill(cycle), end - lead_ms(*rhythm)
             if start > self.script.end:
@@ -181,6 +180,7 @@ class Lives:
                 yield from self._billed(opened.id, bill, billed, end)
             if bill == LAPSE:
                 return
+            start = end
 
     def _charged(self, ident: str, bill: str, end: int) -> Iterator[int]:
         """The clock charges a card; all that happens before is that it will be declined."""

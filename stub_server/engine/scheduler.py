@@ -145,10 +145,9 @@ def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
     """
     store = sandbox.stores.get(timer.merchant_id)
     if store is not None:
-        _, _, job, _, subject = timer
-        draft = Draft(sandbox, store, Cause("job", subject, job), now)
+        draft = Draft(sandbox, store, Cause("job", timer.subject, timer.job), now)
         try:
-            JOBS[job](draft, subject)
+            JOBS[timer.job](draft, timer.subject)
         except Conflict:  # of a move that the contract no longer has
             draft = Draft(sandbox, store, draft.cause, now)
         if not draft.is_empty:

@@ -154,9 +154,7 @@ def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
     whole.gross, whole.refunded = orders.total("gross", ident), orders.total("refunded", ident)
     for plan, number in orders.members("plans", ident).items():
         whole.plan_orders[plan] = number
-        whole.plan_net[plan] = orders.total("plan_gross", plan) - orders.total(
-            "plan_refunded", plan
-        )
+        whole.plan_net[plan] = orders.total("plan_net", plan)
     return whole
 
 

@@ -19,7 +19,9 @@ Check = Callable[[Body], None]
 LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
 # where that many deliveries are still open
 MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES
-LAST = "~"  # sorts behind every date-time
+# Sorts behind every date-time, and is no text that a record can have: what is sorted by it is last
+# in both directions.
+LAST = "~\0"
 NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
 
 
@@ -74,8 +76,8 @@ class TableSpec(NamedTuple):
     The others name members of a record, or what `derived` makes of one; a record that has None
     there has no part in it. `indexes` answer equality in the cost of the page alone, `pairs`, each
     `a+b`, that of two members at once, and `tags` that of members with several values.
-    `sorts` are further orders besides the time of creation; one whose name begins with a minus is
-    for that direction. `search` is folded text that `contains` looks in.
+    `sorts` are further orders besides the time of creation. `search` is folded text that `contains`
+    looks in.
     `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number,
     or the different members.
     `ring` says how many records are kept.
@@ -206,8 +208,7 @@ def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hid
         "metadata": _entries(hidden["metadata"]),
         "gross": (project, paid),
         "refunded": (project, refunded),
-        "plan_gross": (plan, paid),
-        "plan_refunded": (plan, refunded),
+        "plan_net": (plan, paid - refunded),
         "plans": (project, plan),
         "renewals": None if is_first else (project, status),
         "customers": None if hidden["copy_only"] else (project, customer),
@@ -224,7 +225,6 @@ def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Bo
     terms = cents(public["amount"]), public["interval"], public["interval_count"]
     return {
         "next_billing_at": public["next_billing_at"] or LAST,
-        "-next_billing_at": public["next_billing_at"] or "",
         "subscribers": (project, customer),
         "active_subscribers": (project, customer) if is_running else None,
         "plan_subscribers": (public["planId"], customer) if is_running else None,
@@ -335,7 +335,7 @@ def table_specs(
             tags=("metadata",),
             sorts=("totalAmount", "paid_at"),
             search=("search",),
-            sums=("gross", "refunded", "plan_gross", "plan_refunded"),
+            sums=("gross", "refunded", "plan_net"),
             distinct=("plans", "renewals", "customers", "plan_buyers", "plan_waiting"),
         ),
         "subscriptions": TableSpec(
@@ -343,8 +343,7 @@ def table_specs(
             derived=partial(_of_subscription, sets["Subscription"]["running"]),
             indexes=("projectId", "planId", "status", "customerId", "cancel_at_period_end"),
             pairs=("projectId+status", "planId+status", "customerId+planId"),
-            # what is billed no more is last in both directions
-            sorts=("next_billing_at", "-next_billing_at"),
+            sorts=("next_billing_at",),
             distinct=("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
             mirrors={
                 "customer": Mirror("customers", "customerId"),
