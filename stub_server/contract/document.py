@@ -83,6 +83,15 @@ class Operation(NamedTuple):
         """The statuses of its successes: of the shipped contract one."""
         return [status for status in self.responses if 200 <= status < 300]
 
+    @property
+    def schemas(self) -> list[Json]:
+        """The schemas of its parameters, of its body, and of its successes."""
+        found = [self.body or {}]
+        found += [parameter.schema for parameter in self.parameters]
+        for status in self.successes:
+            found += self.responses[status].media.values()
+        return found
+
     def success_like(self, shipped: "Operation") -> int | None:
         """The status in place of the one with which the shipped operation succeeds; None
         if it is unclear.
