@@ -21,7 +21,7 @@ import psycopg
 
 from . import sql
 from .address import printable, without_secrets
-from .sql import Batch, Damage, Database, Session, StoreError, line_of
+from .database import Batch, Damage, Database, Session, StoreError, one_line
 
 COLUMNS = {"int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -136,7 +136,7 @@ class PostgresStore(Database):
                 self.others = self._others(session)
             self.epoch = self.holder - 1 << 32
         except (psycopg.Error, Damage) as error:
-            raise StoreError(f"{self.name}: it cannot be used ({line_of(error)}).") from None
+            raise StoreError(f"{self.name}: it cannot be used ({one_line(error)}).") from None
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
         self._thread.start()
 

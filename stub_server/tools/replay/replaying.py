@@ -24,8 +24,8 @@ from ...settings import Settings
 from ...storage.admitting import admit
 from ...storage.exports import adopted, outline, traces_of
 from ...storage.fitting import Fitting, Shapes
-from ...storage.lines import Reader
 from ...storage.package import RECORDING, BadFile, damaged, unpack
+from ...storage.reading import Reader
 from .differences import difference
 from .inputs import Callers, Diverged, RecordedSteps, RequestIds, Timepiece
 from .recorded import is_sent, last_step, reasons, seen
