@@ -5,8 +5,8 @@ request creates.
 from collections.abc import Mapping
 
 from ..core.text import nearest, warning_of
-from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT, Sandbox
+from ..engine.trace import Trace
 from .request import MOST_WARNINGS, Request
 from .sandboxes.entry import Entry
 from .sandboxes.sandboxes import Sandboxes

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from ...contract.redaction import Redactor, is_in_other_charset
 from ...contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS
-from ...engine.kept import Trace, head_of
+from ...engine.trace import Trace, head_of
 from ..request import COMMAND, CONTROL, Request
 from ..server import Server
 from ..target import Target
