@@ -121,15 +121,16 @@ class Reader:
             raise damaged("two sandboxes where one was expected")
         sandbox = self._empty(body["name"], body["scenario"], body["seed"])
         origin = sandbox.origin
-        origin.home, sandbox.log.number = body["home"], body["step"]
+        origin.home = body["home"]
+        sandbox.log.number = body["step"]
         sandbox.recorded_clock = ClockState(**body["clock"])
         sandbox.clock.set(sandbox.recorded_clock)
-        sandbox.ids.position, sandbox.ids.event_salt = (
-            _pair(body["position"]),
-            int(body["event_salt"], 16),
-        )
-        sandbox.events.raised, sandbox.timers.last = body["events_raised"], body["timers_set"]
-        origin.sample, origin.personas = body["sample"], body["personas"]
+        sandbox.ids.position = _pair(body["position"])
+        sandbox.ids.event_salt = int(body["event_salt"], 16)
+        sandbox.events.raised = body["events_raised"]
+        sandbox.timers.last = body["timers_set"]
+        origin.sample = body["sample"]
+        origin.personas = body["personas"]
         origin.seeded_keys = frozenset(body["seeded_keys"])
         sandbox.settings = SandboxSettings(**body["settings"])
         origin.first_settings = SandboxSettings(**body["first_settings"])
@@ -193,13 +194,14 @@ class Reader:
 
     def step(self, body: Body) -> Step:
         """Read the next step, with what it replaces in the state."""
-        state, sandbox, position = self.state, self.state.sandbox, _pair(body["position"])
+        sandbox = self.state.sandbox
+        position = _pair(body["position"])
         self._check_next(body["number"], position)
         opens_store = isinstance(body["merchant"], dict)
         if opens_store:
             merchant = Merchant(**body["merchant"])
         else:
-            merchant = state.owned[body["merchant"]].merchant
+            merchant = self.state.owned[body["merchant"]].merchant
         part = self._part(merchant, body, opens=opens_store, closes=False)
         versions = written(part.changes)
         public = [record.public for record in versions]
@@ -254,7 +256,8 @@ class Reader:
                 yield key, saved
 
     def _restored(self, body: Body) -> Restored:
-        sandbox, parts = self.state.sandbox, []
+        sandbox = self.state.sandbox
+        parts = []
         for part in body["parts"]:
             merchant = Merchant(**part["merchant"])
             parts.append(self._part(merchant, part, opens=part["opens"], closes=part["closes"]))

@@ -163,8 +163,9 @@ def due(session: Session, store: Database, now: int) -> list[str]:
 
 def names(session: Session, most: int) -> list[str]:
     """The names of the sandboxes that were used last."""
-    found = "select name from sandboxes order by last_used_at desc limit ?"
-    return _column(session.run(found, most))
+    return _column(
+        session.run("select name from sandboxes order by last_used_at desc limit ?", most)
+    )
 
 
 def _column(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
@@ -179,11 +180,12 @@ def has(session: Session, name: str) -> bool:
 
 def sandbox_with(session: Session, key: str) -> str | None:
     """The name of the sandbox that an API key belongs to."""
-    found = (
+    rows = session.run(
         "select name from sandboxes where id = (select sandbox from credentials where credential"
-        " = ?)"
+        " = ?)",
+        key,
     )
-    return next(iter(_column(session.run(found, key))), None)
+    return next(iter(_column(rows)), None)
 
 
 def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:
