@@ -12,7 +12,6 @@ from stub_server.contract.secrets import FORMS, REDACTED
 from stub_server.core.record import Body
 
 *_, JWT = FORMS
-KEY = "whsec_" + "A" * 42 + "0="
 PRIVATE = "sk_sandbox_" + "a1B2" * 10
 
 
@@ -87,39 +86,7 @@ def test_what_is_a_secret_in_the_request_is_none_in_its_refusal() -> None:
     assert {"message": f'api_pass: "{REDACTED}… is no key', "whole": REDACTED} == answer
 
 
-def test_tokens_of_this_server_are_known_by_their_forms() -> None:
-    assert [{"note": f"{REDACTED} x{REDACTED}y {REDACTED}"}] == without(
-        {"note": f"{KEY} x{PRIVATE}y {TOKEN}"}
-    )
-    others = (
-        "task_sk_short whsec_ sk_sandbox_ sk_live_0123456789abcdef"
-        " eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
-    )
-    assert [{"note": others}] == without({"note": others})
-
-
-def test_what_is_no_json_loses_its_secrets_too() -> None:
-    found = Redactor(contract()).messages(
-        b'{"api_pass": "abc', b"a=b&api_pass=c&d=e", b"\xff\xfe", None, b""
-    )
-    expected = [
-        f'{{"api_pass": "{REDACTED}'.encode(),
-        f"a=b&api_pass={REDACTED}&d=e".encode(),
-        b"\xff\xfe",
-        None,
-        b"",
-    ]
-    assert expected == found
-
-
-TOKEN = f"{JWT}eyJzdWIiOiJ4In0.{'c2lnbmF0dXJl' * 3}c2lnbmF"
 WHOLE = [REDACTED.encode()]
-
-
-def test_paths_and_queries_are_stripped() -> None:
-    expected = f"/v2/{REDACTED}?api_pass={REDACTED}&x=1&cookie={REDACTED}&token_type=y"
-    asked = f"/v2/{PRIVATE}?api_pass=abc&x=1&cookie=q&token_type=y"
-    assert expected.encode() == Redactor(contract()).line(asked.encode())
 
 
 @pytest.mark.parametrize(
@@ -143,12 +110,6 @@ def test_a_value_is_known_percent_encoded_once() -> None:
             orjson.dumps({"message": f"There is no GET /v2/{hidden}."})
         )
         assert WHOLE == redactor.messages(f"a={hidden}".encode())
-
-
-@pytest.mark.parametrize("value", [PRIVATE, KEY, TOKEN, f"session_{TOKEN}", PRIVATE[:20]])
-def test_a_value_of_this_server_is_known_in_any_text(value: str) -> None:
-    assert REDACTED == Redactor(contract()).text(value.replace("_", "%5F").replace("e", "%65"))
-    assert value not in Redactor().text(f"a-{value}?b")
 
 
 @pytest.mark.parametrize("text", [begins * 3_000 for begins in FORMS] + [JWT + "a" * 90_000])
