@@ -15,7 +15,7 @@ from ..core.record import Body, Record
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.subscriptions import ATTEMPTS, CHARGED
-from ..engine import billing, renewals
+from ..engine import billing, ordering, renewals
 from ..engine.draft import Draft
 from ..engine.step import Step
 from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate, pays_at
@@ -91,7 +91,7 @@ class Lives:
         refused = None
         if fate.outcome == "failed":
             refused = pick(self.rng, "habits", "refusals") if fate.method == CHARGED else REFUSED
-        new = billing.NewOrder(
+        new = ordering.NewOrder(
             body, purchase.buyer, customer_id, fate.method, ident=purchase.ident, refused=refused
         )
         return billing.buy(draft, new)
@@ -109,14 +109,14 @@ class Lives:
         """Pay an order, if it can still be paid."""
         draft = self.script.draft()
         row = draft.open(self.store.orders, ident)
-        if row is not None and billing.is_payable(draft, row):
+        if row is not None and ordering.is_payable(draft, row):
             billing.pay(draft, row)
         return draft.record()
 
     def _cancel(self, draft: Draft, ident: str) -> None:
         row = draft.open(self.store.orders, ident)
-        if row is not None and billing.is_payable(draft, row):
-            billing.cancel(draft, row)
+        if row is not None and ordering.is_payable(draft, row):
+            ordering.cancel(draft, row)
 
     def _regrets(self, opened: Record | None) -> int:
         """When a payment is refunded: within a week, and before the next one is due."""

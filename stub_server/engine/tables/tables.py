@@ -3,7 +3,6 @@
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...core.money import cents
@@ -38,16 +37,7 @@ class UniqueViolation(Exception):
         self.schema, self.key, self.value = spec.schema, spec.keys.get(name), value
 
 
-NONE: Mapping[str, Any] = MappingProxyType({})
-
-
-class Mirror(NamedTuple):
-    """A member that shows part of another table's record as that is now; `reference` is the member
-    with its id.
-    """
-
-    table: str
-    reference: str
+NONE: Mapping[str, Any] = {}
 
 
 class Ring(NamedTuple):
@@ -81,7 +71,8 @@ class TableSpec(NamedTuple):
     `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number,
     or the different members.
     `ring` says how many records are kept.
-    `mirrors` are the members that show part of another record as it is now.
+    `mirrors` are the members that show part of another record as it is now: `plan` shows that of
+    the table `plans` whose id is `planId`.
     """
 
     schema: str
@@ -96,7 +87,7 @@ class TableSpec(NamedTuple):
     search: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
-    mirrors: Mapping[str, Mirror] = NONE
+    mirrors: tuple[str, ...] = ()
     live: bool = False
     ring: Ring | None = None
 
@@ -194,14 +185,9 @@ def _buyer_and_code(public: Body) -> str:
 
 
 def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hidden: Body) -> Body:
-    project, plan, customer, status = (
-        hidden["projectId"],
-        hidden["planId"],
-        hidden["customerId"],
-        public["status"],
-    )
+    project, plan, customer = hidden["projectId"], hidden["planId"], hidden["customerId"]
     paid, refunded = hidden["paid_cents"], hidden["refunded_cents"]
-    is_first = not hidden["renewal"]
+    status, is_first = public["status"], not hidden["renewal"]
     return {
         "totalAmount": cents(public["totalAmount"]),
         "search": _buyer_and_code(public),
@@ -240,9 +226,11 @@ def _without_blanks(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-_IGNORING: Mapping[str, Callable[[str], str]] = MappingProxyType(
-    {"blanks": _without_blanks, "case": str.casefold, "punctuation": _without_punctuation}
-)
+_IGNORING: Mapping[str, Callable[[str], str]] = {
+    "blanks": _without_blanks,
+    "case": str.casefold,
+    "punctuation": _without_punctuation,
+}
 
 
 def extract_of(key: UniqueKey) -> Extract:
@@ -345,10 +333,7 @@ def table_specs(
             pairs=("projectId+status", "planId+status", "customerId+planId"),
             sorts=("next_billing_at",),
             distinct=("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
-            mirrors={
-                "customer": Mirror("customers", "customerId"),
-                "plan": Mirror("plans", "planId"),
-            },
+            mirrors=("customer", "plan"),
         ),
         "webhooks": TableSpec("Webhook", indexes=("is_active", "projectId")),
         "webhook_logs": TableSpec(

@@ -5,7 +5,6 @@ the way is done.
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
-from types import MappingProxyType
 
 from ...core.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, iso, iso_or_none, parse_iso
 from ...core.problem import Conflict
@@ -19,7 +18,7 @@ from ...server.reply import Reply
 from ...server.work import Work
 from ...webhooks.advancing import counts, pass_time
 
-_UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
+_UNITS = {"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND}
 FIRST = 20  # jobs of each kind that an answer shows
 FARTHEST = 3650 * DAY
 _OF_PAYMENTS = ("order.expire", "order.pay")
