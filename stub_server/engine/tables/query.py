@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from ...core.record import Record, Row
 from .indexes import Keys, contains
 from .table import REMEMBERED, Table
-from .tables import searched
+from .tables import LAST, searched
 
 # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 SORTED_OUTRIGHT = 256
@@ -67,7 +67,14 @@ def _found(table: Table, query: Query) -> Keys:
     """
     if query.contains or query.where is not None:
         return _find(table, query)
-    asked = frozenset(query.conditions), query.between, query.since, query.until, query.sort
+    asked = (
+        frozenset(query.conditions),
+        query.between,
+        query.since,
+        query.until,
+        query.sort,
+        query.newest_first,
+    )
     found: Keys | None = table.lists.get(asked)
     if found is None:
         if len(table.lists) == REMEMBERED:
@@ -89,7 +96,11 @@ def _find(table: Table, query: Query) -> Keys:
         keys = [key for key in keys if query.where(table.parse(table.rows[key]))]
     if query.sort is None:
         return keys
-    return _sorted(table, query.sort, keys)
+    found = _sorted(table, query.sort, keys)
+    if query.newest_first and found and found[-1][0] == LAST:
+        last = bisect_left(found, (LAST,))
+        found = found[last:] + found[:last]
+    return found
 
 
 def _matching(table: Table, query: Query) -> Keys:

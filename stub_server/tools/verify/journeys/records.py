@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ....contract.document import Lifecycle, Operation
+from ....contract.document import Operation
+from ....contract.lifecycles import Lifecycle
 from ..catalogue import Resource, below, body_of, path_names, pointer_of
 from ..probes import SETUP, Builder, Journey, Probe, placeholder
 from .listing import narrowing
