@@ -4,6 +4,7 @@ in one way.
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -220,6 +221,33 @@ async def member_of_another_type(request: Request, ask: Ask) -> Answer:
         if request.path.startswith("/v2/orders") and answer.status < 300
         else answer
     )
+
+
+@mutant("value", "createCustomer", "getCustomer", "listCustomers", "updateCustomer")
+async def change_not_dated(request: Request, ask: Ask) -> Answer:
+    """The `updatedAt` of a customer stays what it was when the customer was made."""
+
+    def change(it: dict[str, Any]) -> dict[str, Any]:
+        return it | {"updatedAt": it["createdAt"]} if "updatedAt" in it else it
+
+    answer = await ask(request)
+    is_so = request.path.startswith("/v2/customers") and answer.status < 300
+    return rewritten(answer, change) if is_so else answer
+
+
+@mutant("value", "createOrder", "createPixOrder", "getOrder", "listOrders")
+async def expires_later(request: Request, ask: Ask) -> Answer:
+    """A PIX code may be paid for two minutes more."""
+
+    def change(it: dict[str, Any]) -> dict[str, Any]:
+        if it.get("expires_at") is None:
+            return it
+        later = datetime.fromisoformat(it["expires_at"]) + timedelta(minutes=2)
+        return it | {"expires_at": later.isoformat(timespec="milliseconds")}
+
+    answer = await ask(request)
+    is_so = request.path.startswith("/v2/orders") and answer.status < 300
+    return rewritten(answer, change) if is_so else answer
 
 
 @mutant("wrong-status undocumented-status", "createWebhook")

@@ -6,8 +6,6 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from stub_server.tools.verify.comparing import Comparing, Difference
 from stub_server.tools.verify.probes import Roles
 
@@ -22,11 +20,14 @@ def comparing(
     constants: dict[tuple[str, ...], tuple[Any, Any]] | None = None,
     states: Collection[Any] = (),
 ) -> Comparing:
-    return Comparing(roles or Roles(), {} if constants is None else constants, {"status": states})
+    known = {} if constants is None else constants
+    return Comparing(roles or Roles(), known, {"status": states}, set())
 
 
-def found(judge: Comparing, target: Any, first: Any, second: Any) -> list[Difference]:
-    return [*judge.differences(target, first, second)]
+def found(
+    judge: Comparing, target: Any, first: Any, second: Any, took: float = 0.1
+) -> list[Difference]:
+    return [*judge.differences(target, first, second, took)]
 
 
 def iso(seconds: float) -> str:
@@ -42,21 +43,23 @@ def test_what_twins_merely_share_is_learned_and_must_stay() -> None:
     assert ("production", "staging") == (difference.expected, difference.got)
 
 
-@pytest.mark.parametrize(
-    ("made", "expires", "expected"),
-    [
-        (NOW + 5_000, NOW + 5_000 + HOUR, []),  # a clock of its own
-        (NOW, NOW + HOUR, []),
-        (NOW, NOW + 2 * HOUR, [("expiresAt",)]),
-        (NOW, NOW, [("expiresAt",)]),
-    ],
-)
-def test_instants_are_compared_by_the_time_between_them(
-    made: float, expires: float, expected: list[tuple[str, ...]]
-) -> None:
-    twin = {"id": "1", "createdAt": iso(NOW + 20), "expiresAt": iso(NOW + 20 + HOUR)}
-    target = {"id": "1", "createdAt": iso(made), "expiresAt": iso(expires)}
-    assert expected == [each.at for each in found(comparing(), target, twin, twin)]
+def test_instants_are_compared_by_their_distance_from_the_first_created() -> None:
+    judge, twin = comparing(), {"createdAt": iso(NOW), "expiresAt": iso(NOW + HOUR)}
+    ahead = {"createdAt": iso(NOW + 500), "expiresAt": iso(NOW + 500 + HOUR)}  # a clock of its own
+    assert [] == found(judge, ahead, twin, twin)
+    again = {"createdAt": iso(NOW + 20), "updatedAt": iso(NOW + 50)}
+    moved = {"createdAt": iso(NOW + 520), "updatedAt": iso(NOW + 520)}
+    assert [("updatedAt",)] == [each.at for each in found(judge, moved, again, again)]
+    late = {**ahead, "expiresAt": iso(NOW + 500 + HOUR + 120)}
+    assert [("expiresAt",)] == [each.at for each in found(judge, late, twin, twin)]
+    assert [] == found(judge, late, twin, twin, took=120)
+
+
+def test_instants_of_a_clock_that_does_not_move_are_not_compared() -> None:
+    judge, target = comparing(), {"createdAt": iso(NOW), "updatedAt": iso(NOW)}
+    for later in (0, 2, 20):
+        twin = {"createdAt": iso(NOW), "updatedAt": iso(NOW + later)}
+        assert [] == found(judge, target, twin, twin)
 
 
 def test_only_what_was_written_to_a_record_is_not_persisted() -> None:

@@ -75,6 +75,7 @@ def test_our_own_server_does_not_depart(scenario: str, seed: int, kind: str) -> 
                 "renames createPixOrder 409 plan_not_active",
                 "member-renamed",
                 "idempotency-key-ignored",
+                "expires-later",
             )
         ),
     ],
@@ -86,6 +87,16 @@ def test_a_mutant_is_found_and_named(name: str) -> None:
     with backend(mutants=[name]) as url:
         outcome = verify(url, *only)
     assert [] == missed(outcome, [mutant], beside=1), outcome.output
+
+
+@pytest.mark.turn
+def test_a_change_that_is_not_dated_is_named() -> None:
+    """The answers take a moment, so that records are older than the tolerance."""
+    mutant = every()["change-not-dated"]
+    with backend("--delay", "0.03", mutants=[mutant.name]) as url:
+        outcome = verify(url, "--only", "updateCustomer", "--settle", "0")
+    assert [] == missed(outcome, [mutant], beside=0), outcome.output
+    assert "updateCustomer" in outcome.divergences[0]["operations"]
 
 
 def test_the_docs_show_what_is_said_of_a_backend_that_ignores_a_filter() -> None:

@@ -13,8 +13,7 @@ from ...contract.document import Operation
 from .catalogue import Steps, at, leaves
 from .probes import Roles, is_id
 
-_ALIKE = 1.0  # seconds between instants of the twins that follow from the same
-_TOLERANCE = 300.0  # seconds: a target may have a clock of its own, even one that stands still
+_TOLERANCE = 1.0  # seconds; against the target's, in addition to the time that requests took
 
 
 class Difference(NamedTuple):
@@ -42,20 +41,25 @@ class Comparing:
         roles: Roles,
         constants: dict[Steps, tuple[Any, Any]],
         defaults: Mapping[str, Collection[Any]],
+        created: set[float],
     ) -> None:
         """`constants` are what all journeys have learned of the target: by place the twins' value
         and the target's.
 
         `defaults` are the defaults and states of members, by their names.
+
+        `created` has each `createdAt` that the target has shown to any journey, in seconds
+        since 1970.
         """
         self._roles, self._constants, self._defaults = roles, constants, defaults
+        self._created = created
         self._sent: set[Any] = set()
         self.deleted: dict[str, Operation] = {}
         """By the id of a record, the operation that has deleted it."""
         # by the record of the first twin, the newest first
         self._written: dict[str, list[tuple[Operation, Any]]] = {}
-        self._earlier: tuple[float, float] | None = None
-        """An instant of the record that is compared: of the target and of the first twin."""
+        self._skew: float | None = None  # seconds that the target's clock is ahead of the twins'
+        self._slowest = 0.0
 
     def sent(self, value: Any) -> None:
         """Note the values of a request: those of answers may follow from them."""
@@ -70,12 +74,13 @@ class Comparing:
         self._written.setdefault(record, []).insert(0, (operation, body))
 
     def differences(
-        self, target: Any, first: Any, second: Any, entries: Steps | None = None
+        self, target: Any, first: Any, second: Any, took: float, entries: Steps | None = None
     ) -> Iterator[Difference]:
-        """Where the target's answer differs.
+        """Where the target's answer differs. It and the twins' together took `took` seconds.
 
         With `entries`, the place of a list, only its own records are compared.
         """
+        self._slowest = max(self._slowest, took)
         found = self._differences(target, first, second, entries)
         return (each for each in found if each.kind != "missing")
 
@@ -119,8 +124,6 @@ class Comparing:
             yield from self._leaf(place, target, first, second)
 
     def _members(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
-        if "id" in first:
-            self._earlier = None
         unknown = [target[name] for name in target.keys() - first.keys()]
         for name in first:
             if name not in second:
@@ -184,7 +187,7 @@ class Comparing:
         one, two, theirs = map(instant_of, (first, second, target))
         if one is not None and two is not None:
             if first != second or first not in self._sent:
-                if abs(one - two) <= _ALIKE:
+                if abs(one - two) <= _TOLERANCE:
                     yield from self._instant(place, target, theirs, one)
             elif theirs != one:
                 yield Difference(place, first, target)
@@ -224,16 +227,25 @@ class Comparing:
     def _instant(
         self, place: Steps, target: Any, theirs: float | None, one: float
     ) -> Iterator[Difference]:
-        """Compare the time between an instant and an earlier one of the same record."""
+        """Compare an instant by the skew of the journey's first `createdAt`.
+
+        A clock that never shows another `createdAt` may stand still: it tells nothing.
+        """
         if theirs is None:
             if target is None:
                 yield Difference(place, "an instant", None)
             return
-        if self._earlier is None:
-            self._earlier = theirs, one
-        got, expected = theirs - self._earlier[0], one - self._earlier[1]
-        if abs(got - expected) > _TOLERANCE:
-            yield Difference(place, f"{expected:+.0f} s from another instant", f"{got:+.0f} s")
+        if place[-1] == "createdAt":
+            self._created.add(theirs)
+            if self._skew is None:
+                self._skew = theirs - one
+        if self._skew is None or len(self._created) == 1:
+            return
+        late = theirs - one - self._skew
+        # the request that made the record may have taken longer than this one
+        if abs(late) > _TOLERANCE + self._slowest:
+            got = f"a time {abs(late):.0f} s too {'late' if late > 0 else 'early'}"
+            yield Difference(place, "the time of the change", got)
 
 
 def _has(body: Any, steps: Steps, value: Any) -> bool:

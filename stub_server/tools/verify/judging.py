@@ -33,6 +33,7 @@ class Run:
     - `away` is a clause that says why the target could not be asked any more.
     - `constants` are values that the twins share and that follow from nothing: theirs and the
       target's, by place.
+    - `created` has each `createdAt` of the target's new records, in seconds since 1970.
     - `unanswered` operations may have changed something without an answer.
     - `needs` has, by operationId, the creating operations of the records that a request needs.
     - `asked_for` has, by operationId, members with values that the target asks for and the contract
@@ -57,6 +58,7 @@ class Run:
     is_late: bool = False
     is_interrupted: bool = False
     constants: dict[Steps, tuple[Any, Any]] = field(default_factory=dict)
+    created: set[float] = field(default_factory=set)
     unanswered: list[Operation] = field(default_factory=list)
     shown: set[Steps] = field(default_factory=set)
     asked_for: dict[str, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
@@ -90,17 +92,17 @@ class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, run.constants, run.defaults)
+        self.comparing = Comparing(roles, run.constants, run.defaults, run.created)
         self._run = run
         self.has_strange = False
         """Whether only one side has a record of this journey: figures count it."""
         self._departed: set[Steps] = set()  # places of values that are not as expected
 
     def findings(
-        self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer]
+        self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], took: float
     ) -> list[Finding]:
         """In what the target departs from both twins: findings of one class, and
-        those of `BESIDE`.
+        those of `BESIDE`. Asking all three took `took` seconds.
 
         Of a twin that was not asked, the answer is an empty 200.
         """
@@ -108,7 +110,10 @@ class Judge:
             self._run.shown |= {*paths_in(exchange.answer.json())}
         status = self._status(probe, exchange.answer, twins[0])
         found = [*self._run.conformity.departures(exchange, probe.operation)]
-        found += [status] if status is not None else self._values(probe, exchange.answer, twins)
+        if status is not None:
+            found.append(status)
+        else:
+            found += self._values(probe, exchange.answer, twins, took)
         found.sort(key=lambda each: RANKS[each.kind])
         main = [each for each in found if each.kind not in BESIDE]
         is_plural = bool(main) and main[0].kind in _SEVERAL
@@ -191,7 +196,7 @@ class Judge:
     # -- the values
 
     def _values(
-        self, probe: Probe, target: Answer, twins: tuple[Answer, Answer]
+        self, probe: Probe, target: Answer, twins: tuple[Answer, Answer], took: float
     ) -> Iterator[Departure]:
         if probe.suspect == "sort" and target.is_success:
             yield from self._sorted(probe, target)
@@ -216,7 +221,8 @@ class Judge:
                     "paging", probe, Said(target.status, f"{ours} entries"), "entries", title
                 )
             return
-        differences = [*self.comparing.differences(*bodies, None if probe.narrowed else steps)]
+        entries = None if probe.narrowed else steps
+        differences = [*self.comparing.differences(*bodies, took, entries)]
         if steps and theirs != ours and probe.suspect != "filter":  # totals follow from that
             differences = [each for each in differences if each.at[: len(steps)] == steps]
         if self.has_strange:

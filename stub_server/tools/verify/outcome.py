@@ -252,6 +252,8 @@ def _notes(run: Run, options: Options) -> Iterator[str]:
             "The backend may have more records of this run than are listed: it did not answer"
             f" {lost:,} requests."
         )
+    if len(run.created) == 1:
+        yield "All records have the same `createdAt`: instants were not compared."
     if run.cleanup.is_cut_short:
         yield (
             "Cleaning up was cut short: search the backend for records whose names begin with"

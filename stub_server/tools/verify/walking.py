@@ -139,11 +139,13 @@ class Walk:
         self._judge.comparing.sent([probe.body, probe.query])
         # first: it may have to wait, and the twins' clocks go on
         answer = await self._ask(probe, requests[0])
+        began = monotonic()
         first = second = Answer(200)
         if not probe.is_alone:
             first, second = await asyncio.gather(
                 *(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True))
             )
+        took = answer.seconds + monotonic() - began
         operation = probe.operation
         if operation is not None and first.is_success and isinstance(probe.body, dict):
             if answer.is_success:
@@ -157,7 +159,8 @@ class Walk:
             return Seen(answer, first)
 
         def judged() -> list[Finding]:
-            return self._judge.findings(probe, Exchange(requests[0], answer), (first, second))
+            exchange = Exchange(requests[0], answer)
+            return self._judge.findings(probe, exchange, (first, second), took)
 
         findings = judged()
         if probe.method == "GET" and probe.credential == GIVEN:
