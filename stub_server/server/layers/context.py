@@ -98,9 +98,7 @@ class RequestContext:
     def _begin(self, scope: Scope) -> None:
         """Begin the trace of a request for which no sandbox was chosen."""
         request: Request = scope[REQUEST]
-        target = scope[TARGET] = Target(
-            self._sandboxes, self._sandboxes.default, request.path, is_chosen=False
-        )
+        target = scope[TARGET] = Target.unchosen(self._sandboxes, request.path)
         scope[TRACE] = target.begin(request)
 
     def _damaged(self, answer: Answer, scope: Scope) -> Answer:

@@ -166,10 +166,12 @@ class SandboxSelection:
         """`rest` is the path below the prefix of a sandbox, if the request has one."""
         request: Request = scope[REQUEST]
         is_up_to_date = sandbox.status.is_broken or sandbox.clock.latch(
-            sandbox.timers.jobs, stands=sandbox.status.is_advancing
+            request.received_at, sandbox.timers.jobs, stands=sandbox.status.is_advancing
         )
         prefix, path = ("", request.path) if rest is None else (f"/s/{sandbox.name}", rest)
-        target = Target(self._sandboxes, sandbox, path, prefix, is_pending=is_pending)
+        target = Target(self._sandboxes, sandbox, path, prefix)
+        if is_pending:
+            target.pending = sandbox
         scope[TARGET], scope[TRACE] = target, target.begin(request)
         if not is_up_to_date:
             return self._later(target, scope, receive, send)
