@@ -15,9 +15,9 @@ from ...storage.lines import Reader
 from ...storage.package import BadFile
 from ...storage.sql import Damage, Kept, Session, StoreError
 from ...storage.state import Snapshot
-from .commits import Stored
 from .entry import Entry
 from .making import SandboxFactory
+from .pending import Stored
 
 
 def opened(
