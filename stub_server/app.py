@@ -237,8 +237,9 @@ def _sandboxes(
 
     Raises ContractError where an overlay requires of answers what records lack.
     """
+    sandboxes = Sandboxes(factory, courier.look_soon, Persistence(store, factory))
     try:
-        sandboxes = Sandboxes(factory, courier.look_soon, Persistence(store, factory))
+        sandboxes.open()
     except (ContractViolation, UniqueViolation) as error:
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise overlays.named(fault) from None

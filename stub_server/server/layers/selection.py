@@ -111,11 +111,7 @@ class SandboxSelection:
                 return await self.app(scope, receive, send)
             except NotThere as error:
                 residence.forget(wanted)
-                if request.is_hop or error.receive is None or monotonic() - began > PATIENCE:
-                    raise
-                receive = error.receive
-            for handed in (HOLDER, TRACE, TARGET):
-                scope.pop(handed, None)
+                receive = _take_back(scope, error, began)
             with self._server.waiting.take():
                 await asyncio.sleep(PAUSE)
         if other:
@@ -214,6 +210,18 @@ class SandboxSelection:
             return None if caller.claims is None else caller.claims["sandbox"]
         key = _key_in(authorization)
         return None if key is None else self._sandboxes.keyring.get(key)
+
+
+def _take_back(scope: Scope, error: NotThere, began: float) -> Receive:
+    """Undo what layers handed on of a request with which another server has done nothing.
+
+    Returns what receives it again. Raises the error where it is not tried again.
+    """
+    if scope[REQUEST].is_hop or error.receive is None or monotonic() - began > PATIENCE:
+        raise error
+    for handed in (HOLDER, TRACE, TARGET):
+        scope.pop(handed, None)
+    return error.receive
 
 
 def _key_in(authorization: bytes) -> str | None:

@@ -3,7 +3,7 @@ rotation and rewind.
 """
 
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...core.clock import iso
@@ -24,35 +24,32 @@ from ...storage.sql import Kept
 from ...storage.state import Snapshot
 from .creating import MOST, MadeSandboxes, begin_with
 from .entry import Entry, folded, keys_of, records_of
-from .making import SandboxFactory
-from .persistence import Persistence
 
 
 class Sandboxes(MadeSandboxes):
     """All sandboxes of a server by name."""
 
-    def __init__(
-        self, factory: SandboxFactory, on_due: Callable[[Sandbox], None], persistence: Persistence
-    ) -> None:
-        """`on_due` is called with a sandbox that is new or gone, and when something falls due in
-        one.
+    has_kept_default = False  # whether the default one was in the store already
 
-        `persistence` has the sandboxes of an earlier process. Raises StoreError, BadFile,
-        ScenarioError.
+    def open(self) -> None:
+        """Read the stored sandboxes, and make the default one if the store has none.
+
+        Raises StoreError, BadFile, ScenarioError, Unavailable.
         """
-        super().__init__(factory, on_due, persistence)
         self._read_stored()
         self.has_kept_default = (
-            DEFAULT in self._entries or persistence.default_elsewhere is not None
+            DEFAULT in self._entries or self.persistence.default_elsewhere is not None
         )
         if not self.has_kept_default and not self._begin_default():
             self._read_stored()  # another server of the store has begun it meanwhile
-        kept = persistence.default_elsewhere
+        kept = self.persistence.default_elsewhere
         if kept is not None:
             # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled
             # in it.
-            scenario = factory.permitted(kept["scenario"])
-            self.default = factory.make(DEFAULT, kept["generation"], scenario, kept["seed"], None)
+            scenario = self.factory.permitted(kept["scenario"])
+            self.default = self.factory.make(
+                DEFAULT, kept["generation"], scenario, kept["seed"], None
+            )
 
     def _read_stored(self) -> None:
         """Put the stored sandboxes in memory that the persistence reads at a start.
@@ -74,8 +71,8 @@ class Sandboxes(MadeSandboxes):
         else:
             file = read_file(self.settings.restore)
             sandbox, snapshots = self.factory.read(DEFAULT, generation, file, abroad=False)
-            self.factory.belongings()[1].check_room_instead(snapshots)
         entry = self._entry(sandbox, None)
+        entry.snapshots.check_room_instead(snapshots)
         if not self.persistence.begin(entry, snapshots):
             return False
         self.put(entry)
