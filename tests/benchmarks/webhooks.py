@@ -22,7 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from stub_server.app import create_app
-from stub_server.cli.serving import calm_collector, listen, uvicorn_config, with_port
+from stub_server.cli.listening import listen, with_port
+from stub_server.cli.serving import calm_collector, uvicorn_config
 from stub_server.server.connection import ConnectionMonitor, Limits
 
 from ..support.fickle import fickle

@@ -13,25 +13,17 @@ from ...core.text import glob
 from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT, Sandbox
 from ..curl import command
-from ..request import CONTROL
+from ..request import CONTROL, OF_CONNECTIONS
 from ..server import Server
 
 # Headers of a connection, or that are made anew when a request is sent again.
-OF_THE_CONNECTION = frozenset(
-    (
-        "host",
-        "connection",
-        "content-length",
-        "transfer-encoding",
-        "accept-encoding",
-        "expect",
-        "keep-alive",
-        "te",
-        "upgrade",
-        "x-sandbox",
-        "authorization",
-    )
-)
+OF_THE_CONNECTION = {name.decode() for name in OF_CONNECTIONS} | {
+    "host",
+    "content-length",
+    "accept-encoding",
+    "x-sandbox",
+    "authorization",
+}
 
 
 def row(trace: Trace) -> Body:
