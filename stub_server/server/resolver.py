@@ -14,7 +14,17 @@ from ..core.problem import NotBuilt
 from ..core.record import Body
 from .work import Work
 
-_BEFORE_A_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def snake(name: str) -> str:
+    """`createPixOrder` -> `create_pix_order`."""
+    return _WORD.sub("_", name).lower()
+
+
+def module_of(package: str, tag: str) -> str:
+    """`API keys` -> `stub_server.operations.api_keys`."""
+    return f"{package}.{tag.lower().replace(' ', '_')}"
 
 
 def not_built(work: Work, *ids: str, query: Body | None = None, body: Body | None = None) -> Any:
@@ -37,19 +47,13 @@ class Handlers(Resolver):
         return Resolution(partial(self.function, view), view.id)
 
     def function(self, operation: Operation) -> Callable[..., Any] | None:
-        """The handler of an operation, or None.
-
-        That of `createPixOrder` is `create_pix_order`; the tag `API keys` has the module
-        `api_keys`.
-        """
-        name = f"{self._package}.{operation.tag.lower().replace(' ', '_')}"
+        """The handler of an operation, or None."""
+        name = module_of(self._package, operation.tag)
         try:
             module = importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name != name:
                 raise
             return None
-        found: Callable[..., Any] | None = getattr(
-            module, _BEFORE_A_WORD.sub("_", operation.id).lower(), None
-        )
+        found: Callable[..., Any] | None = getattr(module, snake(operation.id), None)
         return found
