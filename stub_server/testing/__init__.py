@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .awaitable import AsyncInbox as AsyncInbox
     from .awaitable import AsyncSandbox as AsyncSandbox
+    from .http import Refused as Refused
     from .parts import Fault as Fault
     from .parts import Inbox as Inbox
     from .sandbox import Credentials as Credentials
@@ -19,14 +20,13 @@ if TYPE_CHECKING:
     from .server import Server as Server
     from .server import connected as connected
     from .server import running as running
-    from .wire import Refused as Refused
 
 _HOMES = {
     "awaitable": ("AsyncInbox", "AsyncSandbox"),
     "parts": ("Fault", "Inbox"),
     "sandbox": ("Credentials", "Sandbox"),
     "server": ("Server", "connected", "running"),
-    "wire": ("Refused",),
+    "http": ("Refused",),
 }
 __all__ = sum(_HOMES.values(), ())
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import httpx2
 
 from ..core.members import given
-from .wire import Json, done
+from .http import Json, done
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
 _PAUSE = 0.02  # seconds between two looks into an inbox

@@ -14,8 +14,8 @@ import httpx2
 
 from ..core.members import given
 from ..domain.cpf import cpf_with_check_digits
+from .http import Json, Refused, body_of, done, id_of, instant, listed, short, shown
 from .parts import Fault, Inbox
-from .wire import Json, Refused, body_of, done, id_of, instant, listed, short, shown
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
 EVENTS = (

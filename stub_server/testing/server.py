@@ -13,8 +13,8 @@ from datetime import date
 import httpx2
 
 from ..core.members import given
+from .http import Json, Refused, done, instant
 from .sandbox import Sandbox
-from .wire import Json, Refused, done, instant
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
 # Without -P a types.py or email.py of the directory that tests run in would be imported.

@@ -70,26 +70,32 @@ def settings_of(
         urlsplit(behaviour["base_url"])
     except ValueError as error:
         raise damaged(f"recording.behaviour.base_url: {error}") from None
-    is_known = behaviour["scenario"] in known_scenarios(data_dir("fixtures"))
-    if not is_known and scenario is None:
-        raise BadFile(
-            "unfit",
-            "The recording's server had a scenario file of its own: give the same with --scenario.",
-        )
-    if is_known and scenario is not None:
-        raise BadFile(
-            "unfit",
-            f"The recording has the shipped scenario {behaviour['scenario']}: leave out"
-            " --scenario.",
-        )
-    if scenario is not None:
-        behaviour["scenario"] = scenario.absolute().as_posix()
+    behaviour["scenario"] = _scenario(behaviour["scenario"], scenario)
     behaviour["allow_hosts"] = tuple(behaviour.get("allow_hosts", ()))
     if behaviour.pop("has_admin_key"):
         behaviour["admin_key"] = _KEY
     for name in ("has_secret", "rate_limit"):
         behaviour.pop(name)
     return Settings(**behaviour, overlays=tuple(overlays), journal=max(requests, 1))
+
+
+def _scenario(recorded: str, file: Path | None) -> str:
+    """The scenario of the recording's server by its name, or the file that it was. Raises
+    BadFile.
+    """
+    is_known = recorded in known_scenarios(data_dir("fixtures"))
+    if is_known and file is not None:
+        raise BadFile(
+            "unfit", f"The recording has the shipped scenario {recorded}: leave out --scenario."
+        )
+    if is_known:
+        return recorded
+    if file is None:
+        raise BadFile(
+            "unfit",
+            "The recording's server had a scenario file of its own: give the same with --scenario.",
+        )
+    return file.absolute().as_posix()
 
 
 async def replay(
