@@ -116,12 +116,6 @@ class Subscription:
         return self.plan.after(self.anchor, self.periods - 1) + self.shift
 
     @property
-    def next_length(self) -> timedelta:
-        return self.plan.after(self.anchor, self.periods + 1) - self.plan.after(
-            self.anchor, self.periods
-        )
-
-    @property
     def grace(self) -> datetime:
         return self.end + min(7 * DAY, self.end - self.start_of_last)
 

@@ -23,19 +23,12 @@ from stub_server.cli.command import main
 from ..support.forked import Popen
 from ..support.live import Live
 from ..support.make import Maker
-from ..support.receiver import Receiver, receiving
+from ..support.receiver import Receiver
 from ..support.relay import relaying
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 PATIENCE = 20.0
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """A receiver on this machine."""
-    with receiving() as made:
-        yield made
 
 
 class Listening:
