@@ -220,14 +220,13 @@ def test_a_reader_beside_a_stalled_one_misses_nothing(
         (his,) = followers - others
         reader = read()
         told = beside.submit(reader.until_request, "listPlans")
-        body = {"name": "x", "metadata": {f"key_{number}": "v" * 400 for number in range(15)}}
+        metadata = {f"key_{number}": "v" * 400 for number in range(15)}
         customer = sandbox.customer()
         asked: list[str] = []
         until = time.monotonic() + 30
         while his in followers and time.monotonic() < until:
-            answer = sandbox.api.put(
-                f"/v2/customers/{customer['id']}", json=body | {"name": f"x {len(asked)}"}
-            )
+            body = {"metadata": metadata | {"number": str(len(asked))}}
+            answer = sandbox.api.put(f"/v2/customers/{customer['id']}", json=body)
             assert 200 == answer.status_code
             asked.append(answer.headers["x-request-id"])
         assert his not in followers

@@ -248,8 +248,6 @@ class Model:
             codes.append("project_not_active")
         if plan.status == "inactive" and known is None:
             codes.append("plan_not_active")
-        if method not in plan.methods:
-            codes.append("payment_method_not_allowed")
         if known is None and self._is_sold_out(plan, customer):
             codes.append("plan_sold_out")
         if codes:
