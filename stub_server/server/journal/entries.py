@@ -11,27 +11,19 @@ from ...core.clock import iso
 from ...core.record import Body
 from ...core.text import glob
 from ...engine.sandbox import DEFAULT, Sandbox
-from ...engine.trace import LONGEST, Trace
+from ...engine.trace import Trace
 from ..curl import command
-from ..request import CONTROL
+from ..request import CONTROL, OF_CONNECTIONS
 from ..server import Server
 
 # Headers of a connection, or that are made anew when a request is sent again.
-OF_THE_CONNECTION = frozenset(
-    (
-        "host",
-        "connection",
-        "content-length",
-        "transfer-encoding",
-        "accept-encoding",
-        "expect",
-        "keep-alive",
-        "te",
-        "upgrade",
-        "x-sandbox",
-        "authorization",
-    )
-)
+OF_THE_CONNECTION = {name.decode() for name in OF_CONNECTIONS} | {
+    "host",
+    "content-length",
+    "accept-encoding",
+    "x-sandbox",
+    "authorization",
+}
 
 
 def row(trace: Trace) -> Body:
@@ -119,7 +111,7 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     """The command that sends a request again, with the ready token; None where a part of
     it is not known.
     """
-    if not _is_known(trace) or not trace.method.isalpha():
+    if not is_known(trace) or lacks_body(trace) or not trace.method.isalpha():
         return None
     base_url = server.settings.url
     if sandbox.name != DEFAULT:
@@ -139,14 +131,24 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     )
 
 
-def _is_known(trace: Trace) -> bool:
-    """Whether the journal has all of what was sent."""
-    is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST
-    if is_cut or not trace.received_head or trace.body == LEFT_OUT:
-        return False
-    sent = joined(trace.headers)
-    had_body = sent.get("content-length", "0") != "0" or "transfer-encoding" in sent
-    return trace.body is not None or not had_body
+def is_cut(trace: Trace) -> bool:
+    """Whether the journal has only the beginning of the path or the query."""
+    return trace.path.endswith("…") or trace.query.endswith("…".encode())
+
+
+def is_known(trace: Trace) -> bool:
+    """Whether the journal has all of what was sent, but for its secrets and a body that nobody
+    read.
+    """
+    return not is_cut(trace) and trace.received_head != b"" and trace.body != LEFT_OUT
+
+
+def lacks_body(trace: Trace) -> bool:
+    """Whether a body was sent that the journal does not have."""
+    if trace.body is not None:
+        return trace.body == LEFT_OUT
+    sent = dict(trace.headers)
+    return sent.get("content-length", "0") != "0" or "transfer-encoding" in sent
 
 
 def caller_of(trace: Trace, *members: str) -> Body | None:
