@@ -9,6 +9,7 @@ import orjson
 
 from ..contract.document import Lifecycle
 from ..core.record import Body, Extras, Record, without
+from ..core.slices import at_once
 from .draft import Draft
 from .events import Event
 from .tables.memory import Store
@@ -74,7 +75,7 @@ def newest(
             query.only("id" if table.name == "projects" else "projectId", project_id)
         for name, state in condition.items():
             query.only(name, state)
-        found, _ = select(table, query)
+        found, _ = at_once(select(table, query))
         if found:
             return found
     return []

@@ -148,7 +148,7 @@ def _matching(table: Table, asked: Any) -> list[int]:
         newest_first=False,
         limit=len(table),
     )
-    return [record.key for record in select(rebuilt(table), query)[0]]
+    return [record.key for record in at_once(select(rebuilt(table), query))[0]]
 
 
 # -- steps

@@ -196,7 +196,7 @@ class Table:
                 owners[value] = ident
 
     def copy(self) -> Table:
-        """An independent copy. Records are shared, as they never change."""
+        """A copy, to write to instead of this one. Records are shared, as they never change."""
         twin = Table(self.name, self.spec, self.check)
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), self.order.copy()
         twin.unique = {name: owners.copy() for name, owners in self.unique.items()}
