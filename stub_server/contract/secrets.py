@@ -158,9 +158,10 @@ class Secrets:
         return decoded is None or _has(decoded, self._signs)
 
     def suspects_encoded(self, media: bytes, body: bytes) -> bool:
-        """Whether a body is in a charset in which secrets are not found."""
-        declared = _CHARSET.search(media.lower())
-        return body != b"" and declared is not None and declared[1] not in _LIKE_ASCII
+        """Whether a body is in a charset in which secrets are not found. Of several that are named
+        any may be meant.
+        """
+        return body != b"" and not _LIKE_ASCII.issuperset(_CHARSET.findall(media.lower()))
 
     def _plain(self, text: str) -> str:
         for own in self._own:
