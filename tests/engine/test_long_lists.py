@@ -58,3 +58,21 @@ def test_others_are_served_while_a_long_list_is_searched(inside: Inside, path: s
     now = inside.ask("GET", path, None, token).json()
     found = {"Zoe"} if path == BY_NAME else set()
     assert {*names[1:], *found} == {each["name"] for each in now["customers"]}
+
+
+def test_the_records_that_a_rewind_replaced_are_freed_in_slices(inside: Inside) -> None:
+    """But for those that a snapshot shares: it is restored with all of them."""
+    sandbox = inside.app.sandboxes.default
+    token = inside.app.server.ready_token(sandbox)
+    for number in range(3):
+        inside.ask("POST", "/v2/customers", customer_body(name=f"Ana {number}"), token)
+    inside.ask("POST", "/_sandbox/snapshots", {"name": "three"})
+    shared = sandbox.store.customers
+    assert 200 == inside.ask("POST", "/_sandbox/rewind", {"to_step": 1}).status
+    assert 3 == len(shared.rows)
+    inside.ask("POST", "/v2/customers", customer_body(name="Bia"), token)
+    own = sandbox.store.customers
+    assert 200 == inside.ask("POST", "/_sandbox/snapshots/three/restore").status
+    assert (0, 0, 3) == (len(own.rows), len(own.order), len(sandbox.store.customers))
+    listed = inside.ask("GET", "/v2/customers?sort=name", None, token).json()
+    assert ["Ana 0", "Ana 1", "Ana 2"] == [each["name"] for each in listed["customers"]]

@@ -236,6 +236,10 @@ class Views:
         members |= self._spec.derived(row.public, row.hidden)
         return members
 
+    def data(self) -> list[Any]:
+        """The dicts and lists of all parts."""
+        return [part.data for _, part in self._parts]
+
     def take(self, other: Self) -> None:
         """Have a copy of what another one has."""
         for (_, own), (_, part) in zip(self._parts, other._parts, strict=True):

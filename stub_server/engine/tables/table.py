@@ -16,6 +16,7 @@ PARSED = 64  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it
 # records that a ring drops beyond the number of new ones: a step must not take long
 MORE_AT_ONCE = 200
+FREED_AT_ONCE = 1_000  # records
 
 
 def encoded(value: Any) -> bytes:
@@ -203,6 +204,18 @@ class Table:
         twin.views.take(self.views)
         twin.size = self.size
         return twin
+
+    def clear(self) -> Iterator[None]:
+        """Free everything, with pauses: 100,000 records at once would take long. Nobody has the
+        table any more.
+        """
+        while self.rows:
+            for _ in range(min(FREED_AT_ONCE, len(self.rows))):
+                self.rows.popitem()
+            yield
+        for part in (self.keys, self.order, *self.unique.values(), *self.views.data()):
+            part.clear()
+            yield
 
     # -- a ring, which drops its oldest records for new ones
 
