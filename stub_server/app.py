@@ -170,7 +170,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
         drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
     )
-    server.listeners.append(server.requests)
+    server.listeners.append(server.requests.count)
     app = Application(Dispatch(server), partial(_layers, application=application, random=random))
     app.serve(server)
     endpoint = partial(

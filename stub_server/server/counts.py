@@ -36,7 +36,8 @@ class Requests:
         All begin at 0: Prometheus sees no increase in a series that appears with its first count.
         """
 
-    def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
+    def count(self, trace: Trace, warnings: Sequence[str]) -> None:
+        """Count a request that has ended."""
         counts = self.counts[trace.operation or ""][trace.status // 100]
         counts[bisect_left(BOUNDS, trace.micros)] += 1
         counts[-1] += trace.micros

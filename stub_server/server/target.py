@@ -2,7 +2,8 @@
 request creates.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from functools import lru_cache
 
 from ..core.text import nearest, warning_of
 from ..engine.kept import Trace
@@ -56,10 +57,7 @@ class Target:
 
     def begin(self, request: Request) -> Trace:
         """Begin the trace of the request that is for it."""
-        sandbox, names = self.sandbox, b"\n".join(request.headers)
-        warnings: tuple[str, ...] = ()
-        if b"x-sandbox" in names or b"if-match" in names:
-            warnings = _without_effect(request.headers)
+        sandbox = self.sandbox
         return Trace(
             sandbox.ids.request(),
             sandbox.clock.now,
@@ -68,7 +66,7 @@ class Target:
             request.query,
             sandbox=sandbox.name,
             before=sandbox.log.number,
-            warnings=warnings,
+            warnings=_without_effect(tuple(request.headers)),
             began=request.began,
             received=request.received_at,
         )
@@ -111,15 +109,16 @@ class Target:
         self.prefix = ""
 
 
-def _without_effect(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
+@lru_cache(maxsize=64)  # clients send the same headers again and again
+def _without_effect(names: Sequence[bytes]) -> tuple[str, ...]:
     """Warnings of headers that have no effect:
 
     X-Sandbox headers that this server does not know may be misspelt.
     """
     found = []
-    if b"if-match" in headers:
+    if b"if-match" in names:
         found.append("if_match_ignored")
-    for header in headers:
+    for header in names:
         name = header.decode("latin-1")
         ending = name.removeprefix(_OURS)
         if ending == name or ending in _ENDINGS:

@@ -89,7 +89,7 @@ class AccessPolicy:
     """Answers preflights, and refuses callers who may not use the control surface."""
 
     def __init__(self, app: Layer, server: Server, origins: Origins) -> None:
-        self.app, self._server, self._origins = app, server, origins
+        self.app, self._server, self._origins = app.__call__, server, origins
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         request: Request = scope[REQUEST]

@@ -4,7 +4,7 @@ on purpose.
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import orjson
 from starlette.types import Message, Receive, Scope, Send
@@ -193,7 +193,12 @@ class Forwarded(Answer):
         await self._passage(scope, receive, pass_on)
 
 
-Layer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[Answer]]
-"""A layer as the one before it sees it: an ASGI application that leaves sending to
-the outermost.
-"""
+class Layer(Protocol):
+    """A layer as the one before it sees it: an ASGI application that leaves sending to
+    the outermost.
+
+    That one stores its `__call__`, because Python calls a method in half the time of an object.
+    """
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send, /) -> Awaitable[Answer]:
+        """Answer a request, or pass it on."""

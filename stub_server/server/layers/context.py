@@ -42,7 +42,8 @@ class RequestContext:
         """`origins` are the pages that may read the API; `hops` recognises requests of other
         servers of the store.
         """
-        self.app, self._server, self._origins, self._hops = app, server, origins, hops
+        self.app, self._server = app.__call__, server
+        self._origins, self._hops = origins, hops
         self._sandboxes, self._persistence = server.sandboxes, server.sandboxes.persistence
         self._is_shared = self._persistence.is_shared
         self._keeping = Keeping(server)

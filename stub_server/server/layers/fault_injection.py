@@ -51,7 +51,7 @@ class FaultInjection:
         """The contract of the server has the statuses and codes that the operations of
         the API answer.
         """
-        self.app, self._server, self._document = app, server, server.document
+        self.app, self._server, self._document = app.__call__, server, server.document
         self._statuses: dict[str, int] = {}
         for operation in self._document.operations.values():
             for status, code in _refusals(operation):

@@ -46,7 +46,7 @@ class Forwarding:
     """Sends a request to the server that has its sandbox, and sends the answer on as it comes."""
 
     def __init__(self, app: Layer, server: Server, hops: Hops) -> None:
-        self.app, self._server, self._hops = app, server, hops
+        self.app, self._server, self._hops = app.__call__, server, hops
         self._pool = httpcore2.AsyncConnectionPool(
             max_connections=None, max_keepalive_connections=KEPT, keepalive_expiry=KEPT_FOR
         )

@@ -81,7 +81,7 @@ class HostPolicy:
     """
 
     def __init__(self, app: Layer, server: Server, hosts: Hosts) -> None:
-        self.app, self._server, self._hosts = app, server, hosts
+        self.app, self._server, self._hosts = app.__call__, server, hosts
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""

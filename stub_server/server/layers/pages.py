@@ -52,7 +52,7 @@ class Pages:
 
         `agents` answers their tools.
         """
-        self.app, self._server = app, server
+        self.app, self._server = app.__call__, server
         self._pages, self._console, self._agents = pages, console, agents
         self._most = most
         documented = [path for path in pages if path.startswith(f"{DOCS}/")]

@@ -28,7 +28,7 @@ class RateLimit:
         first request.
         """
         most, seconds = rule
-        self.app, self.most, self.seconds = app, most, seconds
+        self.app, self.most, self.seconds = app.__call__, most, seconds
         self._policy = f'"default";q={most};w={seconds}'
         # when a window ends, and the requests in it
         self._windows: dict[bytes, tuple[float, int]] = {}

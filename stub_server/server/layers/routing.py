@@ -69,7 +69,7 @@ class Routing(SpecMiddleware):
     """
 
     def __init__(self, app: Layer) -> None:
-        self.app = app
+        self.app = app.__call__
         self._root = _Node()
         self._static: dict[str, _Node] = {}
         # of paths whose last segment alone is templated, by what comes before it

@@ -70,7 +70,7 @@ class Security:
     """
 
     def __init__(self, app: Layer, server: Server) -> None:
-        self.app, self._gate = app, Gate(server)
+        self.app, self._gate = app.__call__, Gate(server)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         endpoint: Endpoint = scope[ENDPOINT]

@@ -40,7 +40,8 @@ class SandboxSelection:
 
     def __init__(self, app: Layer, server: Server, hosts: Hosts, pages: Container[str]) -> None:
         """`pages` are paths that need no credential."""
-        self.app, self._server, self._hosts, self._pages = app, server, hosts, pages
+        self.app, self._server = app.__call__, server
+        self._hosts, self._pages = hosts, pages
         self._sandboxes, self._tokens = server.sandboxes, server.tokens
         self._residence = server.sandboxes.residence
 
@@ -63,7 +64,7 @@ class SandboxSelection:
         sandbox = self._sandboxes.default if name is None else self._sandboxes.choose(name)
         if sandbox is None:
             return self._first(str(name), rest, scope, receive, send)
-        return self._go_on(sandbox, scope, receive, send, rest=rest)
+        return self._go_on(sandbox, rest, scope, receive, send)
 
     def _resident(
         self, name: str | None, rest: str | None, scope: Scope, receive: Receive, send: Send
@@ -82,7 +83,7 @@ class SandboxSelection:
             if names_another or not needs_no_sandbox:
                 return self._open(name, rest, scope, receive, send)
             sandbox = self._sandboxes.default
-        return self._go_on(sandbox, scope, receive, send, rest=rest)
+        return self._go_on(sandbox, rest, scope, receive, send)
 
     async def _open(
         self,
@@ -122,7 +123,7 @@ class SandboxSelection:
             found = self._sandboxes.choose(name or DEFAULT) or self._sandboxes.default
         if found is None:
             return await self._first(wanted, rest, scope, receive, send)
-        return await self._go_on(found, scope, receive, send, rest=rest)
+        return await self._go_on(found, rest, scope, receive, send)
 
     async def _first(
         self, name: str, rest: str | None, scope: Scope, receive: Receive, send: Send
@@ -151,16 +152,16 @@ class SandboxSelection:
                 name, creates=not only_reads, suggests=suggests
             )
         is_pending = sandboxes.find(sandbox.name) is not sandbox
-        return await self._go_on(sandbox, scope, receive, send, rest=rest, is_pending=is_pending)
+        return await self._go_on(sandbox, rest, scope, receive, send, is_pending=is_pending)
 
     def _go_on(
         self,
         sandbox: Sandbox,
+        rest: str | None,
         scope: Scope,
         receive: Receive,
         send: Send,
         *,
-        rest: str | None,
         is_pending: bool = False,
     ) -> Awaitable[Answer]:
         """`rest` is the path below the prefix of a sandbox, if the request has one."""

@@ -79,7 +79,7 @@ class Validation:
     """Reads the body, and passes on the arguments of the handler."""
 
     def __init__(self, app: Layer) -> None:
-        self.app = app
+        self.app = app.__call__
         self._uploading = asyncio.Lock()  # one file at a time is read and imported
         self._compiled: dict[Endpoint, OperationRequests] = {}
 
