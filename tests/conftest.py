@@ -25,7 +25,7 @@ from .support.evidence import Evidence
 from .support.live import FROZEN, Live, running, running_small
 from .support.postgres import Postgres
 from .support.progress import Progress
-from .support.receiver import receiving
+from .support.receiver import Receiver, receiving
 from .support.shared import Shared
 from .support.short import sample, split
 from .support.stores import STORES, Choice
@@ -35,65 +35,68 @@ from .support.watched import Watched, watching
 # at the end.
 # And that of the collector, which takes the longer the more has been imported and made before.
 LONG = (
-    "surfaces/test_start.py",
-    "unit/test_memory.py",
     "verify/test_verify.py",
-    "clients/test_init.py",
-    "journeys/test_refusals.py",
-    "contract/test_schemathesis.py",
-    "kit/test_plugin.py",
-    "verify/test_bad_targets.py",
-    "shared/test_holders.py",
-    "surfaces/test_console_try.py",
+    "unit/test_memory.py",
     "journeys/test_certify.py",
-    "shared/test_database_away.py",
-    "surfaces/test_cost_by_bytes.py",
-    "reference_run/test_reference_run.py",
-    "lists/test_lists.py",
-    "properties/test_scenarios.py",
-    "surfaces/test_shutdown.py",
-    "surfaces/test_operation_pages.py",
-    "journeys/test_replay.py",
-    "surfaces/test_certify_command.py",
+    "verify/test_bad_targets.py",
+    "kit/test_plugin.py",
     "kit/test_installed.py",
-    "clients/test_workflow.py",
-    "surfaces/test_console_walk.py",
-    "surfaces/test_reload.py",
-    "surfaces/test_wait_and_stop.py",
-    "verify/test_correcting.py",
-    "contract/test_followed.py",
+    "lists/test_lists.py",
+    "contract/test_schemathesis.py",
+    "surfaces/test_start.py",
+    "shared/test_holders.py",
+    "surfaces/test_certify_command.py",
+    "journeys/test_refusals.py",
+    "surfaces/test_console_try.py",
+    "properties/test_model.py",
     "surfaces/test_store.py",
-    "operators/test_proxies.py",
-    "surfaces/test_user_files.py",
-    "agents/test_tools.py",
-    "surfaces/test_deadlines.py",
+    "shared/test_database_away.py",
+    "properties/test_scenarios.py",
+    "contract/test_control_schemathesis.py",
+    "journeys/test_replay.py",
+    "surfaces/test_console_walk.py",
+    "surfaces/test_console.py",
+    "reference_run/test_reference_run.py",
+    "surfaces/test_public_bind.py",
+    "clients/test_init.py",
+    "properties/test_believable.py",
+    "verify/test_proxy.py",
+    "surfaces/test_cost_by_bytes.py",
+    "contract/test_followed.py",
+    "surfaces/test_shutdown.py",
+    "surfaces/test_wait_and_stop.py",
+    "stored/test_other_contracts.py",
+    "surfaces/test_guide_seen.py",
     "surfaces/test_full_disk.py",
+    "properties/test_every_state.py",
+    "clients/test_typescript.py",
+    "operators/test_proxies.py",
+    "journeys/test_rewind.py",
+    "lists/test_statistics.py",
+    "journeys/test_sending.py",
+    "surfaces/test_operation_pages.py",
+    "agents/test_guarded.py",
+    "verify/test_correcting.py",
+    "test_rooms.py",
+    "agents/test_tools.py",
+    "surfaces/test_docs_schemathesis.py",
+    "operators/test_creation.py",
+    "verify/test_command.py",
+    "surfaces/test_front_page.py",
+    "surfaces/test_deadlines.py",
+    "shared/test_lost_changes.py",
     "shared/test_password.py",
     "crash/test_crash.py",
-    "surfaces/test_docs_pytest.py",
-    "properties/test_model.py",
-    "shared/test_lost_changes.py",
-    "properties/test_every_state.py",
-    "surfaces/test_console.py",
-    "surfaces/test_expressions.py",
-    "properties/test_believable.py",
-    "stored/test_other_contracts.py",
-    "journeys/test_stream.py",
-    "surfaces/test_public_bind.py",
-    "surfaces/test_console_try_seen.py",
-    "journeys/test_rewind.py",
-    "surfaces/test_side_by_side.py",
-    "surfaces/test_draining.py",
-    "surfaces/test_guide_seen.py",
-    "shared/test_same_bytes.py",
-    "test_rooms.py",
     "surfaces/test_console_webhooks.py",
-    "operators/test_team_page.py",
-    "surfaces/test_console_pay_seen.py",
-    "verify/test_command.py",
-    "surfaces/test_console_seen.py",
-    "contract/test_patterns.py",
-    "journeys/test_sending.py",
+    "journeys/test_inbox.py",
+    "contract/test_conformity.py",
+    "surfaces/test_reload.py",
+    "surfaces/test_console_data.py",
+    "surfaces/test_behind_a_proxy.py",
+    "journeys/test_faults.py",
+    "surfaces/test_docs.py",
+    "surfaces/test_command.py",
+    "surfaces/test_console_try_seen.py",
 )
 TESTS = Path(__file__).parent
 # No example has to be fast: how long one takes says what else the machine does.
@@ -311,6 +314,13 @@ def sink() -> Iterator[str]:
     """An address that answers every webhook with 200."""
     with receiving() as receiver:
         yield receiver.url
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A receiver of the test's own."""
+    with receiving() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

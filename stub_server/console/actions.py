@@ -13,40 +13,42 @@ from ..server.request import CONTROL
 from .addresses import DONE, here, own
 from .client import Refused
 from .filters import singular
+from .forms import filled
 from .pages import PAY
 from .site import contracts, pages
 
 _RESETS = {"to_step": 0}
 """The body of a rewind to how a sandbox began."""
+_MAKES = {
+    "addPersona": ("/console/data/customers", "customer"),
+    "triggerEvent": ("/console/events", "event"),
+    "sendTestWebhook": ("/console/webhooks/deliveries", "log"),
+}
+"""Operations that make what has a page: its address, and the member of the answer."""
 _LOST = {
     "is_refused": True,
     "title": "The request",
     "message": "A fault rule dropped the connection.",
 }
-_PLAIN: dict[str, tuple[str, str, str | None]] = {
-    "/inboxes/clear": ("DELETE", f"{CONTROL}/inbox", "/console/inboxes"),
-    "/inboxes/<name>/clear": ("DELETE", f"{CONTROL}/inbox?name={{name}}", None),
-    "/requests/clear": ("DELETE", f"{CONTROL}/requests", "/console/requests"),
-    "/webhooks/<uuid:ident>/delete": ("DELETE", "/v2/webhooks/{ident}", "/console/webhooks"),
-    "/webhooks/deliveries/<uuid:ident>/retry": ("POST", "/v2/webhooks/logs/{ident}/retry", None),
-}
-"""Actions that are a call without a body: by the address of the form, method, path, and `to` as
-`act` has it.
-"""
 
 
-def act(method: str, path: str, body: Any = None, *, to: str | None = None) -> Response:
-    """Call a control or an operation, and show a page with what was done; the form's `to` unless
-    one is given.
+@pages.post("/do/<ident>")
+def act(ident: str) -> Response:
+    """Call the operation that a form names with what the form has, and show what was done: the page
+    of what it made, or that of the form's `back`.
 
-    `to` is a path of the console. Raises Refused where the visitor must give a key first.
+    Raises Refused where the visitor must give a key first.
     """
-    return show_done(g.client.change(method, path, body), to)
+    reply, to = g.client.change(*filled(ident)), None
+    if ident in _MAKES and not reply.is_refused:
+        page, member = _MAKES[ident]
+        to = f"{page}/{reply.json[member]['id']}"
+    return show_done(reply, to)
 
 
 def show_done(reply: Reply, to: str | None = None) -> Response:
-    """Lead to a page that says what became of a request."""
-    address = own(request.form.get("to", "") if to is None else to)
+    """Lead to a page that says what became of a request, such as `to`, a path of the console."""
+    address = own(request.form.get("back", "") if to is None else to)
     mark = f"{DONE}={quote(reply.request_id) or 'lost'}"
     return go(address + ("&" if "?" in address else "?") + mark)
 
@@ -109,15 +111,15 @@ def journaled(ident: str) -> dict[str, Any] | None:
 def _undo(
     found: dict[str, Any], said: dict[str, Any], *, has_changed: bool
 ) -> tuple[str, dict[str, str]] | None:
-    """The form that undoes a request: its address and its fields.
+    """The form that undoes a request: its operation and its fields.
 
     A new fault rule is no step: it is removed. A rewind keeps new credentials.
     """
     if found["operationId"] == "createFault" and "fault" in said:
-        return "/console/faults/remove", {"fault": said["fault"]["id"]}
+        return "deleteFault", {"faultId": said["fault"]["id"]}
     if not has_changed or found["operationId"] == "rotateSandbox":
         return None
-    return "/console/undo", {"request": found["id"]}
+    return "rewindSandbox", {"to_request": found["id"]}
 
 
 def steps_of(found: dict[str, Any]) -> list[dict[str, Any]]:
@@ -161,27 +163,6 @@ def pay_page(inspected: dict[str, Any]) -> str:
     return here(
         f"{PAY}{inspected['order']['id']}", dict(parse_qsl(urlsplit(inspected["pay_url"]).query))
     )
-
-
-def _add_plain(address: str, method: str, path: str, to: str | None) -> None:
-    def view(**values: object) -> Response:
-        return act(
-            method,
-            path.format_map({name: quote(str(value), safe="") for name, value in values.items()}),
-            to=to,
-        )
-
-    pages.add_url_rule(address, address, view, methods=["POST"])
-
-
-for _address, _action in _PLAIN.items():
-    _add_plain(_address, *_action)
-
-
-@pages.post("/undo")
-def undo() -> Response:
-    """Rewind to before a request."""
-    return act("POST", f"{CONTROL}/rewind", {"to_request": request.form.get("request", "")})
 
 
 def plain_text(text: str) -> Response:

@@ -81,7 +81,7 @@ def _has(operation: Operation, group: Group, wanted: list[str]) -> bool:
     texts = (
         operation.id,
         operation.method,
-        _base(operation.id) + operation.path,
+        contracts().home(operation.id)[0] + operation.path,
         raw.get("summary", ""),
         group.name,
     )
@@ -101,7 +101,7 @@ def operation(ident: str) -> str | Response:
     text = known.leaves.text(ident)
     if text is not None:
         return markdown(text) if is_markdown else guide_page(_page_of(text, ident))
-    document = _as_reader(f"{_base(ident)}/openapi.json")
+    document = _as_reader(_contract_of(ident))
     credentials = {} if is_markdown else _as_reader(f"{CONTROL}/credentials") or {}
     sheet = _sheet(ident, document, credentials)
     if is_markdown:
@@ -122,7 +122,12 @@ def _page_of(text: str, name: str) -> Page:
 @pages.get("/try/<path:ident>")
 def try_operation(ident: str) -> str:
     """The same with the key of the session."""
-    return _page(Attempt(_own_sheet(ident)), None)
+    return try_page(ident)
+
+
+def try_page(ident: str, sent: Mapping[str, str] | None = None) -> str:
+    """The form of an operation with values that work, but for those that are given."""
+    return _page(Attempt(_own_sheet(ident), sent), None)
 
 
 @pages.post("/try/<path:ident>")
@@ -136,19 +141,19 @@ def send_operation(ident: str) -> str | tuple[str, int]:
     return _page(attempt, _shown(g.client.send(attempt.question)))
 
 
-def _base(ident: str) -> str:
-    """What stands before the paths of the contract that has an operation. Raises NotFound."""
-    if contracts().operation(ident) is None:
-        abort(404)
-    return "" if ident in contracts().api.operations else CONTROL
-
-
 def _own_sheet(ident: str) -> Sheet:
     """The operation with the examples and credentials of this sandbox.
 
     Raises Refused to those who may not see them.
     """
-    return _sheet(ident, g.client.get(f"{_base(ident)}/openapi.json"), g.client.credentials)
+    return _sheet(ident, g.client.get(_contract_of(ident)), g.client.credentials)
+
+
+def _contract_of(ident: str) -> str:
+    """The path of the contract that has an operation. Raises NotFound."""
+    if contracts().operation(ident) is None:
+        abort(404)
+    return f"{contracts().home(ident)[0]}/openapi.json"
 
 
 def _sheet(ident: str, raw: Any, credentials: Mapping[str, str]) -> Sheet:
@@ -156,7 +161,7 @@ def _sheet(ident: str, raw: Any, credentials: Mapping[str, str]) -> Sheet:
     document = Document(raw)
     return Sheet(
         operation=document.operations[ident],
-        base=_base(ident),
+        base=contracts().home(ident)[0],
         document=document,
         name=request.environ[ASKED] or this_sandbox(),
         url=contracts().url + request.script_root,

@@ -33,8 +33,8 @@ class Attempt:
     """A form, and the request that it stands for."""
 
     def __init__(self, sheet: Sheet, sent: Mapping[str, str] | None = None) -> None:
-        """`sent` are the values of the form; without them it has those that work."""
-        self.sheet, self._sent = sheet, sent
+        """`sent` are values of the form; the others are those that work."""
+        self.sheet, self._sent = sheet, sent or {}
 
     @property
     def is_offered(self) -> bool:
@@ -136,7 +136,7 @@ class Attempt:
         return snippets(self.question, self.sheet.url, has_key=self.sheet.has_admin_key)
 
     def _value(self, field: str, working: str) -> str:
-        return working if self._sent is None else self._sent.get(field, "").replace("\r\n", "\n")
+        return self._sent.get(field, working).replace("\r\n", "\n")
 
 
 def _blank(name: str) -> str:

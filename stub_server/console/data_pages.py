@@ -7,16 +7,16 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from flask import Response, abort, g, render_template, request
+from flask import abort, g, render_template, request
 
 from ..contract.document import Document, Lifecycle, Operation
 from ..server.request import CONTROL
-from .actions import act, journaled, pay_page, show_done
-from .addresses import here, with_query
-from .client import Refused
-from .filters import Change, changes, from_zone, pretty, read_json, words
-from .forms import Field, field, given, listed
-from .shell import load_head
+from .actions import journaled, pay_page
+from .addresses import here
+from .api_pages import try_page
+from .filters import Change, changes, pretty, words
+from .forms import Field, field, listed
+from .room import fits
 from .site import contracts, pages
 
 _LISTED, _VERSIONS = 25, 10
@@ -91,11 +91,8 @@ _PLAIN = ("string", "number", "integer", "boolean")
 class Action(NamedTuple):
     """What a click does with a record, by the members of `body`; without these also what a form of
     `fields` does.
-
-    `base` is what stands before the operation's path.
     """
 
-    base: str
     operation: Operation
     label: str
     body: dict[str, str]
@@ -128,7 +125,11 @@ def records(name: str) -> str:
         "console/records.html",
         name=name,
         resource=resource,
-        columns=[_head(listing, each) for each in resource.columns],
+        columns=[
+            (words(each.split(".")[0]), "number" if each in _COUNTS else "", each)
+            for each in resource.columns
+        ],
+        sorts=_sorts(listing),
         personas=(
             contracts().personas
             if name == "customers" and _ADDS in contracts().control.operations
@@ -143,129 +144,81 @@ def records(name: str) -> str:
     )
 
 
-def _head(listing: Operation, column: str) -> tuple[str, str, str | None, str]:
-    """The head of a column: title, class, the address that sorts by it, and an arrow where the list
-    is so sorted.
-    """
-    title, kind = words(column.split(".")[0]), "number" if column in _COUNTS else ""
+def _sorts(listing: Operation) -> tuple[list[str], str]:
+    """The members by which a list can be sorted, and by which it is."""
     schemas = [each.schema for each in listing.parameters if each.name == "sort"]
     schema = contracts().api.resolve(schemas[0]) if schemas else {}
-    if column not in schema.get("enum", ()):
-        return title, kind, None, ""
-    now = request.args.get("sort") or schema.get("default", "")
-    arrow = {column: "↑", f"-{column}": "↓"}.get(now, "")
-    return (
-        title,
-        kind,
-        with_query(sort=column if now == f"-{column}" else f"-{column}", page=None),
-        arrow,
-    )
+    return schema.get("enum", []), request.args.get("sort") or schema.get("default", "")
 
 
-@pages.post("/data/customers/persona")
-def add_persona() -> Response:
-    """Add a customer who has lived a life up to now."""
-    reply = g.client.change(
-        "POST", f"{CONTROL}/personas", {"persona": request.form.get("persona", "")}
-    )
-    made = None if reply.is_refused else f"/console/data/customers/{reply.json['customer']['id']}"
-    return show_done(reply, made or "/console/data/customers")
-
-
-@pages.post("/data/customers/<ident>/behaviour")
-def set_behaviour(ident: str) -> Response:
-    """Set what a customer does with orders."""
-    body = {"payment": request.form.get("payment") or None} | given(numbers=("times",))
-    return act("PATCH", f"{_behaviour_of(ident)}", body, to=f"/console/data/customers/{ident}")
-
-
-def _behaviour_of(ident: str) -> str:
-    return f"{CONTROL}/customers/{quote(ident, safe='')}/behaviour"
-
-
-@pages.post("/data/<name>/<ident>/act")
-def act_on_record(name: str, ident: str) -> Response:
-    """Do one of the things that the record's page offers."""
+@pages.get("/data/<name>/<ident>/edit")
+def edit_record(name: str, ident: str) -> str:
+    """The form of the operation that changes a record, with the record as it is unless that is too
+    long for a page.
+    """
     resource = _resource(name)
-    asked = request.form.get("operation")
-    found = next((each for each in _actions(resource) if each.operation.id == asked), None)
-    if found is None:
+    updater, getter = _item(resource, "PUT"), _item(resource, "GET")
+    if updater is None or getter is None:
         abort(404)
-    path = found.base + _filled(found.operation, resource, ident)
-    return act(
-        found.operation.method,
-        path,
-        _sent(found.fields) or None,
-        to=f"/console/data/{name}/{ident}",
-    )
-
-
-@pages.post("/data/<name>/<ident>/edit")
-def edit_record(name: str, ident: str) -> Response | tuple[str, int]:
-    """Change a record by JSON; a refusal shows the form again."""
-    resource = _resource(name)
-    operation, text = _item(resource, "PUT"), request.form.get("body", "")
-    if operation is None:
-        abort(404)
-    reply = g.client.write(operation.method, _filled(operation, resource, ident), text)
-    if reply.is_refused:
-        return one_record(name, ident, text, Refused(reply).message)
-    return show_done(reply, f"/console/data/{name}/{ident}")
+    body = _record(g.client.get(_filled(getter, resource, ident))) or {}
+    known = contracts().api.resolve(updater.body or {}).get("properties", {})
+    text = pretty({member: body[member] for member in known if body.get(member) is not None})
+    sent = {f"path.{resource.parameter}": ident} | ({"body": text} if fits(text) else {})
+    return try_page(updater.id, sent)
 
 
 @pages.get("/data/<name>/<ident>")
-def one_record(
-    name: str, ident: str, text: str | None = None, problem: str | None = None
-) -> tuple[str, int]:
-    """One record; after a change that was refused with what was written, and why."""
+def one_record(name: str, ident: str) -> str:
+    """One record with its history; of a deleted one, what it was."""
     resource = _resource(name)
-    load_head()
-    at = quote(ident, safe="")
-    history = g.client.get(
-        f"{CONTROL}/records/{name}/{at}/history",
-        {"limit": _VERSIONS, "page": request.args.get("page")},
-    )
-    versions = history["versions"]
-    stored: dict[str, Any] = next(
-        (each["body"] for each in versions if each["body"] is not None), {}
-    )
-    is_gone = bool(versions) and versions[0]["body"] is None
-    getter = _item(resource, "GET")
-    path = "" if getter is None else _filled(getter, resource, ident)
-    now = g.client.find(path) if path and not is_gone else None
-    body = (now and _record(now)) or stored
-    inspected = None if name != "orders" or is_gone else g.client.find(f"{CONTROL}/orders/{at}")
-    updater = None if is_gone else _item(resource, "PUT")
-    relations = _relations(
-        {n: v for n, v in (inspected or body).items() if n not in body or n == "planIds"}
-    )
-    page = render_template(
+    past = _recorded(name, ident)
+    now = {} if past["is_gone"] else _now(resource, ident, past["body"])
+    shown = past | now
+    body, relations = shown["body"], _relations((now.get("inspected") or {}) | shown["body"])
+    return render_template(
         "console/record.html",
         name=name,
         ident=ident,
-        pay_page=pay_page(inspected) if inspected else None,
-        title=title_of(body, ident),
-        body=body,
-        whole=path if now else f"{CONTROL}/records/{name}/{at}/history",
-        state=_state(resource, body),
-        is_gone=is_gone,
+        parameter=resource.parameter,
         references=_REFERENCES,
+        title=title_of(body, ident),
+        state=_state(resource, body),
         relations=relations,
-        names=dict(_names([*relations, *_relations(body)])),
+        names=dict(_names(relations)),
         further=_further(resource, ident),
-        history=history,
-        versions=list(_past(versions)),
-        actions=[] if is_gone else list(_actions(resource, body, inspected)),
-        behaviour=(
-            g.client.find(_behaviour_of(ident)) if name == "customers" and not is_gone else None
-        ),
-        events=g.client.get(f"{CONTROL}/events", {"resource_id": ident, "limit": 10})["events"],
-        timers=g.client.get(f"{CONTROL}/timers", {"resource_id": ident, "limit": 10})["timers"],
-        updater=updater,
-        text=_editable(updater, body) if text is None else text,
-        problem=problem,
+        **shown,
     )
-    return page, 200 if problem is None else 422
+
+
+def _recorded(name: str, ident: str) -> dict[str, Any]:
+    """What is stored of a record: its versions, its events, its jobs, and the last that it was."""
+    path = f"{CONTROL}/records/{name}/{quote(ident, safe='')}/history"
+    history = g.client.get(path, {"limit": _VERSIONS, "page": request.args.get("page")})
+    versions, about = history["versions"], {"resource_id": ident, "limit": 10}
+    return {
+        "whole": path,
+        "history": history,
+        "versions": list(_past(versions)),
+        "is_gone": bool(versions) and versions[0]["body"] is None,
+        "body": next((each["body"] for each in versions if each["body"] is not None), {}),
+        "events": g.client.get(f"{CONTROL}/events", about)["events"],
+        "timers": g.client.get(f"{CONTROL}/timers", about)["timers"],
+    }
+
+
+def _now(resource: Resource, ident: str, stored: dict[str, Any]) -> dict[str, Any]:
+    """What a page shows of a record that there is: as it is read, and what can be done with it."""
+    at, getter = quote(ident, safe=""), _item(resource, "GET")
+    path = None if getter is None else _filled(getter, resource, ident)
+    read = g.client.find(path) if path else None
+    found: dict[str, Any] = {"body": _record(read), "whole": path} if read else {"body": stored}
+    if resource.schema == "Order":
+        found["inspected"] = g.client.find(f"{CONTROL}/orders/{at}")
+        found["pay_page"] = pay_page(found["inspected"])
+    if resource.schema == "Customer":
+        found["behaviour"] = g.client.find(f"{CONTROL}/customers/{at}/behaviour")
+    actions = list(_actions(resource, found["body"], found.get("inspected")))
+    return found | {"actions": actions, "updater": read and _item(resource, "PUT")}
 
 
 # -- what they show
@@ -385,34 +338,26 @@ def _creators(resource: Resource) -> list[Operation]:
     return sorted(found, key=lambda each: not each.is_documented)
 
 
-def _editable(operation: Operation | None, body: dict[str, Any]) -> str:
-    """What of a record an update takes, as it is now."""
-    if operation is None:
-        return ""
-    known = contracts().api.resolve(operation.body or {}).get("properties", {})
-    return pretty({name: body[name] for name in known if body.get(name) is not None})
-
-
 def _actions(
-    resource: Resource, body: dict[str, Any] | None = None, inspected: dict[str, Any] | None = None
+    resource: Resource, body: dict[str, Any], inspected: dict[str, Any] | None
 ) -> Iterator[Action]:
-    """What can be done with a record as it is; without one, what can be done with any.
+    """What can be done with a record as it is.
 
     `inspected` is what the control of orders says.
     """
     known = contracts()
-    for base, document in ((CONTROL, known.control), ("", known.api)):
+    for document in (known.control, known.api):
         for operation in document.operations.values():
             if not _is_about(operation, resource):
                 continue
-            if body is not None and not _is_allowed(resource, operation, body, inspected):
+            if not _is_allowed(resource, operation, body, inspected):
                 continue
             label = _label(operation, resource)
             inputs = _inputs(document, operation)
             if not operation.body_required:
-                yield Action(base, operation, label, {}, inputs)
+                yield Action(operation, label, {}, inputs)
             for value in inputs[0].options if operation.body_required and inputs else ():
-                yield Action(base, operation, f"{label}: {value}", {inputs[0].name: value}, inputs)
+                yield Action(operation, f"{label}: {value}", {inputs[0].name: value}, inputs)
 
 
 def _is_about(operation: Operation, resource: Resource) -> bool:
@@ -456,16 +401,6 @@ def _inputs(document: Document, operation: Operation) -> list[Field]:
     members = document.resolve(operation.body or {}).get("properties", {})
     schemas = {name: document.resolve(member) for name, member in members.items()}
     return [field(name, schema) for name, schema in schemas.items() if schema.get("type") in _PLAIN]
-
-
-def _sent(fields: list[Field]) -> dict[str, Any]:
-    """What of a form was filled in, as members of a body."""
-    read, found = {"number": read_json, "check": read_json, "instant": from_zone}, dict[str, Any]()
-    for each in fields:
-        text = request.form.get(each.name, "").strip()
-        if text:
-            found[each.name] = read.get(each.kind, str)(text)
-    return found
 
 
 def _label(operation: Operation, resource: Resource) -> str:

@@ -4,13 +4,12 @@ by hand.
 
 from typing import Any
 
-from flask import Response, abort, g, render_template, request
+from flask import Response, abort, g, render_template
 
 from ..server.request import CONTROL
-from .actions import go, show_done
+from .actions import go
 from .addresses import here
-from .filters import read_json
-from .forms import given, listed
+from .forms import listed
 from .site import contracts, pages
 
 _LISTED = 25
@@ -24,22 +23,8 @@ def events() -> str:
     )
     return render_template(
         "console/events.html",
-        types=sorted(contracts().api.events),
         subject_of=_subject,
         **found,
-    )
-
-
-@pages.post("/events/raise")
-def raise_event() -> Response:
-    """Raise an event that nothing has caused."""
-    body = {"type": request.form.get("type", "")} | given("resource_id", "overrides")
-    if "overrides" in body:
-        # the control refuses a text, and says what it is to be
-        body["overrides"] = read_json(body["overrides"])
-    reply = g.client.change("POST", f"{CONTROL}/events", body)
-    return show_done(
-        reply, None if reply.is_refused else f"/console/events/{reply.json['event']['id']}"
     )
 
 

@@ -4,17 +4,16 @@ somebody wants to see.
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from flask import Response, g, render_template, request
 
 from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
-from .actions import act, show_done
+from .actions import show_done
 from .client import Refused
-from .forms import given
+from .filters import read_json
 from .shell import load_head
-from .site import contracts, pages
+from .site import pages
 
 _HERE, _RULES = "/console/faults", f"{CONTROL}/faults"
 _LISTED = 100  # rules, the most that a sandbox has
@@ -59,12 +58,6 @@ def list_faults() -> str:
     return _page({})
 
 
-@pages.post("/faults/preset")
-def make_preset() -> Response:
-    """Add a ready rule."""
-    return act("POST", _RULES, {"preset": request.form.get("preset", "")}, to=_HERE)
-
-
 @pages.post("/faults/make")
 def make_fault() -> Response | tuple[str, int]:
     """Add a rule; a refusal shows the form again."""
@@ -74,35 +67,14 @@ def make_fault() -> Response | tuple[str, int]:
     return show_done(reply, _HERE)
 
 
-@pages.post("/faults/switch")
-def switch_fault() -> Response:
-    """Switch a rule on or off."""
-    return act("PATCH", _path(), {"enabled": request.form.get("enabled") == "true"}, to=_HERE)
-
-
-@pages.post("/faults/remove")
-def remove_fault() -> Response:
-    """Remove a rule, or all."""
-    return act("DELETE", _RULES if request.form.get("every") else _path())
-
-
-def _path() -> str:
-    return f"{_RULES}/{quote(request.form.get('fault', '-'), safe='')}"
-
-
 def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
     """`sent` are the values of a form that was refused."""
     load_head()
     found = g.client.get(_RULES, {"limit": _LISTED})["faults"]
-    preset = contracts().control.raw["components"]["schemas"]["FaultPreset"]
     return render_template(
         "console/faults.html",
         rules=[_rule(each, place) for place, each in enumerate(found)],
-        presets=preset["x-presets"],
-        names=preset["enum"],
         intents=_INTENTS,
-        operations=list(contracts().api.operations),
-        events=sorted(contracts().api.events),
         sent=sent,
         problem=problem,
     )
@@ -113,7 +85,8 @@ def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
 
 def _asked() -> dict[str, Any]:
     """The rule of the form."""
-    sent = given("intent", "operationId", "event", "code", "name", numbers=_NUMBERS)
+    filled = {name: text.strip() for name, text in request.form.items() if text.strip()}
+    sent = {name: read_json(text) if name in _NUMBERS else text for name, text in filled.items()}
     intent = sent.get("intent", "")
     match = {name: sent[name] for name in ("operationId",) if name in sent}
     if intent in _WEBHOOKS or intent == "late":

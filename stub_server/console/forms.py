@@ -1,20 +1,18 @@
-"""Filters of lists as fields of a form: what the contract says of an operation's query."""
+"""Forms by the contract: the filters of a list, and the call that a form stands for."""
 
-import re
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
 
-from flask import g, request
+from flask import abort, g, request
 
 from ..contract.document import Document
 from .client import Refused
-from .filters import from_zone, in_field, words
+from .filters import from_zone, in_field, read_json, words
 from .site import contracts
 
 _PAGING = frozenset(("page", "limit", "sort"))
 _LABELS = {"warned": "With warnings"}
-_WHOLE = re.compile(r"-?[0-9]{1,19}").fullmatch
-_BROKEN = re.compile(r"-?[0-9]{1,19}\.[0-9]{1,19}").fullmatch
 
 
 class Field(NamedTuple):
@@ -35,8 +33,7 @@ def _filters(ident: str, first: Sequence[str], without: Collection[str]) -> list
     """The filters of a list, with the values of this page's query; those named in `first`
     come first.
     """
-    known = contracts()
-    document = known.api if ident in known.api.operations else known.control
+    document = contracts().home(ident)[1]
     operation = document.operations[ident]
     described = {
         raw["name"]: raw for raw in map(document.resolve, operation.raw.get("parameters", ()))
@@ -119,18 +116,47 @@ def example_of(ident: str) -> Any:
     return next(iter(live.examples(live.operations[ident].raw["requestBody"])), {})
 
 
-def given(*texts: str, numbers: Sequence[str] = ()) -> dict[str, Any]:
-    """What of the form was filled in, as members of a body: of `numbers` a number as such.
-
-    What is no number where one is needed is refused by the control that gets it.
+def filled(ident: str) -> tuple[str, str, dict[str, Any] | None]:
+    """The call that a form stands for: its fields are parameters of an operation, and members of
+    its body.
     """
-    filled = {name: request.form.get(name, "").strip() for name in (*texts, *numbers)}
-    return {
-        name: _number(text) if name in numbers else text for name, text in filled.items() if text
-    }
+    operation = contracts().operation(ident)
+    if operation is None:
+        abort(404)
+    path, query = contracts().home(ident)[0] + operation.path, dict[str, str]()
+    for parameter in operation.parameters:
+        name = parameter.name
+        if parameter.place == "path":
+            path = path.replace(f"{{{name}}}", quote(request.form[name], safe=""))
+        elif parameter.place == "query" and name in request.form:
+            query[name] = request.form[name]
+    return operation.method, f"{path}?{urlencode(query)}", members(ident) or None
 
 
-def _number(text: str) -> int | float | str:
-    if _WHOLE(text):
-        return int(text)
-    return float(text) if _BROKEN(text) else text
+def members(ident: str) -> dict[str, Any]:
+    """The members of an operation's body that a form has. What is left empty is left out, or null
+    where that is a value.
+
+    What does not have the type of the contract is refused by the control that gets it.
+    """
+    document, found = contracts().home(ident)[1], dict[str, Any]()
+    body = document.resolve(document.operations[ident].body or {})
+    for name, member in body.get("properties", {}).items():
+        texts, schema = request.form.getlist(name), document.resolve(member)
+        if not texts:
+            continue
+        # a switch that is off is the hidden field before it
+        text = texts[-1].strip()
+        if schema.get("type") == "array":
+            found[name] = texts
+        elif text:
+            found[name] = _read(text, schema)
+        elif schema.get("nullable"):
+            found[name] = None
+    return found
+
+
+def _read(text: str, schema: dict[str, Any]) -> Any:
+    if schema.get("format") == "date-time":
+        return from_zone(text)
+    return text if schema.get("type") == "string" else read_json(text)

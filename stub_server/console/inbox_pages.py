@@ -5,9 +5,9 @@ from urllib.parse import quote, unquote, urlsplit
 from flask import Response, g, render_template, request
 
 from ..server.request import CONTROL
-from .actions import act, go
+from .actions import go, show_done
 from .addresses import here
-from .forms import given, listed
+from .forms import listed, members
 from .site import contracts, pages
 
 _LISTED = 25
@@ -54,11 +54,11 @@ def message(name: str, number: int) -> str:
 @pages.post("/inboxes/<name>/answer")
 def set_answer(name: str) -> Response:
     """Say what an inbox answers from now on."""
-    body = given(numbers=("status", "delay_ms", "times"))
+    body = members("setInboxAnswer")
     retry_after = request.form.get("retry_after", "").strip()
     if retry_after:
         body["headers"] = [{"name": "Retry-After", "value": retry_after}]
-    return act("PUT", f"{_path(name)}/answer", body)
+    return show_done(g.client.change("PUT", f"{_path(name)}/answer", body))
 
 
 def _leads_to(url: str, name: str) -> bool:

@@ -6,9 +6,9 @@ from flask import g, render_template, request
 
 from ..server.request import CONTROL
 from .client import Refused
-from .forms import given
+from .forms import members
 from .shell import load_head
-from .site import contracts, pages
+from .site import pages
 
 _LISTED = 100
 
@@ -25,9 +25,7 @@ def make_token() -> tuple[str, int]:
     body: dict[str, Any] = {"scopes": request.form.getlist("scopes")}
     if "*" in body["scopes"]:
         body["scopes"] = ["*"]
-    reply = g.client.change(
-        "POST", f"{CONTROL}/tokens", body | given("merchant_id", numbers=("expires_in",))
-    )
+    reply = g.client.change("POST", f"{CONTROL}/tokens", members("issueToken") | body)
     if reply.is_refused:
         return _page(None, Refused(reply).message), Refused(reply).status
     return _page(reply.json), reply.status
@@ -35,17 +33,10 @@ def make_token() -> tuple[str, int]:
 
 def _page(made: Any, problem: str | None = None) -> str:
     load_head()
-    keys = g.client.get("/api-keys", {"limit": _LISTED})
-    scopes: dict[str, list[Any]] = {}
-    for scope in contracts().api.scopes:
-        scopes.setdefault(scope["resource"], []).append(scope)
     return render_template(
         "console/keys.html",
         made=made,
         problem=problem,
-        sent=request.form.getlist("scopes") if request.method == "POST" else ["*"],
         ready=g.client.credentials,
-        keys=keys["api_keys"],
-        more=keys["pagination"]["total"] - len(keys["api_keys"]),
-        scopes=scopes,
+        found=g.client.get("/api-keys", {"limit": _LISTED}),
     )

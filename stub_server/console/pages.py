@@ -28,7 +28,7 @@ from ..server.layers.pages import Page
 from ..server.layers.routing import DOCS
 from ..server.request import CONTROL, LARGEST_BODY
 from ..server.work import Work
-from .client import ASK, ASKED, VISITOR
+from .client import ASK, ASKED, VISITOR, Ask
 from .contract_files import as_file
 from .sessions import ADMIN_KEY, CONTROL_KEY, Sessions, Visitor
 
@@ -86,47 +86,39 @@ class Console:
 
     async def answer(self, work: Work) -> Answer:
         """What the application answers."""
-        request, target = work.request, work.target
-        if target.path in _RELAYED and request.method == "GET":
+        if work.target.path in _RELAYED and work.request.method == "GET":
             return self._relay(work)
         if self._app is None:
             # importing Flask takes time; others are served meanwhile
             made = await self._showing.run(self._make)
             self._app = self._app or made  # two first requests may have come at once
-        scope = {
-            "type": "http",
-            "http_version": "1.1",
-            "method": request.method,
-            "scheme": "http",
-            "path": target.path,
-            "query_string": request.query,
-            "root_path": target.prefix,
-            "headers": request.headers.items(),
-            "client": request.client,
-        }
-        # a2wsgi declares ASGI's types again.
-        environ = cast(Any, build_environ(cast(Any, scope), cast(Any, BytesIO(work.upload))))
-        environ["CONTENT_LENGTH"] = str(len(work.upload))
-        permitted = _permitted(target.path)
-        loop, asked = asyncio.get_running_loop(), list[Future[Reply]]()
-
-        def ask(question: Question, prefix: str | None) -> Reply:
-            asked_of = target.prefix if prefix is None else prefix
-            asking = inside.ask(self._stack(), asked_of, question, request.client, permitted)
-            answer = asyncio.run_coroutine_threadsafe(asking, loop)
-            asked.append(answer)
-            return answer.result()
-
-        environ[ASK], environ[ASKED], environ[VISITOR] = ask, work.sandbox.name, self._visitor(work)
+        name, asked = work.sandbox.name, list[Future[Reply]]()
+        environ = _environ(work)
+        environ[ASK] = self._asking(work, asked)
+        environ[ASKED], environ[VISITOR] = name, self._visitor(work)
+        is_action = work.request.method == "POST"
+        threads = self._acting.setdefault(name, Threads()) if is_action else self._showing
         try:
-            with work.server.waiting.take(work.sandbox.name):
-                is_action, name = request.method == "POST", work.sandbox.name
-                threads = self._acting.setdefault(name, Threads()) if is_action else self._showing
+            with work.server.waiting.take(name):
                 answer = await threads.run(partial(copy_context().run, _answer, self._app, environ))
         finally:
             for each in asked:
                 each.cancel()
-        return await as_file(answer, work.request) if target.path.startswith(_FILES) else answer
+        is_file = work.target.path.startswith(_FILES)
+        return await as_file(answer, work.request) if is_file else answer
+
+    def _asking(self, work: Work, asked: list[Future[Reply]]) -> Ask:
+        """What a view asks with: it waits in its thread for what is `asked` in the event loop."""
+        loop, permitted = asyncio.get_running_loop(), _permitted(work.target.path)
+
+        def ask(question: Question, prefix: str | None) -> Reply:
+            asked_of = work.target.prefix if prefix is None else prefix
+            asking = inside.ask(self._stack(), asked_of, question, work.request.client, permitted)
+            answer = asyncio.run_coroutine_threadsafe(asking, loop)
+            asked.append(answer)
+            return answer.result()
+
+        return ask
 
     def most(self, work: Work) -> int:
         """How many bytes of a form are read; those of a file of those alone whom the control
@@ -162,6 +154,26 @@ class Console:
             work.request.headers.get(name, b"").decode("latin-1") for name in (b"cookie", b"host")
         )
         return self._sessions.visitor(cookies, host, _keys(work))
+
+
+def _environ(work: Work) -> dict[str, Any]:
+    """A request as WSGI has it."""
+    request, target = work.request, work.target
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": "http",
+        "path": target.path,
+        "query_string": request.query,
+        "root_path": target.prefix,
+        "headers": request.headers.items(),
+        "client": request.client,
+    }
+    # a2wsgi declares ASGI's types again.
+    environ = cast(dict[str, Any], build_environ(cast(Any, scope), cast(Any, BytesIO(work.upload))))
+    environ["CONTENT_LENGTH"] = str(len(work.upload))
+    return environ
 
 
 def _keys(work: Work) -> dict[str, str]:

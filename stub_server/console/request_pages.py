@@ -4,6 +4,7 @@ was refused.
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from ..contract.secrets import REDACTED
 from ..server.journal.entries import OF_THE_CONNECTION
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
-from .actions import act, go, plain_text, show_done
+from .actions import go, plain_text, show_done
 from .addresses import here
 from .filters import Change, changes, in_one_line, pretty, read_json
 from .forms import listed
@@ -38,10 +39,7 @@ _CHOOSING = ("id", "limit", "page")  # parameters of lists, of which none waits
 class Touched(NamedTuple):
     """A record that a request changed, and in which members."""
 
-    resource: str
-    id: str
-    change: str
-    step: int
+    record: dict[str, Any]
     page: int  # of its history, a version on each
     body: Any
     differences: list[Change]
@@ -112,14 +110,6 @@ def send_nearest(ident: str) -> Response:
     return _send((explanation.get("nearest") or {}).get("calls", []))
 
 
-@pages.post("/requests/<ident>/rewind")
-def rewind_before(ident: str) -> Response:
-    """Restore the state before a request."""
-    return act(
-        "POST", f"{CONTROL}/rewind", {"to_request": ident}, to=f"/console/requests/{quote(ident)}"
-    )
-
-
 def _request(ident: str) -> Any:
     return g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")["request"]
 
@@ -162,20 +152,10 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
     for change in step["changes"][:_SHOWN]:
         path = f"{CONTROL}/records/{change['resource']}/{change['id']}/history"
         versions = g.client.get(path, {"limit": 100})["versions"]
-        at = next(
-            (place for place, each in enumerate(versions) if each["step"] == step["step"]), None
-        )
-        now = None if at is None else versions[at]["body"]
-        was = None if at is None or at + 1 >= len(versions) else versions[at + 1]["body"]
-        yield Touched(
-            change["resource"],
-            change["id"],
-            change["change"],
-            step["step"],
-            0 if at is None else at + 1,
-            now,
-            changes(was, now),
-        )
+        newer = [*takewhile(lambda each: each["step"] != step["step"], versions)]
+        bodies = [each["body"] for each in versions[len(newer) :]]
+        now, was, *_ = [*bodies, None, None]
+        yield Touched(change, len(newer) + 1, now, changes(was, now))
 
 
 def _delivery(ident: str) -> dict[str, Any]:

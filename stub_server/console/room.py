@@ -1,7 +1,8 @@
 """JSON and what else strangers may have made long, as far as it fits into a page."""
 
 import re
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 from flask import g
 from markupsafe import Markup, escape
@@ -10,9 +11,9 @@ from .filters import Change, cut, in_one_line, pretty
 
 _MOST_SHOWN = 8_192  # characters of a body that a page shows; it links to the rest
 _ROOM = 37 << 10  # bytes of HTML of bodies, differences and long texts in a page
-_OF_A_CHARACTER = 6  # such bytes, at most
 _OF_A_LINE = len('<span class="line"></span>')
-_OF_A_TEXT, _OF_A_CHANGE = 80, 180  # bytes beside them
+_OF_A_TEXT, _OF_A_CHANGE = 80, 180  # bytes of HTML beside them
+T = TypeVar("T")
 _MOST_BROKEN = 65_536  # characters that are broken into lines: deep ones begin with many blanks
 # A text that does not end is one token too: otherwise each quotation mark in it would be searched
 # from again.
@@ -49,41 +50,33 @@ def lines(content: Any, most: int | None = None) -> Shown:
     text = in_one_line(content)
     if len(text) <= _MOST_BROKEN:
         text = pretty(content)
-    if most is None:
-        return _fitting_lines(text)
-    return Shown([coloured(line) for line in text[:most].split("\n")], len(text) > most)
-
-
-def _fitting_lines(text: str) -> Shown:
-    """The beginning of JSON in a page where there is more."""
-    left = _room() * 2 // 3
-    shown = list[Markup]()
-    for line in text[:_MOST_SHOWN].split("\n"):
-        html = coloured(line)
-        size = _size(html) + _OF_A_LINE
-        if size > left:
-            shown.append(escape(line[: left // _OF_A_CHARACTER]))
-            g.room -= left
-            return Shown(shown, is_cut=True)
-        shown.append(html)
-        left -= size
-        g.room -= size
-    return Shown(shown, len(text) > _MOST_SHOWN)
+    most_shown = most or _MOST_SHOWN
+    pieces = text[:most_shown].split("\n")
+    every = map(coloured, pieces)
+    shown = [*every] if most else [*_first(every, lambda line: _size(line) + _OF_A_LINE)]
+    return Shown(shown, len(shown) < len(pieces) or len(text) > most_shown)
 
 
 def fitting(found: list[Change]) -> list[Change]:
     """The first of the members that differ, as many as fit into a page where there is more."""
+    return [*_first(found, _size_of_change)]
+
+
+def _size_of_change(change: Change) -> int:
+    texts = (change.path, cut(change.before or "", 200), cut(change.after or "", 200))
+    return _OF_A_CHANGE + sum(map(_size, texts))
+
+
+def _first(every: Iterable[T], size_of: Callable[[T], int]) -> Iterator[T]:
+    """The first of several, as many as fit into a page where there is more."""
     left = _room() * 2 // 3
-    shown = list[Change]()
-    for change in found:
-        texts = (change.path, cut(change.before or "", 200), cut(change.after or "", 200))
-        size = _OF_A_CHANGE + sum(map(_size, texts))
+    for each in every:
+        size = size_of(each)
         if size > left:
-            break
-        shown.append(change)
+            return
+        yield each
         left -= size
         g.room -= size
-    return shown
 
 
 def fit(text: Markup | str) -> Markup | str:

@@ -13,8 +13,7 @@ from ..server.request import CONTROL
 from .actions import act, go, show_done
 from .addresses import DONE, there, this_sandbox
 from .client import Refused
-from .filters import from_zone
-from .forms import given
+from .forms import filled
 from .sessions import CONTROL_KEY
 from .shell import give_cookie
 from .site import contracts, pages
@@ -39,83 +38,31 @@ def list_sandboxes() -> str:
         listed=_listed(glob),
         glob=glob,
         steps=[(delivers, [*group]) for delivers, group in groupby(steps["steps"], key=_delivers)],
-        tables=contracts().control.schema("StepResource")["enum"],
         pagination=steps["pagination"],
         newest=newest,
         snapshots=snapshots["snapshots"],
         settings=g.client.get(f"{CONTROL}/settings"),
-        schemas=_settings(),
     )
 
 
 @pages.post("/sandboxes/new")
 def make_sandbox() -> Response:
-    """Make a sandbox, or go to the one of the name."""
-    name = request.form.get("name", "").strip().lower()
-    reply = g.client.of("").change("POST", f"{CONTROL}/sandboxes", {"name": name} if name else {})
+    """Make the sandbox that a page has not found, and go to it."""
+    reply = g.client.of("").change(*filled("createSandbox"))
     if reply.is_refused and Refused(reply).code != "duplicate_sandbox":
         raise Refused(reply)
-    return go(there(name or reply.json["sandbox"]["name"], "/console/requests"))
-
-
-@pages.post("/sandboxes/make")
-def make_another() -> Response:
-    """Make a sandbox of a scenario."""
-    asked = given("name", "scenario", "now", numbers=("seed", "ttl_seconds"))
-    if "now" in asked:
-        asked["now"] = from_zone(asked["now"])
-    return act("POST", f"{CONTROL}/sandboxes", asked, to=_HERE)
-
-
-@pages.post("/sandboxes/fork")
-def fork_one() -> Response:
-    """Make a sandbox with the past of another one, of this one unless `of` is given."""
-    of = request.form.get("of", "") or this_sandbox()
-    return act(
-        "POST",
-        f"{CONTROL}/sandboxes/{quote(of, safe='')}/fork",
-        given("name", numbers=("step",)),
-        to=_HERE,
-    )
+    return go(there(request.form["name"], "/console/requests"))
 
 
 @pages.post("/sandboxes/delete")
 def delete_one() -> Response:
     """Delete a sandbox. The page of another one is shown if it was this one."""
-    name = request.form.get("of", "")
-    path = f"{CONTROL}/sandboxes/{quote(name, safe='')}"
-    if name != this_sandbox():
-        return act("DELETE", path, to=_HERE)
-    reply = g.client.of("").change("DELETE", path)
+    if request.form.get("sandboxName") != this_sandbox():
+        return act("deleteSandbox")
+    reply = g.client.of("").change(*filled("deleteSandbox"))
     if reply.is_refused:
         return show_done(reply, _HERE)
     return go(f"{there('default', _HERE)}?{DONE}={quote(reply.request_id)}")
-
-
-@pages.post("/sandboxes/rewind")
-def rewind_to() -> Response:
-    """Restore the state after a step, or at an instant."""
-    asked = given(numbers=("to_step",)) or {
-        "to": from_zone(request.form.get("instant", "").strip())
-    }
-    return act("POST", f"{CONTROL}/rewind", asked, to=_HERE)
-
-
-@pages.post("/sandboxes/snapshot")
-def make_snapshot() -> Response:
-    """Give a name to the state of now."""
-    return act("POST", f"{CONTROL}/snapshots", given("name", "description"), to=_HERE)
-
-
-@pages.post("/sandboxes/snapshot/<any(restore, delete):what>")
-def use_snapshot(what: str) -> Response:
-    """Restore or delete a snapshot."""
-    path = f"{CONTROL}/snapshots/{quote(request.form.get('name', ''), safe='')}"
-    return (
-        act("POST", f"{path}/restore", to=_HERE)
-        if what == "restore"
-        else act("DELETE", path, to=_HERE)
-    )
 
 
 @pages.post("/sandboxes/reset")
@@ -124,7 +71,7 @@ def reset_sandbox() -> Response:
     seed it again.
     """
     rewound = g.client.change("POST", f"{CONTROL}/rewind", {"to_step": 0})
-    return act("POST", f"{CONTROL}/reset") if rewound.is_refused else show_done(rewound)
+    return act("resetSandbox") if rewound.is_refused else show_done(rewound)
 
 
 @pages.post("/sandboxes/rotate")
@@ -138,27 +85,6 @@ def rotate_sandbox() -> Response:
         key = reply.json["sandbox"]["credentials"]["control_key"]
         give_cookie(answer, contracts().sessions.begin(key), f"{request.script_root}/")
     return answer
-
-
-@pages.post("/sandboxes/settings")
-def change_settings() -> Response:
-    """Change the settings to what the form has: a switch that is off is not sent by browsers."""
-    body: dict[str, Any] = {}
-    for name, schema in _settings().items():
-        text = request.form.get(name, "").strip()
-        if schema["type"] == "boolean":
-            body[name] = text == "true"
-        elif schema["type"] == "integer":
-            body[name] = given(name, numbers=(name,)).get(name)
-        else:
-            body[name] = text
-    return act("PATCH", f"{CONTROL}/settings", body, to=_HERE)
-
-
-def _settings() -> dict[str, Any]:
-    """The members of the settings and their schemas."""
-    found: dict[str, Any] = contracts().control.schema("SandboxSettings")["properties"]
-    return found
 
 
 @pages.post("/sandboxes/import")

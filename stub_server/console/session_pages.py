@@ -22,7 +22,7 @@ def enter() -> Response:
     header = _header_of(key) if key.isascii() and key.isprintable() else None
     if header is None:
         return make_response(key_page("This key opens neither the server nor this sandbox."), 403)
-    return _with_new_id(contracts().sessions.begin(key), header, own(request.form.get("to", "")))
+    return _with_new_id(contracts().sessions.begin(key), header, own(request.form.get("back", "")))
 
 
 @pages.post("/leave")

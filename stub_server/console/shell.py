@@ -170,8 +170,8 @@ def _sandboxes() -> list[str]:
 
 def key_page(message: str) -> str:
     """The question for a key."""
-    to = request.form.get("to") or request.full_path.rstrip("?")
-    return render_template("console/key.html", message=message, to=to)
+    back = request.form.get("back") or request.full_path.rstrip("?")
+    return render_template("console/key.html", message=message, back=back)
 
 
 @pages.app_errorhandler(Refused)

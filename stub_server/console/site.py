@@ -10,6 +10,7 @@ from typing import Any
 from flask import Blueprint, current_app
 
 from ..contract.document import Document, Operation
+from ..server.request import CONTROL
 from ..settings import Settings
 from ..version import __version__
 from .guide.guide import Guide
@@ -65,6 +66,10 @@ class Contracts:
     def operation(self, ident: str | None) -> Operation | None:
         """An operation of either contract."""
         return self.api.operations.get(ident or "") or self.control.operations.get(ident or "")
+
+    def home(self, ident: str) -> tuple[str, Document]:
+        """What stands before the paths of the contract that has an operation, and that contract."""
+        return ("", self.api) if ident in self.api.operations else (CONTROL, self.control)
 
 
 def contracts() -> Contracts:

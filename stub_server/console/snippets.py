@@ -1,7 +1,8 @@
 """A request as code to copy: a command for a shell, Python with httpx, TypeScript with fetch."""
 
 import json
-from typing import Any, NamedTuple
+from pprint import pformat
+from typing import NamedTuple
 from urllib.parse import quote
 
 from flask import render_template
@@ -13,6 +14,7 @@ from ..server.request import CONTROL
 
 _KEYS = {"Python": 'os.environ["STUB_ADMIN_KEY"]', "TypeScript": 'process.env.STUB_ADMIN_KEY ?? ""'}
 """Where the code of a language has the admin key from."""
+_BROKEN = 4_096  # characters of a body that is written in lines: each level of it takes its time
 
 
 class Snippet(NamedTuple):
@@ -40,7 +42,7 @@ def snippets(question: Question, base_url: str, *, has_key: bool) -> list[Snippe
         base_url=base_url,
         has_admin_key=needs_key,
     )
-    text, is_json = _body(asked)
+    text, literal = _body(asked)
     code = {
         "method": asked.method,
         "url": (
@@ -50,8 +52,7 @@ def snippets(question: Question, base_url: str, *, has_key: bool) -> list[Snippe
         ),
         "needs_key": needs_key,
         "text": text,
-        "is_json": is_json,
-        "literal": _literal(json.loads(text), "    ") if is_json else "",
+        "literal": literal,
     }
     headers = [
         ("-".join(map(str.capitalize, name.split("-"))), quoted(value))
@@ -66,29 +67,17 @@ def snippets(question: Question, base_url: str, *, has_key: bool) -> list[Snippe
     return found
 
 
-def _body(asked: Question) -> tuple[str, bool]:
-    """The body as text, and whether it can be written as a value of the language."""
+def _body(asked: Question) -> tuple[str, str]:
+    """The body as text, and as a value of Python; that is empty for what has none."""
     text = asked.body.decode("utf-8", "replace")
     try:
         found = json.loads(text)
         json.dumps(found, allow_nan=False)  # JSON has no such numbers, though Python reads them
-        _literal(found, "")
+        literal = pformat(found, sort_dicts=False) if len(text) < _BROKEN else repr(found)
     except (ValueError, RecursionError):
-        return text, False
-    return text, isinstance(found, dict | list) and "__proto__" not in text
-
-
-def _literal(value: Any, indent: str) -> str:
-    """A value of JSON as Python writes it, a line for each member."""
-    inner = f"{indent}    "
-    if isinstance(value, dict) and value:
-        lines = [f"{inner}{quoted(name)}: {_literal(each, inner)}," for name, each in value.items()]
-        return "\n".join(("{", *lines, f"{indent}}}"))
-    if isinstance(value, list) and value:
-        return "\n".join(
-            ("[", *(f"{inner}{_literal(each, inner)}," for each in value), f"{indent}]")
-        )
-    return quoted(value) if isinstance(value, str) else repr(value)
+        return text, ""
+    is_value = isinstance(found, dict | list) and "__proto__" not in text
+    return text, literal if is_value else ""
 
 
 def quoted(value: str) -> str:

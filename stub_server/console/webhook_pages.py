@@ -7,13 +7,12 @@ from uuid import UUID
 from flask import Response, abort, g, render_template, request
 
 from ..server.request import CONTROL
-from .actions import act, show_done
-from .forms import given, listed
+from .actions import show_done
+from .forms import listed, members
 from .shell import load_head
-from .site import contracts, pages
+from .site import pages
 
 _LISTED = 25
-_WAIT = 5  # seconds that a page waits for deliveries
 _GRAVEST = ("failed", "unknown", "passed", "not_applicable")
 _WEBHOOKS = "/v2/webhooks"
 _LOGS = f"{_WEBHOOKS}/logs"
@@ -27,7 +26,6 @@ def webhooks() -> str:
         "console/webhooks.html",
         webhooks=found,
         names={each["id"]: each["name"] for each in found},
-        patterns=contracts().api.raw["components"]["schemas"]["EventPattern"]["enum"],
         **_deliveries("listWebhookLogs", _LOGS),
     )
 
@@ -35,18 +33,7 @@ def webhooks() -> str:
 @pages.post("/webhooks/create")
 def create_webhook() -> Response | str:
     """Create a webhook, and show its signing key this once."""
-    return _with_key(
-        "POST",
-        _WEBHOOKS,
-        given("url", "name") | {"events": request.form.getlist("events") or ["*"]},
-    )
-
-
-@pages.post("/webhooks/drain")
-def drain_webhooks() -> Response:
-    """Wait until nothing is to be delivered; first send what is held back, if that is asked."""
-    held = "held" in request.form
-    return act("POST", f"{CONTROL}/webhooks/drain", {"held": held, "wait_seconds": _WAIT})
+    return _with_key("POST", _WEBHOOKS, {"events": ["*"]} | members("createWebhook"))
 
 
 @pages.get("/webhooks/<uuid:ident>")
@@ -56,25 +43,8 @@ def one_webhook(ident: UUID) -> str:
     return render_template(
         "console/webhook.html",
         webhook=g.client.get(path)["webhook"],
-        types=sorted(contracts().api.events),
         **_deliveries("listLogsForWebhook", f"{path}/logs"),
     )
-
-
-@pages.post("/webhooks/<uuid:ident>/test")
-def send_test(ident: UUID) -> Response:
-    """Send an event to this webhook alone."""
-    reply = g.client.change("POST", f"{_path(ident)}/test", given("event_type"))
-    return show_done(
-        reply,
-        None if reply.is_refused else f"/console/webhooks/deliveries/{reply.json['log']['id']}",
-    )
-
-
-@pages.post("/webhooks/<uuid:ident>/switch")
-def switch_webhook(ident: UUID) -> Response:
-    """Switch a webhook on or off."""
-    return act("PUT", _path(ident), {"is_active": request.form.get("is_active") == "true"})
 
 
 @pages.post("/webhooks/<uuid:ident>/rotate")
@@ -86,9 +56,9 @@ def rotate_key(ident: UUID) -> Response | str:
 @pages.post("/webhooks/<uuid:ident>/certify")
 def certify_webhook(ident: UUID) -> Response:
     """Have the receiver judged; the journal keeps the report."""
-    reply = g.client.change(
-        "POST", f"{CONTROL}/certify", {"webhookId": str(ident)} | given("event_type")
-    )
+    event = request.form.get("event_type")
+    body = {"webhookId": str(ident)} | ({"event_type": event} if event else {})
+    reply = g.client.change("POST", f"{CONTROL}/certify", body)
     report = f"/console/webhooks/{ident}/certificates/{reply.request_id}"
     return show_done(reply, None if reply.is_refused else report)
 

@@ -159,7 +159,7 @@ def _post(url: str, body: Any, **headers: str) -> httpx2.Response:
 
 @pytest.mark.promise("agents-need-key")
 def test_the_endpoint_is_closed_as_the_controls_are(serve: Serve) -> None:
-    live = serve(admin_key=KEY)
+    live = serve(admin_key=KEY, scenario="empty")
     url = f"{live.url}/_sandbox/mcp"
     for headers in ({}, {"Authorization": "Bearer wrong"}, {"X_Sandbox_Control_Key": "wrong"}):
         refused = _post(url, _initialize(), **headers)
@@ -258,7 +258,7 @@ def test_a_client_that_leaves_before_its_body_has_come_is_no_defect(
 
 @pytest.mark.promise("agent-sessions")
 def test_the_number_of_sessions_is_limited(serve: Serve) -> None:
-    url = f"{serve(seed=64).url}/_sandbox/mcp"
+    url = f"{serve(seed=64, scenario='empty').url}/_sandbox/mcp"
     with httpx2.Client(headers=_JSON, verify=NO_TLS) as client:
         opened = [client.post(url, json=_initialize()) for _ in range(65)]
         assert [200] * 64 + [503] == [answer.status_code for answer in opened]
@@ -284,7 +284,7 @@ def test_one_sandbox_does_not_take_all_sessions(live: Live) -> None:
 @pytest.mark.parametrize("deletes", [False, True])
 def test_sessions_of_a_sandbox_end_with_its_credentials(deletes: bool, serve: Serve) -> None:
     """But those used since. Those count too that were opened elsewhere, and work in it now."""
-    url, bearer = serve(seed=65 + deletes, admin_key=KEY).url, f"Bearer {KEY}"
+    url, bearer = serve(seed=65 + deletes, admin_key=KEY, scenario="empty").url, f"Bearer {KEY}"
     tools = f"{url}/s/mine/_sandbox/mcp"
 
     def renewed() -> str:
@@ -318,7 +318,7 @@ def test_sessions_of_a_sandbox_end_with_its_credentials(deletes: bool, serve: Se
 
 @pytest.mark.promise("agent-sessions")
 def test_a_session_that_moves_counts_where_it_works_and_ends_with_its_sandbox(serve: Serve) -> None:
-    url = serve(seed=67).url
+    url = serve(seed=67, scenario="empty").url
     full, alone = f"{url}/s/full/_sandbox/mcp", f"{url}/s/alone/_sandbox/mcp"
     made = httpx2.post(f"{url}/_sandbox/sandboxes", json={"name": "full"}, verify=NO_TLS)
     assert 201 == made.status_code
@@ -348,7 +348,7 @@ def test_without_the_package_endpoint_and_verb_say_how_to_install_it(
         if name.partition(".")[0] == "mcp" or name.startswith("stub_server.tools.mcp."):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)
-    answer = _post(f"{serve(seed=52).url}/_sandbox/mcp", _initialize())
+    answer = _post(f"{serve(seed=52, scenario='empty').url}/_sandbox/mcp", _initialize())
     assert (501, True) == (
         answer.status_code,
         "pip install 'membership-sandbox[mcp]'" in answer.json()["message"],

@@ -2,15 +2,11 @@
 run on one core.
 """
 
-import json
 import os
 import statistics
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -19,6 +15,7 @@ from rich.table import Table
 from . import sizes as by_size
 from . import webhooks as deliveries
 from .load import Result, fire
+from .target import Target, started
 from .world import Shot
 
 NAMES = ("ours", "stock Connexion", "bare Starlette", "floor")
@@ -26,26 +23,6 @@ NAMES = ("ours", "stock Connexion", "bare Starlette", "floor")
 # bare Starlette.
 FASTER = {"GET one customer": 6, "GET list of 20": 20, "PUT customer": 6, "POST PIX order": 6}
 SHARE = 0.5
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A server that is running."""
-
-    name: str
-    process: subprocess.Popen[str]
-    port: int
-    token: str
-    shots: tuple[Shot, ...]
-
-    def cpu(self) -> float | None:
-        """Seconds of CPU that the server has used so far, where the system tells."""
-        stat = Path(f"/proc/{self.process.pid}/stat")
-        if not stat.exists():
-            return None
-        fields = stat.read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +31,6 @@ class Sample:
 
     load: Result
     cpu: float | None
-
-
-@contextmanager
-def started(name: str, core: int) -> Iterator[Target]:
-    """A server in a process of its own, until the block ends."""
-    command = [sys.executable, "-m", "tests.benchmarks.servers", name, str(core)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        told = json.loads(process.stdout.readline())
-        yield Target(
-            name,
-            process,
-            told["port"],
-            told["token"],
-            tuple(Shot(**shot) for shot in told["shots"]),
-        )
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def measure(target: Target, shot: Shot, seconds: float, core: int) -> Sample:

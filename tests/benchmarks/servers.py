@@ -1,4 +1,4 @@
-"""The four servers, each in a process of its own:
+"""The servers, each in a process of its own:
 
 `python -m tests.benchmarks.servers NAME CORE`.
 """
@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
@@ -28,6 +28,7 @@ from stub_server.server.layers.routing import Application
 from stub_server.server.reply import Reply
 from stub_server.settings import Settings
 
+from ..support.live import FROZEN
 from .world import Handlers, Shot, shots, token
 
 
@@ -154,8 +155,10 @@ def floor(app: Application) -> ASGIApp:
     return canned_bytes
 
 
+DELIVERING = "ours, with deliveries"
 SERVERS: dict[str, Callable[[Application], ASGIApp]] = {
     "ours": ours,
+    DELIVERING: ours,
     "stock Connexion": stock,
     "bare Starlette": bare,
     "floor": floor,
@@ -166,7 +169,7 @@ def main(name: str, core: int) -> None:
     """Serve on a free port, tell the parent what to ask for, and go on until it ends us."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
-    settings = Settings(port=0)
+    settings = replace(FROZEN, port=0) if name == DELIVERING else Settings(port=0)
     with listen(settings) as (listener,):
         settings = with_port(settings, listener)
         app = create_app(settings)
@@ -184,7 +187,8 @@ def main(name: str, core: int) -> None:
         served = SERVERS[name](app)
         calm_collector()
         config = uvicorn_config(served, ConnectionMonitor(Limits()))
-        config.lifespan = "off"
+        if name != DELIVERING:
+            config.lifespan = "off"
         uvicorn.Server(config).run([listener])
 
 

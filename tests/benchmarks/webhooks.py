@@ -2,34 +2,25 @@
 if any is lost.
 """
 
-import json
 import os
 import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
-import uvicorn
 from rich.console import Console
 from rich.table import Table
 
-from stub_server.app import create_app
-from stub_server.cli.serving import calm_collector, listen, uvicorn_config, with_port
-from stub_server.server.connection import ConnectionMonitor, Limits
-
 from ..support.fickle import fickle
-from ..support.live import FROZEN, NO_TLS
+from ..support.live import NO_TLS
 from ..support.make import HELD, created, customer_body
 from .load import fire
-from .world import Shot, shots, token
+from .servers import DELIVERING
+from .target import Target, started
 
 SENT = 5_000
 QUEUED = 10_000
@@ -40,66 +31,13 @@ PER_SECOND = 1_000
 SLOWER = 1.2
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A server that is running: its process, its port, a token, and what to ask it for."""
-
-    process: "subprocess.Popen[str]"
-    port: int
-    token: str
-    shots: tuple[Shot, ...]
-
-    @property
-    def url(self) -> str:
-        """Its address."""
-        return f"http://127.0.0.1:{self.port}"
-
-    def cpu(self) -> float | None:
-        """Seconds of CPU that it has used so far, where the system tells."""
-        stat = Path(f"/proc/{self.process.pid}/stat")
-        if not stat.exists():
-            return None
-        fields = stat.read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-@contextmanager
-def started(core: int) -> Iterator[Target]:
-    """The server in a process of its own, on a core of its own."""
-    command = [sys.executable, "-m", "tests.benchmarks.webhooks", str(core)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        told = json.loads(process.stdout.readline())
-        yield Target(
-            process, told["port"], told["token"], tuple(Shot(**shot) for shot in told["shots"])
-        )
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def serve(core: int) -> None:
-    """Serve on a free port, and tell the parent."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {core})
-    settings = replace(FROZEN, port=0)
-    with listen(settings) as (listener,):
-        settings = with_port(settings, listener)
-        app = create_app(settings)
-        asked = [asdict(shot) for shot in shots(app.sandboxes.default)]
-        print(json.dumps({"port": settings.port, "token": token(app), "shots": asked}), flush=True)
-        calm_collector()
-        uvicorn.Server(uvicorn_config(app, ConnectionMonitor(Limits()))).run([listener])
-
-
 def measure(console: Console, cores: tuple[int, int], seconds: float) -> list[str]:
     """Measure and show; answers the promises that are not kept."""
     served, loading = cores
     missed: list[str] = []
     with (
-        started(served) as idle,
-        started(served) as waiting,
+        started(DELIVERING, served) as idle,
+        started(DELIVERING, served) as waiting,
         tempfile.TemporaryDirectory() as folder,
     ):
         if hasattr(os, "sched_setaffinity"):
@@ -199,7 +137,3 @@ def pile(api: httpx2.Client, receiver: str, count: int) -> None:
                 lambda _: created(api.post("/v2/customers", json=customer_body())), range(count)
             )
         )
-
-
-if __name__ == "__main__":
-    serve(int(sys.argv[1]))

@@ -12,7 +12,7 @@ from ..reference_run.successes import faults, noted_successes
 from ..support.estate import emptied
 from ..support.live import NO_TLS, Live
 from ..support.make import Json
-from ..support.receiver import Receiver, receiving
+from ..support.receiver import Receiver
 from ..support.shared import Shared
 from ..support.stores import Choice, on
 from .hooks import WEBHOOKS, Hook, Restricted
@@ -40,13 +40,6 @@ def store(request: pytest.FixtureRequest, shared: Shared) -> Iterator[None]:
     assert isinstance(choice, Choice)
     with on(choice.of(request.path), lambda: shared.postgres):
         yield
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """A receiver on this machine."""
-    with receiving() as made:
-        yield made
 
 
 @pytest.fixture

@@ -39,3 +39,14 @@ def test_the_query_is_checked(api: httpx2.Client) -> None:
     """A placeholder of metrics is no placeholder of the contract."""
     response = api.get("/v2/analytics", params={"projectId": "x", "from": "yesterday"})
     assert refused(response, 422, "validation_error") == {"projectId": "format", "from": "format"}
+
+
+def test_an_empty_range_is_warned_of(api: httpx2.Client) -> None:
+    """As in lists."""
+    since, until = "2026-05-02T00:00:00Z", "2026-05-01T00:00:00Z"
+    for query, warned in (
+        ({"from": since, "to": until}, "empty_range"),
+        ({"from": until, "to": since}, None),
+    ):
+        answer = api.get("/v2/analytics", params=query)
+        assert (200, warned) == (answer.status_code, answer.headers.get("X-Sandbox-Warnings"))

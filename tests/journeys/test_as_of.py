@@ -3,7 +3,6 @@ is changed by it.
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import httpx2
 import pytest
@@ -148,12 +147,6 @@ def test_a_step_that_is_not_kept_is_refused_with_the_oldest_that_is(serve: Serve
         assert says(answer.json()["message"], "step 2")
         assert {"X-Sandbox-As-Of": "step_not_kept"} == refused(answer, 409, "step_not_kept")
         assert ["header"] == [entry["in"] for entry in answer.json()["details"]]
-        totals = [
-            done(api.get("/v2/customers", headers=at(n)))["pagination"]["total"]
-            for n in (2, 3, 4, 3, 2)
-        ]
-        assert [1, 1] == [b - a for a, b in pairwise(totals[:3])]
-        assert totals[:3] == totals[:1:-1]
         refused(api.get("/v2/customers", headers=at(5)), 409, "step_not_kept")
 
 

@@ -8,20 +8,12 @@ from ..conftest import Serve
 from ..support.contract import document
 from ..support.make import make_plan
 from .stage import DAY, Stage, staged
-from .steps import done, refused
+from .steps import refused
 
 
 def at(text: str) -> datetime:
     """A date-time of the service."""
     return datetime.fromisoformat(text)
-
-
-def history(stage: Stage, subject: str) -> list[tuple[str, datetime]]:
-    """What happened to a record, and when, oldest first."""
-    page = done(stage.control.get("/events", params={"resource_id": subject, "limit": 100}))
-    return [(event["type"].partition(".")[2], at(event["timestamp"])) for event in page["events"]][
-        ::-1
-    ]
 
 
 def test_jobs_are_done_in_the_order_of_their_time(stage: Stage) -> None:

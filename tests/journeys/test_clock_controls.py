@@ -6,7 +6,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from ..support.make import Json
 from .stage import Stage
 from .steps import done, refused
 
@@ -54,31 +53,6 @@ def test_what_the_clock_cannot_be_advanced_by_is_refused(
         stage.control.post("/clock/advance", json=by), 422, "validation_error"
     )
     assert start == stage.now()
-
-
-def sample_order(control: httpx2.Client) -> Json:
-    """The order that the credentials name."""
-    ident = done(control.get("/credentials"))["sample"]["orderId"]
-    order: Json = done(control.get(f"/orders/{ident}"))["order"]
-    return order
-
-
-def test_a_reset_begins_at_an_instant_and_the_next_one_there_too(control: httpx2.Client) -> None:
-    """The clock stands there, and the records lead up to it: the same instant gives
-    the same ones.
-    """
-    asked = {"scenario": "default", "seed": 5, "now": "2031-05-05T09:00:00-03:00"}
-    begun = done(control.post("/reset", json=asked))
-    clock = done(control.get("/clock"))
-    assert "2031-05-05T12:00:00.000Z" == begun["now"] == clock["now"]
-    assert clock["frozen"] is True
-    known = sample_order(control)
-    assert known["createdAt"].startswith("2031-05-0")
-    done(control.post("/clock/advance", json={"days": 1}))
-    assert begun == done(control.post("/reset", json=asked))
-    assert known == sample_order(control)
-    again = done(control.post("/reset"))
-    assert ("2031-05-05T12:00:00.000Z", 5) == (again["now"], again["seed"])
 
 
 @pytest.mark.parametrize(

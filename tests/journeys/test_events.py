@@ -83,16 +83,6 @@ def test_a_read_is_no_event(shop: Estate) -> None:
     assert before == log(shop)
 
 
-def test_a_refusal_is_no_event(shop: Estate) -> None:
-    before = log(shop)
-    for operation in OPERATIONS.values():
-        if operation.method != "GET":
-            assert ask(
-                shop.api, operation, json={"no_such_member": 1}, params={"x": "y"}
-            ).status_code in (404, 422)
-    assert before == log(shop)
-
-
 def fail(shop: Estate, operation: str) -> None:
     """An order whose buyer's e-mail address has it fail."""
     buyer = {"name": "Ana", "email": "fail_immediately@example.com", "document": "98765432100"}

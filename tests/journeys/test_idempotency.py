@@ -25,12 +25,6 @@ def under(key: str) -> dict[str, str]:
     return {"Idempotency-Key": key}
 
 
-def total(api: httpx2.Client, path: str = "/v2/customers") -> int:
-    """How many records a list has."""
-    count: int = done(api.get(path))["pagination"]["total"]
-    return count
-
-
 def events(shop: Estate) -> int:
     """How many events the merchant's sandbox has raised."""
     count: int = done(shop.control.get("/events"))["pagination"]["total"]
@@ -73,18 +67,6 @@ def test_a_body_that_means_the_same_is_the_same_body(shop: Estate) -> None:
         shop.api.post("/v2/customers", content=text.encode(), headers=headers) for text in texts
     )
     assert (201, first.content) == (second.status_code, second.content)
-
-
-def test_another_body_under_the_same_key_is_409_and_does_nothing(shop: Estate) -> None:
-    first = shop.api.post("/v2/customers", json=customer_body(), headers=under("mine"))
-    before = total(shop.api)
-    fields = refused(
-        shop.api.post("/v2/customers", json=customer_body(), headers=under("mine")),
-        409,
-        "idempotency_key_reused",
-    )
-    assert (["Idempotency-Key"], before) == (list(fields), total(shop.api))
-    assert first.status_code == 201
 
 
 def fails(shop: Estate, how: str) -> tuple[httpx2.Response, Callable[[], None]]:

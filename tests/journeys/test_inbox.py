@@ -216,7 +216,7 @@ def test_an_inbox_answers_what_it_was_told(control: httpx2.Client, address: str)
 @pytest.mark.check
 def test_every_process_of_this_machine_may_post_and_no_page_of_another(serve: Serve) -> None:
     """With or without an admin key; reading asks for it."""
-    server = serve(admin_key="k")
+    server = serve(admin_key="k", scenario="empty")
     address = f"{server.url}/_sandbox/inbox/shop"
     assert 200 == posted(address).status_code
     refused(posted(address, origin="https://elsewhere.example"), 403, "admin_key_required")
@@ -228,7 +228,7 @@ def test_every_process_of_this_machine_may_post_and_no_page_of_another(serve: Se
 
 def test_beyond_loopback_the_inbox_asks_for_the_admin_key(serve: Serve) -> None:
     # the test itself listens on loopback
-    public = serve(host="0.0.0.0", admin_key="k", secret=b"s")  # noqa: S104 - a setting: it listens on loopback
+    public = serve(host="0.0.0.0", admin_key="k", secret=b"s", scenario="empty")  # noqa: S104 - a setting: it listens on loopback
     address = f"{public.url}/_sandbox/inbox/shop"
     refused(posted(address, webhook_id="evt_1"), 403, "admin_key_required")
     assert 200 == posted(address, webhook_id="evt_1", x_sandbox_admin_key="k").status_code
@@ -243,7 +243,7 @@ def test_all_inboxes_of_a_server_share_a_bound(serve: Serve) -> None:
     """Where nothing is left the fullest ones make room: whoever receives something
     finds it there.
     """
-    server = serve(seed=9)
+    server = serve(seed=9, scenario="empty")
     with httpx2.Client(base_url=server.url, timeout=30, verify=NO_TLS) as client:
         for world in range(18):
             for _ in range(15):

@@ -91,23 +91,6 @@ class TestCreating:
 class TestUpdating:
     """updatePlan."""
 
-    def test_absent_members_stay_and_null_clears(
-        self, api: httpx2.Client, make_plan: Maker
-    ) -> None:
-        """A map is replaced whole."""
-        plan = make_plan(
-            description="Texto", max_subscribers=5, metadata={"a": "1", "b": "2"}, features=["x"]
-        )
-        changed = update_plan(
-            api, plan, description=None, max_subscribers=None, metadata={"c": "3"}
-        ).json()["plan"]
-        assert changed == plan | {
-            "description": None,
-            "max_subscribers": None,
-            "metadata": {"c": "3"},
-        }
-        assert get_plan(api, plan) == changed
-
     def test_billing_type_takes_the_interval_with_it(
         self, api: httpx2.Client, make_plan: Maker
     ) -> None:

@@ -3,7 +3,6 @@ changes nothing.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -12,7 +11,7 @@ import pytest
 from stub_server.server.explain.repairs import REPAIRS
 
 from ..support.contract import document
-from ..support.estate import Estate, client, estate, token
+from ..support.estate import Estate, client, token
 from ..support.explained import BEFORE_A_SANDBOX, explanation, nearest_succeeds, needs_another
 from ..support.make import Json
 from ..support.refusal import refused
@@ -36,13 +35,6 @@ def each(rows: Sequence[Row]) -> pytest.MarkDecorator:
 def home(watched: Watched, sink: str) -> Iterator[Estate]:
     """A merchant with one of everything."""
     with own_shop(watched.live, sink) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def neighbour(home: Estate, sink: str) -> Iterator[Estate]:
-    """Another merchant of the same sandbox."""
-    with closing(estate(home.live, home.sandbox, sink)) as made:
         yield made
 
 
@@ -188,12 +180,6 @@ def test_the_table_has_every_code_and_says_how_each_that_is_documented_comes_abo
         0
     ].operations
     assert REPAIRS.keys() <= {row.code for row in TABLE if row.has_nearest}
-
-
-def test_a_record_of_another_merchant_is_not_found(home: Estate, neighbour: Estate) -> None:
-    (row,) = rows_of("not_found")
-    for operation in row.operations:
-        refused(ask(home.api, operation, neighbour.ids), 404, "not_found")
 
 
 def test_a_reference_to_nothing_says_what_it_should_name(home: Estate) -> None:

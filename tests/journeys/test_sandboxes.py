@@ -14,8 +14,7 @@ import pytest
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body
-from ..support.refusal import says
-from .steps import refused as fields_of
+from ..support.refusal import fields, refused, says
 
 Make = Callable[..., Json]
 NOW = "2027-03-01T12:00:00.000Z"
@@ -47,12 +46,6 @@ def make(worlds: httpx2.Client) -> Make:
         return dict(created(worlds.post("/sandboxes", json=body))["sandbox"])
 
     return made
-
-
-def refused(response: httpx2.Response, status: int, code: str) -> str:
-    """The message of a refusal."""
-    fields_of(response, status, code)
-    return str(response.json()["message"])
 
 
 def api(world: Json) -> httpx2.Client:
@@ -152,7 +145,7 @@ def test_a_deleted_world_is_gone_with_its_keys(worlds: httpx2.Client, make: Make
         root = str(client.base_url).partition("/s/")[0]
         refused(client.get(f"{root}/v2/customers"), 401, "invalid_token")
     answer = worlds.delete("/sandboxes/default")
-    assert "POST /s/default/_sandbox/reset" in refused(answer, 409, "sandbox_protected")
+    assert "POST /s/default/_sandbox/reset" in refused(answer, 409, "sandbox_protected")["message"]
     assert [("sandboxName", "path")] == [
         (wrong["field"], wrong["in"]) for wrong in answer.json()["details"]
     ]
@@ -165,15 +158,15 @@ def test_what_cannot_be_made_says_why(worlds: httpx2.Client, make: Make) -> None
         always = refused(
             worlds.post(f"/sandboxes{path}", json={"name": "default"}), 409, "duplicate_sandbox"
         )
-        assert "DELETE" not in always
+        assert "DELETE" not in always["message"]
         wrong = worlds.post(f"/sandboxes{path}", json={"name": "-x"})
-        assert {"name": "format"} == fields_of(wrong, 422, "validation_error")
+        assert {"name": "format"} == fields(refused(wrong, 422, "validation_error"))
         wrong = worlds.post(f"/sandboxes{path}", json={"ttl_seconds": 0})
-        assert {"ttl_seconds": "min"} == fields_of(wrong, 422, "validation_error")
+        assert {"ttl_seconds": "min"} == fields(refused(wrong, 422, "validation_error"))
     for scenario in ("nowhere", "../../etc/passwd", "./default.yaml"):
         answer = worlds.post("/sandboxes", json={"scenario": scenario})
         body = refused(answer, 404, "scenario_not_found")
-        assert says(body, "busy", "default", "empty", "extremes", "past_due")
+        assert says(body["message"], "busy", "default", "empty", "extremes", "past_due")
         assert [("scenario", "body")] == [
             (wrong["field"], wrong["in"]) for wrong in answer.json()["details"]
         ]

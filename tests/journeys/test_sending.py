@@ -164,26 +164,6 @@ def test_a_receiver_may_ask_for_time(
     assert after(seconds) == only(api, made)["next_attempt_at"]
 
 
-def test_gone_disables_the_webhook_at_once(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """A 410 fails the delivery, and nothing is sent any more."""
-    receiver.status = 410
-    made = hook(events=CREATED)
-    event(api)
-    drain(control)
-    shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
-    assert (shown["is_active"], shown["disabled_reason"], shown["disabled_at"]) == (
-        False,
-        "gone",
-        NOW,
-    )
-    event(api)
-    assert drain(control)["complete"]
-    assert "failed" == only(api, made)["status"]
-    assert 1 == len(receiver.requests)
-
-
 def test_three_exhausted_events_disable_the_webhook_in_their_time(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:

@@ -2,8 +2,6 @@
 documents, postal codes.
 """
 
-import re
-
 import httpx2
 import pytest
 
@@ -43,15 +41,6 @@ def test_a_scheme_is_read_without_case_and_a_port_must_exist(
         assert "delivered" in str(sent)
 
 
-def test_a_postal_code_may_have_blanks(api: httpx2.Client) -> None:
-    for sent in (" 01310-100 ", "01310 100", "01.310-100"):
-        address = customer_body()["address"] | {"zip_code": sent}
-        customer = created(api.post("/v2/customers", json=customer_body(address=address)))[
-            "customer"
-        ]
-        assert customer["address"]["zip_code"] == "01310100", sent
-
-
 @pytest.mark.parametrize("check_digits", [True, False])
 def test_digits_of_other_scripts_are_named(
     api: httpx2.Client, control: httpx2.Client, *, check_digits: bool
@@ -84,18 +73,6 @@ def test_a_passport_is_inferred_from_five_to_nine_characters(
         refused(answer, 422, "validation_error")
     else:
         assert created(answer)["customer"]["document_type"] == kind
-
-
-def test_a_pix_code_has_no_reference_and_its_address_has_the_txid(
-    api: httpx2.Client, control: httpx2.Client
-) -> None:
-    payment = make_order(api)["last_transaction"]
-    assert re.search(r"62070503\*\*\*6304[0-9A-F]{4}$", payment["qr_code"])
-    assert payment["txid"] in payment["qr_code"]
-    assert (
-        "paid"
-        == done(control.post("/pix/pay", json={"qr_code": payment["qr_code"]}))["order"]["status"]
-    )
 
 
 def test_a_payer_s_cpf_is_masked_and_a_cnpj_shown(

@@ -68,16 +68,6 @@ def test_an_address_serves_once_per_project(
     assert api.put(f"{WEBHOOKS}/{first['id']}", json={"url": first["url"]}).status_code == 200
 
 
-def test_twenty_webhooks_are_the_most(api: httpx2.Client, hook: Hook, receiver: Receiver) -> None:
-    """The twenty-first is refused until one is deleted."""
-    have = api.get(WEBHOOKS).json()["pagination"]["total"]
-    made = [hook(url=f"{receiver.url}/{number}") for number in range(20 - have)]
-    body = {"url": f"{receiver.url}/more", "events": ["*"]}
-    refused(api.post(WEBHOOKS, json=body), 409, "webhook_limit")
-    assert api.delete(f"{WEBHOOKS}/{made[0]['id']}").status_code == 200
-    assert api.post(WEBHOOKS, json=body).status_code == 201
-
-
 def test_the_catalogue_names_every_event(api: httpx2.Client, live: Live) -> None:
     """Every type of the contract, once, with what emits it."""
     body = api.get(f"{WEBHOOKS}/events").json()

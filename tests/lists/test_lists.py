@@ -24,7 +24,7 @@ LISTS = [
 
 COMMON, RARE, OTHER = 2, 2, 5
 FURTHEST = 2**53 - 1
-RANDOM_QUERIES = 80
+RANDOM_QUERIES = 40
 SAO_PAULO = timezone(timedelta(hours=-3))
 
 every_list = pytest.mark.parametrize("operation", LISTS)

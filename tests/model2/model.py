@@ -116,12 +116,6 @@ class Subscription:
         return self.plan.after(self.anchor, self.periods - 1) + self.shift
 
     @property
-    def next_length(self) -> timedelta:
-        return self.plan.after(self.anchor, self.periods + 1) - self.plan.after(
-            self.anchor, self.periods
-        )
-
-    @property
     def grace(self) -> datetime:
         return self.end + min(7 * DAY, self.end - self.start_of_last)
 
@@ -254,8 +248,6 @@ class Model:
             codes.append("project_not_active")
         if plan.status == "inactive" and known is None:
             codes.append("plan_not_active")
-        if method not in plan.methods:
-            codes.append("payment_method_not_allowed")
         if known is None and self._is_sold_out(plan, customer):
             codes.append("plan_sold_out")
         if codes:

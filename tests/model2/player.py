@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 
+from ..support.refusals import foreseen
 from .model import DAY, Model, Open, Order, Plan, Refused
 
 CUSTOMERS = ("52998224725", "11144477735", "91357000170", "21844730654")
@@ -72,25 +73,29 @@ class Life:
             self.tally.mismatches.append("\n  ".join([str(error), *self.told[-12:]]))
 
     def act(
-        self, told: str, change: Callable[[], Any], send: Callable[[], httpx2.Response]
+        self, told: str, change: Callable[[], Any], method: str, path: str, body: Any
     ) -> tuple[Any, Any]:
         """Change the model and ask the server: what the model made, and the body of the answer;
-        None where refused.
+        None where refused, by the model or by a row of the table of refusals.
         """
         self.told.append(f"{self.model.now.isoformat()} {told}")
-        expected: Refused | None = None
+        known = foreseen(lambda shown: self.api.get(shown).json(), method, path, body)
+        answer = self.api.request(method, path, json=body)
+        shown = answer.json()
+        code = shown.get("code") if answer.is_error else None
+        self.told[-1] += f" -> {answer.status_code} {code or ''}"
+        if code in known:
+            self.tally.refusals[str(code)] += 1
+            return None, None
+        expected = Refused(*known) if known else None
         made = None
         try:
             made = change()
             self.model.settle()
         except Refused as refused:
             expected = refused
-        answer = send()
-        body = answer.json()
-        code = body.get("code") if answer.is_error else None
-        self.told[-1] += f" -> {answer.status_code} {code or ''}"
         if expected is None and answer.is_success:
-            return made, body
+            return made, shown
         if (
             expected is None
             or answer.status_code != 409
@@ -98,7 +103,7 @@ class Life:
         ):
             raise Mismatch(
                 f"{told}: expected {expected or 'success'}, but {answer.status_code} {code}"
-                f" {body.get('message')}"
+                f" {shown.get('message')}"
             )
         self.tally.refusals[str(code)] += 1
         return None, None
@@ -112,9 +117,12 @@ class Life:
         made, answer = self.act(
             f"project {status}",
             lambda: self.model.create_project(status),
-            lambda: self.api.post("/v2/projects", json=body),
+            "POST",
+            "/v2/projects",
+            body,
         )
-        made.id = answer["data"]["project"]["id"]
+        if answer is not None:
+            made.id = answer["data"]["project"]["id"]
 
     def move(self) -> None:
         project = self.random.choice(self.model.projects) if self.model.projects else None
@@ -128,7 +136,9 @@ class Life:
         self.act(
             f"move {project.status} to {status}",
             lambda: self.model.move(project, status),
-            lambda: self.api.patch(f"/v2/projects/{project.id}/status", json={"status": status}),
+            "PATCH",
+            f"/v2/projects/{project.id}/status",
+            {"status": status},
         )
 
     def delete_project(self) -> None:
@@ -138,7 +148,9 @@ class Life:
         self.act(
             "delete project",
             lambda: self.model.delete_project(project),
-            lambda: self.api.delete(f"/v2/projects/{project.id}"),
+            "DELETE",
+            f"/v2/projects/{project.id}",
+            None,
         )
 
     def plan(self) -> None:
@@ -172,7 +184,9 @@ class Life:
         _, answer = self.act(
             f"plan {body}",
             lambda: self.model.create_plan(plan),
-            lambda: self.api.post("/v2/plans", json=body),
+            "POST",
+            "/v2/plans",
+            body,
         )
         if answer is not None:
             plan.id = answer["plan"]["id"]
@@ -197,7 +211,9 @@ class Life:
         self.act(
             f"change plan {body}",
             lambda: self.model.update_plan(plan, amount, status, count),
-            lambda: self.api.put(f"/v2/plans/{plan.id}", json=body),
+            "PUT",
+            f"/v2/plans/{plan.id}",
+            body,
         )
 
     def delete_plan(self) -> None:
@@ -206,7 +222,9 @@ class Life:
             self.act(
                 "delete plan",
                 lambda: self.model.delete_plan(plan),
-                lambda: self.api.delete(f"/v2/plans/{plan.id}"),
+                "DELETE",
+                f"/v2/plans/{plan.id}",
+                None,
             )
 
     def order(self) -> None:
@@ -228,7 +246,9 @@ class Life:
         made, answer = self.act(
             f"order {plan.name} by {document} {method}",
             lambda: self.model.order(plan, document, method, plan.amount),
-            lambda: self.api.post(path, json=body),
+            "POST",
+            path,
+            body,
         )
         if answer is None:
             return
@@ -250,9 +270,9 @@ class Life:
         self.act(
             f"pay {order.status} {order.method} {order.id}",
             lambda: self.model.pay(order, late=late),
-            lambda: self.control.post(
-                f"/orders/{order.id}/pay", json={"late": True} if late else {}
-            ),
+            "POST",
+            f"/_sandbox/orders/{order.id}/pay",
+            {"late": True} if late else {},
         )
 
     def end_order(self) -> None:
@@ -263,7 +283,9 @@ class Life:
         self.act(
             f"{act} {order.status} {order.id}",
             lambda: self.model.end_order(order, status),
-            lambda: self.control.post(f"/orders/{order.id}/{act}", json={}),
+            "POST",
+            f"/_sandbox/orders/{order.id}/{act}",
+            {},
         )
 
     def refund(self) -> None:
@@ -276,10 +298,9 @@ class Life:
         self.act(
             f"refund {amount} of {order.status} {order.method} {order.id}",
             lambda: self.model.refund(order, amount),
-            lambda: self.control.post(
-                f"/orders/{order.id}/refund",
-                json={} if amount is None else {"amount": amount / 100},
-            ),
+            "POST",
+            f"/_sandbox/orders/{order.id}/refund",
+            {} if amount is None else {"amount": amount / 100},
         )
 
     def dispute(self) -> None:
@@ -289,16 +310,18 @@ class Life:
         _, opened = self.act(
             f"dispute {order.status} {order.method} {order.id}",
             lambda: self.model.dispute(order),
-            lambda: self.control.post(f"/orders/{order.id}/dispute", json={}),
+            "POST",
+            f"/_sandbox/orders/{order.id}/dispute",
+            {},
         )
         if opened is not None:
             self.equal("a disputed order", "disputed", opened["order"]["status"])
             self.act(
                 f"resolve {outcome} {order.id}",
                 lambda: self.model.resolve(order, outcome),
-                lambda: self.control.post(
-                    f"/orders/{order.id}/dispute/resolve", json={"outcome": outcome}
-                ),
+                "POST",
+                f"/_sandbox/orders/{order.id}/dispute/resolve",
+                {"outcome": outcome},
             )
 
     def cancel(self) -> None:
@@ -318,7 +341,9 @@ class Life:
         self.act(
             f"{name} {each.status} {body}",
             lambda: change(each, later),
-            lambda: self.control.post(f"/subscriptions/{ident}/{name}", json=body),
+            "POST",
+            f"/_sandbox/subscriptions/{ident}/{name}",
+            body,
         )
 
     def advance(self) -> None:
@@ -327,7 +352,9 @@ class Life:
         self.act(
             f"advance {span}",
             lambda: self.model.advance(span),
-            lambda: self.control.post("/clock/advance", json={"seconds": seconds}),
+            "POST",
+            "/_sandbox/clock/advance",
+            {"seconds": seconds},
         )
         self.compare()
 

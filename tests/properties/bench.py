@@ -91,7 +91,7 @@ class Bench:
     def hold(self, reply: Reply, verdict: Any) -> Reply:
         """Hold an answer to the model's verdict, and count what was refused."""
         reply.hold(verdict)
-        if not verdict.granted:
+        if not reply.granted:
             self.tally.refusals[reply.body["code"]] += 1
         return reply
 

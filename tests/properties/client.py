@@ -8,6 +8,7 @@ from http.client import HTTPConnection, HTTPMessage
 from typing import Any
 from urllib.parse import urlencode
 
+from ..support.refusals import foreseen
 from .model import Json, Verdict
 
 
@@ -23,10 +24,19 @@ class Reply:
     status: int
     headers: HTTPMessage
     body: Json
+    foreseen: frozenset[str] = frozenset()
+    """The codes with which the table of refusals refuses it, which the model need not know."""
+
+    @property
+    def granted(self) -> bool:
+        """Whether the request took effect."""
+        return self.status < 400
 
     def hold(self, verdict: Verdict) -> "Reply":
-        """The status and the code must be those of the model."""
+        """The status and the code must be those of the model and of the table of refusals."""
         code = self.body.get("code")
+        if self.foreseen and (verdict.granted or verdict.status == 409):
+            verdict = Verdict(409, verdict.codes | self.foreseen)
         if self.status != verdict.status or (verdict.codes and code not in verdict.codes):
             expected = f"{verdict.status} {sorted(verdict.codes) or ''}"
             raise Disagreement(
@@ -78,6 +88,9 @@ class Client:
         self, method: str, path: str, body: Json | None = None, *, token: str = "", idem: str = ""
     ) -> Reply:
         """One request and its answer, which is JSON always."""
+        known = frozenset[str]()
+        if method != "GET":
+            known = foreseen(lambda shown: self.get(shown).body, method, path, body)
         headers = {"Authorization": f"Bearer {token or self.token}"}
         payload = None
         if body is not None:
@@ -92,7 +105,7 @@ class Client:
         asked = f"{method} {path} {body if body is not None else ''}"
         if answer.status >= 500:
             raise Disagreement(f"{asked}\nserver: {answer.status} {content[:500]!r}")
-        return Reply(asked, answer.status, answer.headers, json.loads(content))
+        return Reply(asked, answer.status, answer.headers, json.loads(content), known)
 
     def get(self, path: str, **query: object) -> Reply:
         """A read."""

@@ -202,6 +202,16 @@ def may_update_key(world: World, key: Key, body: dict[str, Any]) -> Verdict:
     return unless({"api_key_expired"} if body.get("is_active") and dead else ())
 
 
+def update_customer(world: World, customer: Customer, body: dict[str, Any]) -> None:
+    """Replace what is sent."""
+    before = members(customer)
+    customer.name = body.get("name", customer.name)
+    customer.email = body.get("email", customer.email).lower()
+    customer.document = body.get("document", customer.document)
+    if members(customer) != before:
+        world.emit("customer.updated")
+
+
 def update_key(world: World, key: Key, body: dict[str, Any]) -> None:
     """Replace what is sent."""
     before = key.view(world.now)

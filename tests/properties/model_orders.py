@@ -80,9 +80,7 @@ def members(world: World, plan: Plan) -> set[Customer]:
     }
 
 
-def may_place(
-    world: World, project: Project | None, plan: Plan | None, method: str, document: str
-) -> Verdict:
+def may_place(world: World, project: Project | None, plan: Plan | None, document: str) -> Verdict:
     """createOrder and createPixOrder."""
     if project is None or plan is None or plan.project is not project:
         return refused(409, "reference_not_found")
@@ -102,8 +100,6 @@ def may_place(
                 world.reached.add("seat held by an open order (O36)")
         else:
             world.reached.add("sold out, but not for its holders (O36)")
-    if method not in plan.methods:
-        conflicts.add("payment_method_not_allowed")
     return unless(conflicts, 201)
 
 

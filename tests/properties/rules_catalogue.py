@@ -34,7 +34,7 @@ def new_plan(bench: Bench, project: Project, name: str, cents: int, shape: Json)
         bench.world, project if project in bench.world.projects else None, name
     )
     reply = bench.hold(bench.client.ask("POST", "/v2/plans", body), verdict)
-    if not verdict.granted:
+    if not reply.granted:
         return
     shown = reply.body["plan"]
     once = shape.get("billing_type") == "one_time"
@@ -56,7 +56,7 @@ def new_project(bench: Bench, name: str, status: str) -> None:
     reply = bench.hold(
         bench.client.ask("POST", "/v2/projects", {"name": name, "status": status}), verdict
     )
-    if verdict.granted:
+    if reply.granted:
         project = Project(reply.body["data"]["project"]["id"], name, status)
         bench.world.projects.append(project)
         bench.world.emit("project.created")
@@ -109,7 +109,7 @@ class CatalogueRules:
             )
         bench.hold(reply, verdict)
         bench.touched = project
-        if verdict.granted:
+        if reply.granted:
             catalogue.update_project(bench.world, project, body)
             agree("state", project.status, reply.body["data"]["project"]["status"])
             bench.settle()
@@ -127,8 +127,10 @@ class CatalogueRules:
         if project is None:
             return
         verdict = catalogue.may_delete_project(self.bench.world, project)
-        self.bench.hold(self.bench.client.ask("DELETE", f"/v2/projects/{project.id}"), verdict)
-        if verdict.granted:
+        reply = self.bench.hold(
+            self.bench.client.ask("DELETE", f"/v2/projects/{project.id}"), verdict
+        )
+        if reply.granted:
             plans = [
                 f"/v2/plans/{plan.id}" for plan in self.bench.world.plans if plan.project is project
             ]
@@ -174,7 +176,7 @@ class CatalogueRules:
         reply = self.bench.hold(
             self.bench.client.ask("PUT", f"/v2/plans/{plan.id}", change), verdict
         )
-        if verdict.granted:
+        if reply.granted:
             catalogue.update_plan(self.bench.world, plan, change)
             if "trial_period_days" in change:
                 self.bench.warned(reply, set() if plan.recurring else {"trial_ignored"})
@@ -185,8 +187,8 @@ class CatalogueRules:
         if plan is None:
             return
         verdict = catalogue.may_delete_plan(self.bench.world, plan)
-        self.bench.hold(self.bench.client.ask("DELETE", f"/v2/plans/{plan.id}"), verdict)
-        if verdict.granted:
+        reply = self.bench.hold(self.bench.client.ask("DELETE", f"/v2/plans/{plan.id}"), verdict)
+        if reply.granted:
             self.bench.world.plans.remove(plan)
             self.bench.world.emit("plan.deleted")
             self.bench.gone.append(f"/v2/plans/{plan.id}")
@@ -221,7 +223,7 @@ class CatalogueRules:
         }
         verdict = catalogue.may_write_product(self.bench.world, project, sku, [*plans])
         reply = self.bench.hold(self.bench.client.ask("POST", "/v2/products", body), verdict)
-        if verdict.granted and project is not None:
+        if reply.granted and project is not None:
             product = Product(reply.body["product"]["id"], project, body["name"], sku)
             self.bench.world.products.append(product)
             self.bench.world.emit("product.created")
@@ -234,15 +236,15 @@ class CatalogueRules:
         sku = change if change.startswith("A-") else None
         verdict = catalogue.may_write_product(self.bench.world, product.project, sku, [], product)
         if change == "delete":
-            self.bench.hold(self.bench.client.ask("DELETE", path), verdict)
-            if verdict.granted:
+            reply = self.bench.hold(self.bench.client.ask("DELETE", path), verdict)
+            if reply.granted:
                 self.bench.world.products.remove(product)
                 self.bench.world.emit("product.deleted")
                 self.bench.gone.append(path)
             return
         body = {"sku": sku} if sku else {"status": change}
-        self.bench.hold(self.bench.client.ask("PUT", path, body), verdict)
-        if verdict.granted:
+        reply = self.bench.hold(self.bench.client.ask("PUT", path, body), verdict)
+        if reply.granted:
             before = members(product)
             product.sku, product.status = (sku, product.status) if sku else (product.sku, change)
             if members(product) != before:
@@ -262,7 +264,7 @@ class CatalogueRules:
         body = {"name": name, "email": f"{name.replace(' ', '.')}@Example.com", "document": sent}
         verdict = catalogue.may_take_document(self.bench.world, document)
         reply = self.bench.hold(self.bench.client.ask("POST", "/v2/customers", body), verdict)
-        if verdict.granted:
+        if reply.granted:
             customer = Customer(reply.body["customer"]["id"], name, body["email"].lower(), document)
             self.bench.world.customers.append(customer)
             self.bench.world.emit("customer.created")
@@ -288,7 +290,6 @@ class CatalogueRules:
         reply = self.bench.hold(
             self.bench.client.ask("PUT", f"/v2/customers/{customer.id}", body), verdict
         )
-        if verdict.granted:
-            customer.name, customer.document = body["name"], document or customer.document
-            self.bench.world.emit("customer.updated")
+        if reply.granted:
+            catalogue.update_customer(self.bench.world, customer, body)
             agree("customer", customer.view(), reply.body["customer"])

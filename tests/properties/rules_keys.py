@@ -80,7 +80,7 @@ class KeyRules:
         moved = body | ({"expires_at": world.now + life} if life else {})
         verdict = catalogue.may_update_key(world, key, moved)
         reply = self.bench.hold(self.bench.client.ask("PUT", path, body), verdict)
-        if verdict.granted:
+        if reply.granted:
             catalogue.update_key(world, key, moved)
             agree("key", key.view(world.now), reply.body["api_key"])
             self.bench.settle()
@@ -133,7 +133,7 @@ class KeyRules:
         reply = self.bench.hold(
             self.bench.client.ask(method, path, body, token=key.secret), verdict
         )
-        if verdict.granted and path == "/v2/projects":
+        if reply.granted and path == "/v2/projects":
             seen = [found for found in world.projects if not key.projects or found in key.projects]
             strangers = 0 if key.projects else len(self.bench.strangers["projects"])
             agree(
@@ -141,7 +141,7 @@ class KeyRules:
                 len(seen) + strangers,
                 reply.body["data"]["pagination"]["total"],
             )
-        if verdict.granted and path == "/v2/customers":
+        if reply.granted and path == "/v2/customers":
             buyers = {id(order.customer) for order in world.orders if order.project in key.projects}
             strangers = len(self.bench.strangers["customers"])
             total = len(buyers) if key.projects else len(world.customers) + strangers

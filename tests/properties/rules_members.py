@@ -11,7 +11,7 @@ from . import model_orders as orders
 from . import model_periods as periods
 from .bench import DOCUMENTS, Bench, pick
 from .client import agree
-from .model import RUNNING, Customer, Json, Order, Plan, Project, Subscription, granted, members
+from .model import RUNNING, Customer, Json, Order, Plan, Project, Subscription, granted
 from .moments import DAY, HOUR
 from .rules_sales import buyer, control, dispute, pay, place, resolve
 
@@ -40,9 +40,9 @@ def move(bench: Bench, project: Project, verb: str) -> None:
     """Suspend, activate or archive."""
     to = {"suspend": "suspended", "activate": "active", "archive": "archived"}[verb]
     verdict = catalogue.may_move(project, to)
-    bench.hold(bench.client.ask("POST", f"/v2/projects/{project.id}/{verb}"), verdict)
+    reply = bench.hold(bench.client.ask("POST", f"/v2/projects/{project.id}/{verb}"), verdict)
     bench.touched = project
-    if verdict.granted:
+    if reply.granted:
         catalogue.move(bench.world, project, to)
         bench.settle()
 
@@ -51,14 +51,9 @@ def change_customer(bench: Bench, customer: Customer, body: Json) -> None:
     """updateCustomer with what cannot be refused."""
     reply = bench.client.ask("PUT", f"/v2/customers/{customer.id}", body)
     bench.hold(reply, catalogue.may_take_document(bench.world, customer.document, customer))
-    before = members(customer)
-    customer.name, customer.email = (
-        body.get("name", customer.name),
-        body.get("email", customer.email).lower(),
-    )
-    if members(customer) != before:
-        bench.world.emit("customer.updated")
-    agree("customer", customer.view(), reply.body["customer"])
+    if reply.granted:
+        catalogue.update_customer(bench.world, customer, body)
+        agree("customer", customer.view(), reply.body["customer"])
 
 
 class MemberRules:
@@ -180,7 +175,7 @@ class MemberRules:
             reply = bench.client.ask("POST", f"/_sandbox/subscriptions/{found.id}/renew")
             verdict = billing.may_renew(found)
             bench.hold(reply, verdict)
-            if not verdict.granted:
+            if not reply.granted:
                 return
             billing.renew(bench.world, found)
             bench.settle()

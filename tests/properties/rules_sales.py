@@ -6,7 +6,7 @@ from hypothesis.stateful import precondition, rule
 from . import model_orders as orders
 from .bench import DOCUMENTS, UNKNOWN, Bench, pick
 from .client import Reply, agree
-from .model import Buyer, Json, Order, Plan, Project, granted, refused
+from .model import Buyer, Json, Order, Plan, Project, refused
 from .moments import DAY, HOUR
 
 NUMBER = st.integers(0, 5)
@@ -58,12 +58,12 @@ def place(
     world = bench.world
     here = plan if plan in world.plans else None
     project = plan.project if plan.project in world.projects else None
-    verdict = orders.may_place(world, project, here, method, who.document)
+    verdict = orders.may_place(world, project, here, who.document)
     differs = orders.differs(world, who)
     body = order_body(plan.project.id, plan.id, who, method, cents, odd=odd)
     path = "/v2/orders/pix" if method == "pix" and cents % 2 else "/v2/orders"
     reply = bench.hold(bench.client.ask("POST", path, body), verdict)
-    if not verdict.granted:
+    if not reply.granted:
         return None
     bench.warned(reply, orders.warnings(world, plan, who.document, cents, cents - odd) | differs)
     return placed(bench, plan, who, body, reply)
@@ -91,7 +91,7 @@ def pay(bench: Bench, order: Order, *, late: bool = False) -> None:
     """Pay, granted or refused."""
     verdict = orders.may_pay(bench.world, order, late=late)
     reply = bench.hold(control(bench, order, "pay", {"late": True} if late else None), verdict)
-    if verdict.granted:
+    if reply.granted:
         orders.pay(bench.world, order)
         bench.compare_order(order, reply.body["order"])
         bench.settle()
@@ -105,7 +105,7 @@ def dispute(bench: Bench, order: Order, amount: int | None = None) -> None:
         control(bench, order, "dispute", None if amount is None else {"amount": amount / 100}),
         verdict,
     )
-    if verdict.granted:
+    if reply.granted:
         orders.dispute(bench.world, order, amount)
         bench.compare_order(order, reply.body["order"])
         bench.settle()
@@ -117,7 +117,7 @@ def resolve(bench: Bench, order: Order, *, won: bool) -> None:
     verdict = orders.may_resolve(order)
     body: Json = {"outcome": "won" if won else "lost"}
     reply = bench.hold(control(bench, order, "dispute/resolve", body), verdict)
-    if verdict.granted:
+    if reply.granted:
         orders.resolve(bench.world, order, won=won)
         bench.compare_order(order, reply.body["order"])
         bench.settle()
@@ -231,7 +231,7 @@ class OrderRules:
         if verb == "fail" and code is not None and order.status != "failed":
             body, verdict = {"code": code}, orders.may_fail(order, code)
         reply = self.bench.hold(control(self.bench, order, verb, body), verdict)
-        if verdict.granted:
+        if reply.granted:
             if order.status != status:
                 order.failure = None if body is None else body["code"]
                 orders.end(self.bench.world, order, status, event)
@@ -248,7 +248,7 @@ class OrderRules:
         verdict = orders.may_refund(self.bench.world, order, amount)
         body = None if amount is None else {"amount": amount / 100}
         reply = self.bench.hold(control(self.bench, order, "refund", body), verdict)
-        if verdict.granted:
+        if reply.granted:
             orders.refund(self.bench.world, order, amount)
             self.bench.compare_order(order, reply.body["order"])
             self.bench.settle()
@@ -279,27 +279,31 @@ class OrderRules:
         bench = self.bench
         plan = pick(bench.world.plans, number)
         who = buyer(DOCUMENTS[0])
-        if (
-            plan is None
-            or not orders.may_place(bench.world, plan.project, plan, "pix", who.document).granted
-        ):
+        if plan is None:
             return
         idem = bench.name("repeat").replace(" ", "-")
         body = order_body(plan.project.id, plan.id, who, "pix", 1990)
-        first = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem).hold(granted(201))
-        placed(bench, plan, who, body, first)
+        first = self._ordered(plan, who, body, idem)
+        if not first.granted:
+            return
         if leap:
             bench.advance(bench.world.now + leap)
         if leap > DAY:
-            verdict = orders.may_place(bench.world, plan.project, plan, "pix", who.document)
-            again = bench.hold(bench.client.ask("POST", "/v2/orders/pix", body, idem=idem), verdict)
-            if verdict.granted:
-                placed(bench, plan, who, body, again)
+            self._ordered(plan, who, body, idem)
             return
-        again = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem).hold(granted(201))
-        agree("repeated order", first.body, again.body)
+        again = bench.client.ask("POST", "/v2/orders/pix", body, idem=idem)
+        agree("repeated order", (201, first.body), (again.status, again.body))
         agree("Idempotent-Replayed", "true", again.headers.get("Idempotent-Replayed"))
         if other:
             changed = body | {"totalAmount": 19.91}
             reply = bench.client.ask("POST", "/v2/orders/pix", changed, idem=idem)
             bench.hold(reply, refused(409, "idempotency_key_reused"))
+
+    def _ordered(self, plan: Plan, who: Buyer, body: Json, idem: str) -> Reply:
+        """createPixOrder with a key that stands for no order, granted or refused."""
+        bench = self.bench
+        verdict = orders.may_place(bench.world, plan.project, plan, who.document)
+        reply = bench.hold(bench.client.ask("POST", "/v2/orders/pix", body, idem=idem), verdict)
+        if reply.granted:
+            placed(bench, plan, who, body, reply)
+        return reply

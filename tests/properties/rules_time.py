@@ -132,7 +132,7 @@ class TimeRules:
         body = {"at_period_end": True} if verb == "later" else None
         reply = bench.hold(bench.client.ask("POST", path, body), verdict)
         bench.touched = found.plan.project
-        if verdict.granted:
+        if reply.granted:
             self._steer(found, verb)
             shown, paid = reply.body["subscription"], reply.body["order"]
             # the clock may make another one at the same instant

@@ -2,29 +2,29 @@
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stub_server.core.clock import parse_iso
 from stub_server.engine.sandbox import Sandbox
-from tests.support.worlds import FIXTURES, world
+from tests.support.worlds import world
 
 pytestmark = pytest.mark.check
 
 BRASILIA = timezone(timedelta(hours=-3))
 
 
+@pytest.fixture(scope="module")
+def default() -> Sandbox:
+    """The default sandbox, to look at."""
+    return world("default")
+
+
 @pytest.fixture(scope="module", params=("default", "busy"))
-def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
-    """The default world, and a fifth of the busy one."""
-    if request.param == "default":
-        return world("default")
-    path: Path = tmp_path_factory.mktemp("scenarios") / "busy.yaml"
-    text = (FIXTURES / "scenarios" / "busy.yaml").read_text(encoding="utf-8")
-    path.write_text(text.replace("scale: 1\n", "scale: 0.2\n"), encoding="utf-8")
-    return world(str(path))
+def sandbox(request: pytest.FixtureRequest, default: Sandbox, small_busy: str) -> Sandbox:
+    """The default sandbox, and a part of the busy one."""
+    return default if request.param == "default" else world(small_busy)
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +85,9 @@ def test_members_renew_mostly_by_card(several: list[Sandbox]) -> None:
         assert methods[False, "pix"] > methods[False, "credit_card"], sandbox.origin.seed
 
 
-def test_nobody_abroad_pays_by_pix() -> None:
+def test_nobody_abroad_pays_by_pix(default: Sandbox) -> None:
     """It takes an account in Brazil."""
-    orders = [public for public, _ in _orders(world("default"))]
+    orders = [public for public, _ in _orders(default)]
     abroad = [
         order for order in orders if order["customer"]["address"].get("country", "BR") != "BR"
     ]

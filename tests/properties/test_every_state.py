@@ -10,8 +10,8 @@ from stub_server.engine.sandbox import Sandbox
 from ..support.make import Json
 from ..support.worlds import world
 
-SEEDS = (42, *range(1, 5))
-NIGHT = range(5, 21)
+SEEDS = (42, 1, 2)
+NIGHT = range(3, 21)
 PRODUCT_STATES, PLAN_STATES = {"draft", "active", "archived"}, {"active", "inactive"}
 TABLES = {
     "Order": "orders", "Subscription": "subscriptions", "Project": "projects", "ApiKey": "api_keys",
@@ -73,13 +73,18 @@ def test_every_state_is_there(scenario: str, seed: int, small_busy: str) -> None
     assert {True, False} == set(seats(sandbox).values())
 
 
+@pytest.fixture(scope="module")
+def default() -> Sandbox:
+    """The default sandbox, to look at."""
+    return world("default")
+
+
 @pytest.mark.parametrize(
     "persona", ["in_dispute", "dispute_won", "dispute_lost", "waiting_for_boleto"]
 )
-def test_a_dispute_and_a_boleto_can_be_asked_for_by_name(persona: str) -> None:
-    sandbox = world("default")
-    (order,) = sandbox.store.orders.rows_of("customerId", sandbox.origin.personas[persona])
-    told = [event.type for event in sandbox.events if event.subject == order.id]
+def test_a_dispute_and_a_boleto_can_be_asked_for_by_name(default: Sandbox, persona: str) -> None:
+    (order,) = default.store.orders.rows_of("customerId", default.origin.personas[persona])
+    told = [event.type for event in default.events if event.subject == order.id]
     assert {
         "in_dispute": ("disputed", "order.disputed"),
         "dispute_won": ("paid", "order.dispute_won"),

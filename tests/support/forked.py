@@ -67,7 +67,7 @@ class Popen(subprocess.Popen[str]):
 
     It replaces the private step that makes the child, which type stubs do not have: no public one
     takes a child that another process has made. The step has these parameters from Python 3.11 to
-    3.13; `test_forked.py` fails elsewhere.
+    3.13.
     """
 
     def _execute_child(

@@ -1,14 +1,18 @@
 """The server as a process of its own, which can be killed: `with Process(…) as server`."""
 
+import json
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import httpx2
 
@@ -117,11 +121,13 @@ class Process:
         assert self._process is not None
         self._process.send_signal(number)
 
-    def stop(self) -> str:
-        """Have it end in order; answers what it has written to its standard error."""
+    def stop(self, within: float = PATIENCE) -> str:
+        """Have it end in order in so many seconds; answers what it has written to its
+        standard error.
+        """
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
-        _, said = self._process.communicate(timeout=PATIENCE)
+        _, said = self._process.communicate(timeout=within)
         assert self._process.returncode == 0, said
         return said
 
@@ -157,3 +163,27 @@ class Process:
         return httpx2.Client(
             base_url=f"{self.url}/s/{sandbox}", headers=headers, timeout=PATIENCE, verify=NO_TLS
         )
+
+
+@contextmanager
+def ready(
+    file: Path, *command: str, **options: Any
+) -> Iterator[tuple["subprocess.Popen[str]", Json]]:
+    """A server that a command starts, and what its ready file says, once it has written one."""
+    before = file.read_bytes() if file.exists() else b""
+    process = Popen(
+        [*command, "--ready-file", str(file)], stderr=subprocess.PIPE, text=True, **options
+    )
+    try:
+        until = time.monotonic() + PATIENCE
+        written = before
+        while written == before:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < until
+            time.sleep(0.01)
+            with suppress(FileNotFoundError):
+                written = file.read_bytes()
+        yield process, json.loads(written)
+    finally:
+        process.kill()
+        process.communicate()

@@ -14,6 +14,7 @@ from stub_server.server import reply
 from stub_server.server.reply import Reply
 from stub_server.server.work import Work
 
+from ..support.contract import document
 from ..support.live import FROZEN, running
 from ..support.make import customer_body
 from ..support.refusal import refused
@@ -22,11 +23,7 @@ from .conftest import door_to
 # The ledger of evidence knows that these answers are meant.
 pytestmark = [pytest.mark.defects, pytest.mark.check]
 ID = "00000000-0000-4000-8000-000000000000"
-GOOD = {"id": ID, "type": "individual", "name": "A", "email": "a@b.co", "document": "34712695846",
-    "document_type": "cpf"} | {
-    "phones": {}, "address": {}, "metadata": {},
-    "createdAt": "2026-11-20T14:32:05.123Z", "updatedAt": "2026-11-20T14:32:05.123Z",
-}  # fmt: skip
+GOOD = document().raw["components"]["examples"]["CustomerReply"]["value"]["customer"] | {"id": ID}
 
 
 def framed(customer: Any, status: int = 200, **members: Any) -> Reply:

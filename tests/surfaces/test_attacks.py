@@ -117,33 +117,6 @@ def test_credentials_of_elsewhere_and_of_the_past_are_none(
     )
 
 
-@pytest.mark.parametrize("how", ["inactive", "expired"])
-@pytest.mark.parametrize("operation", BY_ID)
-@pytest.mark.matrix
-def test_a_key_that_is_off_learns_nothing(
-    off: dict[str, httpx2.Client], home: Estate, operation: str, how: str
-) -> None:
-    nowhere = dict.fromkeys(named(operation, home.ids), NOWHERE)
-    answers = [told(aim(home, off[how], operation, ids)) for ids in (home.ids, nowhere)]
-    assert answers[0] == answers[1]
-    # API keys are no credential for managing API keys, whatever state they are in.
-    assert answers[0][0] == (403 if OPERATIONS[operation].scheme == "jwt" else 401)
-
-
-@pytest.fixture(scope="module")
-def off(home: Estate) -> Iterator[dict[str, httpx2.Client]]:
-    """A key that is switched off and one that has expired."""
-    inactive, expired = home.key(), home.key(expires_at="2026-01-01T00:00:00Z")
-    assert home.api.put(f"/api-keys/{inactive['id']}", json={"is_active": False}).status_code == 200
-    keys = {"inactive": inactive, "expired": expired}
-    clients = {
-        how: client(home.live, home.sandbox, key["private_key"]) for how, key in keys.items()
-    }
-    yield clients
-    for each in clients.values():
-        each.close()
-
-
 def test_a_key_stops_at_the_instant_it_is_switched_off_or_deleted(shop: Estate) -> None:
     for method, body in (("PUT", {"is_active": False}), ("DELETE", None)):
         key = shop.key()

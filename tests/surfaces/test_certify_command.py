@@ -92,7 +92,10 @@ def test_what_cannot_be_asked_exits_2_and_says_why(to: list[str], serve: Serve) 
             'Error: --event: "order.pago" is',
         ),
         (("receiver", *to), "is not an address"),
-        ((url, "--signing-key", KEY, "--server", serve(admin_key="k").url), "give --admin-key"),
+        (
+            (url, "--signing-key", KEY, "--server", serve(admin_key="k", scenario="empty").url),
+            "give --admin-key",
+        ),
         ((url, "--signing-key", KEY, "--server", to[1], "--sandbox", "-no-"), "name of a sandbox"),
         ((), "Missing argument 'URL'"),
     ):
@@ -104,7 +107,7 @@ def test_what_cannot_be_asked_exits_2_and_says_why(to: list[str], serve: Serve) 
         "--signing-key",
         KEY,
         "--server",
-        serve(admin_key="k").url,
+        serve(admin_key="k", scenario="empty").url,
         "--admin-key",
         "k",
     )

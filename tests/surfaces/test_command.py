@@ -70,7 +70,10 @@ def banner_of(*command: str, path: str) -> str:
     """What a start on a free port prints, where programs are looked for in `path`."""
     env = {**os.environ, "PATH": path}
     with subprocess.Popen(
-        [*command, "--port", "0", "--log", "quiet"], stdout=subprocess.PIPE, text=True, env=env
+        [*command, "--port", "0", "--log", "quiet", "--scenario", "empty"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=env,
     ) as it:
         assert it.stdout is not None
         told = "".join(iter(it.stdout.readline, "\n"))

@@ -116,7 +116,7 @@ def test_an_action_leads_to_pages_of_the_console_alone(console: Console, live: L
         "/console/\\..",
         "",
     ):
-        page = console.send(console.open("/console/requests"), "Forget all", to=to)
+        page = console.send(console.open("/console/requests"), "Forget all", back=to)
         assert page.url.startswith(f"{console.base}/console/requests?done=req_"), to
 
 
@@ -146,7 +146,7 @@ def test_a_page_takes_gets_and_forms(live: Live) -> None:
     assert 204 == httpx2.options(f"{live.url}/console/requests", verify=NO_TLS).status_code
     for path in ("/console/nothing", "/console/requests/x/y/z", "/pay/"):
         assert 404 == httpx2.get(live.url + path, verify=NO_TLS).status_code, path
-    assert 405 == httpx2.get(f"{live.url}/console/undo", verify=NO_TLS).status_code
+    assert 405 == httpx2.get(f"{live.url}/console/do/rewindSandbox", verify=NO_TLS).status_code
     for path in ("/console", "/console/", "/s/default/console/"):
         moved = httpx2.get(live.url + path, verify=NO_TLS)
         assert (307, f"{path.rstrip('/')}/requests") == (
@@ -184,7 +184,7 @@ def test_times_are_of_one_zone_that_a_visitor_chooses(console: Console) -> None:
     page = console.follow(page, next(link for link in page.links if "zone=utc" in link))
     assert f"{console.base}/console/clock" == page.url
     assert "20 Nov 2026, 14:32:05 Brasília UTC" in page.text
-    assert "2026-11-21T14:32" == page.form("To this date").values["until"]
+    assert "2026-11-21T14:32" == page.form("To this date").values["to"]
 
 
 def test_every_page_has_one_shell(console: Console, make_order: Maker) -> None:
@@ -468,7 +468,7 @@ def test_no_input_is_an_error_of_the_server(
         assert (
             403
             == console.http.post(
-                f"{console.base}/console/undo", content=content, headers=headers
+                f"{console.base}/console/do/rewindSandbox", content=content, headers=headers
             ).status_code
         )
     odd_cookie = {b"Cookie": b"\xe9=\xff; stub_console_1=\x80"}

@@ -27,7 +27,7 @@ def test_it_shows_what_is_due_with_a_way_to_each(
     assert 25 == len([form for form in page.forms if form.label == "Forward to it"])
     later = console.open("/console/clock?page=2")
     assert timers[0]["due"] not in [
-        form.values.get("until") for form in later.forms if form.label == "Forward to it"
+        form.values.get("to") for form in later.forms if form.label == "Forward to it"
     ]
 
 
@@ -56,12 +56,12 @@ def test_it_goes_to_the_next_due_to_any_job_and_to_a_date(
     due = clock_of(control)["next_due"]
     page = console.send(console.open("/console/clock"), "To the next due")
     assert due == clock_of(control)["now"]
-    third = [form for form in page.forms if form.label == "Forward to it"][2].values["until"]
-    page = console.send(page, "To this date", until=third)
+    third = [form for form in page.forms if form.label == "Forward to it"][2].values["to"]
+    page = console.send(page, "To this date", to=third)
     assert third == clock_of(control)["now"]
-    page = console.send(page, "To this date", until="2027-01-02T00:04")
+    page = console.send(page, "To this date", to="2027-01-02T00:04")
     assert "2027-01-02T03:04:00.000Z" == clock_of(control)["now"]
-    page = console.send(page, "To this date", until="2027-01-02T00:04:05.5")
+    page = console.send(page, "To this date", to="2027-01-02T00:04:05.5")
     assert "2027-01-02T03:04:05.500Z" == clock_of(control)["now"]
     for wrong in (
         "tomorrow",
@@ -70,7 +70,7 @@ def test_it_goes_to_the_next_due_to_any_job_and_to_a_date(
         "2027-02-31T00:00",
         "\N{ARABIC-INDIC DIGIT TWO}",
     ):
-        assert "was refused with 4" in console.send(page, "To this date", until=wrong).text, wrong
+        assert "was refused with 4" in console.send(page, "To this date", to=wrong).text, wrong
     for wrong in ("x", "-1", "9" * 14, "1.5"):
         assert "was refused with 4" in console.send(page, "A month", months=wrong).text, wrong
 

@@ -39,7 +39,8 @@ def test_presets_are_added_switched_and_removed(
     assert "Outage off" in page.text
     assert 200 == api.get("/v2/orders").status_code
     page = console.send(page, "Switch on")
-    page = console.send(page, "Remove", fault=rules(control)[0]["id"], every="")
+    page.forms = [form for form in page.forms if form.label == "Remove"]
+    page = console.send(page, "Remove")
     assert "Nothing fails on purpose" in page.text
     assert [] == rules(control)
 

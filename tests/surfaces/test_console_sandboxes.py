@@ -67,6 +67,20 @@ def test_it_refuses_settings_that_are_no_numbers_in_words(console: Console) -> N
         assert "was refused with 422" in page.text, wrong
 
 
+def test_settings_are_switches_and_fields(console: Console, control: httpx2.Client) -> None:
+    """A switch sends what it is, be it on or off; an empty field is a setting without a value."""
+    page = console.open(PAGE)
+    before = control.get("/settings").json()
+    console.send(page, "Save the settings", autopay="5", strict_amounts="false")
+    changed = before | {"autopay": 5, "strict_amounts": False}
+    assert changed == control.get("/settings").json()
+    form = page.form("Save the settings")
+    both: dict[str, str | list[str]] = {"autopay": "", "strict_amounts": ["false", "true"]}
+    headers = {"Origin": console.origin}
+    console.http.post(urljoin(page.url, form.action), data=form.values | both, headers=headers)
+    assert changed | {"autopay": None, "strict_amounts": True} == control.get("/settings").json()
+
+
 def test_it_makes_forks_and_deletes_sandboxes(
     console: Console, live: Live, sandbox_name: str
 ) -> None:
@@ -83,9 +97,9 @@ def test_it_makes_forks_and_deletes_sandboxes(
         assert "was refused with 409" in page.text
         page = console.send(page, "Create a sandbox", seed="many")
         assert "was refused with 422" in page.text
-        page = send(console, page, "Fork", of=names[0])
+        page = send(console, page, "Fork", sandboxName=names[0])
         assert f"fork of {names[0]}" in page.text
-        page = send(console, page, "Delete it", of=names[0])
+        page = send(console, page, "Delete it", sandboxName=names[0])
         assert "Delete a sandbox : done." in page.text
         gone = httpx2.get(f"{live.url}/_sandbox/sandboxes/{names[0]}", verify=NO_TLS)
         assert 404 == gone.status_code
@@ -101,7 +115,7 @@ def test_it_makes_forks_and_deletes_sandboxes(
 def test_to_delete_this_one_leads_to_another(
     console: Console, live: Live, sandbox_name: str
 ) -> None:
-    page = send(console, console.open(PAGE), "Delete it", of=sandbox_name)
+    page = send(console, console.open(PAGE), "Delete it", sandboxName=sandbox_name)
     assert (200, f"{live.url}{PAGE}") == (page.status, page.url.partition("?")[0])
     assert "Delete a sandbox : done." in page.text
     assert (
@@ -113,7 +127,9 @@ def test_to_delete_this_one_leads_to_another(
 def test_the_default_one_stays(visit: Visit, live: Live) -> None:
     page = visit(live.url).open(PAGE)
     assert not [
-        form for form in page.forms if form.values.get("of") == "default" and "Delete" in form.label
+        form
+        for form in page.forms
+        if form.values.get("sandboxName") == "default" and "Delete" in form.label
     ]
 
 
@@ -133,11 +149,11 @@ def test_a_snapshot_is_taken_restored_and_deleted(
     assert "<script>alert" not in page.response.text
     before = orders(api)
     make_order()
-    page = send(console, page, "Restore", name="before")
+    page = send(console, page, "Restore", snapshotName="before")
     assert (before, True) == (orders(api), "Restore a snapshot : done." in page.text)
     page = console.send(page, "Undo")
     assert before + 1 == orders(api)
-    page = send(console, page, "Delete it", name="before")
+    page = send(console, page, "Delete it", snapshotName="before")
     assert "None yet." in page.text
     assert "was refused with 422" in console.send(page, "Take a snapshot", name="no name!").text
 
@@ -176,7 +192,7 @@ def test_steps_are_a_line_to_travel_on(
     assert before + 1 == (orders(api) if "Rewind" in console.send(page, "Undo").text else None)
     send(console, console.open(PAGE), "Go back to here", to_step="0")
     assert 404 == api.get(f"/v2/orders/{order['id']}").status_code
-    page = console.send(console.open(PAGE), "Go back to this instant", instant="yesterday")
+    page = console.send(console.open(PAGE), "Go back to this instant", to="yesterday")
     assert "was refused with 422" in page.text
 
 

@@ -35,11 +35,8 @@ def actions(**given: Any) -> Iterator[str]:
             continue
         part = rule.rule.split("/")[2]
         values = {name: given.get(f"{part}_{name}", given.get(name)) for name in rule.arguments}
-        for each in ("pay", "expire", "fail") if "move" in values else (values.get("what"),):
-            told = (
-                {"move": each} if "move" in values else {"what": each} if "what" in values else {}
-            )
-            yield addresses.build(rule.endpoint, values | told)
+        for move in ("pay", "expire", "fail") if "move" in values else ("",):
+            yield addresses.build(rule.endpoint, values | ({"move": move} if move else {}))
 
 
 @pytest.fixture
@@ -50,7 +47,7 @@ def paths(
     order, customer = make_order(), make_customer()
     inbox = str(control.base_url).rstrip("/") + "/inbox/shop"
     hook = api.post("/v2/webhooks", json={"url": inbox, "events": ["*"]}).json()["webhook"]["id"]
-    log = api.post(f"/v2/webhooks/{hook}/test").json()["log"]["id"]
+    api.post(f"/v2/webhooks/{hook}/test").raise_for_status()
     refused = api.post("/v2/customers", json={"name": "Ana"}).headers["x-request-id"]
     control.post("/snapshots", json={"name": "before"}).raise_for_status()
     control.post(
@@ -59,14 +56,12 @@ def paths(
     found = list(
         actions(
             data_name="customers", data_ident=customer["id"], inboxes_name="shop", requests_ident=refused,
-            try_ident="createCustomer", webhooks_ident=hook, what="restore", ident=order["id"],
+            try_ident="createCustomer", do_ident="createOrder", webhooks_ident=hook, ident=order["id"],
         )
     )  # fmt: skip
-    found += [
-        f"/console/webhooks/deliveries/{log}/retry",
-        f"/console/data/orders/{order['id']}/act",
-    ]
-    return found
+    operations = document("sandbox.yaml").operations | document().operations
+    called = [ident for ident, each in operations.items() if each.method != "GET"]
+    return found + [f"/console/do/{ident}" for ident in called]
 
 
 def seen(control: httpx2.Client) -> dict[str, Json]:
@@ -93,10 +88,10 @@ def seen(control: httpx2.Client) -> dict[str, Json]:
 def filled(sandbox: str) -> dict[str, str]:
     """What the forms of all actions would send."""
     return {
-        "days": "1", "type": "order.paid", "operation": "payOrder", "preset": "flaky", "every": "true",
-        "fault": "fault_1", "enabled": "false", "status": "500", "scopes": "*", "name": "before", "to_step": "0",
-        "of": sandbox, "url": "https://shop.example/hooks", "events": "*", "is_active": "false",
-        "event_type": "order.paid", "body": json.dumps(customer_body()), "key": "any", "to": "/console/requests",
+        "days": "1", "type": "order.paid", "preset": "flaky", "enabled": "false", "status": "500",
+        "scopes": "*", "name": "before", "snapshotName": "before", "to_step": "0", "sandboxName": sandbox,
+        "url": "https://shop.example/hooks", "events": "*", "is_active": "false", "event_type": "order.paid",
+        "body": json.dumps(customer_body()), "key": "any", "back": "/console/requests",
     }  # fmt: skip
 
 

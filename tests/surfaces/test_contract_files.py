@@ -197,9 +197,3 @@ def test_a_contract_is_packed_once(door: Door) -> None:
             for _ in range(3)
         ]
     assert (1, 1) == (packing.call_count, len(set(packed)))
-
-
-def test_what_is_served_is_a_valid_document_without_references_to_files(door: Door) -> None:
-    text = door.ask("GET", "/openapi.json").body.decode()
-    assert ".yaml" not in text
-    assert '"$ref":"#/' in text

@@ -17,6 +17,7 @@ from stub_server.core import guesses
 
 from ..support.live import FROZEN, NO_TLS, Live, running
 from ..support.make import created
+from ..support.refusal import refused
 
 ADMIN = "a-long-admin-key"
 NAMED = ("https://app.example.com",)
@@ -25,13 +26,6 @@ PUBLIC = replace(FROZEN, host="0.0.0.0", admin_key=ADMIN, cors_origins=NAMED)  #
 Json = dict[str, Any]
 Answer = httpx2.Response
 NOTHING: Mapping[str, str] = MappingProxyType({})
-
-
-def refused(answer: Answer, status: int, code: str) -> str:
-    """The message of a refusal."""
-    told = answer.json()
-    assert (status, code) == (answer.status_code, told["code"]), answer.text
-    return str(told["message"])
 
 
 class Team:

@@ -113,7 +113,7 @@ def test_the_user_names_pages_that_read_the_api(
     serve: Serve, settings: dict[str, tuple[str, ...]], origin: str, reads: bool
 ) -> None:
     """`--cors-origin`, for a frontend that is served from elsewhere."""
-    other = door_to(serve(**settings))
+    other = door_to(serve(**settings, scenario="empty"))
     answer = other.ask("GET", "/v2/customers?limit=1", headers=[("Origin", origin)])
     assert (200, reads) == (answer.status, readable(answer, origin))
     assert reads == (
@@ -162,7 +162,7 @@ def test_pages_of_strangers_do_not(door: Door, path: str, origin: str) -> None:
 
 @pytest.mark.check
 def test_the_admin_key_opens_the_control_surface_and_nothing_else_does(serve: Serve) -> None:
-    door = Door(serve(admin_key="a-long-admin-key").port, "", "x")
+    door = Door(serve(admin_key="a-long-admin-key", scenario="empty").port, "", "x")
     good: Header = ("X-Sandbox-Admin-Key", "a-long-admin-key")
     assert door.ask("GET", "/_sandbox/clock", headers=[good]).status == 200
     for headers in (
@@ -186,7 +186,11 @@ def test_a_page_of_another_machine_uses_the_control_surface_only_if_it_is_named(
     `*` names nobody.
     """
     door = Door(
-        serve(admin_key=admin_key, cors_origins=("*", "https://Console.example/")).port, "", "x"
+        serve(
+            admin_key=admin_key, cors_origins=("*", "https://Console.example/"), scenario="empty"
+        ).port,
+        "",
+        "x",
     )
     is_named = origin == "https://console.example"
     asked = preflight(door, "/_sandbox/clock", origin)

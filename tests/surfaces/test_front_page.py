@@ -146,7 +146,7 @@ def test_strangers_see_no_request_and_no_clock(
     """Nor do the pages of the API and the guide; a session changes nothing for pages of
     other origins.
     """
-    server = serve(**settings)
+    server = serve(**settings, scenario="empty")
     httpx2.get(f"{server.url}/v2/orders", verify=NO_TLS)
     for path in ("/", "/docs", "/docs/listOrders", "/guide/api"):
         html = httpx2.get(f"{server.url}{path}", headers=BROWSER | headers, verify=NO_TLS).text

@@ -1,11 +1,10 @@
 """Credentials of a sandbox: whom they let in on a public and a plain server, and when they end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -15,28 +14,24 @@ from stub_server.core import guesses
 from stub_server.data.filling import MERCHANT_ID
 from stub_server.data.keys import MAIN_ID, pair_of
 from stub_server.settings import Settings
+from stub_server.testing import Sandbox, Server
 
 from ..support import forge
 from ..support.console import Console
 from ..support.live import FROZEN, NO_TLS, Live, running
-from ..support.make import Json, created, make_order
+from ..support.make import Json, created
 from ..support.processes import Process
 
 ADMIN = "a-long-admin-key"
-ADMIN_HEADERS = {"X-Sandbox-Admin-Key": ADMIN}
-GUARDED = replace(FROZEN, admin_key=ADMIN)
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[Live]:
+def guarded() -> Iterator[Server]:
     """A server on loopback with an admin key."""
-    with running(GUARDED) as server:
-        yield server
-
-
-@pytest.fixture
-def plain() -> Iterator[Live]:
-    with running(FROZEN) as server:
+    with (
+        running(replace(FROZEN, admin_key=ADMIN)) as live,
+        closing(Server(live.url, ADMIN)) as server,
+    ):
         yield server
 
 
@@ -46,63 +41,47 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guesses, "MOST", 1_000)
 
 
-class Side:
-    """Requests to one sandbox of a server, and what it knows of it."""
-
-    def __init__(self, url: str, name: str, headers: Mapping[str, str] = ADMIN_HEADERS) -> None:
-        self.url, self.name, self.headers = f"{url}/s/{name}", name, dict(headers)
-
-    def api(self, credential: str, path: str = "/v2/customers?limit=1") -> int:
-        """The status that a credential gets."""
-        bearer = {"Authorization": f"Bearer {credential}"}
-        return httpx2.get(self.url + path, headers=bearer, verify=NO_TLS, timeout=30).status_code
-
-    def control(
-        self, method: str, path: str, headers: Mapping[str, str] | None = None, **more: Any
-    ) -> httpx2.Response:
-        sent = self.headers if headers is None else dict(headers)
-        return httpx2.request(
-            method, f"{self.url}/_sandbox{path}", headers=sent, verify=NO_TLS, timeout=30, **more
-        )
-
-    def credentials(self) -> Json:
-        answer = self.control("GET", "/credentials")
-        assert 200 == answer.status_code, answer.text
-        found: Json = answer.json()
-        return found
-
-    def opens(self, control_key: str) -> bool:
-        return (
-            self.control("GET", "/clock", {"X-Sandbox-Control-Key": control_key}).status_code == 200
-        )
-
-    def order(self) -> Json:
-        bearer = {"Authorization": f"Bearer {self.credentials()['jwt']}"}
-        with httpx2.Client(base_url=self.url, headers=bearer, verify=NO_TLS, timeout=30) as api:
-            return make_order(api)
-
-    def pay_url(self, order: Json) -> str:
-        return str(self.control("GET", f"/orders/{order['id']}").json()["pay_url"])
-
-    def rotate(self, headers: Mapping[str, str] | None = None, **body: Any) -> Json:
-        answer = self.control("POST", f"/sandboxes/{self.name}/rotate", headers, json=body)
-        assert 200 == answer.status_code, answer.text
-        found: Json = answer.json()
-        return found
+def status(url: str, credential: str, path: str = "/v2/customers?limit=1") -> int:
+    """The status that a credential gets in the sandbox of an address."""
+    bearer = {"Authorization": f"Bearer {credential}"}
+    return httpx2.get(url + path, headers=bearer, verify=NO_TLS, timeout=30).status_code
 
 
-def side(server: Live, name: str) -> Side:
-    """A new sandbox of a server."""
-    body = {"name": name}
-    created(
-        httpx2.post(
-            f"{server.url}/_sandbox/sandboxes", json=body, headers=ADMIN_HEADERS, verify=NO_TLS
-        )
-    )
-    return Side(server.url, name)
+def statuses(sandbox: Sandbox, credentials: Json) -> list[int]:
+    """What the token and the private key of a sandbox get."""
+    return [status(sandbox.url, credentials[name]) for name in ("jwt", "private_key")]
+
+
+def given(sandbox: Sandbox) -> Json:
+    """The credentials that the sandbox gives now."""
+    answer = sandbox.control.get("/credentials")
+    assert 200 == answer.status_code, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def opens(sandbox: Sandbox, control_key: str) -> bool:
+    """Whether a control key opens the controls of a sandbox."""
+    headers = {"X-Sandbox-Control-Key": control_key}
+    clock = httpx2.get(f"{sandbox.url}/_sandbox/clock", headers=headers, verify=NO_TLS)
+    return clock.status_code == 200
+
+
+def pay_url(sandbox: Sandbox, order: Json) -> str:
+    """The address of the page on which an order is paid."""
+    return str(sandbox.control.get(f"/orders/{order['id']}").json()["pay_url"])
+
+
+def rotate(sandbox: Sandbox) -> Json:
+    """End all credentials of a sandbox; answers what is told of it."""
+    answer = sandbox.control.post(f"/sandboxes/{sandbox.name}/rotate", json={})
+    assert 200 == answer.status_code, answer.text
+    found: Json = answer.json()
+    return found
 
 
 def page(address: str) -> int:
+    """The status of a page."""
     return httpx2.get(address, verify=NO_TLS, timeout=30).status_code
 
 
@@ -121,10 +100,9 @@ def page(address: str) -> int:
 )
 def test_credentials_of_the_seed_open_no_public_server(because: Json) -> None:
     with running(replace(FROZEN, **because)) as server:
-        door = Side(server.url, "default")
-        secret = Settings().signing_secret(b"")
-        assert 401 == door.api(forge.signed(Settings(), sandbox="default", merchant_id=MERCHANT_ID))
-        assert 401 == door.api(pair_of(secret, 42, MAIN_ID)[1])
+        token = forge.signed(Settings(), sandbox="default", merchant_id=MERCHANT_ID)
+        assert 401 == status(server.url, token)
+        assert 401 == status(server.url, pair_of(Settings().signing_secret(b""), 42, MAIN_ID)[1])
         assert (
             404 == httpx2.get(f"{server.url}/s/mentioned/v2/customers", verify=NO_TLS).status_code
         )
@@ -142,180 +120,179 @@ def told_at_start(server: Live) -> str:
 
 
 @contextmanager
-def ended(door: Side, order: Json) -> Iterator[None]:
+def ended(sandbox: Sandbox, order: Json) -> Iterator[None]:
     """What a sandbox gave before is worth nothing afterwards, and what it gives then is."""
-    before, address = door.credentials(), door.pay_url(order)
-    made = api_key(door, before["jwt"])
-    assert [200, 200, 200] == [door.api(before[name]) for name in ("jwt", "private_key")] + [
-        door.api(made)
-    ]
-    assert door.opens(before["control_key"])
+    before, address = given(sandbox), pay_url(sandbox, order)
+    made = api_key(sandbox, before["jwt"])
+    assert [200, 200, 200] == [*statuses(sandbox, before), status(sandbox.url, made)]
+    assert opens(sandbox, before["control_key"])
     assert 200 == page(address)
     yield
-    after = door.credentials()
-    assert [401, 401] == [door.api(before[name]) for name in ("jwt", "private_key")]
-    assert 401 == door.api(before["public_key"], "/api-keys/info")
-    assert not door.opens(before["control_key"])
+    after = given(sandbox)
+    assert [401, 401] == statuses(sandbox, before)
+    assert 401 == status(sandbox.url, before["public_key"], "/api-keys/info")
+    assert not opens(sandbox, before["control_key"])
     assert 404 == page(address)
-    assert [200, 200] == [door.api(after[name]) for name in ("jwt", "private_key")]
-    assert 200 == door.api(after["public_key"], "/api-keys/info")
-    assert door.opens(after["control_key"])
+    assert [200, 200] == statuses(sandbox, after)
+    assert 200 == status(sandbox.url, after["public_key"], "/api-keys/info")
+    assert opens(sandbox, after["control_key"])
 
 
-def api_key(door: Side, token: str, name: str = "Minha") -> str:
+def api_key(sandbox: Sandbox, token: str) -> str:
     """The private half of a key that a user makes."""
     bearer = {"Authorization": f"Bearer {token}"}
-    body = {"name": name, "scopes": ["customers:read"]}
-    answer = httpx2.post(f"{door.url}/api-keys", json=body, headers=bearer, verify=NO_TLS)
+    body = {"name": "Minha", "scopes": ["customers:read"]}
+    answer = httpx2.post(f"{sandbox.url}/api-keys", json=body, headers=bearer, verify=NO_TLS)
     return str(created(answer)["api_key"]["private_key"])
 
 
 @pytest.mark.promise("credentials-deleted-sandbox-not-open")
-def test_the_next_sandbox_of_a_name_knows_no_credential_of_the_last(guarded: Live) -> None:
+def test_the_next_sandbox_of_a_name_knows_no_credential_of_the_last(guarded: Server) -> None:
     """Not even a key that its users make in the same way."""
-    door = side(guarded, "remade")
-    with ended(door, door.order()):
-        old = api_key(door, door.credentials()["jwt"])
-        assert 204 == door.control("DELETE", "/sandboxes/remade").status_code
-        side(guarded, "remade")
+    sandbox = guarded.sandbox("remade")
+    with ended(sandbox, sandbox.order()):
+        old = api_key(sandbox, sandbox.token)
+        guarded.forget("remade")
+        again = guarded.sandbox("remade")
         for _ in range(2):
-            assert old != api_key(door, door.credentials()["jwt"])
-        assert 401 == door.api(old)
+            assert old != api_key(again, again.token)
+        assert 401 == status(sandbox.url, old)
 
 
 @pytest.mark.promise("rotation-ends-tokens-seeded-keys")
-def test_a_rotation_ends_what_was_given_at_once(guarded: Live) -> None:
-    door = side(guarded, "rotated")
-    order = door.order()
-    with ended(door, order):
-        told = door.rotate()
-        now, given = door.credentials(), told["sandbox"]["credentials"]
-        assert now | {"jwt": given["jwt"]} == given  # a token says in which second it was given
-    assert 200 == page(door.pay_url(order))
-    assert (1, False, ["Minha"]) == (
-        told["keys_total"],
-        told["keys_deleted"],
-        [k["api_key"]["name"] for k in told["keys"]],
-    )
-    assert 200 == door.control("GET", "/invariants").status_code
-    steps = door.control("GET", "/steps", params={"table": "api_keys"}).json()["steps"]
-    assert "rotateSandbox" == steps[0]["cause"]["operation"]
+def test_a_rotation_ends_what_was_given_at_once(guarded: Server) -> None:
+    with guarded.sandbox("rotated") as sandbox:
+        order = sandbox.order()
+        with ended(sandbox, order):
+            told = rotate(sandbox)
+            now, shown = given(sandbox), told["sandbox"]["credentials"]
+            assert now | {"jwt": shown["jwt"]} == shown  # a token says in which second it was given
+        assert 200 == page(pay_url(sandbox, order))
+        assert (1, False, ["Minha"]) == (
+            told["keys_total"],
+            told["keys_deleted"],
+            [k["api_key"]["name"] for k in told["keys"]],
+        )
+        assert 200 == sandbox.control.get("/invariants").status_code
+        steps = sandbox.control.get("/steps", params={"table": "api_keys"}).json()["steps"]
+        assert "rotateSandbox" == steps[0]["cause"]["operation"]
 
 
-def test_a_control_key_rotates_its_own_sandbox_alone(guarded: Live) -> None:
-    door, other = side(guarded, "own-rotation"), side(guarded, "not-mine")
-    key = {"X-Sandbox-Control-Key": door.credentials()["control_key"]}
-    for name in ("not-mine", "default", "no-such-one"):
-        for url in (door.url, f"{guarded.url}/s/{name}", guarded.url):
-            path = f"{url}/_sandbox/sandboxes/{name}/rotate"
-            refused = httpx2.post(path, headers=key, verify=NO_TLS)
-            assert (403, "admin_key_required") == (
-                refused.status_code,
-                refused.json()["code"],
-            ), path
-    assert 200 == other.api(other.credentials()["jwt"])
-    direct = httpx2.post(
-        f"{guarded.url}/_sandbox/sandboxes/own-rotation/rotate", headers=key, verify=NO_TLS
-    )
-    assert 200 == direct.status_code, direct.text
-    assert 403 == door.control("POST", "/sandboxes/own-rotation/rotate", key).status_code
+def test_a_control_key_rotates_its_own_sandbox_alone(guarded: Server) -> None:
+    with guarded.sandbox("own-rotation") as sandbox, guarded.sandbox("not-mine") as other:
+        key = {"X-Sandbox-Control-Key": given(sandbox)["control_key"]}
+
+        def turned(server: str, name: str) -> httpx2.Response:
+            address = f"{server}/_sandbox/sandboxes/{name}/rotate"
+            return httpx2.post(address, headers=key, verify=NO_TLS)
+
+        for name in ("not-mine", "default", "no-such-one"):
+            for url in (sandbox.url, f"{guarded.url}/s/{name}", guarded.url):
+                refused = turned(url, name)
+                assert 403 == refused.status_code, (url, name)
+                assert "admin_key_required" == refused.json()["code"], (url, name)
+        assert 200 == status(other.url, other.token)
+        direct = turned(guarded.url, "own-rotation")
+        assert 200 == direct.status_code, direct.text
+        assert 403 == turned(guarded.url, "own-rotation").status_code
 
 
 @pytest.mark.promise("nothing-goes-back-time-brings")
-def test_nothing_that_goes_back_brings_a_generation_back(guarded: Live) -> None:
+def test_nothing_that_goes_back_brings_a_generation_back(guarded: Server) -> None:
     """A reset, a rewind, a snapshot, a file and an earlier state all know the newest
     credentials alone.
     """
-    door = side(guarded, "back")
-    order = door.order()
-    door.control("POST", "/snapshots", json={"name": "before"})
-    step = door.credentials() and door.control("GET", "/sandboxes/back").json()["sandbox"]["step"]
-    file = door.control("GET", "/export", params={"history": True}).content
-    with ended(door, order):
-        newest = door.rotate()["sandbox"]["credentials"]
-        media = {"Content-Type": "application/vnd.stub.sandbox+gzip", **ADMIN_HEADERS}
-        for method, path, more in (
-            ("POST", "/rewind", {"json": {"to_step": step}}),
-            ("POST", "/snapshots/before/restore", {}),
-            ("POST", "/import", {"content": file, "headers": media}),
-            ("POST", "/rewind", {"json": {"to_step": 0}}),
-            ("POST", "/reset", {}),
-        ):
-            answer = door.control(method, path, **more)
-            assert 200 == answer.status_code, (path, answer.text)
-            assert [200, 200] == [door.api(newest[name]) for name in ("jwt", "private_key")], path
-            assert door.opens(newest["control_key"]), path
-            assert newest["public_key"] == door.credentials()["public_key"], path
-            assert 200 == door.control("GET", "/invariants").status_code, path
-        door.order()
+    with guarded.sandbox("back") as sandbox:
+        order, control = sandbox.order(), sandbox.control
+        control.post("/snapshots", json={"name": "before"})
+        step = control.get("/sandboxes/back").json()["sandbox"]["step"]
+        file = control.get("/export", params={"history": True}).content
+        with ended(sandbox, order):
+            newest = rotate(sandbox)["sandbox"]["credentials"]
+            media = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
+            for path, more in (
+                ("/rewind", {"json": {"to_step": step}}),
+                ("/snapshots/before/restore", {}),
+                ("/import", {"content": file, "headers": media}),
+                ("/rewind", {"json": {"to_step": 0}}),
+                ("/reset", {}),
+            ):
+                answer = control.request("POST", path, **more)
+                assert 200 == answer.status_code, (path, answer.text)
+                assert [200, 200] == statuses(sandbox, newest), path
+                assert opens(sandbox, newest["control_key"]), path
+                assert newest["public_key"] == given(sandbox)["public_key"], path
+                assert 200 == control.get("/invariants").status_code, path
 
 
 def test_a_rotation_survives_a_restart(tmp_path: Path) -> None:
     """So does the generation of a sandbox that was never rotated."""
-    flags = ("--admin-key", ADMIN, "--store", str(tmp_path / "store"), "--scenario", "empty")
-    with Process(*flags) as server:
-        doors = [side(server, name) for name in ("kept", "rotated")]  # type: ignore[arg-type]
-        doors[1].control("POST", "/snapshots", json={"name": "before"})
-        before = [door.credentials() for door in doors]
-        rotated = doors[1].rotate()["sandbox"]["credentials"]
-        server.stop()
-    with Process(*flags) as server:
-        kept, door = (Side(server.url, name) for name in ("kept", "rotated"))
-        assert [200, 200] == [kept.api(before[0][name]) for name in ("jwt", "private_key")]
-        for _ in range(2):
-            assert [401, 401] == [door.api(before[1][name]) for name in ("jwt", "private_key")]
-            assert [200, 200] == [door.api(rotated[name]) for name in ("jwt", "private_key")]
-            assert [False, True] == [
-                door.opens(each["control_key"]) for each in (before[1], rotated)
-            ]
-            assert 200 == door.control("POST", "/snapshots/before/restore").status_code
+    process = Process(
+        "--admin-key", ADMIN, "--store", str(tmp_path / "store"), "--scenario", "empty"
+    )
+    with closing(Server(process.url, ADMIN)) as server:
+        with process:
+            kept, rotated = server.sandbox("kept"), server.sandbox("rotated")
+            rotated.control.post("/snapshots", json={"name": "before"})
+            before = given(kept), given(rotated)
+            newest = rotate(rotated)["sandbox"]["credentials"]
+            process.stop()
+        with process:
+            assert [200, 200] == statuses(kept, before[0])
+            for _ in range(2):
+                assert [401, 401] == statuses(rotated, before[1])
+                assert [200, 200] == statuses(rotated, newest)
+                assert not opens(rotated, before[1]["control_key"])
+                assert opens(rotated, newest["control_key"])
+                restored = rotated.control.post("/snapshots/before/restore")
+                assert 200 == restored.status_code
 
 
 # -- pay links
 
 
 @pytest.mark.promise("only-whole-address-pay-page")
-def test_a_pay_page_of_a_public_server_needs_its_key(guarded: Live) -> None:
+def test_a_pay_page_of_a_public_server_needs_its_key(guarded: Server) -> None:
     """An id that somebody may know from the seed, or from another sandbox, opens and
     pays nothing.
     """
-    door, other = side(guarded, "shop"), side(guarded, "rival")
-    order = door.order()
-    address, theirs = door.pay_url(order), other.pay_url(other.order())
-    bare, _, key = address.partition("?k=")
-    assert (39, "sk_pay_") == (len(key), key[:7])
-    wrong = key[:-1] + ("0" if key[-1] != "0" else "1")
-    for query in (
-        "",
-        "?k=",
-        f"?k={wrong}",
-        f"?k={key}x",
-        f"?k={theirs.partition('?k=')[2]}",
-        "?k=%C3%A9",
-    ):
-        assert 404 == page(bare + query), query
-    with closing(Console(guarded.url, "shop")) as payer:
-        path = address.removeprefix(payer.base)
-        shown = payer.open(path)
-        assert 200 == shown.status
-        stripped = payer.http.post(
-            f"{bare}/pay", data=shown.form("Já paguei").values, headers={"Origin": payer.origin}
-        )
-        assert 404 == stripped.status_code
-        assert "pending" == door.control("GET", f"/orders/{order['id']}").json()["order"]["status"]
-        done = payer.send(shown, "Já paguei")
-        assert ("Obrigado." in done.text, address) == (True, done.url)
-    assert "paid" == door.control("GET", f"/orders/{order['id']}").json()["order"]["status"]
+    with guarded.sandbox("shop") as sandbox, guarded.sandbox("rival") as other:
+        order = sandbox.order()
+        address, theirs = pay_url(sandbox, order), pay_url(other, other.order())
+        bare, _, key = address.partition("?k=")
+        assert (39, "sk_pay_") == (len(key), key[:7])
+        wrong = key[:-1] + ("0" if key[-1] != "0" else "1")
+        for query in (
+            "",
+            "?k=",
+            f"?k={wrong}",
+            f"?k={key}x",
+            f"?k={theirs.partition('?k=')[2]}",
+            "?k=%C3%A9",
+        ):
+            assert 404 == page(bare + query), query
+        with closing(Console(guarded.url, "shop")) as payer:
+            shown = payer.open(address.removeprefix(payer.base))
+            assert 200 == shown.status
+            stripped = payer.http.post(
+                f"{bare}/pay", data=shown.form("Já paguei").values, headers={"Origin": payer.origin}
+            )
+            assert 404 == stripped.status_code
+            path = f"/orders/{order['id']}"
+            assert "pending" == sandbox.control.get(path).json()["order"]["status"]
+            done = payer.send(shown, "Já paguei")
+            assert ("Obrigado." in done.text, address) == (True, done.url)
+        assert "paid" == sandbox.control.get(path).json()["order"]["status"]
 
 
 @pytest.mark.promise("secret-address-no-journal")
-def test_the_key_of_a_pay_page_is_in_no_journal(guarded: Live) -> None:
-    door = side(guarded, "unseen")
-    address = door.pay_url(door.order())
-    key = address.partition("?k=")[2]
-    httpx2.get(address, verify=NO_TLS)
-    httpx2.post(f"{door.url}/v2/orders?k={key}", verify=NO_TLS)
-    for path in ("/requests?control=true&limit=100", "/requests.har?control=true"):
-        found = door.control("GET", path)
-        assert 200 == found.status_code
-        assert key not in found.text
+def test_the_key_of_a_pay_page_is_in_no_journal(guarded: Server) -> None:
+    with guarded.sandbox("unseen") as sandbox:
+        address = pay_url(sandbox, sandbox.order())
+        key = address.partition("?k=")[2]
+        httpx2.get(address, verify=NO_TLS)
+        httpx2.post(f"{sandbox.url}/v2/orders?k={key}", verify=NO_TLS)
+        for path in ("/requests?control=true&limit=100", "/requests.har?control=true"):
+            found = sandbox.control.get(path)
+            assert 200 == found.status_code
+            assert key not in found.text

@@ -3,7 +3,6 @@
 import json
 import socket
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -17,20 +16,13 @@ from stub_server.settings import Settings
 
 from ..support import forge
 from ..support.live import NO_TLS, Live
-from ..support.receiver import Receiver, receiving
+from ..support.receiver import Receiver
 from ..support.refusal import refused
 from ..support.wire import Answer, Door, Header
 
 STRANGER: Header = ("Origin", "https://stranger.example")
 LOCAL: Header = ("Origin", "http://localhost:3000")
 SECRET = "do-not-show-me"
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """A receiver on this machine."""
-    with receiving() as made:
-        yield made
 
 
 def token(live: Live, door: Door, *scopes: str) -> str:

@@ -113,7 +113,7 @@ def test_an_allowed_host_names_no_new_sandbox_and_has_no_control_surface(serve: 
     """What a proxy lets through may come from anywhere: the control surface asks for --admin-key
     there, as ever.
     """
-    live = serve(allow_hosts=("dev.box", "[2001:DB8:0::7]:4600"), auth="lenient")
+    live = serve(allow_hosts=("dev.box", "[2001:DB8:0::7]:4600"), auth="lenient", scenario="empty")
     refused(
         Door(live.port, "/s/by-name", "x").ask("GET", "/v2/customers", host="dev.box"),
         404,
@@ -136,7 +136,7 @@ def test_a_server_for_others_is_called_by_any_name(
     serve: Serve, host: str, settings: dict[str, str]
 ) -> None:
     """There the credential decides: it does not follow from the seed."""
-    live = serve(**settings, auth="lenient")
+    live = serve(**settings, auth="lenient", scenario="empty")
     assert status(Door(live.port, "", "x"), host) == 200
 
 

@@ -169,15 +169,6 @@ def test_every_violation_is_told_at_once_with_its_path(door: Door) -> None:
     }
 
 
-@pytest.mark.check
-def test_a_hundred_thousand_unknown_members_get_a_short_answer(
-    door: Door, customer_id: str
-) -> None:
-    body = json.dumps({f"x{i}": 1 for i in range(60_000)}).encode()
-    answer = door.ask("PUT", f"/v2/customers/{customer_id}", body)
-    assert 1 <= len(refused(answer, 422, "validation_error")["details"]) <= 100
-
-
 def test_read_only_fields_are_unknown_in_a_request(door: Door, customer_id: str) -> None:
     body = {"name": "Ana", "id": customer_id, "createdAt": "2026-11-20T14:32:05.123Z"}
     answer = door.send("PUT", f"/v2/customers/{customer_id}", body)

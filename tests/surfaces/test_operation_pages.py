@@ -150,7 +150,7 @@ def test_every_operation_has_a_page_with_all_that_the_contract_says(
     assert [str(status) for status in sorted(operation.responses)] == list(sections)
     for status, answer in operation.responses.items():
         section = sections[str(status)].partition("</section>")[0]
-        assert set(answer.codes) == set(re.findall(r'errors#\w+">(\w+)</a>', section))
+        assert set(answer.codes) == set(re.findall(r'docs/(\w+)">\1</a>', section))
         raw = contract.resolve(operation.raw["responses"][str(status)])
         shown = [
             name for media in raw.get("content", {}).values() for name in media.get("examples", ())

@@ -5,7 +5,6 @@ Where one goes only half the way, the start stops with file, path and reason.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,21 +13,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from stub_server.app import create_app
-from stub_server.contract.source import ContractError
-from stub_server.settings import Settings
-
 from ..conftest import Serve
 from ..support.contract import document
 from ..support.live import NO_TLS
 from ..support.make import make_order, make_plan
-from ..support.overlays import LIFE, NO_PAID, SETTLED, overlay, removed, updated
+from ..support.overlays import NO_PAID, SETTLED, overlay, removed, updated
 
 pytestmark = pytest.mark.check
 
 EVENTS = list(document().events)
 PAYMENT = SETTLED.replace("order.settled", "payment.settled")
-SUBSCRIPTION = "$.components.schemas.Subscription['x-lifecycle']"
 At = Callable[..., httpx2.Client]
 
 
@@ -117,39 +111,6 @@ def test_a_renamed_event_is_raised_delivered_and_tried_under_its_new_name(
 
 
 # -- what goes only half the way
-
-
-@pytest.mark.parametrize(
-    ("actions", "reason"),
-    [
-        (
-            removed("$['x-webhooks']['order.paid']"),
-            f"{LIFE}.moves[2]: order.paid is no event of this contract",
-        ),
-        (
-            removed("$['x-scopes'][?@.name == 'analytics:read']"),
-            "$.paths['/v2/analytics'].get['x-scopes']: analytics:read is no scope of this contract",
-        ),
-        (
-            removed(
-                "$.components.schemas.Subscription.properties.status.enum[?@ == 'past_due']",
-                f"{SUBSCRIPTION}.states[?@ == 'past_due']",
-                f"{SUBSCRIPTION}.sets.*[?@ == 'past_due']",
-                f"{SUBSCRIPTION}.moves[?@.from == 'past_due' || @.to == 'past_due']",
-            ),
-            f"{SUBSCRIPTION}.states: the rules of the server need the state past_due",
-        ),
-    ],
-)
-def test_half_a_removal_stops_the_start_with_file_path_and_reason(
-    tmp_path: Path, actions: str, reason: str
-) -> None:
-    file = overlay(tmp_path, actions)
-    with pytest.raises(ContractError) as caught:
-        create_app(Settings(overlays=(file,), scenario="empty"))
-    place, _, told = str(caught.value).partition(": ")
-    assert told.startswith(reason)
-    assert re.fullmatch(re.escape(str(file)) + r"(:[0-9]+)?", place)
 
 
 def test_pages_do_without_a_description_and_keep_one_in_one_line(at: At) -> None:

@@ -40,7 +40,7 @@ def public(request: pytest.FixtureRequest) -> dict[str, str]:
 def test_without_an_admin_key_the_control_surface_is_shut(
     serve: Serve, path: str, public: dict[str, str]
 ) -> None:
-    door = Door(serve(**public).port, "", "x")
+    door = Door(serve(**public, scenario="empty").port, "", "x")
     for host, headers in ((None, []), (None, [("X-Sandbox-Admin-Key", "")]), ("localhost", [])):
         refused(door.ask("GET", path, headers=headers, host=host), 403, "admin_key_required")
 
@@ -50,7 +50,7 @@ def test_without_an_admin_key_no_control_key_opens_it(
     tmp_path: Path, public: dict[str, Any]
 ) -> None:
     """Such a key was handed out while the server of the store had an admin key."""
-    of_team = replace(FROZEN, **public, store=tmp_path / "store")
+    of_team = replace(FROZEN, **public, scenario="empty", store=tmp_path / "store")
     with running(replace(of_team, admin_key="a-long-admin-key")) as server:
         answer = Door(server.port, "", "x").ask(
             "GET", "/_sandbox/credentials", headers=[("X-Sandbox-Admin-Key", "a-long-admin-key")]
@@ -62,10 +62,6 @@ def test_without_an_admin_key_no_control_key_opens_it(
             refused(
                 Door(server.port, "", "x").ask("GET", path, headers=key), 403, "admin_key_required"
             )
-
-
-def test_health_stays_open(serve: Serve, public: dict[str, str]) -> None:
-    assert httpx2.get(f"{serve(**public).url}/_sandbox/health", verify=NO_TLS).status_code == 200
 
 
 @pytest.mark.promise("health-for-strangers")
@@ -91,7 +87,7 @@ def test_health_tells_strangers_neither_a_path_nor_the_seed(
 
 @pytest.mark.promise("admin-key-creates-sandboxes")
 def test_a_world_that_was_not_made_is_404(serve: Serve, public: dict[str, str]) -> None:
-    port = serve(**public).port
+    port = serve(**public, scenario="empty").port
     refused(Door(port, "/s/alice", "x").ask("GET", "/v2/customers"), 404, "sandbox_not_found")
     refused(
         Door(port, "", "x").ask("GET", "/v2/customers", headers=[("X-Sandbox", "alice")]),
@@ -112,7 +108,7 @@ def test_the_start_and_the_front_page_say_how_sandboxes_are_made(
     serve: Serve, public: dict[str, str]
 ) -> None:
     """On this machine a refused request makes none, and elsewhere no name does."""
-    own, shared = serve(), serve(**public, admin_key="k")
+    own, shared = serve(), serve(**public, admin_key="k", scenario="empty")
     for server, how in (
         (own, "is a separate sandbox, created by the first request to it that succeeds"),
         (
@@ -138,7 +134,7 @@ def test_the_start_and_the_front_page_say_how_sandboxes_are_made(
 def test_the_start_says_what_a_public_bind_opens_and_what_stays_closed(
     serve: Serve, settings: dict[str, Any], opens: bool, closed: bool, public: dict[str, str]
 ) -> None:
-    text = told_at_start(serve(**public, **settings))
+    text = told_at_start(serve(**public, **settings, scenario="empty"))
     where = next(iter(public.values()))
     said = (
         f"--auth lenient on {where}: everybody who can call this address can read and change every"

@@ -3,12 +3,7 @@
 import contextlib
 import http.client
 import io
-import os
 import re
-import signal
-import subprocess
-import sys
-from collections.abc import Callable
 from threading import Event
 from weakref import ref
 
@@ -17,7 +12,7 @@ import pytest
 from stub_server.cli.request_log import AT_ONCE, RequestLog
 from stub_server.engine.kept import Trace
 
-from ..support.forked import Popen
+from ..support.processes import Process
 
 pytestmark = pytest.mark.check
 
@@ -30,50 +25,25 @@ def status(host: str, path: str, credential: str) -> int:
         return connection.getresponse().status
 
 
-def four_requests(host: str, key: str) -> None:
-    """Two of them are refused."""
-    assert 200 == status(host, "/v2/customers?limit=1&kind=x", key)
-    assert 401 == status(host, "/api-keys/info", "x")
-    assert 404 == status(host, "/v2/orders/x%0Ay", key)
-    assert 200 == status(host, "/s/alice/_sandbox/credentials", key)
-
-
-def told(log: str, ask: Callable[[str, str], None] = four_requests) -> list[str]:
-    """The lines that a server with `--log` writes of requests."""
-    env = {**os.environ, "STUB_PORT": "0", "STUB_LOG": log, "STUB_NOW": "2026-11-20T14:32:05Z"}
-    process = Popen(
-        [sys.executable, "-m", "stub_server"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=env,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        call = next(line for line in process.stdout if line.startswith("curl "))
-        url, key = re.findall(r"http://[0-9.:]+|sk_sandbox_\w+", call)
-        host = url.removeprefix("http://")
-        ask(host, key)
-    finally:
-        process.send_signal(signal.SIGINT)
-        assert 0 == process.wait(20)
-        process.stdout.close()
-    with process.stderr:
-        return process.stderr.read().splitlines()
-
-
 def test_a_line_says_what_was_asked_and_answered() -> None:
     """Time, method, world, path, status, operation, code, duration, warnings; a path
     stays on one line.
     """
-    lines = [re.sub(r"^\d\d:\d\d:\d\d\.\d\d\d|\d+\.\d ms", "…", line) for line in told("requests")]
+    with Process("--log", "requests", "--now", "2026-11-20T14:32:05Z") as server:
+        key, *_ = re.findall(r"sk_sandbox_\w+", server.banner)
+        host = server.url.removeprefix("http://")
+        assert 200 == status(host, "/v2/customers?limit=1&kind=x", key)
+        assert 401 == status(host, "/api-keys/info", "x")
+        assert 404 == status(host, "/v2/orders/x%0Ay", key)
+        assert 200 == status(host, "/s/alice/_sandbox/credentials", key)
+        told = server.stop().splitlines()[-5:]  # the start asked too
+    lines = [re.sub(r"^\d\d:\d\d:\d\d\.\d\d\d|\d+\.\d ms", "…", line) for line in told]
     assert [
         "… GET    /v2/customers 200 listCustomers … warnings: unknown_query_parameter:kind",
         "… GET    /api-keys/info 401 getApiInfo invalid_token …",
         r"… GET    /v2/orders/x\ny 404 getOrder not_found …",
         "… GET    [alice] /_sandbox/credentials 200 getCredentials …",
-        "Stopped by SIGINT.",
+        "Stopped by SIGTERM.",
     ] == [re.sub(r"(\d\d\d) (\w+) (\w+ )?…", r"\1 \2 \3…", line) for line in lines]
 
 

@@ -2,74 +2,34 @@
 for no other.
 """
 
-import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import httpx2
 import pytest
 
-from ..support.forked import Popen
-from ..support.live import NO_TLS
 from ..support.make import created, customer_body
+from ..support.processes import Process
 from ..support.receiver import Received, Receiver, receiving
 from ..support.wire import connect
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 
-def address_of(process: "subprocess.Popen[str]") -> str:
-    """Where a server that has just been started listens."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        if (found := re.search(r"address +(http://\S+)", line)) is not None:
-            return found[1]
-    raise AssertionError(process.communicate())
-
-
 @contextmanager
-def delivering(receiver: Receiver) -> Iterator["subprocess.Popen[str]"]:
+def delivering(receiver: Receiver) -> Iterator[Process]:
     """A server of its own that has just sent something to a receiver, which has not
     answered yet.
     """
-    command = [
-        sys.executable,
-        "-m",
-        "stub_server",
-        "serve",
-        "--port",
-        "0",
-        "--scenario",
-        "empty",
-        "--log",
-        "quiet",
-    ]
-    process = Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        with httpx2.Client(base_url=address_of(process), timeout=30, verify=NO_TLS) as client:
-            token = created(client.post("/_sandbox/tokens", json={}))["token"]
-            client.headers["Authorization"] = f"Bearer {token}"
-            created(
-                client.post(
-                    "/v2/webhooks", json={"url": receiver.url, "events": ["customer.created"]}
-                )
-            )
-            created(client.post("/v2/customers", json=customer_body()))
-            assert receiver.arrived.wait(10)
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        process.stderr.close()
+    with Process("--scenario", "empty") as server, server.api() as api:
+        hook = {"url": receiver.url, "events": ["customer.created"]}
+        created(api.post("/v2/webhooks", json=hook))
+        created(api.post("/v2/customers", json=customer_body()))
+        assert receiver.arrived.wait(10)
+        yield server
 
 
 def test_an_answer_that_comes_in_time_is_waited_for() -> None:
@@ -81,55 +41,45 @@ def test_an_answer_that_comes_in_time_is_waited_for() -> None:
 
     with receiving() as receiver:
         receiver.decide = decide
-        with delivering(receiver) as process:
-            process.send_signal(signal.SIGTERM)
+        with delivering(receiver) as server:
+            server.signal(signal.SIGTERM)
             time.sleep(0.5)
-            assert process.poll() is None
+            assert not server.has_ended
             answering.set()
-            assert 0 == process.wait(10)
-            assert process.stderr is not None
-            assert "" == process.stderr.read()
+            assert "" == server.said()
 
 
 def test_a_receiver_that_never_answers_holds_nobody_up() -> None:
     with receiving() as receiver:
         receiver.hold = threading.Event()
-        with delivering(receiver) as process:
-            process.send_signal(signal.SIGTERM)
-            assert 0 == process.wait(15)
-            assert process.stderr is not None
-            assert "" == process.stderr.read()
+        with delivering(receiver) as server:
+            assert "" == server.stop(15)
 
 
 STUCK = """
-import os, socket, sys, time
+import runpy, socket, time
+from pathlib import Path
 import stub_server.console.application
-from stub_server.cli.command import main
 
 asked = socket.getaddrinfo
 
 def hanging(host, *rest, **options):
     if "silent" in str(host):
-        os.write(1, b"name\\n")
+        Path(__file__).with_name("name").touch()
         time.sleep(60)
     return asked(host, *rest, **options)
 
 def page(environ, start_response):
-    os.write(1, b"page\\n")
+    Path(__file__).with_name("page").touch()
     time.sleep(4)
     start_response("200 OK", [("content-type", "text/plain")])
     return [b"late"]
 
 socket.getaddrinfo = hanging
 stub_server.console.application.create_console = lambda *_, **__: page
-sys.argv[0] = "stub-server"
-sys.exit(main())
+runpy.run_module("stub_server", run_name="__main__")
 """
-"""A server whose pages take long to make, and whose resolver never answers.
-
-`print` would mix the lines of threads.
-"""
-FLAGS = ["serve", "--port", "0", "--scenario", "empty", "--log", "quiet"]
+"""A server whose pages take long to make, and whose resolver never answers."""
 
 
 @pytest.mark.parametrize("flags", [[], ["--reload"], ["--store"]])
@@ -139,44 +89,26 @@ def test_a_server_ends_in_time_whatever_it_waits_for(flags: list[str], tmp_path:
 
     It was seen to wait for a thread that waited for the event loop, for ever.
     """
+    (tmp_path / "stuck.py").write_text(STUCK, encoding="utf-8")
     if flags == ["--store"]:
         flags = ["--store", str(tmp_path / "store")]
-    code = (
-        [sys.executable, "-m", "stub_server"]
-        if flags == ["--reload"]
-        else [sys.executable, "-c", STUCK]
+    # what restarts is a process below the one that is started here
+    module, asked = ("stub_server", []) if flags == ["--reload"] else ("stuck", ["page", "name"])
+    server = Process(
+        "--scenario", "empty", *flags, module=module, env={"PYTHONPATH": str(tmp_path)}
     )
-    process = subprocess.Popen(
-        [*code, *FLAGS, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    try:
-        with ExitStack() as stack:
-            url = address_of(process)
-            client = stack.enter_context(httpx2.Client(base_url=url, timeout=30, verify=NO_TLS))
-            token = created(client.post("/_sandbox/tokens", json={}))["token"]
-            client.headers["Authorization"] = f"Bearer {token}"
-            hook = {"url": "https://silent.stub-server.dev/hook", "events": ["customer.created"]}
-            created(client.post("/v2/webhooks", json=hook))
-            requests = ["/_sandbox/stream", "/_sandbox/events?wait=30", "/v2/plans", "/"]
-            for path in requests:
-                connection = stack.enter_context(connect(int(url.rpartition(":")[2])))
-                connection.sendall(
-                    f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Sandbox-Delay: 30000\r\n\r\n".encode()
-                )
-            created(client.post("/v2/customers", json=customer_body()))
-            asked = {"page\n", "name\n"} if code[1] == "-c" else set()
-            patience = threading.Timer(60, process.kill)
-            patience.start()
-            while asked:
-                line = process.stdout.readline()
-                assert line, asked
-                asked.discard(line)
-            patience.cancel()
-            process.send_signal(signal.SIGTERM)
-            assert 0 == process.wait(20), "it waits for what takes thirty seconds"
-            assert process.stderr is not None
-            assert "Traceback" not in process.stderr.read()
-    finally:
-        process.kill()
-        process.communicate()
+    with ExitStack() as stack:
+        api = stack.enter_context(stack.enter_context(server).api())
+        hook = {"url": "https://silent.stub-server.dev/hook", "events": ["customer.created"]}
+        created(api.post("/v2/webhooks", json=hook))
+        for path in ("/_sandbox/stream", "/_sandbox/events?wait=30", "/v2/plans", "/"):
+            connection = stack.enter_context(connect(server.port))
+            connection.sendall(
+                f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Sandbox-Delay: 30000\r\n\r\n".encode()
+            )
+        created(api.post("/v2/customers", json=customer_body()))
+        until = time.monotonic() + 60
+        while not all((tmp_path / name).exists() for name in asked):
+            assert time.monotonic() < until, asked
+            time.sleep(0.01)
+        assert "Traceback" not in server.stop(20), "it waits for what takes thirty seconds"

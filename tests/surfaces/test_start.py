@@ -18,12 +18,12 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import click
-import orjson
 import pytest
 
 from stub_server.cli.command import serve
 
-from ..support.forked import Popen, run
+from ..support.forked import run
+from ..support.processes import ready
 
 pytestmark = pytest.mark.check
 
@@ -303,33 +303,16 @@ def started(
     before: Sequence[str] = (),
 ) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """A server in a folder, and its address once it answers."""
-    ready = folder / "ready.json"
-    command = [
-        *before,
-        *COMMAND,
-        "serve",
-        *EMPTY,
-        "--log",
-        "quiet",
-        "--ready-file",
-        str(ready),
-        *args,
-    ]
-    variables = environment(env or {})
-    pipe = subprocess.PIPE
-    process = Popen(
-        command, cwd=folder, env=variables, stdout=pipe, stderr=pipe, text=True, errors="replace"
-    )
-    try:
-        until = time.monotonic() + PATIENCE
-        while not ready.exists():
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < until
-            time.sleep(0.01)
-        yield process, orjson.loads(ready.read_bytes())["url"]
-    finally:
-        process.kill()
-        process.communicate()
+    command = [*before, *COMMAND, "serve", *EMPTY, "--log", "quiet", *args]
+    with ready(
+        folder / "ready.json",
+        *command,
+        cwd=folder,
+        env=environment(env or {}),
+        stdout=subprocess.PIPE,
+        errors="replace",
+    ) as (process, said):
+        yield process, said["url"]
 
 
 def answers(url: str) -> bool:

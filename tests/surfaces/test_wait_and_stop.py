@@ -1,21 +1,21 @@
 """The ready file, the stop of a server that nobody uses, and what the log says at the end."""
 
 import json
-import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
-from ..support.forked import Popen, run
+from ..support.forked import run
 from ..support.live import NO_TLS
 from ..support.make import Json
+from ..support.processes import ready
 from ..support.wire import connect
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
@@ -23,30 +23,14 @@ pytestmark = [pytest.mark.check, pytest.mark.turn]
 PATIENCE = 30
 
 
-@contextmanager
-def served(ready: Path, *flags: str) -> Iterator[tuple["subprocess.Popen[str]", Json]]:
-    """A server and what its ready file says, once there is one."""
-    command = [sys.executable, "-m", "stub_server", "serve", "--port", "0", "--log", "json"]
-    process = Popen(
-        [*command, "--ready-file", str(ready), *flags],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        until = time.monotonic() + PATIENCE
-        said: Json = {}
-        # another server's file may be there until this one removes it
-        while process.pid != said.get("pid"):
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < until
-            time.sleep(0.01)
-            with suppress(FileNotFoundError):
-                said = json.loads(ready.read_text(encoding="utf-8"))
-        yield process, said
-    finally:
-        process.kill()
-        process.communicate()
+COMMAND = (sys.executable, "-m", "stub_server", "serve", "--port", "0", "--log", "json")
+
+
+def served(
+    file: Path, *flags: str, **options: Any
+) -> AbstractContextManager[tuple["subprocess.Popen[str]", Json]]:
+    """A server and what its ready file says."""
+    return ready(file, *COMMAND, *flags, stdout=subprocess.DEVNULL, **options)
 
 
 def last_line(process: "subprocess.Popen[str]") -> Json:
@@ -92,18 +76,7 @@ def test_what_cannot_be_done_is_refused_at_the_start(
     tmp_path: Path, flags: list[str], said: str
 ) -> None:
     (tmp_path / "file").touch()
-    command = [
-        sys.executable,
-        "-m",
-        "stub_server",
-        "serve",
-        "--port",
-        "0",
-        "--scenario",
-        "empty",
-        *flags,
-    ]
-    ended = run(command, cwd=tmp_path, timeout=PATIENCE)
+    ended = run([*COMMAND, *flags], cwd=tmp_path, timeout=PATIENCE)
     assert 2 == ended.returncode
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -134,31 +107,13 @@ def test_a_server_that_nobody_uses_stops(tmp_path: Path) -> None:
         assert not ready.exists()
 
 
-def test_a_server_ends_with_its_standard_input_and_waits_for_no_client() -> None:
+def test_a_server_ends_with_its_standard_input_and_waits_for_no_client(tmp_path: Path) -> None:
     """SIGTERM alone would wait two seconds for the rest of the body."""
-    command = [
-        sys.executable,
-        "-m",
-        "stub_server",
-        "serve",
-        "--port",
-        "0",
-        "--scenario",
-        "empty",
-        "--stop-on-eof",
-    ]
-    pipe, null = subprocess.PIPE, subprocess.DEVNULL
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        found = next(
-            match
-            for line in process.stdout
-            if (match := re.search(r"address +http://\S+:(\d+)", line))
-        )
-        with connect(int(found[1])) as half:
+    flags = ("--scenario", "empty", "--stop-on-eof")
+    with served(tmp_path / "ready.json", *flags, stdin=subprocess.PIPE) as (process, said):
+        with connect(int(said["url"].rpartition(":")[2])) as half:
             half.sendall(
                 b"POST /_sandbox/reset HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
             )
-            process.stdin.close()
-            assert 0 == process.wait(2)
+            process.communicate(timeout=2)  # closes its input
+        assert 0 == process.returncode

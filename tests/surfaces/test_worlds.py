@@ -130,7 +130,7 @@ def test_reading_controls_create_no_sandbox(serve: Serve, way: str) -> None:
 
     A slip in a name left a sandbox behind, whose empty journal answered 200.
     """
-    live = serve(seed=12)
+    live = serve(seed=12, scenario="empty")
     live.app.sandboxes.forget("alice")
     client = Door(live.port, "/s/alcie" if way == "path" else "", "x")
     headers = [] if way == "path" else [("X-Sandbox", "alcie")]
@@ -154,7 +154,7 @@ def test_reading_controls_create_no_sandbox(serve: Serve, way: str) -> None:
 
 def test_names_are_suggested_to_the_admin_alone(serve: Serve) -> None:
     # the server that the test asks
-    live = serve(host="0.0.0.0", admin_key="a-long-admin-key")  # noqa: S104 - a setting: it listens on loopback
+    live = serve(host="0.0.0.0", admin_key="a-long-admin-key", scenario="empty")  # noqa: S104 - a setting: it listens on loopback
     admin = {"X-Sandbox-Admin-Key": "a-long-admin-key"}
     made = httpx2.post(
         f"{live.url}/_sandbox/sandboxes", json={"name": "alice"}, headers=admin, verify=NO_TLS

@@ -47,14 +47,6 @@ def test_the_due_day_is_counted_in_brazil_and_begins_again_at_1000(due: str, fac
     assert factor == boleto.barcode(1, parse_iso(due), 0)[5:9]
 
 
-@pytest.mark.parametrize(
-    ("digits", "check"), [("0" * 43, 1), ("0" * 42 + "1", 9), ("0" * 42 + "5", 1), ("6", 1)]
-)
-def test_what_has_no_digit_of_modulo_11_is_1(digits: str, check: int) -> None:
-    """A remainder of 0, 1 or 10 gives 11, 10 or 1: the check digit of a barcode is never 0."""
-    assert check == boleto.modulo_11(digits)
-
-
 @given(CENTS, DUE, NUMBERS)
 def test_every_code_says_its_amount_and_a_bank_that_does_not_exist(
     cents: int, due: int, number: int

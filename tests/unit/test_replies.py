@@ -26,11 +26,6 @@ def keep(held: Replies, name: str, reply: Saved, now: int = 0) -> tuple[str, ...
     return tuple(gone[3] for gone, _ in going)
 
 
-def names(held: Replies) -> list[str]:
-    """The names of all, the oldest first."""
-    return [held_key[3] for held_key, _ in held.items()]
-
-
 @pytest.mark.promise("saved-replies")
 def test_the_oldest_of_too_many_bytes_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten thousand large orders were 2.5 GB."""

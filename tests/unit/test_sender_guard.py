@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,17 +12,10 @@ from stub_server.webhooks import network
 from stub_server.webhooks.network import allowed
 from stub_server.webhooks.sender import Sender
 
-from ..support.receiver import Receiver, receiving
+from ..support.receiver import Receiver
 
 KEY = new_key(b"s" * 32)
 BODY = '{"olá":1}'.encode()
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """A receiver on this machine."""
-    with receiving() as made:
-        yield made
 
 
 def attempt(

@@ -3,7 +3,7 @@ in one way.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,11 +73,27 @@ def every() -> dict[str, Mutant]:
 
 def unseen() -> dict[str, str]:
     """Why a run cannot see some of those that follow from the contract, by name."""
+    in_words = "|".join(_rules_in_words())
     rules = [
-        (re.compile(each["pattern"]), each["reason"])
-        for each in yaml.safe_load(_UNSEEN.read_text())
+        (re.compile(f"^renames .* ({in_words})$"), "The contract has its rule in words alone.")
     ]
+    for each in yaml.safe_load(_UNSEEN.read_text()):
+        rules.append((re.compile(each["pattern"]), each["reason"]))
     return {name: reason for name in every() for pattern, reason in rules if pattern.search(name)}
+
+
+def _rules_in_words() -> Iterator[str]:
+    """Codes of rules of which neither a move, a unique key, a status nor an Idempotency-Key says
+    which request is refused.
+    """
+    known: set[str | None] = {"invalid_state_transition", "idempotency_key_reused"}
+    for keys in document().unique.values():
+        known |= {key.code for key in keys}
+    for code, rule in document().schema("ErrorCode")["x-rules"].items():
+        of = rule.get("of", {"field": ""})
+        is_of_status = of["field"] == "status" and " " not in "".join(of["needed"])
+        if rule["kind"] == "rule" and code not in known and not is_of_status:
+            yield code
 
 
 def act_of(name: str) -> Act:

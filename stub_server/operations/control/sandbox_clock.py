@@ -110,7 +110,7 @@ def list_timers(work: Work, query: Body) -> Reply:
         asked = [timer for timer in asked if timer.subject == ident]
     found = []
     for timer in asked:
-        if timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer):
+        if _may_act(work, timer):
             found.append(timer)
     return reply.listed_here("timers", sorted(found), query, partial(_shown, work))
 
@@ -125,12 +125,18 @@ def _shown(work: Work, timer: Timer) -> Body:
     }
 
 
-def _is_waited_for(work: Work, timer: Timer) -> bool:
-    """Whether an order that a job would expire or pay still waits for its payment: else the job
-    would change nothing.
+def _may_act(work: Work, timer: Timer) -> bool:
+    """Whether a job may change something: none does for an order that no longer waits for its
+    payment, or a subscription that will not be renewed.
     """
-    orders = work.sandbox.stores[timer.merchant_id].orders
-    return orders.is_in(timer.subject, "status", work.lifecycle("Order").sets["payable"])
+    store = work.sandbox.stores[timer.merchant_id]
+    if timer.job in _OF_PAYMENTS:
+        payable = work.lifecycle("Order").sets["payable"]
+        return store.orders.is_in(timer.subject, "status", payable)
+    if timer.job != "subscription.renew":
+        return True
+    shown = store.subscriptions.peek(timer.subject) or {}
+    return shown.get("status") == "active" and not shown["cancel_at_period_end"]
 
 
 async def _jump(

@@ -38,7 +38,7 @@ async def nearest(s: Situation) -> bool:
             return True
         s.refusal = refusal
         given, made_before = s.question, len(s.before)
-        REPAIRS.get(refusal.code, free_value)(s)
+        REPAIRS.get(refusal.code, without_it)(s)
         new_calls = s.before[made_before:]
         if s.question == given and not new_calls:
             return False
@@ -158,16 +158,7 @@ def _harmless_example(s: Situation) -> Any:
     return found
 
 
-# -- what the rules refuse: without it, with another record, or after calls that come first
-
-
-def without_it(s: Situation) -> None:
-    """The request without the members of its body, or the header, that the refusal names."""
-    for entry in s.refusal.details:
-        if entry["in"] == "header":
-            s.set_header(entry["field"].lower(), None, entry["message"])
-        else:
-            s.drop_member(entry["field"], entry["message"])
+# -- what the rules refuse: with another record, after calls that come first, or without it
 
 
 def another_record(s: Situation) -> None:
@@ -284,17 +275,23 @@ def later_expiry(s: Situation) -> None:
     s.set_member("expires_at", s.later, "The key has expired. An active key needs a later expiry.")
 
 
-def free_value(s: Situation) -> None:
-    """409 of a value that another record has, or that no record may have: one like it."""
+def without_it(s: Situation) -> None:
+    """The request without the header, or the members of its body, that the refusal names; a value
+    of a unique key becomes one like it.
+    """
     for entry in s.refusal.details:
         name = entry["field"]
-        if name in _SIMILAR:
+        if entry["in"] == "header":
+            s.set_header(name.lower(), None, entry["message"])
+        elif name in _SIMILAR:
             like = s.member(name)
             if not like and s.target is not None:
                 like = s.target.public[name]
             # which grows with each record that is made
             made = _SIMILAR[name](str(like), s.copy.log.number + 1)
             s.set_member(name, made, entry["message"])
+        elif entry["in"] == "body":
+            s.drop_member(name, entry["message"])
 
 
 def _other_document(like: str, number: int) -> str:
@@ -314,7 +311,6 @@ REPAIRS: Mapping[str, Callable[[Situation], None]] = {
     "malformed_json": as_json,
     "unsupported_media_type": as_json,
     "validation_error": mended,
-    "metadata_key_invalid": without_it,
     "route_not_found": another_route,
     "reference_not_found": another_record,
     "project_archived": another_record,
@@ -325,8 +321,5 @@ REPAIRS: Mapping[str, Callable[[Situation], None]] = {
     "payment_method_not_allowed": changed_plan,
     "amount_mismatch": total_of_items,
     "api_key_expired": later_expiry,
-    "idempotency_key_reused": without_it,
-    "document_type_conflict": without_it,
-    "plan_in_use": without_it,
 }
-"""By error code; every other one is repaired by a free value."""
+"""By error code; of any other the request is sent without what is refused."""

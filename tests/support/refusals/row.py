@@ -14,6 +14,8 @@ from ..make import Json
 from ..requests import OPERATIONS, ask, body_of, path_of
 
 Answer = httpx2.Response
+Read = Callable[[str], Json]
+"""What a path of the API shows."""
 EVERY = "every"
 _EXPLAINED: dict[str, Json] = document().schema("ErrorCode")["x-rules"]
 
@@ -40,6 +42,10 @@ class Row:
     """Any path may answer it."""
     is_modelled: bool = False
     """The model of `tests/properties` foresees it."""
+    when: Callable[[Read, Json], bool] | None = None
+    """Whether a request with this body is refused, by what the API shows before it. The models ask
+    this; what no row says, they know themselves.
+    """
 
     @property
     def operations(self) -> list[Operation]:

@@ -11,7 +11,7 @@ from ..live import NO_TLS
 from ..make import Json, created, make_customer, make_project
 from ..receiver import receiving
 from ..requests import OPERATIONS, ask, body_of, path_of
-from .row import EVERY, Answer, Row, create
+from .row import EVERY, Answer, Read, Row, create
 
 CNPJ = "11222333000181"
 
@@ -99,6 +99,12 @@ def with_plan(shop: Estate, operation: Operation, **changes: object) -> Answer:
     """For a plan that was changed before."""
     assert shop.api.put(f"/v2/plans/{shop.ids['planId']}", json=changes).status_code == 200
     return create(shop, operation)
+
+
+def takes_no_such_method(read: Read, body: Json) -> bool:
+    """The plan of an order does not take its payment method."""
+    plan = read(f"/v2/plans/{body['planId']}").get("plan")
+    return plan is not None and body["paymentMethod"] not in plan["payment_methods"]
 
 
 def impossible_move(shop: Estate, operation: Operation) -> Answer:
@@ -248,6 +254,7 @@ RULES = [
         409,
         lambda shop, operation: with_plan(shop, operation, payment_methods=["boleto"]),
         is_modelled=True,
+        when=takes_no_such_method,
     ),
     Row(
         "duplicate_document",
