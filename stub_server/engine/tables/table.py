@@ -209,11 +209,13 @@ class Table:
         """Free everything, with pauses: 100,000 records at once would take long. Nobody has the
         table any more.
         """
-        while self.rows:
-            for _ in range(min(FREED_AT_ONCE, len(self.rows))):
-                self.rows.popitem()
-            yield
-        for part in (self.keys, self.order, *self.unique.values(), *self.views.data()):
+        large: tuple[dict[Any, Any], ...] = (self.rows, *self.unique.values())
+        for records in large:
+            while records:
+                for _ in range(min(FREED_AT_ONCE, len(records))):
+                    records.popitem()
+                yield
+        for part in (self.keys, self.order, *self.views.data()):
             part.clear()
             yield
 
