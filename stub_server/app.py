@@ -65,7 +65,7 @@ from .server.tokens import Tokens
 from .server.work import Work
 from .settings import Settings
 from .storage import sqlite
-from .storage.sql import Database, StoreError
+from .storage.database import Database, StoreError
 from .tools.mcp import missing
 from .version import __version__
 from .webhooks.courier import Courier

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from flask import abort, g, render_template, request
 
-from ..contract.document import Document, Lifecycle, Operation
+from ..contract.document import Document, Operation
+from ..contract.lifecycles import Lifecycle
 from ..server.request import CONTROL
 from .actions import journaled, pay_page
 from .addresses import here

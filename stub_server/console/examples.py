@@ -5,7 +5,8 @@ parameters.
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ..contract.document import Document, Lifecycle
+from ..contract.document import Document
+from ..contract.lifecycles import Lifecycle
 from ..contract.source import METHODS, Json
 from ..core.record import Body
 from ..engine.sandbox import Sandbox

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from http.client import responses
 from typing import NamedTuple
 
-from ..contract.document import Document, Lifecycle, Move, Operation
+from ..contract.document import Document, Operation
+from ..contract.lifecycles import Lifecycle, Move
 from ..contract.source import Json
 from .fields import Row, row, rows
 from .filters import in_one_line, pretty

@@ -192,9 +192,4 @@ def _schemas_of(operation: Operation, document: Document) -> Collection[str]:
     """The named schemas of an operation's request and successful responses, with
     those inside them.
     """
-    schemas = [operation.body or {}]
-    schemas += [parameter.schema for parameter in operation.parameters]
-    for status, answer in operation.responses.items():
-        if status < 400:
-            schemas += answer.media.values()
-    return needed(schemas, document.raw["components"]["schemas"])
+    return needed(operation.schemas, document.raw["components"]["schemas"])

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from ..core.record import UniqueKey
 from ..core.text import counted
-from .document import JSON, Document, Lifecycle, Operation
+from .document import JSON, Document, Operation
 from .formats import Formats
+from .lifecycles import Lifecycle
 from .schema import Schemas
 from .source import ContractError, Json, Place, error_at, nodes, path_to, read
 

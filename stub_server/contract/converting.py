@@ -28,23 +28,15 @@ class Converter:
     """Holds JSON to the schemas of one contract."""
 
     def __init__(self, document: Document, schemas: Schemas) -> None:
-        self._document, self._schemas = document, schemas
+        self.document, self._schemas = document, schemas
         self._validators: dict[int, Validator] = {}
 
     @cached_property
     def contract(self) -> dict[str, str]:
         """Which contract this is: its version, and the digest of the whole document."""
-        raw = self._document.raw
+        raw = self.document.raw
         digest = sha256(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS)).hexdigest()
         return {"version": str(raw["info"]["version"]), "digest": digest}
-
-    # -- the schemas of what is stored
-
-    def record(self, name: str) -> Json:
-        """The schema of a record of a name."""
-        return self._document.schema(name)
-
-    # -- values
 
     def fits(self, schema: Json, value: Json) -> bool:
         """Whether a value keeps a schema."""
@@ -59,7 +51,7 @@ class Converter:
         """The value, with its default or null for each required member that it lacks and that may
         have one.
         """
-        schema = self._document.resolve(schema)
+        schema = self.document.resolve(schema)
         for part in schema.get("allOf", ()):
             value = self.filled(part, value)
         if isinstance(value, list) and "items" in schema:
@@ -74,7 +66,7 @@ class Converter:
             if name in value:
                 yield name, self.filled(member, value[name])
             elif name in schema.get("required", ()):
-                default = self._document.resolve(member).get("default")
+                default = self.document.resolve(member).get("default")
                 if self.fits(member, default):
                     yield name, default
 

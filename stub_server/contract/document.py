@@ -4,12 +4,12 @@ events and scopes.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
 from ..core.record import UniqueKey
+from .lifecycles import Lifecycle, lifecycle_of
 from .source import ContractError, Json, Place, operations_in, unescaped, value_at
 
 JSON = "application/json"
@@ -83,6 +83,15 @@ class Operation(NamedTuple):
         """The statuses of its successes: of the shipped contract one."""
         return [status for status in self.responses if 200 <= status < 300]
 
+    @property
+    def schemas(self) -> list[Json]:
+        """The schemas of its parameters, of its body, and of its successes."""
+        found = [self.body or {}]
+        found += [parameter.schema for parameter in self.parameters]
+        for status in self.successes:
+            found += self.responses[status].media.values()
+        return found
+
     def success_like(self, shipped: "Operation") -> int | None:
         """The status in place of the one with which the shipped operation succeeds; None
         if it is unclear.
@@ -107,70 +116,6 @@ class Operation(NamedTuple):
     def is_documented(self) -> bool:
         """Whether the source document shows every part."""
         return set(self.basis.values()) == {"documented"}
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One legal move of a lifecycle and the events it raises. Of several between the same two
-    states each has a name.
-
-    `control` is the control by which a user makes the move, as the answers of controls name it.
-    """
-
-    from_: str
-    to: str
-    events: tuple[str, ...]
-    by: tuple[str, ...]
-    name: str | None = None
-    control: str | None = None
-
-
-@dataclass(frozen=True)
-class Lifecycle:
-    """The states of a resource, named sets of them, and the moves between them (`x-lifecycle`)."""
-
-    resource: str
-    field: str
-    states: tuple[str, ...]
-    moves: tuple[Move, ...]
-    sets: Mapping[str, tuple[str, ...]]
-
-    def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
-        """The move of this name between two states, or the first one without `name`.
-
-        None if there is none.
-        """
-        for move in self._between.get((from_, to), ()):
-            if name is None or move.name == name:
-                return move
-        return None
-
-    @cached_property
-    def _between(self) -> dict[tuple[str, str], list[Move]]:
-        """The moves by the states between which they lead: every step of a seeded past
-        looks for some.
-        """
-        found: dict[tuple[str, str], list[Move]] = {}
-        for move in self.moves:
-            found.setdefault((move.from_, move.to), []).append(move)
-        return found
-
-    @cached_property
-    def beginnings(self) -> dict[str, Move]:
-        """The move by which a record begins in a state, by that state."""
-        return {move.to: move for move in reversed(self.moves) if move.from_ == "new"}
-
-    def exits(self, state: str) -> tuple[Move, ...]:
-        """The moves that lead from a state, in the contract's order."""
-        return tuple(move for move in self.moves if move.from_ == state)
-
-    def controls(self, state: str) -> list[str]:
-        """The controls that move a record on from a state, in the contract's order."""
-        found: dict[str, None] = {}
-        for move in self.exits(state):
-            if move.control is not None:
-                found[move.control] = None
-        return list(found)
 
 
 class Document:
@@ -223,12 +168,6 @@ class Document:
         where = f"$.paths['{path}'].{method}"
         if not raw.get("operationId") or not raw.get("tags"):
             raise ContractError(f"{where}: an operation needs an operationId and a tag")
-        security = raw.get("security", self.raw.get("security", []))
-        names = [*chain.from_iterable(security)]
-        if len(names) > 1:
-            raise ContractError(
-                f"{where}: one security scheme per operation, not {', '.join(names)}"
-            )
         body = self.resolve(raw.get("requestBody", {}))
         content = body.get("content", {})
         has_json = JSON in content
@@ -236,18 +175,12 @@ class Document:
         for number, node in enumerate(raw.get("parameters", ())):
             place: Place = ["paths", path, method, "parameters", number]
             parameters.append(self._parameter(node, place))
-        responses = {}
-        for code, node in raw["responses"].items():
-            if code == "default" and "x-names-from" in self.raw:
-                continue  # an inbox answers what was set, whatever it is
-            response = self._response(code, node, where)
-            responses[response.status] = response
         return Operation(
             id=raw["operationId"],
             method=method.upper(),
             path=path,
             tag=raw["tags"][0],
-            scheme=names[0] if names else None,
+            scheme=self._scheme(raw, where),
             scopes=frozenset(raw.get("x-scopes", ())),
             emits=tuple(raw.get("x-emits", ())),
             parameters=tuple(parameters),
@@ -255,9 +188,18 @@ class Document:
             body_required=has_json and bool(body.get("required")),
             uploads=() if has_json else tuple(content),
             takes_key=_take_key(parameters),
-            responses=responses,
+            responses=self._responses(raw["responses"], where),
             raw=raw,
         )
+
+    def _scheme(self, operation: Json, where: str) -> str | None:
+        """The security scheme of an operation. Raises ContractError for several."""
+        names = [*chain.from_iterable(operation.get("security", self.raw.get("security", [])))]
+        if len(names) > 1:
+            raise ContractError(
+                f"{where}: one security scheme per operation, not {', '.join(names)}"
+            )
+        return names[0] if names else None
 
     def _parameter(self, node: Json, place: Place) -> Parameter:
         raw = self.resolve(node)
@@ -265,18 +207,24 @@ class Document:
             raw["name"], raw["in"], bool(raw.get("required")), raw["schema"], target(node, place)
         )
 
-    def _response(self, code: str, node: Json, where: str) -> Response:
-        if not code.isdigit():
-            raise ContractError(
-                f"{where}.responses: {code}: name every status that can occur by its number"
-            )
-        raw = self.resolve(node)
-        media, headers = {}, {}
-        for name, content in raw.get("content", {}).items():
-            media[name] = content.get("schema", {})
-        for name, header in raw.get("headers", {}).items():
-            headers[name] = self.resolve(header)
-        return Response(int(code), media, headers, tuple(raw.get("x-codes", ())))
+    def _responses(self, nodes: Json, where: str) -> dict[int, Response]:
+        """The responses of an operation by status. Raises ContractError."""
+        found = {}
+        for code, node in nodes.items():
+            if code == "default" and "x-names-from" in self.raw:
+                continue  # an inbox answers what was set, whatever it is
+            if not code.isdigit():
+                raise ContractError(
+                    f"{where}.responses: {code}: name every status that can occur by its number"
+                )
+            raw = self.resolve(node)
+            media, headers = {}, {}
+            for name, content in raw.get("content", {}).items():
+                media[name] = content.get("schema", {})
+            for name, header in raw.get("headers", {}).items():
+                headers[name] = self.resolve(header)
+            found[int(code)] = Response(int(code), media, headers, tuple(raw.get("x-codes", ())))
+        return found
 
     @cached_property
     def _routes(self) -> list[tuple[re.Pattern[str], list[str], dict[str, Operation]]]:
@@ -317,7 +265,7 @@ class Document:
         found = {}
         for name, schema in self.raw["components"]["schemas"].items():
             if schema.get("x-lifecycle"):
-                found[name] = _lifecycle(name, schema["x-lifecycle"])
+                found[name] = lifecycle_of(name, schema["x-lifecycle"])
         return found
 
     @cached_property
@@ -430,15 +378,3 @@ def target(node: Json, place: Place) -> Place:
 def _unique_key(raw: Json) -> UniqueKey:
     scope = None if raw["scope"] == MERCHANT else raw["scope"]
     return UniqueKey(tuple(raw["members"]), scope, tuple(raw.get("ignores", ())), raw.get("code"))
-
-
-def _lifecycle(resource: str, raw: Json) -> Lifecycle:
-    moves = []
-    for move in raw["moves"]:
-        events = [*move.get("also", ())]
-        if move.get("event"):
-            events.insert(0, move["event"])
-        by, name, control = tuple(move.get("by", ())), move.get("name"), move.get("control")
-        moves.append(Move(move["from"], move["to"], tuple(events), by, name, control))
-    sets = {key: tuple(states) for key, states in raw.get("sets", {}).items()}
-    return Lifecycle(resource, raw["field"], tuple(raw["states"]), tuple(moves), sets)

@@ -3,7 +3,6 @@
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from ..core.clock import LATEST, parse_iso
@@ -67,9 +66,7 @@ Generators that ignore the format use those two.
 """
 
 
-READ: Mapping[str, Format] = MappingProxyType(
-    {"date-time": is_date_time, "ip-network": is_ip_network}
-)
+READ: Mapping[str, Format] = {"date-time": is_date_time, "ip-network": is_ip_network}
 """The formats of requests that rules read, and cannot do without."""
 
 

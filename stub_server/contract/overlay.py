@@ -55,16 +55,16 @@ class Overlays:
 
         Raises ContractError with file and line.
         """
-        document, room = copy.deepcopy(document), [MOST_NODES]
+        edit = _Edit(document)
         for file in self.files:
             for number, action in enumerate(_actions(file)):
                 touch = Touch(file, number, [])
                 try:
-                    document = _act(document, action, room, touch.places)
+                    touch.places.extend(edit.act(action))
                 except ContractError as error:
                     raise ContractError(f"{touch.line}: {error}") from None
                 self.touches.append(touch)
-        return document
+        return edit.document
 
     def last_touch(self, fault: str) -> str | None:
         """File and line of the action that was the last to change the place of a fault, or None
@@ -132,39 +132,44 @@ _LONGEST_PATH = 1_000  # characters: each step of a path is a call within that o
 _KEYS = {"target", "description", "update", "remove", "copy"}
 
 
-def _act(
-    document: dict[str, Json], action: Json, room: list[int], touched: list[tuple[str | int, ...]]
-) -> dict[str, Json]:
-    """The document after one action, whose places are added to `touched`. Raises ContractError.
+class _Edit:
+    """A copy of a document to which actions are applied."""
 
-    `room` is how many values may still be written.
-    """
-    _check_action(action)
-    target = action["target"]
-    places = _find(document, target)
-    if not places:
-        raise ContractError(f"{target} selects nothing in the contract{_moved(document, target)}")
-    if action.get("remove") is True:
-        _remove(document, places)
-        touched += places
-        return document
-    if "copy" in action:
-        change = _copied(document, action["copy"])
-        touched += places
-    else:
-        change = action["update"]
+    def __init__(self, document: dict[str, Json]) -> None:
+        self.document = copy.deepcopy(document)
+        self._room = MOST_NODES  # values that may still be written
+
+    def act(self, action: Json) -> list[tuple[str | int, ...]]:
+        """Apply an action; returns the places that it changed. Raises ContractError."""
+        _check_action(action)
+        target = action["target"]
+        places = _find(self.document, target)
+        if not places:
+            moved = _moved(self.document, target)
+            raise ContractError(f"{target} selects nothing in the contract{moved}")
+        if action.get("remove") is True:
+            _remove(self.document, places)
+            return places
+        if "copy" in action:
+            self._write(places, _copied(self.document, action["copy"]), target)
+            return places
+        self._write(places, action["update"], target)
+        touched: list[tuple[str | int, ...]] = []
         for place in places:
-            touched += _leaves(place, change)
-    room[0] -= len(places) * sum(len(node) for _, node in nodes([change]))
-    if room[0] < 0:
-        raise ContractError(f"the actions write more than {MOST_NODES:,} values")
-    for place in places:
-        merged = _merge(_replaceable(document, place, change, target), change)
-        if not place:
-            document = merged
-        else:
-            value_at(document, place[:-1])[place[-1]] = merged
-    return document
+            touched += _leaves(place, action["update"])
+        return touched
+
+    def _write(self, places: Sequence[tuple[str | int, ...]], change: Json, target: str) -> None:
+        """Merge a change into what is at some places. Raises ContractError."""
+        self._room -= len(places) * sum(len(node) for _, node in nodes([change]))
+        if self._room < 0:
+            raise ContractError(f"the actions write more than {MOST_NODES:,} values")
+        for place in places:
+            merged = _merge(_replaceable(self.document, place, change, target), change)
+            if not place:
+                self.document = merged
+            else:
+                value_at(self.document, place[:-1])[place[-1]] = merged
 
 
 def _moved(document: dict[str, Json], target: str) -> str:

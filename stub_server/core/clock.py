@@ -6,7 +6,9 @@ from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from time import time_ns
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from .timers import Timer
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -118,14 +120,14 @@ class Clock:
             return self.now
         return max(self.now, min(self.wall() + self._offset, LATEST_START))
 
-    def latch(self, jobs: Sequence[tuple[Any, ...]], *, stands: bool) -> bool:
+    def latch(self, jobs: Sequence[Timer], *, stands: bool) -> bool:
         """Set `now` to the present time; returns False, and sets nothing, if the first of the jobs
         is due by then.
 
         A clock that advances from delivery to delivery `stands` in between.
         """
         now = self.now if stands else self.read()
-        if jobs and jobs[0][0] <= now:
+        if jobs and jobs[0].due <= now:
             return False
         self.now = now
         return True
@@ -150,7 +152,7 @@ class Clock:
 
     def resumed(self) -> ClockState:
         """The state of the clock running from `now`."""
-        return ClockState(self.now, self.now - self.wall(), False)
+        return self.again(self.state._replace(frozen=False))
 
     def again(self, then: ClockState) -> ClockState:
         """The state to return to an earlier instant; a clock that ran then runs on from there."""

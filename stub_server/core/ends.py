@@ -56,7 +56,7 @@ def oldest_of(
     """The oldest items, at least so many and of so many bytes; none where neither is above 0."""
     going = []
     for item in items:
-        if number <= 0 >= size:
+        if number <= 0 and size <= 0:
             break
         going.append(item)
         number -= 1

@@ -1,4 +1,7 @@
-"""Members of a JSON object that may be left out."""
+"""Members of a JSON object that may be left out.
+
+Imports nothing, so that the test kit can have it without the server.
+"""
 
 from typing import Any
 

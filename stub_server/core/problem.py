@@ -123,21 +123,21 @@ class UnusableInput(Exception):
 
 def broken(name: str) -> Unavailable:
     """503 for a sandbox that a defect has left unusable."""
-    message = (
-        f"A defect has left the sandbox {name} half changed; the server's log names the defect."
+    return Unavailable(
+        f"A defect has left the sandbox {name} half changed; the server's log names the defect.",
+        advice="POST /_sandbox/reset seeds it again.",
     )
-    return Unavailable(message, advice="POST /_sandbox/reset seeds it again.")
 
 
 def gone() -> Unavailable:
     """503 where the sandbox of a request was reset, deleted, or left to another
     server meanwhile.
     """
-    message = (
+    return Unavailable(
         "The sandbox was replaced or deleted meanwhile, and this request has changed nothing. Send"
-        " it again."
+        " it again.",
+        headers={"Retry-After": "0"},
     )
-    return Unavailable(message, headers={"Retry-After": "0"})
 
 
 def store_unavailable(message: str, advice: str = "") -> Unavailable:

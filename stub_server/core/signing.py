@@ -62,12 +62,9 @@ def verify(
 
     `headers` are by name in lower case; `now` is seconds since 1970 of the sender's clock.
     """
-    for name in ("webhook-id", "webhook-timestamp", "webhook-signature"):
-        if not headers.get(name):
-            return Verdict(None, "header_missing", f"The header {name} is missing.")
-    late = _untimely(headers["webhook-timestamp"], now)
-    if late is not None:
-        return late
+    unusable = _unusable(headers, now)
+    if unusable is not None:
+        return unusable
     timestamp = int(headers["webhook-timestamp"])
     parts = headers["webhook-signature"].encode().split(b" ")[:_MOST_SIGNATURES]
     given = [part for part in parts if part[:3] == b"v1,"]
@@ -94,8 +91,14 @@ def verify(
     )
 
 
-def _untimely(sent: str, now: int) -> Verdict | None:
-    """The verdict on a timestamp that is none, or too far from now."""
+def _unusable(headers: Mapping[str, str], now: int) -> Verdict | None:
+    """The verdict on headers of which one is missing, or the timestamp is none or too far from
+    now.
+    """
+    for name in ("webhook-id", "webhook-timestamp", "webhook-signature"):
+        if not headers.get(name):
+            return Verdict(None, "header_missing", f"The header {name} is missing.")
+    sent = headers["webhook-timestamp"]
     if not (sent.isascii() and sent.isdigit() and len(sent) <= 12):
         return Verdict(
             None, "timestamp_invalid", "webhook-timestamp is not a number of seconds since 1970."
@@ -104,8 +107,9 @@ def _untimely(sent: str, now: int) -> Verdict | None:
     if abs(off) <= TOLERANCE:
         return None
     reason, side = ("too_old", "behind") if off < 0 else ("too_new", "ahead of")
-    text = (
+    return Verdict(
+        None,
+        reason,
         f"webhook-timestamp is {abs(off)} s {side} the machine's clock; {TOLERANCE} s are"
-        " tolerated."
+        " tolerated.",
     )
-    return Verdict(None, reason, text)

@@ -52,18 +52,12 @@ class BackgroundWorker:
         """Run a function in a thread, after earlier ones: for work on data that nobody else can
         reach yet.
         """
-        if self._thread is None:  # one for all: starting a thread takes a while
-            # A daemon: a server that stops does not wait for a sandbox that nobody will use.
-            self._thread = threading.Thread(
-                target=_serve, args=(self._work,), name="long work", daemon=True
-            )
-            self._thread.start()
-            finalize(self, self._work.put, None)
+        self._start()
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
         # An error refers to the frames that it went through. If `failed` kept it, this would be a
-        # cycle, and what the
-        # work was given, such as an upload, would be freed by the garbage collector only.
+        # cycle, and what the work was given, such as an upload, would be freed by the garbage
+        # collector only.
         made: list[T] = []
         failed: list[BaseException] = []
 
@@ -84,6 +78,16 @@ class BackgroundWorker:
         if failed:
             raise failed.pop()
         return made.pop()
+
+    def _start(self) -> None:
+        """Start the thread with the first work: that takes a while."""
+        if self._thread is None:
+            # A daemon: a server that stops does not wait for a sandbox that nobody will use.
+            self._thread = threading.Thread(
+                target=_serve, args=(self._work,), name="long work", daemon=True
+            )
+            self._thread.start()
+            finalize(self, self._work.put, None)
 
 
 def at_once(work: Generator[None, None, T]) -> T:

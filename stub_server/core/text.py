@@ -31,9 +31,7 @@ def nearest(word: str, known: Sequence[str]) -> str | None:
         return None
     by_fold = {name.lower().replace("_", ""): name for name in known}
     found = get_close_matches(word.lower().replace("_", ""), by_fold, 1, 0.7)
-    if not found:
-        return None
-    return by_fold[found[0]]
+    return by_fold[found[0]] if found else None
 
 
 def warning_of(kind: str, name: str, known: str | None = None) -> str:

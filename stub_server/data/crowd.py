@@ -14,6 +14,7 @@ from ..domain.subscriptions import CHARGED
 from ..engine import resources
 from ..engine.draft import Draft
 from .files import Node
+from .goods import Goods
 from .lives import Lives, Purchase
 from .people import ALPHANUMERIC_SINCE_MS
 from .provider import stream
@@ -32,7 +33,6 @@ from .purchases import (
 )
 from .rhythm import Rhythm, moment
 from .scenario import Scenario
-from .script import Script
 from .tables import pick
 
 BUYERS = 0.93  # the rest of the customers have signed up and have not bought yet
@@ -51,9 +51,11 @@ class Crowd:
     """
 
     def __init__(
-        self, script: Script, scenario: Scenario, offers: list[Offer], rhythm: Rhythm, lives: Lives
+        self, goods: Goods, scenario: Scenario, offers: list[Offer], rhythm: Rhythm, lives: Lives
     ) -> None:
-        self.script, self.scenario, self.offers = script, scenario, offers
+        """Nobody gets a document that a record of `goods` has."""
+        self.script = script = goods.script
+        self._in_use, self.scenario, self.offers = goods.in_use, scenario, offers
         self.rhythm, self.lives = rhythm, lives
         self.named = 0
         self._orders_of_named = 0
@@ -73,10 +75,10 @@ class Crowd:
             if offer.plan["id"] == plan["id"]:
                 offer.take_seat()
 
-    def plan(self, in_use: set[str]) -> None:
-        """Plan all visits. Nobody gets a document that is `in_use`. Raises ScenarioError."""
-        self._in_use, scenario, node = in_use, self.scenario, self.scenario.root
-        self._expected = people = max(0, scenario.customers - self.named)
+    def plan(self) -> None:
+        """Plan all visits. Raises ScenarioError."""
+        scenario, node = self.scenario, self.scenario.root
+        people = max(0, scenario.customers - self.named)
         orders = scenario.orders - self._orders_of_named
         if (scenario.owing or orders > 0) and not self._on_sale():
             asked = node["everybody" if scenario.owing else "orders"]
@@ -232,10 +234,8 @@ class Crowd:
             self._in_use, letters=draft.now >= ALPHANUMERIC_SINCE_MS
         )
         ident, number = uuid_text(self._moves.random.getrandbits(128)), self._moves.mobile_number()
-        come = draft.store.customers.order
-        is_renumbered = self._moves.random.random() < RENUMBERED * (
-            1 - len(come) / (self._expected + self.named)
-        )
+        come = len(draft.store.customers) / max(self.scenario.customers, self.named)
+        is_renumbered = self._moves.random.random() < RENUMBERED * (1 - come)
         words = pick(rng, "habits", metadata).split()
         fields = person | {"metadata": dict([words]) if words else {}}
         defaults = self.script.sandbox.rules.defaults["Customer"]

@@ -36,9 +36,10 @@ MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home"
 MOST_COPIES, MOST_KEPT = 8, 200_000
 SHARED_FOR = HOUR  # while the clock runs, a sandbox that was filled so long ago is still copied
 LEAD_DAYS = 40  # between the merchant's beginning and the first month of sales
-# : What decides the data of a sandbox, apart from its now: scenario and its text, seed, secret and
-# base URL.
 Key = tuple[str, str, int, bytes, str]
+"""What decides the data of a sandbox, apart from its now: scenario and its text, seed, secret and
+base URL.
+"""
 
 
 class Seeding:
@@ -117,10 +118,10 @@ class Seeding:
                 script.add(listening, setattr, sandbox.origin, "raises_events", True)
             sandbox.origin.credentials = merchant.plan_keys(self._scopes)
             lives = Lives(script, stream(seed, "lives"))
-            crowd = Crowd(script, scenario, merchant.offers, Rhythm(start, now), lives)
+            crowd = Crowd(goods, scenario, merchant.offers, Rhythm(start, now), lives)
             records = Records(goods, crowd, self._schemas, begun)
             records.plan()
-            crowd.plan(goods.in_use)
+            crowd.plan()
             script.run()
             records.check()
             for table in store.tables.values():

@@ -15,7 +15,7 @@ from ..core.record import Body, Record
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.subscriptions import ATTEMPTS, CHARGED
-from ..engine import billing, renewals
+from ..engine import billing, ordering, renewals
 from ..engine.draft import Draft
 from ..engine.step import Step
 from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate, pays_at
@@ -91,7 +91,7 @@ class Lives:
         refused = None
         if fate.outcome == "failed":
             refused = pick(self.rng, "habits", "refusals") if fate.method == CHARGED else REFUSED
-        new = billing.NewOrder(
+        new = ordering.NewOrder(
             body, purchase.buyer, customer_id, fate.method, ident=purchase.ident, refused=refused
         )
         return billing.buy(draft, new)
@@ -109,14 +109,14 @@ class Lives:
         """Pay an order, if it can still be paid."""
         draft = self.script.draft()
         row = draft.open(self.store.orders, ident)
-        if row is not None and billing.is_payable(draft, row):
+        if row is not None and ordering.is_payable(draft, row):
             billing.pay(draft, row)
         return draft.record()
 
     def _cancel(self, draft: Draft, ident: str) -> None:
         row = draft.open(self.store.orders, ident)
-        if row is not None and billing.is_payable(draft, row):
-            billing.cancel(draft, row)
+        if row is not None and ordering.is_payable(draft, row):
+            ordering.cancel(draft, row)
 
     def _regrets(self, opened: Record | None) -> int:
         """When a payment is refunded: within a week, and before the next one is due."""
@@ -163,10 +163,9 @@ class Lives:
         """Pay the bill of each period, or do not, or leave before it comes."""
         public = self.store.subscriptions.parse(opened).public
         rhythm = (public["interval"], public["interval_count"])
-        anchor = parse_iso(public["trial_end"] or public["current_period_start"])
+        anchor = start = parse_iso(public["trial_end"] or public["current_period_start"])
         is_charged = public["paymentMethod"] == CHARGED
         for cycle in count():
-            start = add_interval(anchor, *rhythm, cycle)
             end = add_interval(anchor, *rhythm, cycle + 1)
             bill, billed = fate.bill(cycle), end - lead_ms(*rhythm)
             if start > self.script.end:
@@ -181,6 +180,7 @@ class Lives:
                 yield from self._billed(opened.id, bill, billed, end)
             if bill == LAPSE:
                 return
+            start = end
 
     def _charged(self, ident: str, bill: str, end: int) -> Iterator[int]:
         """The clock charges a card; all that happens before is that it will be declined."""

@@ -25,7 +25,7 @@ from .provider import stream
 from .purchases import Fate, cart
 from .rhythm import moment
 
-# : Table -> the kind of its records, the schema of a request that creates one, and days between it
+# Table -> the kind of its records, the schema of a request that creates one, and days between it
 # and the first sale.
 KINDS = {
     "projects": ("project", "ProjectCreate", 20),
@@ -134,7 +134,14 @@ class Records:
             if project is None:
                 raise node.fail("projectId names no project of this scenario")
             _check_older(node, kind, "project", project, at)
-        self.goods.checked(node, getattr(self, f"_{kind}"), node, ident, fields, at)
+        create = {
+            "project": self._project,
+            "plan": self.goods.add_plan,
+            "product": self._product,
+            "customer": self._customer,
+            "order": self._order,
+        }
+        self.goods.checked(node, create[kind], node, ident, fields, at)
 
     def _time(self, node: Node, usual: int) -> int:
         """When a record is created, in ms."""
@@ -154,9 +161,6 @@ class Records:
         status = node.get("status_now", None)
         if status is not None:
             self.goods.later(max(at, self.now - HOUR), node, move_project, ident, status)
-
-    def _plan(self, node: Node, ident: str, fields: Body, at: int) -> None:
-        self.goods.add_plan(node, ident, fields, at)
 
     def _product(self, node: Node, ident: str, fields: Body, at: int) -> None:
         plans, project = self.goods.plans, fields["projectId"]

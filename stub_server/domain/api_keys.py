@@ -57,6 +57,7 @@ def check_update(may: Callable[[str], bool], row: Row, body: Body) -> None:
     if "scopes" in body:
         check_escalation(may, body["scopes"])
         return
+    # is_active: false, which switches a key off, is no change here
     changed = [name for name in _RESTRICTIONS if body.get(name, False) is not False]
     missing = _beyond(may, row.public["scopes"])
     if changed and missing:

@@ -25,8 +25,7 @@ _MONTHS = {"month": 1, "year": 12}
 _ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 # Holidays by month and day: New Year, Tiradentes, Labour Day, Independence, Our Lady of Aparecida,
-# All Souls, the
-# Republic, Black Consciousness (Zumbi), Christmas.
+# All Souls, the Republic, Black Consciousness (Zumbi), Christmas.
 FIXED = ((1, 1), (4, 21), (5, 1), (9, 7), (10, 12), (11, 2), (11, 15), (11, 20), (12, 25))
 ZUMBI, ZUMBI_SINCE = (11, 20), 2024  # a national holiday by Law 14.759 of 2023
 # Days from Easter: Monday and Tuesday of Carnival, Good Friday, Corpus Christi.

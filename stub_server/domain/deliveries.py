@@ -4,7 +4,6 @@ and its webhook.
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
@@ -29,9 +28,11 @@ STANDARD = (
     24 * HOUR,
 )
 """What an attempt waits after the one before: the example schedule of Standard Webhooks 1.0."""
-SCHEDULES: Mapping[str, tuple[int, ...]] = MappingProxyType(
-    {"standard": STANDARD, "fast": (0, SECOND, 5 * SECOND, 25 * SECOND), "none": (0,)}
-)
+SCHEDULES: Mapping[str, tuple[int, ...]] = {
+    "standard": STANDARD,
+    "fast": (0, SECOND, 5 * SECOND, 25 * SECOND),
+    "none": (0,),
+}
 """Schedules by the name that `--webhook-schedule` knows them by; `none` attempts once."""
 JITTER = 0.1  # of a wait, more or less
 LONGEST_WAIT = DAY  # that a receiver may ask for
@@ -155,7 +156,7 @@ def new_log(
         "createdAt": now,
         "updatedAt": now,
     }
-    hidden: Body = {
+    return public, {
         "request_headers": {},
         "request_body": body.decode(),
         "response_headers": {},
@@ -163,7 +164,6 @@ def new_log(
         "projectId": webhook["projectId"],
         "serial": serial,
     }
-    return public, hidden
 
 
 def shown_log(public: Body, hidden: Body) -> Body:
@@ -187,17 +187,6 @@ def check_retryable(public: Body, retryable: Sequence[str], *, webhook_exists: b
         raise Conflict.at("status", message, "log_not_retryable")
 
 
-def wait_ms(timing: "Timing", number: int, outcome: AttemptOutcome) -> int:
-    """How long the attempt after the `number`-th waits: by the schedule, and not less than the
-    receiver asked for.
-    """
-    usual = timing.schedule[number]
-    planned = usual + round(usual * JITTER * (2 * timing.luck - 1))
-    if outcome.retry_after is None or outcome.status not in ASKS_FOR_TIME:
-        return planned
-    return max(planned, min(outcome.retry_after, LONGEST_WAIT))
-
-
 class Timing(NamedTuple):
     """When an attempt was begun and answered (ms), and how long further ones wait.
 
@@ -210,6 +199,17 @@ class Timing(NamedTuple):
     luck: float = 0.5
 
 
+def wait_ms(timing: Timing, number: int, outcome: AttemptOutcome) -> int:
+    """How long the attempt after the `number`-th waits: by the schedule, and not less than the
+    receiver asked for.
+    """
+    usual = timing.schedule[number]
+    planned = usual + round(usual * JITTER * (2 * timing.luck - 1))
+    if outcome.retry_after is None or outcome.status not in ASKS_FOR_TIME:
+        return planned
+    return max(planned, min(outcome.retry_after, LONGEST_WAIT))
+
+
 def attempted(
     row: Row, outcome: AttemptOutcome, timing: Timing, *, url: str, trigger: str, is_open: bool
 ) -> tuple[Body, Body]:
@@ -220,20 +220,11 @@ def attempted(
     was canceled meanwhile stays canceled, and one that was decided by hand is only ever delivered
     after all.
     """
-    delivered, was = outcome.error is None, row.public["status"]
-    number, automatic = row.public["attempt_count"] + 1, trigger == AUTOMATIC
-    now = timing.answered
-    by_hand = sum(attempt["trigger"] != AUTOMATIC for attempt in row.hidden["attempts"])
-    scheduled = number - by_hand
-    left = scheduled < min(row.public["max_attempts"], len(timing.schedule))
-    fails_for_now = is_open and not delivered and outcome.status != GONE
-    retries = automatic and fails_for_now and left
-    keeps_schedule = trigger == MANUAL and fails_for_now
-    next_attempt_at = row.public["next_attempt_at"] if keeps_schedule else None
-    if retries:
-        next_attempt_at = iso(now + wait_ms(timing, scheduled, outcome))
+    status, next_attempt_at = _outlook(row, outcome, timing, trigger, is_open=is_open)
+    number, now = row.public["attempt_count"] + 1, iso(timing.answered)
     public = row.public | {
         "url": url,
+        "status": status,
         "attempt_count": number,
         "response_status": outcome.status,
         "response_body": outcome.body,
@@ -241,17 +232,10 @@ def attempted(
         "error": outcome.error,
         "next_attempt_at": next_attempt_at,
         "last_attempt_at": iso(timing.begun),
-        "updatedAt": iso(now),
+        "updatedAt": now,
     }
-    if delivered:
-        public["delivered_at"] = iso(now)
-    if was != "canceled":
-        if delivered:
-            public["status"] = "delivered"
-        elif keeps_schedule:
-            public["status"] = was
-        elif is_open or not automatic:
-            public["status"] = "retrying" if retries else "failed"
+    if outcome.error is None:
+        public["delivered_at"] = now
     attempt: dict[str, Any] = {
         "number": number,
         "at": iso(timing.begun),
@@ -269,6 +253,28 @@ def attempted(
         "attempts": [*row.hidden["attempts"], attempt][-MOST_ATTEMPTS:],
     }
     return public, hidden
+
+
+def _outlook(
+    row: Row, outcome: AttemptOutcome, timing: Timing, trigger: str, *, is_open: bool
+) -> tuple[str, str | None]:
+    """The status of a delivery after an attempt, and when the next one is due."""
+    was = row.public["status"]
+    if was == "canceled":
+        return was, None
+    if outcome.error is None:
+        return "delivered", None
+    if is_open and outcome.status != GONE:
+        if trigger == MANUAL:
+            return was, row.public["next_attempt_at"]
+        by_hand = sum(attempt["trigger"] != AUTOMATIC for attempt in row.hidden["attempts"])
+        scheduled = row.public["attempt_count"] + 1 - by_hand
+        most = min(row.public["max_attempts"], len(timing.schedule))
+        if trigger == AUTOMATIC and scheduled < most:
+            return "retrying", iso(timing.answered + wait_ms(timing, scheduled, outcome))
+    if is_open or trigger != AUTOMATIC:
+        return "failed", None
+    return was, None
 
 
 def after_delivery(

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..contract.document import Lifecycle, Move
+from ..contract.lifecycles import Lifecycle, Move
 from ..core.problem import Conflict, detail, reference_not_found
 from ..core.record import UniqueKey
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..contract.document import Lifecycle
+from ..contract.lifecycles import Lifecycle
 from ..core.clock import DAY, iso, parse_iso
 from ..core.money import cents, text
 from ..core.problem import Conflict
@@ -73,10 +73,8 @@ def paid(
     if public["paymentMethod"] == "pix":
         transaction["end_to_end_id"] = end_to_end_id(payer.ispb, at, suffix)
         transaction["payer_bank"] = payer.bank
-    transaction["payer_name"], transaction["payer_document"] = (
-        payer.name,
-        mask_document(payer.document),
-    )
+    transaction["payer_name"] = payer.name
+    transaction["payer_document"] = mask_document(payer.document)
     public = closed(public, "paid", iso(now), transaction)
     return public, hidden | {"paid_cents": cents(public["totalAmount"]), "paid_at": paid_at}
 

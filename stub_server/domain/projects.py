@@ -2,7 +2,7 @@
 or deleted.
 """
 
-from ..contract.document import Lifecycle, Move
+from ..contract.lifecycles import Lifecycle, Move
 from ..core.problem import Conflict, detail
 from ..core.record import Body, Row, without
 from ..core.text import counted

@@ -7,7 +7,7 @@ is made.
 from collections import Counter
 from collections.abc import Mapping
 
-from ..contract.document import Lifecycle
+from ..contract.lifecycles import Lifecycle
 from ..core.money import reais
 from ..core.record import Body, Row
 from .calendar import monthly_cents

@@ -191,9 +191,7 @@ def has_dispute(hidden: Body) -> bool:
 def disputed(hidden: Body, order_id: str, now: int) -> Body:
     """The hidden part once one more order is disputed."""
     dispute = hidden.get("dispute", {"since": now, "orders": []})
-    return hidden | {
-        "dispute": {"since": dispute["since"], "orders": [*dispute["orders"], order_id]}
-    }
+    return hidden | {"dispute": dispute | {"orders": [*dispute["orders"], order_id]}}
 
 
 def reactivated(hidden: Body, suspended_at: int, now: int) -> Body:

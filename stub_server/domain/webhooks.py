@@ -64,11 +64,6 @@ def check_room(count: int) -> None:
         )
 
 
-def with_key(public: Body, key: str) -> Body:
-    """The webhook as the two operations answer that make a key."""
-    return public | {"signing_key": key}
-
-
 # -- signing keys
 
 

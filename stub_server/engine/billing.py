@@ -1,26 +1,19 @@
-"""What happens to orders, and to the subscriptions that they open and renew.
+"""Payments of orders, and the subscriptions that they open, renew and end.
 
-Operations, controls, the clock and magic values call these functions. Each adds to a draft: the
-order, the subscription that it changes, their events and timers.
+Operations, controls, the clock and magic values call these functions, and those of `ordering.py`.
+Each adds to a draft: the order, the subscription that it changes, their events and timers.
 """
 
-from typing import NamedTuple
 from zlib import crc32
 
-from ..contract.document import Move
-from ..core.clock import SECOND, iso, parse_iso
+from ..contract.lifecycles import Move
+from ..core.clock import parse_iso
 from ..core.record import Body, Record, Row
 from ..domain import orders, payments, subscriptions
 from ..domain.lifecycle import legal, move
 from ..domain.payments import Payer
 from .draft import Draft
-
-# -- in which state something is
-
-
-def is_payable(draft: Draft, row: Row) -> bool:
-    """Whether an order can be paid."""
-    return row.public["status"] in draft.states("Order", "payable")
+from .ordering import NewOrder, cancel, change_order, is_payable, place
 
 
 def is_running(draft: Draft, row: Row) -> bool:
@@ -28,48 +21,15 @@ def is_running(draft: Draft, row: Row) -> bool:
     return row.public["status"] in draft.states("Subscription", "running")
 
 
-def is_project_open(draft: Draft, project_id: str) -> bool:
-    """Whether a project has not been archived: only then subscriptions are renewed."""
-    project = draft.store.projects.peek(project_id)
-    return project is not None and project["status"] in draft.states("Project", "open")
-
-
-def payable_late(draft: Draft, index: str, ident: str) -> Body | None:
-    """A boleto of a plan or a project (`index`) that has expired and can still be paid late."""
-    table = draft.store.orders
-    for key in reversed(table.bucket(f"{index}+status", (ident, "expired"))):
-        if b'"boleto"' in table.rows[key].public:  # others are not worth parsing: there are many
-            public = table.parse(table.rows[key]).public
-            if payments.can_be_late(public, draft.now):
-                return public
-    return None
-
-
-# -- orders
-
-
-class NewOrder(NamedTuple):
-    """What is ordered, by whom, and how it is paid. `body` is a request, with ids as in the
-    records.
-
-    It can be paid for `life` ms, and a boleto is `due` (ms) at the end of that, unless told
-    otherwise. An order that a scenario names has the id `ident`; one that fails at once has the
-    failure code `refused`. With `no_magic`, magic values have no effect. With `copy_only`, the keys
-    of its project see what the order says of its customer, and not the customer. The order of a
-    further period names its subscription.
+def is_project(draft: Draft, project_id: str, states: str) -> bool:
+    """Whether a project is in one of the `states` of that name: subscriptions are renewed while it
+    is `open`, that is not archived, and nothing is due for them while it is `paused`.
     """
+    project = draft.store.projects.peek(project_id)
+    return project is not None and project["status"] in draft.states("Project", states)
 
-    body: Body
-    customer: Body
-    customer_id: str
-    method: str
-    copy_only: bool = False
-    ident: str | None = None
-    refused: str | None = None
-    no_magic: bool = False
-    life: int | None = None
-    due: int | None = None
-    subscription_id: str | None = None
+
+# -- payments
 
 
 def buy(draft: Draft, new: NewOrder) -> Record:
@@ -83,79 +43,6 @@ def buy(draft: Draft, new: NewOrder) -> Record:
         if orders.is_prompt(orders.token_of(row.public, row.hidden)) and is_payable(draft, row):
             return pay(draft, row)
     return record
-
-
-def place(draft: Draft, new: NewOrder) -> Record:
-    """A new order, with the timers that end or pay it."""
-    rules, store, now, method = draft.sandbox.rules, draft.store, draft.now, new.method
-    behaviour = _behaviour_of(draft, new.customer_id)
-    magic = orders.magic_of("" if new.no_magic else new.customer["email"], behaviour)
-    outcome = orders.MAGIC.get(magic or "", orders.NOTHING)
-    refused = orders.DEFAULT_FAILURE[method] if outcome.fails else new.refused
-    life = _life(new, outcome, now)
-    names = _names_of(draft, new)
-    ident = names[0]
-    seller = (store.merchant.name, store.merchant.city, rules.base_url)
-    due = now + life if new.due is None else new.due
-    payment = orders.NewPayment(method, seller, now, now + life, due, refused)
-    public, hidden = orders.new_order(names, new.body, new.customer, payment)
-    hidden |= {"customerId": new.customer_id, "copy_only": new.copy_only}
-    if new.subscription_id is not None:
-        hidden |= {"subscriptionId": new.subscription_id, "renewal": True}
-    if behaviour is not None:
-        hidden["behaviour"] = behaviour
-    record = draft.create(store.orders, ident, public, hidden)
-    emit_order(draft, record, hidden, rules.lifecycles["Order"].beginnings.get(public["status"]))
-    if public["status"] == "failed":
-        return record
-    draft.at(now + life, "order.expire", ident)
-    for job, delay in outcome.jobs:
-        draft.at(now + delay, job, ident)
-    if magic is None and method in AUTOPAID:
-        _pay_later(draft, ident)
-    return record
-
-
-def _names_of(draft: Draft, new: NewOrder) -> orders.Names:
-    """Its id, its code and the id of its transaction."""
-    code = draft.code_for(draft.store.orders)
-    ident = new.ident or draft.ids.uuid()
-    return ident, code, draft.ids.uuid()
-
-
-def _life(new: NewOrder, outcome: orders.MagicOutcome, now: int) -> int:
-    """How long a new order can be paid, in ms."""
-    if outcome.life is not None:
-        return outcome.life
-    if new.life is not None:
-        return new.life
-    return orders.life(new.method, now)
-
-
-def _pay_later(draft: Draft, ident: str) -> None:
-    """Set the timer of `autopay`, if that is set."""
-    autopay = draft.sandbox.settings.autopay
-    if autopay is not None:
-        draft.at(draft.now + autopay * SECOND, "order.pay", ident)
-
-
-def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
-    """How the customer was set to pay this order."""
-    table = draft.store.customers
-    record = table.find(customer_id)  # one that the draft creates has none
-    if record is None or b"behaviour" not in record.hidden:
-        return None
-    row = draft.open(table, customer_id)
-    if row is None or "behaviour" not in row.hidden:
-        return None
-    hidden = orders.used_up(row.hidden)
-    if hidden is not row.hidden:
-        draft.update(table, row, row.public, hidden)
-    payment: str = row.hidden["behaviour"]["payment"]
-    return payment
-
-
-AUTOPAID = ("pix", "boleto")  # what `autopay` pays: cards are charged, not paid
 
 
 def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:
@@ -172,52 +59,6 @@ def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:
         ispb,
         sent.get("bank", bank),
     )
-
-
-def fail(draft: Draft, row: Row, code: str) -> Record:
-    """The payment is refused. Raises Conflict."""
-    return _close(draft, row, "failed", orders.failure(code))
-
-
-def expire(draft: Draft, row: Row) -> Record:
-    """The order's time is over. Raises Conflict."""
-    return _close(draft, row, "expired", {"status": "expired", "success": "false"})
-
-
-def cancel(draft: Draft, row: Row) -> Record:
-    """The order is canceled. Raises Conflict."""
-    return _close(draft, row, "canceled", {"status": "canceled", "success": "false"})
-
-
-def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> Record:
-    moved = move(draft.lifecycle("Order"), row.public["status"], status)
-    if moved is None:
-        return row.record
-    public = orders.closed(row.public, status, iso(draft.now), transaction)
-    if status == "expired":
-        # Expired by hand: its time ends now, so that expires_at and updatedAt agree.
-        public["last_transaction"] = public["last_transaction"] | {
-            "expires_at": public["updatedAt"]
-        }
-    return change_order(draft, row, moved, public)
-
-
-def change_order(
-    draft: Draft, row: Row, moved: Move | None, public: Body, hidden: Body | None = None
-) -> Record:
-    """An order after a move, with its events."""
-    record = draft.update(draft.store.orders, row, public, hidden)
-    emit_order(draft, record, hidden or row.hidden, moved)
-    return record
-
-
-def emit_order(draft: Draft, record: Record, hidden: Body, moved: Move | None) -> None:
-    """The events of an order's move."""
-    names = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
-    draft.emit_move(draft.store.orders, record, moved, hidden["projectId"], *names)
-
-
-# -- payments
 
 
 def pay(
@@ -359,7 +200,7 @@ def _open(draft: Draft, public: Body, hidden: Body) -> None:
     record = draft.create(draft.store.subscriptions, public["id"], public, hidden)
     emit_subscription(draft, record, public, "new")
     schedule(draft, record.id, public, hidden)
-    if not is_project_open(draft, public["projectId"]):  # its order was paid late
+    if not is_project(draft, public["projectId"], "open"):  # its order was paid late
         end_later(draft, Row(record, public, hidden))
 
 
@@ -368,7 +209,7 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
     if row.hidden["renewal_order"] != order_id:
         call_off_bill(draft, row)
     public = row.public
-    if public["cancel_at_period_end"] and is_project_open(draft, public["projectId"]):
+    if public["cancel_at_period_end"] and is_project(draft, public["projectId"], "open"):
         public = subscriptions.resumed(public, row.hidden, draft.now)
     public, hidden = subscriptions.renewed(public, row.hidden, draft.now, order_id, method)
     change_subscription(draft, row, public, hidden, "renewed")

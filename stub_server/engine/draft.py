@@ -10,7 +10,7 @@ that waits records its step first. It is void once another step was recorded.
 
 from collections.abc import Collection, Sequence
 
-from ..contract.document import Lifecycle, Move
+from ..contract.lifecycles import Lifecycle, Move
 from ..core.clock import ClockState, iso
 from ..core.ids import NextIds
 from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from

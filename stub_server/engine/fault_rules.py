@@ -31,24 +31,22 @@ OF_THE_ORIGIN = (
 with more rights.
 """
 BEFORE, AFTER = "before", "after"
-PRESETS: Mapping[str, Body] = MappingProxyType(
-    {
-        "flaky": {
-            "when": {"probability": 0.2},
-            "then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "1"}},
-        },
-        "slow_network": {"then": {"delay_ms": {"min": 300, "max": 1_500}}},
-        "outage": {
-            "then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "30"}}
-        },
-        "rate_limited": {
-            "when": {"every": 3},
-            "then": {"status": 429, "code": "rate_limited", "headers": {"Retry-After": "2"}},
-        },
-        "slow_answers": {"then": {"delay_ms": {"min": 800, "max": 3_000}, "delay": "after"}},
-        "lost_answers": {"when": {"probability": 0.2}, "then": {"drop_connection": "after"}},
-    }
-)
+PRESETS: Mapping[str, Body] = {
+    "flaky": {
+        "when": {"probability": 0.2},
+        "then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "1"}},
+    },
+    "slow_network": {"then": {"delay_ms": {"min": 300, "max": 1_500}}},
+    "outage": {
+        "then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "30"}}
+    },
+    "rate_limited": {
+        "when": {"every": 3},
+        "then": {"status": 429, "code": "rate_limited", "headers": {"Retry-After": "2"}},
+    },
+    "slow_answers": {"then": {"delay_ms": {"min": 800, "max": 3_000}, "delay": "after"}},
+    "lost_answers": {"when": {"probability": 0.2}, "then": {"drop_connection": "after"}},
+}
 DROP, DUPLICATE, BAD_SIGNATURE = "webhook_drop", "webhook_duplicate", "webhook_bad_signature"
 # The members that only deliveries have.
 _OF_DELIVERIES = (("match", {"event", "url"}), ("then", {DROP, DUPLICATE, BAD_SIGNATURE}))
@@ -141,19 +139,22 @@ class Fault:
         rule acts on it.
         """
         self.seen += 1
-        when = self.when
-        place = self.seen - when.get("after", 0)
-        if (
-            place <= 0
-            or place % when.get("every", 1)
-            or self.hits >= when.get("times", self.hits + 1)
-            or now - self.since >= when.get("for_seconds", now) * SECOND
-        ):
+        if not self._is_its_turn(now):
             return False
-        if "probability" in when and random.random() >= when["probability"]:
+        if "probability" in self.when and random.random() >= self.when["probability"]:
             return False
         self.hits += 1
         return True
+
+    def _is_its_turn(self, now: int) -> bool:
+        """Whether the conditions of `when` hold but for chance."""
+        when = self.when
+        place = self.seen - when.get("after", 0)
+        if place <= 0 or place % when.get("every", 1):
+            return False
+        if "times" in when and self.hits >= when["times"]:
+            return False
+        return "for_seconds" not in when or now - self.since < when["for_seconds"] * SECOND
 
     def effect(self, random: Random) -> Effect:
         """The effect on this request or delivery."""
@@ -230,10 +231,9 @@ class Faults:
         the others.
         """
         for fault in self.rules.values():
-            is_concerned = (
-                fault.enabled and not fault.is_for_deliveries and fault.reads_body is reads_body
-            )
-            if is_concerned and fault.fits(texts, headers, body) and fault.fires(now, self._random):
+            if not fault.enabled or fault.is_for_deliveries or fault.reads_body is not reads_body:
+                continue
+            if fault.fits(texts, headers, body) and fault.fires(now, self._random):
                 yield fault.effect(self._random)
 
     def by_delivery(self, texts: Texts, payload: bytes, now: int, *, is_seeded: bool) -> Effect:
@@ -244,11 +244,12 @@ class Faults:
         """
         found: list[Effect] = []
         for fault in self.rules.values():
-            is_concerned = (
-                fault.enabled and fault.is_for_deliveries and (fault.names_address or not is_seeded)
-            )
-            body = orjson.loads(payload) if is_concerned and fault.reads_body else None
-            if is_concerned and fault.fits(texts, {}, body) and fault.fires(now, self._random):
+            if not fault.enabled or not fault.is_for_deliveries:
+                continue
+            if is_seeded and not fault.names_address:
+                continue
+            body = orjson.loads(payload) if fault.reads_body else None
+            if fault.fits(texts, {}, body) and fault.fires(now, self._random):
                 found.append(fault.effect(self._random))
                 if not found[-1].only_waits:
                     break

@@ -2,7 +2,7 @@
 events and timers.
 """
 
-from ..contract.document import Move
+from ..contract.lifecycles import Move
 from ..core.clock import parse_iso
 from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..domain.api_keys import state
@@ -51,11 +51,8 @@ def add_project(draft: Draft, public: Body, hidden: Body) -> Record:
 
 def move_project(draft: Draft, row: Row, moved: Move, reason: str | None = None) -> Record:
     """A project in its next state."""
-    public, hidden = (
-        row.public | {"status": moved.to},
-        hidden_after(draft, row.hidden, moved, reason),
-    )
-    record = draft.update(draft.store.projects, row, public, hidden)
+    hidden = hidden_after(draft, row.hidden, moved, reason)
+    record = draft.update(draft.store.projects, row, row.public | {"status": moved.to}, hidden)
     project_moved(draft, record, moved)
     return record
 

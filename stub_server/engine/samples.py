@@ -2,12 +2,10 @@
 contract's example.
 """
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
 
-from ..contract.document import Lifecycle
 from ..core.record import Body, Extras, Record, without
 from ..core.slices import at_once
 from .draft import Draft
@@ -66,26 +64,20 @@ def newest(
     if table is None or (project_id is not None and not _has_projects(table)):
         return []
     lifecycle = draft.sandbox.rules.lifecycles.get(table.spec.schema)
-    preferred: Iterable[dict[str, str]] = ()
+    field, states = "", list[str]()
     if lifecycle is not None and lifecycle.field in table.spec.indexes:
-        preferred = _leading_to(lifecycle, event_type)
-    for condition in (*preferred, {}):
+        field = lifecycle.field
+        states = [move.to for move in lifecycle.moves if event_type in move.events]
+    for state in (*states, None):
         query = Query(limit=most)
         if project_id is not None:
             query.only("id" if table.name == "projects" else "projectId", project_id)
-        for name, state in condition.items():
-            query.only(name, state)
+        if state is not None:
+            query.only(field, state)
         found, _ = at_once(select(table, query))
         if found:
             return found
     return []
-
-
-def _leading_to(lifecycle: Lifecycle, event_type: str) -> Iterator[dict[str, str]]:
-    """For each move that raises an event, the state of a record after it."""
-    for move in lifecycle.moves:
-        if event_type in move.events:
-            yield {lifecycle.field: move.to}
 
 
 def _has_projects(table: Table) -> bool:

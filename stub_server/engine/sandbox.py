@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..contract.converting import Converter
-from ..contract.document import Lifecycle
+from ..contract.lifecycles import Lifecycle
 from ..core.clock import Clock, ClockState, iso
 from ..core.ids import Ids, named_uuid
 from ..core.problem import broken

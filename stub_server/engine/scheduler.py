@@ -7,17 +7,16 @@ them.
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from ..core.clock import iso
 from ..core.problem import Conflict, Unavailable
 from ..core.record import Row
 from ..core.slices import BackgroundWorker
-from ..core.timers import Timer
+from ..core.timers import Timer, Timers
 from ..domain import deliveries, orders, subscriptions
 from ..domain.api_keys import state
-from . import attempts, billing, renewals
+from . import attempts, billing, ordering, renewals
 from .deliveries import ANSWERING, CALLING_OFF
 from .draft import Draft
 from .sandbox import Sandbox
@@ -110,27 +109,15 @@ def jobs_until(
     """
     timers, clock = sandbox.timers, sandbox.clock
     now = clock.now
-
-    def goes_on() -> bool:
-        return not sandbox.status.is_gone and timers is sandbox.timers
-
     try:
-        while goes_on() and (timer := timers.next(until)) is not None:
-            if pausing and (attempt := timers.next_attempt()) is not None and attempt < timer.due:
-                break
+        while (timer := _next_job(sandbox, timers, until, pausing=pausing)) is not None:
             now = max(now, clock.now, timer.due)
             step = run(sandbox, timer, now)
             if step is not None:
-                fired.append(
-                    Fired(
-                        timer.due,
-                        timer.job,
-                        timer.subject,
-                        tuple(event.type for event in step.events),
-                    )
-                )
+                events = tuple(event.type for event in step.events)
+                fired.append(Fired(timer.due, timer.job, timer.subject, events))
             yield
-        if timers.skipped and goes_on():
+        if timers.skipped and _goes_on(sandbox, timers):
             last = Draft(sandbox, sandbox.store, Cause("clock", "", "passing"), now)
             last.clock = clock.at(now)
             last.record()
@@ -139,16 +126,30 @@ def jobs_until(
         raise
 
 
+def _goes_on(sandbox: Sandbox, timers: Timers) -> bool:
+    """Whether a sandbox still has these timers, so that it was neither deleted nor rewound."""
+    return not sandbox.status.is_gone and timers is sandbox.timers
+
+
+def _next_job(sandbox: Sandbox, timers: Timers, until: int, *, pausing: bool) -> Timer | None:
+    """The next job that is due until an instant; with `pausing` none after an attempt to send."""
+    timer = timers.next(until) if _goes_on(sandbox, timers) else None
+    if timer is not None and pausing:
+        attempt = timers.next_attempt()
+        if attempt is not None and attempt < timer.due:
+            return None
+    return timer
+
+
 def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
     """Do the job of the next timer; None where its moment has passed, which the next
     step records.
     """
     store = sandbox.stores.get(timer.merchant_id)
     if store is not None:
-        _, _, job, _, subject = timer
-        draft = Draft(sandbox, store, Cause("job", subject, job), now)
+        draft = Draft(sandbox, store, Cause("job", timer.subject, timer.job), now)
         try:
-            JOBS[job](draft, subject)
+            JOBS[timer.job](draft, timer.subject)
         except Conflict:  # of a move that the contract no longer has
             draft = Draft(sandbox, store, draft.cause, now)
         if not draft.is_empty:
@@ -166,10 +167,10 @@ def _expire(draft: Draft, row: Row) -> None:
         renewed = draft.open(draft.store.subscriptions, row.hidden["subscriptionId"])
         if renewed is not None and subscriptions.has_dispute(renewed.hidden):
             return
-        if renewals.is_suspended(draft, row.hidden["projectId"]):
+        if billing.is_project(draft, row.hidden["projectId"], "paused"):
             return
     if orders.expires_at(row.public) <= draft.now:
-        billing.expire(draft, row)
+        ordering.expire(draft, row)
 
 
 def _expire_key(draft: Draft, subject: str) -> None:
@@ -197,7 +198,7 @@ def _close_project(draft: Draft, subject: str) -> None:
     payable = draft.states("Order", "payable")
     unpaid = _rows_in(draft.store.orders, "projectId", subject, payable)
     for row in _some(draft, "project.close", subject, unpaid):
-        billing.cancel(draft, row)
+        ordering.cancel(draft, row)
     members = _members(draft, subject)
     going_on = (row for row in members if not row.public["cancel_at_period_end"])
     for row in _some(draft, "project.close", subject, going_on):
@@ -248,30 +249,28 @@ def _on_order(states: str, action: Callable[[Draft, Row], object]) -> Job:
 def _on_subscription(action: Callable[[Draft, Row], object]) -> Job:
     def job(draft: Draft, subject: str) -> None:
         row = draft.open(draft.store.subscriptions, subject)
-        if row is not None and not renewals.is_suspended(draft, row.public["projectId"]):
+        if row is not None and not billing.is_project(draft, row.public["projectId"], "paused"):
             action(draft, row)
 
     return job
 
 
-JOBS: Mapping[str, Job] = MappingProxyType(
-    {
-        "order.pay": _on_order("payable", billing.pay),
-        "order.expire": _on_order("payable", _expire),
-        "order.refund": _on_order("refundable", billing.refund),
-        "subscription.activate": _on_subscription(renewals.activate),
-        "subscription.renew": _on_subscription(renewals.renew),
-        "subscription.resume": _on_subscription(renewals.end_suspension),
-        "subscription.end": _on_subscription(renewals.end_period),
-        "subscription.charge": _on_subscription(renewals.charge_again),
-        "subscription.expire": _on_subscription(renewals.end_grace),
-        "api_key.expire": _expire_key,
-        "project.close": _close_project,
-        "project.reopen": _reopen_project,
-        ANSWERING: attempts.answer_delivery,
-        CALLING_OFF: _call_off,
-    }
-)
+JOBS: Mapping[str, Job] = {
+    "order.pay": _on_order("payable", billing.pay),
+    "order.expire": _on_order("payable", _expire),
+    "order.refund": _on_order("refundable", billing.refund),
+    "subscription.activate": _on_subscription(renewals.activate),
+    "subscription.renew": _on_subscription(renewals.renew),
+    "subscription.resume": _on_subscription(renewals.end_suspension),
+    "subscription.end": _on_subscription(renewals.end_period),
+    "subscription.charge": _on_subscription(renewals.charge_again),
+    "subscription.expire": _on_subscription(renewals.end_grace),
+    "api_key.expire": _expire_key,
+    "project.close": _close_project,
+    "project.reopen": _reopen_project,
+    ANSWERING: attempts.answer_delivery,
+    CALLING_OFF: _call_off,
+}
 
 
 def table_of_job(job: str) -> str:

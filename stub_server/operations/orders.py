@@ -6,7 +6,7 @@ from ..domain import customers as customer_rules
 from ..domain import orders as rules
 from ..domain.documents import normalise
 from ..domain.places import warnings_for
-from ..engine import billing, resources
+from ..engine import billing, ordering, resources
 from ..server import reply
 from ..server.reply import Reply, listed, query_of
 from ..server.work import Work
@@ -65,7 +65,7 @@ def _create(work: Work, body: Body, method: str) -> Reply:
     if known is not None and not copy_only and _differs(work, known, customer):
         work.warn("customer_differs")
     customer_id = known or _customer(work, customer, project_id)
-    record = billing.buy(draft, billing.NewOrder(body, customer, customer_id, method, copy_only))
+    record = billing.buy(draft, ordering.NewOrder(body, customer, customer_id, method, copy_only))
     return _created(work, record, customer["email"])
 
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Generator
 
-from ..contract.document import Lifecycle
 from ..contract.formats import end_of_range
+from ..contract.lifecycles import Lifecycle
 from ..core.clock import iso_or_none
 from ..core.problem import Forbidden
 from ..core.record import Body, Record, Row, moved_from
 from ..domain import projects as rules
 from ..domain.lifecycle import move
 from ..domain.stats import OrderFold, monthly_revenue
-from ..engine import billing, resources
+from ..engine import ordering, resources
 from ..engine.tables.memory import Store
 from ..engine.tables.table import Table
 from ..server import reply
@@ -68,7 +68,7 @@ def delete_project(work: Work, ident: str) -> Reply:
     orders = 0
     for status in {*sets["kept"], *sets["payable"]}:
         orders += store.orders.count("projectId+status", (ident, status))
-    late = billing.payable_late(work.draft, "projectId", ident)
+    late = ordering.payable_late(work.draft, "projectId", ident)
     rules.check_idle(orders, store.running("projectId", ident), late)
     moved = work.lifecycle("Project").find(row.public["status"], "deleted")
     work.draft.emit_move(store.projects, row.record, moved, ident)
@@ -154,9 +154,7 @@ def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
     whole.gross, whole.refunded = orders.total("gross", ident), orders.total("refunded", ident)
     for plan, number in orders.members("plans", ident).items():
         whole.plan_orders[plan] = number
-        whole.plan_net[plan] = orders.total("plan_gross", plan) - orders.total(
-            "plan_refunded", plan
-        )
+        whole.plan_net[plan] = orders.total("plan_net", plan)
     return whole
 
 

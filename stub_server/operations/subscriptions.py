@@ -9,13 +9,10 @@ from ..contract.formats import end_of_range
 from ..core.clock import iso_or_none
 from ..core.record import Body
 from ..core.slices import at_once
-from ..engine.tables.tables import searched
+from ..engine.tables.tables import LAST, searched
 from ..server.reply import Reply, listed, query_of
 from ..server.work import Work
 
-# Subscriptions without a next billing have "" in its index: before every date-time, and in no
-# range.
-_EARLIEST = "0"
 _HANDLED = ("id", "orderId", "search", "next_billing_since", "next_billing_until")
 
 
@@ -23,9 +20,9 @@ async def list_subscriptions(work: Work, query: Body) -> Reply:
     table = work.store.subscriptions
     found = query_of(work, table, query, handled=_HANDLED)
     if "next_billing_since" in query or "next_billing_until" in query:
-        low = iso_or_none(end_of_range(query, "next_billing_since")) or _EARLIEST
+        low = iso_or_none(end_of_range(query, "next_billing_since"))
         high = iso_or_none(end_of_range(query, "next_billing_until"))
-        found.between = ("-next_billing_at", low, high)
+        found.between = ("next_billing_at", low, high or LAST)
     if "orderId" in query:
         order = work.store.orders.open(query["orderId"].lower())
         found.only("id", None if order is None else order.hidden["subscriptionId"])

@@ -37,7 +37,9 @@ def create_webhook(work: Work, body: Body) -> Reply:
     if work.request.is_foreign:
         hidden[rules.ABROAD] = True
     work.draft.create(work.store.webhooks, public["id"], public, hidden)  # it raises no event
-    answer = reply.message("Webhook created.", webhook=rules.with_key(public, key), warning=WARNING)
+    answer = reply.message(
+        "Webhook created.", webhook=public | {"signing_key": key}, warning=WARNING
+    )
     return answer.created(work, f"/v2/webhooks/{ident}")
 
 
@@ -100,7 +102,9 @@ def regenerate_webhook_signing_key(work: Work, ident: str, body: Body | None = N
     else:
         rest = "The previous key no longer signs."
     return reply.message(
-        "Signing key regenerated.", webhook=rules.with_key(public, key), warning=f"{WARNING} {rest}"
+        "Signing key regenerated.",
+        webhook=public | {"signing_key": key},
+        warning=f"{WARNING} {rest}",
     )
 
 

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..core.problem import Refusal
-from ..engine.kept import Trace
+from ..engine.trace import Trace
 from .connection import BODY, HEAD, NOTHING, OVER, Connection, ConnectionMonitor
 from .layers.answers import CONNECTION, left, render
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from ..core.text import nearest, warning_of
-from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT, Sandbox
+from ..engine.trace import Trace
 from .request import MOST_WARNINGS, Request
 from .sandboxes.entry import Entry
 from .sandboxes.sandboxes import Sandboxes

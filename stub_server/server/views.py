@@ -24,7 +24,7 @@ from ..engine.kept import Log
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Step
 from ..engine.tables.memory import Store
-from ..storage.sql import Kept
+from ..storage.database import Kept
 from .sandboxes.entry import Entry, records_of
 from .work import Work
 

@@ -4,18 +4,18 @@ from dataclasses import dataclass, field
 
 from starlette.types import Scope
 
-from ..contract.document import Lifecycle
+from ..contract.lifecycles import Lifecycle
 from ..core.clock import iso
 from ..core.problem import Forbidden, NotFound, gone, reference_not_found, undone
 from ..core.record import Body, Record, Row
 from ..domain.callers import Caller
 from ..engine.draft import Draft
-from ..engine.kept import Trace
 from ..engine.replies import ReplyKey, Saved
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
 from ..engine.tables.memory import Store
 from ..engine.tables.table import Table
+from ..engine.trace import Trace
 from .request import CONTROL, Request
 from .sandboxes.entry import Entry
 from .server import Server

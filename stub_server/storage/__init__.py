@@ -2,8 +2,8 @@
 tables of a database.
 
 Imports `data` and above; the sandboxes themselves are in memory. Begin with `state.py`, then
-`lines.py`. `package.py` packs lines into a file. What is read passes `fitting.py`, which converts
-it to the served contract, and `admitting.py`, which makes the sandbox. `exports.py` has the two
-kinds of files. `sql.py` has the tables and statements of a database, `sqlite.py` and `postgres.py`
-send them.
+`lines.py`, which writes, and `reading.py`. `package.py` packs lines into a file. What is read
+passes `fitting.py`, which converts it to the served contract, and `admitting.py`, which makes the
+sandbox. `exports.py` has the two kinds of files. `database.py` says what a store is, `sql.py` has
+its tables and statements, and `sqlite.py` and `postgres.py` send them.
 """

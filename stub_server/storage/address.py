@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import conninfo
 
-from .sql import StoreError
+from .database import StoreError
 
 _SECRET = ("password", "secret", "key")
 """Parameters with one of these in their name have a secret value."""

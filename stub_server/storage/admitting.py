@@ -8,8 +8,8 @@ from typing import NamedTuple
 from ..core.record import Body
 from ..engine.sandbox import SILENT, Sandbox
 from .fitting import SHOWN, faults_of
-from .lines import Reader
-from .package import BadFile, damaged
+from .package import MISFITS, BadFile, damaged
+from .reading import Reader
 from .state import Snapshot, build, measured
 
 
@@ -47,15 +47,7 @@ def _built(reader: Reader, secret: bytes, where: str, *, trusted: bool) -> Sandb
     try:
         sandbox = build(reader.state, secret)
         reasons = [] if trusted else list(islice(faults_of(sandbox), SHOWN))
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        IndexError,
-        AttributeError,
-        AssertionError,
-        ArithmeticError,
-    ) as error:
+    except MISFITS as error:
         raise damaged(f"{where}its records contradict each other ({error!r})") from None
     _refuse(reasons, where)
     return sandbox

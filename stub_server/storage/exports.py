@@ -22,23 +22,21 @@ from ..data.keys import pair_of
 from ..domain.api_keys import digest
 from ..domain.callers import Caller
 from ..domain.webhooks import ABROAD
-from ..engine.kept import Trace, head_of
 from ..engine.replies import Replies
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step, Used
 from ..engine.tables.table import encoded
+from ..engine.trace import Trace, head_of
 from .fitting import Fitting
 from .lines import (
-    Change,
-    Reader,
-    Rewrite,
+    Redact,
     as_it_is,
-    encoded_headers,
     line_of,
     state_lines,
     step_line,
 )
 from .package import RECORDING, Check, damaged, is_readable, pack, unpack
+from .reading import Reader, Rewrite, encoded_headers
 from .state import Owned, SandboxState, Snapshot, capture
 
 _USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before the host of an address
@@ -59,19 +57,19 @@ def write_sandbox(
 
     Raises BadFile for a sandbox that is too large.
     """
-    change: Change = as_it_is if secrets else blanked
+    redact: Redact = as_it_is if secrets else blanked
 
     def lines() -> Iterator[bytes]:
-        yield from sandbox_lines(state, steps, change, secrets=secrets)
+        yield from sandbox_lines(state, steps, redact, secrets=secrets)
         for snapshot in snapshots:
             yield line_of("snapshot", snapshot.head)
-            yield from sandbox_lines(capture(snapshot.sandbox), (), change, secrets=secrets)
+            yield from sandbox_lines(capture(snapshot.sandbox), (), redact, secrets=secrets)
 
     pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets)
 
 
 def sandbox_lines(
-    state: SandboxState, steps: Sequence[Step], change: Change, *, secrets: bool
+    state: SandboxState, steps: Sequence[Step], redact: Redact, *, secrets: bool
 ) -> Iterator[bytes]:
     """The lines of a state and of the newest steps that led there."""
     if not secrets:
@@ -79,14 +77,14 @@ def sandbox_lines(
         steps = list(map(without_replies, steps))
     history: list[tuple[Step, bytes]] = []
     for step in steps:
-        line = step_line(step, change)
+        line = step_line(step, redact)
         if is_readable(line):
             history.append((step, line))
         else:  # it begins after the last step that no file holds, such as one far back in time
             history.clear()
     for step, _ in reversed(history):
         state.unfold(step)
-    yield from state_lines(state, change)
+    yield from state_lines(state, redact)
     for _, line in history:
         yield line
 
@@ -116,7 +114,7 @@ def write_recording(
     The state is used up; `steps` are the newest ones that led to it. An import makes the state
     after them. Raises BadFile for a recording that is too large.
     """
-    change = _keyless if secrets else blanked
+    redact = _keyless if secrets else blanked
     earlier = [step for step in steps if step.number <= start]
     later = steps[len(earlier) :]
 
@@ -124,13 +122,13 @@ def write_recording(
         yield line_of("recording", about)
         for step in reversed(later):
             state.unfold(step)
-        yield from sandbox_lines(state, earlier, change, secrets=secrets)
+        yield from sandbox_lines(state, earlier, redact, secrets=secrets)
         for request in requests:
             yield line_of("request", request)
         for step in later:
             if not secrets:
                 step = without_replies(step)
-            line = step_line(step, change, kind="later")
+            line = step_line(step, redact, kind="later")
             if is_readable(line):  # one that went far back in time is in no file
                 yield line
 
@@ -215,14 +213,15 @@ def traces_of(
     for step in steps:
         made[step.cause.id].append(step)
     for body in requests:
-        arrived = (
-            body["id"],
-            body["at"],
-            body["method"],
-            body["path"],
-            body["query"].encode("latin-1"),
+        trace = Trace(
+            id=body["id"],
+            at=body["at"],
+            method=body["method"],
+            path=body["path"],
+            query=body["query"].encode("latin-1"),
+            sandbox=sandbox,
+            received=body["wall"],
         )
-        trace = Trace(*arrived, sandbox=sandbox, received=body["wall"])
         for step in made[trace.id]:
             trace.note(step)
         trace.is_prefixed = body["prefixed"]

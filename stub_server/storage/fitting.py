@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -84,23 +84,19 @@ class Fitting:
             raise damaged(f"the sandbox's own merchant {home} is missing")
         for event in state.sandbox.events:
             if event.type not in self._rules.payload_keys:
-                self._blame(
-                    "events",
-                    event.id,
-                    [Fault("/type", f"the contract has no event {event.type[:80]!r}")],
-                )
+                fault = Fault("/type", f"the contract has no event {event.type[:80]!r}")
+                self._blame("events", event.id, fault)
         for timer in state.sandbox.timers.pending():
             if timer.job not in JOBS and timer.job != SENDING:
-                self._blame(
-                    "timers", str(timer.seq), [Fault("/job", f"there is no job {timer.job[:80]!r}")]
-                )
+                fault = Fault("/job", f"there is no job {timer.job[:80]!r}")
+                self._blame("timers", str(timer.seq), fault)
         found = []
         for (table, pointer), (reason, idents) in self._unfit.items():
             where, records = f"{table} {pointer}".rstrip(), counted(len(idents), "record")
             found.append(f"{where}: {reason} ({records}), such as {next(iter(idents))}")
         return found
 
-    def _blame(self, table: str, ident: str, faults: Iterable[Fault]) -> None:
+    def _blame(self, table: str, ident: str, *faults: Fault) -> None:
         for pointer, reason in faults:
             place = table[:40], pointer
             if len(self._unfit) < SHOWN or place in self._unfit:
@@ -110,9 +106,10 @@ class Fitting:
         """A version as the served contract has it."""
         spec = self._rules.layout.tables.get(table)
         if spec is None:
-            self._blame(table, record.id, [Fault("", "there is no such table")])
+            self._blame(table, record.id, Fault("", "there is no such table"))
             return record
-        part, faults = self._fitted(self._converter.record(spec.schema), record.public)
+        schema = self._converter.document.schema(spec.schema)
+        part, faults = self._fitted(schema, record.public)
         if part is not record.public:
             record = record._replace(public=part)
         if not faults:
@@ -124,7 +121,7 @@ class Fitting:
                 ]
             elif fault := self._shapes.fault(f"Hidden_{table}", hidden):
                 faults = [Fault(*f"hidden{fault}".split(": ", 1))]
-        self._blame(table, record.id, faults)
+        self._blame(table, record.id, *faults)
         return record
 
     def _fitted(self, schema: Json, part: bytes) -> tuple[bytes, list[Fault]]:

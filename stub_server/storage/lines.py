@@ -1,5 +1,5 @@
-"""A sandbox's state and its steps as lines of JSON, written and read. They hold results: reading
-them runs no rule.
+"""A sandbox's state and its steps as lines of JSON, as they are written. They hold results: reading
+them, which `reading.py` does, runs no rule.
 
 A state is a line `sandbox`, then for each merchant a line `merchant` and one `record` for each of
 the records, then lines `event`, `timer` and `reply`. A `step` names what it replaced by id alone:
@@ -17,47 +17,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import starmap
-from operator import itemgetter, lt
-from typing import Any
 from zlib import crc32
 
 import orjson
 from orjson import Fragment
 
-from ..core.clock import ClockState
-from ..core.ends import Ends
-from ..core.record import NO_EXTRAS, Body, Extras, Record
-from ..core.timers import Timer
+from ..core.record import Body, Record
 from ..engine.events import Event
 from ..engine.replies import ReplyKey, Saved
-from ..engine.sandbox import Sandbox
-from ..engine.step import Cause, Part, Restored, SandboxSettings, Step, Used
-from ..engine.step import Change as RecordChange
-from ..engine.tables.memory import Merchant, Usage
-from ..engine.tables.table import encoded, place
-from .fitting import Fitting
-from .package import BadFile, damaged
+from ..engine.step import Change, Restored, Step, Used
+from ..engine.tables.memory import Usage
 from .state import Owned, SandboxState
 
 # of a chunk: lines on average, and bytes at most before it is compressed
 LINES, MOST = 256, 4 * 1024 * 1024
 
-_reply_key: Callable[[list[str]], ReplyKey] = itemgetter(*range(4))
-_pair: Callable[[list[Any]], tuple[Any, Any]] = itemgetter(0, 1)  # a usage or a position
-Change = Callable[[str, Record], Record]
-"""(table, record) -> the record as it is to be written."""
-Rewrite = Callable[[Sandbox, str, Record], Record]
-"""(sandbox, table, record) -> the record as it is to be read: with other secrets, where a sandbox
-changes hands.
-"""
-Empty = Callable[[str, str, int], Sandbox]
-"""(name, scenario, seed) as lines say them -> a sandbox without records, which may have
-another name.
-"""
+Redact = Callable[[str, Record], Record]
+"""(table, record) -> the record as it is to be written, such as without its secrets."""
 
 
 def as_it_is(table: str, record: Record) -> Record:
-    """A Change that changes nothing."""
+    """A Redact that leaves everything."""
     return record
 
 
@@ -66,8 +46,8 @@ def line_of(kind: str, body: Body) -> bytes:
     return orjson.dumps({kind: body})
 
 
-def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[bytes]:
-    """The lines of a state, each record as `change` makes it."""
+def state_lines(state: SandboxState, redact: Redact = as_it_is) -> Iterator[bytes]:
+    """The lines of a state, each record as `redact` makes it."""
     yield sandbox_line(state)
     places: dict[bytes, int] = {}
     count = 0
@@ -77,7 +57,7 @@ def state_lines(state: SandboxState, change: Change = as_it_is) -> Iterator[byte
             for _, record in sorted(owned.rows[name].items()):
                 places[record.public] = count
                 count += 1
-                yield line_of("record", _record(name, change(name, record)))
+                yield line_of("record", _record(name, redact(name, record)))
     for event in state.sandbox.events:
         yield line_of("event", _event(event, places.get(event.resource)))
     for timer in state.sandbox.timers.pending():
@@ -140,13 +120,13 @@ def merchant_line(owned: Owned) -> bytes:
     )
 
 
-def step_line(step: Step, change: Change = as_it_is, kind: str = "step") -> bytes:
-    """The line of a step, each version as `change` makes it.
+def step_line(step: Step, redact: Redact = as_it_is, kind: str = "step") -> bytes:
+    """The line of a step, each version as `redact` makes it.
 
     Members that are empty are left out.
     """
     changes = {
-        **_changes(step.changes, change),
+        **_changes(step.changes, redact),
         "events": [_event(event, *_places(event, step.changes)) for event in step.events],
         "forgotten_events": len(step.forgotten_events),
         "timers": [timer._asdict() for timer in step.timers_set],
@@ -155,7 +135,7 @@ def step_line(step: Step, change: Change = as_it_is, kind: str = "step") -> byte
         "saved": step.saved and _reply(*step.saved),
         "forgotten_replies": [key for key, _ in step.forgotten_replies],
         "settings": step.settings and step.settings._asdict(),
-        "restored": step.restored and _restored(step.restored, change),
+        "restored": step.restored and _restored(step.restored, redact),
     }
     body = {
         "number": step.number,
@@ -176,7 +156,7 @@ def _used(used: Iterable[Used]) -> dict[str, Usage | None]:
     return {key: after for key, after, _ in used}
 
 
-def _restored(restored: Restored, change: Change) -> Body:
+def _restored(restored: Restored, redact: Redact) -> Body:
     """The changes of restoring an earlier state.
 
     Of the ends of lists that were there before, only their length.
@@ -185,7 +165,7 @@ def _restored(restored: Restored, change: Change) -> Body:
     parts = []
     for own in restored.parts:
         head = {"merchant": asdict(own.merchant), "opens": own.opens, "closes": own.closes}
-        parts.append(head | _changes(own.changes, change) | {"used": _used(own.used)})
+        parts.append(head | _changes(own.changes, redact) | {"used": _used(own.used)})
     return {
         "parts": parts,
         "merchants": restored.merchants_after,
@@ -203,20 +183,20 @@ def _restored(restored: Restored, change: Change) -> Body:
     }
 
 
-def _changes(changes: Sequence[RecordChange], change: Change) -> Body:
+def _changes(changes: Sequence[Change], redact: Redact) -> Body:
     puts, drops = [], []
     for table, before, after in changes:
         if after is not None:
-            puts.append(_record(table, change(table, after)))
+            puts.append(_record(table, redact(table, after)))
         elif before is not None:
             drops.append({"table": table, "id": before.id, "created": before.created})
     return {"puts": puts, "drops": drops}
 
 
-def _places(event: Event, changes: Sequence[RecordChange]) -> tuple[int | None, int | None]:
+def _places(event: Event, changes: Sequence[Change]) -> tuple[int | None, int | None]:
     """Which versions of the same step an event shares its two parts with."""
     resource = hidden = None
-    for number, record in enumerate(_written(changes)):
+    for number, record in enumerate(written(changes)):
         if event.resource is record.public:
             resource = number
         if event.hidden is record.hidden:
@@ -224,7 +204,7 @@ def _places(event: Event, changes: Sequence[RecordChange]) -> tuple[int | None, 
     return resource, hidden
 
 
-def _written(changes: Sequence[RecordChange]) -> list[Record]:
+def written(changes: Sequence[Change]) -> list[Record]:
     """The versions that were written, in order."""
     return [change.after for change in changes if change.after is not None]
 
@@ -261,289 +241,3 @@ def _reply(key: ReplyKey, saved: Saved) -> Body:
             [name.decode("latin-1"), value.decode("latin-1")] for name, value in saved.headers
         ],
     }
-
-
-def encoded_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """The headers of a line as a request has them."""
-    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-
-
-# -- reading
-
-
-class Reader:
-    """Reads the lines of one sandbox in their order: its state, then steps, each of which changes
-    the state.
-    """
-
-    def __init__(
-        self,
-        empty: Empty,
-        rewrite: Rewrite | None = None,
-        fitting: Fitting | None = None,
-        shared: Body | None = None,
-    ) -> None:
-        """Every version of a record passes through `rewrite`, then `fitting`.
-
-        Readers of several states of one sandbox have one `shared`, so that these share equal
-        versions and events.
-        """
-        self._empty, self._rewrite, self.fitting = empty, rewrite, fitting
-        self._shared: dict[Any, Any] = {} if shared is None else shared
-        self._owned: Owned  # of the merchant whose line was read last
-        self._state: SandboxState | None = None
-        # the public parts of the records of the state, in their order
-        self._shown: list[bytes] = []
-
-    @classmethod
-    def of(cls, state: SandboxState, fitting: Fitting) -> Reader:
-        """One that has read a state."""
-        reader = cls(lambda name, scenario, seed: state.sandbox, fitting=fitting)
-        reader._state = state
-        return reader
-
-    @property
-    def state(self) -> SandboxState:
-        """The state after what was read. Raises BadFile where there is none."""
-        if self._state is None:
-            raise damaged("there is no sandbox in it")
-        return self._state
-
-    def read(self, kind: str, body: Any) -> None:
-        """Read a line. Raises BadFile."""
-        try:
-            self._read(kind, body)
-        except BadFile:
-            raise
-        except (
-            KeyError,
-            TypeError,
-            ValueError,
-            IndexError,
-            AttributeError,
-            OverflowError,
-        ) as error:
-            raise damaged(
-                f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})"
-            ) from None
-
-    def read_later(self, body: Body) -> None:
-        """Read a step of a recording, up to one that no file holds. Raises BadFile."""
-        if body["number"] == self.state.sandbox.log.number + 1:
-            self.read("step", body)
-
-    def _read(self, kind: str, body: Any) -> None:
-        if kind == "record":
-            self._add(body["table"], self._version(body))
-        elif kind == "step":
-            step = self.step(body)
-            self._check_replies(step.reply_ends)
-            self.state.fold(step)
-        elif kind == "event":
-            events = self.state.sandbox.events
-            events.exchange(Ends(newest_after=(self._event(body, self._shown),)), events.raised)
-        elif kind == "timer":
-            self.state.sandbox.timers.put(Timer(**body))
-        elif kind == "reply":
-            ends = Ends(newest_after=(self._reply(body),))
-            self._check_replies(ends)
-            self.state.sandbox.replies.exchange(ends)
-        elif kind == "merchant":
-            usage = {key: _pair(used) for key, used in body.pop("usage").items()}
-            self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage)
-        elif kind == "sandbox":
-            self._begin(body)
-        else:
-            raise damaged(f"a line of an unknown kind, {kind[:40]!r}")
-
-    def _begin(self, body: Body) -> None:
-        if self._state is not None:
-            raise damaged("two sandboxes where one was expected")
-        sandbox = self._empty(body["name"], body["scenario"], body["seed"])
-        origin = sandbox.origin
-        origin.home, sandbox.log.number = body["home"], body["step"]
-        sandbox.recorded_clock = ClockState(**body["clock"])
-        sandbox.clock.set(sandbox.recorded_clock)
-        sandbox.ids.position, sandbox.ids.event_salt = (
-            _pair(body["position"]),
-            int(body["event_salt"], 16),
-        )
-        sandbox.events.raised, sandbox.timers.last = body["events_raised"], body["timers_set"]
-        origin.sample, origin.personas = body["sample"], body["personas"]
-        origin.seeded_keys = frozenset(body["seeded_keys"])
-        sandbox.settings = SandboxSettings(**body["settings"])
-        origin.first_settings = SandboxSettings(**body["first_settings"])
-        if body.get("first_clock"):
-            origin.first_clock = _pair(body["first_clock"])
-        self._state = SandboxState(sandbox)
-
-    def _add(self, table: str, record: Record) -> None:
-        self._owned.rows.setdefault(table, {})[record.key] = record
-        self._shown.append(record.public)
-
-    def _version(self, body: Body) -> Record:
-        public, hidden = encoded(body["public"]), encoded(body["hidden"])
-        record = Record(body["id"], _key_in(body), body["version"], public, hidden)
-        table = body["table"]
-        if self._rewrite is not None:
-            record = self._rewrite(self.state.sandbox, table, record)
-        if self.fitting is not None:
-            record = self.fitting.record(table, record)
-        known: Record = self._shared.setdefault(record, record)  # restoring compares by identity
-        return known
-
-    def _event(self, body: Body, shown: Sequence[bytes], kept: Sequence[bytes] = ()) -> Event:
-        """An event. A part that is a number is one of those given."""
-        resource, hidden, given = body["resource"], body["hidden"], body["extras"]
-        extras = NO_EXTRAS
-        if given["names"] or given["others"]:
-            extras = Extras(tuple(given["names"]), tuple(map(_pair, given["others"])))
-        public = shown[resource] if isinstance(resource, int) else encoded(resource)
-        rest = b""
-        if isinstance(hidden, dict):
-            rest = encoded(hidden)
-        elif isinstance(hidden, int):
-            rest = kept[hidden]
-        if extras.names and not rest:
-            raise damaged(f"event {body['id']} refers to a missing part")
-        event = Event(**body | {"resource": public, "hidden": rest, "extras": extras})
-        known = self._shared.setdefault(event.id, event)
-        return known if known == event else event
-
-    def _check_replies(self, ends: Ends) -> None:
-        """Check that no reply is saved for a key that has one: undoing that would fail.
-
-        Raises BadFile.
-        """
-        gone = {key for key, _ in (*ends.oldest_before, *ends.newest_before)}
-        saved = set[ReplyKey]()
-        for key, _ in (*ends.oldest_after, *ends.newest_after):
-            is_there = self.state.sandbox.replies.get(key) is not None and key not in gone
-            if is_there or key in saved:
-                raise damaged(
-                    f"two replies for the Idempotency-Key {key[3][:40]!r} of {key[1]} {key[2][:60]}"
-                )
-            saved.add(key)
-
-    def _event_alone(self, body: Body) -> Event:
-        return self._event(body, [])
-
-    def _reply(self, body: Body) -> tuple[ReplyKey, Saved]:
-        headers = tuple(encoded_headers(body["headers"]))
-        fingerprint = bytes.fromhex(body["fingerprint"])
-        saved = Saved(fingerprint, body["expires"], body["status"], body["body"].encode(), headers)
-        return _reply_key(body["key"]), saved
-
-    def step(self, body: Body) -> Step:
-        """Read the next step, with what it replaces in the state."""
-        state, sandbox = self.state, self.state.sandbox
-        if body["number"] != sandbox.log.number + 1:
-            raise damaged(f"step {body['number']} after step {sandbox.log.number}")
-        position = _pair(body["position"])
-        if any(map(lt, position, sandbox.ids.position)):
-            raise damaged(
-                f"step {body['number']} uses ids again: its position is lower than the one before"
-            )
-        opens_store = isinstance(body["merchant"], dict)
-        if opens_store:
-            merchant = Merchant(**body["merchant"])
-        else:
-            merchant = state.owned[body["merchant"]].merchant
-        part = self._part(merchant, body, opens=opens_store, closes=False)
-        written = _written(part.changes)
-        public = [record.public for record in written]
-        hidden = [record.hidden for record in written]
-        events = [self._event(event, public, hidden) for event in body.get("events", ())]
-        live = sandbox.timers.live
-        settings = before = None
-        if "settings" in body:
-            settings, before = SandboxSettings(**body["settings"]), sandbox.settings
-        return Step(
-            number=body["number"],
-            at=body["at"],
-            cause=Cause(**body["cause"]),
-            merchant=merchant,
-            opens_store=opens_store,
-            changes=part.changes,
-            events=tuple(events),
-            events_before=sandbox.events.raised,
-            forgotten_events=sandbox.events.outgoing(events),
-            timers_set=tuple(Timer(**timer) for timer in body.get("timers", ())),
-            timers_before=sandbox.timers.last,
-            timers_fired=tuple(
-                [live[number] for number in body.get("taken", ()) if number in live]
-            ),
-            used=part.used,
-            saved=self._reply(body["saved"]) if "saved" in body else None,
-            forgotten_replies=tuple(self._forgotten(body.get("forgotten_replies", ()))),
-            clock=ClockState(**body["clock"]),
-            clock_before=sandbox.recorded_clock,
-            position=position,
-            position_before=sandbox.ids.position,
-            restored=self._restored(body["restored"]) if "restored" in body else None,
-            settings=settings,
-            settings_before=before,
-        )
-
-    def _forgotten(self, keys: Iterable[list[str]]) -> Iterator[tuple[ReplyKey, Saved]]:
-        """The replies of these keys, as far as they are still saved."""
-        for key in map(_reply_key, keys):
-            saved = self.state.sandbox.replies.get(key)
-            if saved is not None:
-                yield key, saved
-
-    def _restored(self, body: Body) -> Restored:
-        sandbox, parts = self.state.sandbox, []
-        for part in body["parts"]:
-            merchant = Merchant(**part["merchant"])
-            parts.append(self._part(merchant, part, opens=part["opens"], closes=part["closes"]))
-        return Restored(
-            parts=tuple(parts),
-            merchants_before=tuple(self.state.owned),
-            merchants_after=tuple(body["merchants"]),
-            events=_ends(
-                sandbox.events, body["events_gone"], body["events_back"], self._event_alone
-            ),
-            raised_after=body["events_raised"],
-            replies=_ends(
-                sandbox.replies.items(), body["replies_gone"], body["replies_back"], self._reply
-            ),
-            size=sum([part.size for part in parts]),
-        )
-
-    def _part(self, merchant: Merchant, body: Body, *, opens: bool, closes: bool) -> Part:
-        """The changes of one merchant's records and usage, with what they replace."""
-        owned = self.state.owned.get(merchant.id) or Owned(merchant)
-        rows = owned.rows
-        changes = []
-        for put in body.get("puts", ()):
-            table, record = put["table"], self._version(put)
-            changes.append(RecordChange(table, rows.get(table, {}).get(record.key), record))
-        for drop in body.get("drops", ()):
-            changes.append(RecordChange(drop["table"], rows[drop["table"]][_key_in(drop)], None))
-        used = []
-        for key, after in body.get("used", {}).items():
-            used.append(Used(key, after and _pair(after), owned.usage.get(key)))
-        return Part(merchant, opens, closes, tuple(changes), tuple(used))
-
-
-def _ends(
-    items: Iterable[Any], gone: list[int], back: list[list[Any]], read: Callable[[Any], Any]
-) -> Ends:
-    """How the ends of a list change: so many items are removed at each, and others are added, which
-    `read` makes of what the line has.
-    """
-    every = list(items)
-    oldest, newest = gone
-    if oldest + newest > len(every):
-        raise damaged("more is removed than there is")
-    return Ends(
-        oldest_before=tuple(every[:oldest]),
-        oldest_after=tuple(map(read, back[0])),
-        newest_before=tuple(every[len(every) - newest :]),
-        newest_after=tuple(map(read, back[1])),
-    )
-
-
-def _key_in(body: Body) -> int:
-    return place(int(body["created"]), body["id"])

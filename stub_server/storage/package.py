@@ -27,6 +27,8 @@ _NOTE = (
 )
 Check = Callable[[str, Any], None]
 """Is given the kind and the body of a line. Raises BadFile."""
+MISFITS = (LookupError, TypeError, ValueError, AttributeError, AssertionError, ArithmeticError)
+"""What code raises that is given values which are not as it wrote them."""
 _NO_SECRETS = "Contains no keys and no saved replies: an import creates new keys."
 
 

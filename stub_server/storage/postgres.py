@@ -21,7 +21,7 @@ import psycopg
 
 from . import sql
 from .address import printable, without_secrets
-from .sql import Batch, Damage, Database, Session, StoreError, line_of
+from .database import Batch, Damage, Database, Session, StoreError, one_line
 
 COLUMNS = {"int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -136,7 +136,7 @@ class PostgresStore(Database):
                 self.others = self._others(session)
             self.epoch = self.holder - 1 << 32
         except (psycopg.Error, Damage) as error:
-            raise StoreError(f"{self.name}: it cannot be used ({line_of(error)}).") from None
+            raise StoreError(f"{self.name}: it cannot be used ({one_line(error)}).") from None
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
         self._thread.start()
 
@@ -152,14 +152,12 @@ class PostgresStore(Database):
         """The addresses of the other servers that run, and their settings, the one that has run
         longest first.
         """
-        found = (
+        rows = session.run(
             "select address, settings from processes where until > clock_timestamp() and id != ?"
-            " order by id"
+            " order by id",
+            self.holder,
         )
-        others = []
-        for address, settings in session.run(found, self.holder):
-            others.append((address, orjson.loads(settings)))
-        return others
+        return [(address, orjson.loads(settings)) for address, settings in rows]
 
     def session(self) -> PostgresSession:
         return PostgresSession(self._url)
@@ -198,11 +196,11 @@ class PostgresStore(Database):
         if commits is not None:
             commits.close()
         with closing(self.session()) as session:
-            others = (
+            session.run(
                 "select pg_terminate_backend(pid, 5000) from pg_stat_activity where"
-                " application_name = ?"
+                " application_name = ?",
+                self._committer,
             )
-            session.run(others, self._committer)
 
     def claim(self, session: Session, name: str) -> str | None:
         """Take a sandbox for this process, if it is there; returns the address of the running
@@ -232,11 +230,12 @@ class PostgresStore(Database):
 
     def announce(self, session: Session, name: str) -> None:
         """Let other processes know that this one is creating a sandbox."""
-        announced = (
+        session.run(
             "insert into creations values (?, ?) on conflict (name) do update set holder ="
-            " excluded.holder"
+            " excluded.holder",
+            name,
+            self.holder,
         )
-        session.run(announced, name, self.holder)
 
     def end_announcement(self, session: Session, name: str) -> None:
         """Let them know that this one no longer is."""

@@ -2,22 +2,30 @@
 
 `docs/stores.md` says what the tables are for. What a damaged disk could change carries a sum: the
 rows of sandboxes and states have that of their values, every step one that is chained to the step
-before, and a chunk is named by its digest. What reads checks that, and raises Damage. Statements
-take a session, which any thread may have.
+before, and a chunk is named by its digest. What reads checks that, and raises Damage.
 """
 
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from secrets import randbits, token_bytes, token_hex
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from ..core.clock import wall_ms
-from ..core.problem import UnusableInput
 from ..version import __version__
+from .database import (
+    Batch,
+    Damage,
+    Database,
+    Kept,
+    KeptState,
+    NamedState,
+    Session,
+    Statement,
+    StoreError,
+)
 
 FORMAT = 12  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
@@ -48,56 +56,6 @@ create table steps (place {int} primary key, line {bytes} not null, sum {int} no
 """
 
 
-class StoreError(UnusableInput):
-    """A store that cannot be used, with the reason."""
-
-
-class Damage(StoreError):
-    """Something in a store is not as it was written, or is not there."""
-
-
-class Kept(NamedTuple):
-    """The row of a sandbox. Times are ms of the machine.
-
-    `next_due` is when a delivery is due, `newest` the number of its newest step and `chain` the sum
-    of that. `about` is
-    JSON: what else the server knows of it, and what lists show of it.
-    """
-
-    name: str
-    created_at: int
-    expires_at: int | None
-    last_used_at: int
-    next_due: int | None
-    newest: int
-    chain: int
-    about: str
-
-
-class KeptState(NamedTuple):
-    """A whole state after a step: the digests of its chunks, and how many bytes these have.
-
-    `id` grows with the time at which it was written.
-    """
-
-    id: int
-    step: int
-    size: int
-    digests: Sequence[bytes]
-
-
-class NamedState(NamedTuple):
-    """A state of a sandbox: its own, which has the name "", or that of a snapshot.
-
-    `about` is JSON.
-    """
-
-    name: str
-    about: str
-    chain: int
-    state: KeptState
-
-
 AT_ONCE = 200  # steps that are read at once
 # ms after which a chunk that no state has is deleted: a state that is being written may need it
 UNUSED = 3_600_000
@@ -106,120 +64,12 @@ _ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
 _ROW = ", ".join(Kept._fields)
 _SET = ", ".join(f"{name} = ?" for name in (*Kept._fields[1:], "sum"))
 
-Statement = tuple[str, tuple[Any, ...]]
-"""One whose places are `?`, and the values."""
-
-
-@dataclass(slots=True)
-class Batch:
-    """What is committed together: `ends` has the numbers of sandboxes that are no more, `rows` are
-    the rows of others after these `steps`, and `states` has by number what stores a sandbox's state
-    in place of its steps.
-
-    Of a row there is the number of the sandbox, the number of its newest step in the store, and the
-    row as it is to be. Where a sandbox is lost, nothing of it is stored, and where the batch
-    `is_atomic`, nothing at all.
-    """
-
-    changes: list[Statement] = field(default_factory=list)
-    rows: list[tuple[int, int, Kept]] = field(default_factory=list)
-    steps: list[tuple[int, bytes, int]] = field(default_factory=list)
-    is_atomic: bool = False
-    ends: Sequence[int] = ()
-    states: dict[int, list[Statement]] = field(default_factory=dict)
-
-
-class Session(Protocol):
-    """A connection to a database."""
-
-    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Send a statement, and return its rows."""
-
-    def many(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Send a statement once for each row."""
-
-    def transaction(self) -> AbstractContextManager[object]:
-        """Within it, all is done or nothing."""
-
-    def close(self) -> None:
-        """Close the connection."""
-
-
-class Database(Protocol):
-    """A database with these tables, one per server. What is given here is that of a database of one
-    server.
-
-    `seed` is that of the server that began it; what it raises is in `errors`. `others` has the
-    addresses and settings of the other servers that use it, and `living` is SQL that selects the
-    ids of all; this server's id is `holder`. `lease_left` is for how many seconds no other server
-    takes over sandboxes of this one; None without others.
-    """
-
-    name: str
-    advice: str
-    secret: bytes
-    seed: int
-    errors: type[Exception]
-    is_shared: bool = False
-    holder: int = 0
-    epoch: int = 0
-    living: str = "0"
-    others: Sequence[tuple[str, Mapping[str, str]]] = ()
-
-    @property
-    def lease_left(self) -> float | None:
-        return None
-
-    def session(self) -> Session:
-        """A new connection."""
-
-    def is_duplicate(self, error: Exception) -> bool:
-        """Whether an error is that a name is taken."""
-
-    def reason(self, error: Exception) -> str:
-        """The text of an error for clients."""
-
-    def start(self, lost: Callable[[], None]) -> None:
-        """Once it serves: `lost` is called when this server may no longer use its sandboxes."""
-        return
-
-    async def commit(self, batch: Batch) -> Collection[int]:
-        """Commit a batch; returns the numbers of the sandboxes that are lost."""
-
-    async def recover(self) -> None:
-        """Wait until no commit is under way of which the end is unknown."""
-        return
-
-    def claim(self, session: Session, name: str) -> str | None:
-        """Take a sandbox for this server, if it is there; returns the address of the running server
-        that has it.
-
-        Or of the one that is creating it.
-        """
-        return None
-
-    def announce(self, session: Session, name: str) -> None:
-        """Let other servers know that this one is creating a sandbox."""
-        return
-
-    def end_announcement(self, session: Session, name: str) -> None:
-        """Let them know that this one no longer is."""
-        return
-
-    def close(self) -> None:
-        """Give up the sandboxes, and close the database."""
-
 
 class _Lost(Exception):
     """Undoes a transaction."""
 
 
 # -- sums and names
-
-
-def line_of(error: Exception) -> str:
-    """The text of an error in one line: it may quote a database."""
-    return " ".join(str(error).split())
 
 
 def sum_of(*values: object) -> int:
@@ -313,8 +163,9 @@ def due(session: Session, store: Database, now: int) -> list[str]:
 
 def names(session: Session, most: int) -> list[str]:
     """The names of the sandboxes that were used last."""
-    found = "select name from sandboxes order by last_used_at desc limit ?"
-    return _column(session.run(found, most))
+    return _column(
+        session.run("select name from sandboxes order by last_used_at desc limit ?", most)
+    )
 
 
 def _column(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
@@ -329,11 +180,12 @@ def has(session: Session, name: str) -> bool:
 
 def sandbox_with(session: Session, key: str) -> str | None:
     """The name of the sandbox that an API key belongs to."""
-    found = (
+    rows = session.run(
         "select name from sandboxes where id = (select sandbox from credentials where credential"
-        " = ?)"
+        " = ?)",
+        key,
     )
-    return next(iter(_column(session.run(found, key))), None)
+    return next(iter(_column(rows)), None)
 
 
 def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from . import sql
-from .sql import Batch, Damage, Database, StoreError, line_of
+from .database import Batch, Damage, Database, StoreError, one_line
 
 DATABASE, LOCK = "sandboxes.sqlite", "lock"
 ADVICE = (
@@ -213,7 +213,7 @@ def naming_errors(name: str) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error, Damage) as error:
-        raise StoreError(f"{name}: it cannot be used ({line_of(error)[:300]}). {ADVICE}") from None
+        raise StoreError(f"{name}: it cannot be used ({one_line(error)[:300]}). {ADVICE}") from None
 
 
 def locked(path: Path) -> sqlite3.Connection:

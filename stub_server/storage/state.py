@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..core.record import Body, Record
+from ..core.record import Body, Record, without
 from ..data.keys import ready_pair
 from ..engine.sandbox import Sandbox
 from ..engine.step import Part, Step
@@ -117,12 +117,7 @@ class Snapshot(NamedTuple):
     @property
     def head(self) -> Body:
         """What is stored of it besides the state."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "now": self.now,
-            "created_at": self.created_at,
-        }
+        return without(self._asdict(), "sandbox", "size")
 
 
 def measured(

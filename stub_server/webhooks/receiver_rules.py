@@ -23,7 +23,7 @@ LATE = 75 * HOUR * 1000  # ms; when the last retry of this service would come
 LONGEST = 30.0  # seconds of a certification
 OTHER_KEYS = ("whsec_" + "Zm9yZ2Vk" * 4,)  # of another receiver
 _BODY_SHOWN = 100  # characters of a refusal
-PASSED, FAILED, NOT_APPLICABLE, UNKNOWN = RESULTS = "passed", "failed", "not_applicable", "unknown"
+PASSED, FAILED, NOT_APPLICABLE, UNKNOWN = "passed", "failed", "not_applicable", "unknown"
 
 
 class Finding(NamedTuple):
@@ -35,7 +35,6 @@ class Finding(NamedTuple):
 
 
 Check = Callable[[Session], Awaitable[Finding]]
-_Sending = Awaitable[AttemptOutcome]
 
 
 class Rule(NamedTuple):
@@ -57,24 +56,20 @@ async def certify(session: Session) -> Body:
     begun = perf_counter_ns()
     deadline = asyncio.get_running_loop().time() + LONGEST
     rules: list[Body] = []
-    results = dict.fromkeys(RESULTS, 0)
+    results = dict.fromkeys((PASSED, FAILED, NOT_APPLICABLE, UNKNOWN), 0)
     skipped = None
     for each in RULES:
-        finding = Finding(UNKNOWN, "nothing", f"the {LONGEST:.0f} s of a run were over")
-        if skipped is not None and each is not in_time:  # which judges the deliveries of the others
+        # `in_time` judges the deliveries of the others, and is never skipped
+        if skipped is not None and each is not in_time:
             finding = Finding(NOT_APPLICABLE, "nothing", skipped)
         else:
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(deadline):
-                    finding = await each.check(session)
+            finding = await _found(each, session, deadline)
         if session.unanswered:
             skipped = f"a delivery was not answered within {ANSWER_TIME:.0f} s"
         elif each is accepts and finding.result != PASSED:
             skipped = "the first delivery was not accepted"
-        report = {"id": each.id, "name": each.name, **finding._asdict(), "advice": None}
-        if finding.result == FAILED:
-            report["advice"] = each.advice
-        rules.append(report)
+        advice = each.advice if finding.result == FAILED else None
+        rules.append({"id": each.id, "name": each.name, **finding._asdict(), "advice": advice})
         results[finding.result] += 1
     return {
         "passed": _passed(results),
@@ -82,6 +77,14 @@ async def certify(session: Session) -> Body:
         "duration_ms": (perf_counter_ns() - begun) // 1_000_000,
         "rules": rules,
     }
+
+
+async def _found(each: Rule, session: Session, deadline: float) -> Finding:
+    """The result of a rule, unknown where the time of the run is over before."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout_at(deadline):
+            return await each.check(session)
+    return Finding(UNKNOWN, "nothing", f"the {LONGEST:.0f} s of a run were over")
 
 
 def _passed(results: Mapping[str, int]) -> bool | None:
@@ -147,6 +150,18 @@ def _unseen(session: Session) -> str | None:
     return None
 
 
+def _judged(
+    session: Session, outcome: AttemptOutcome, holds: bool, sent: str, received: str
+) -> Finding:
+    """The finding of a rule that asks for a 2xx, and about the work: unknown where that is not
+    seen.
+    """
+    unseen = _unseen(session)
+    if outcome.error is None and unseen is not None:
+        return Finding(UNKNOWN, sent, f"{received}; {unseen}")
+    return Finding(_result(outcome.error is None and holds), sent, received)
+
+
 def _is_refused(outcome: AttemptOutcome) -> bool:
     return outcome.status is not None and 400 <= outcome.status < 500
 
@@ -199,10 +214,7 @@ async def duplicate(session: Session) -> Finding:
     sent = "the first delivery once more, under the same webhook-id"
     received = f"{_described(again)}; {done}"
     session.repeats = done.is_any
-    unseen = _unseen(session)
-    if again.error is None and unseen is not None:
-        return Finding(UNKNOWN, sent, f"{received}; {unseen}")
-    return Finding(_result(again.error is None and not done.is_any), sent, received)
+    return _judged(session, again, not done.is_any, sent, received)
 
 
 @rule(
@@ -211,7 +223,7 @@ async def duplicate(session: Session) -> Finding:
     " insert with a unique key. Looking it up first leaves a gap.",
 )
 async def simultaneous(session: Session) -> Finding:
-    sent, received = f"{ROUNDS} deliveries, each {TWICE} times at the same moment", ""
+    sent = f"{ROUNDS} deliveries, each {TWICE} times at the same moment"
     if (unseen := _unseen(session)) is not None:
         return Finding(UNKNOWN, "nothing", unseen)
     if session.repeats:
@@ -258,10 +270,7 @@ async def interrupted(session: Session) -> Finding:
     outcome = await session.send(sample)
     done = await session.work_since(mark)
     received = f"{_described(outcome)}; {done}"
-    unseen = _unseen(session)
-    if outcome.error is None and unseen is not None:
-        return Finding(UNKNOWN, sent, f"{received}; {unseen}")
-    return Finding(_result(outcome.error is None and session.shows(done)), sent, received)
+    return _judged(session, outcome, session.shows(done), sent, received)
 
 
 @rule(
@@ -297,7 +306,11 @@ async def timestamp(session: Session) -> Finding:
 
 
 def _accepting(
-    ident: str, name: str, advice: str, sent: str, send: Callable[[Session], _Sending]
+    ident: str,
+    name: str,
+    advice: str,
+    sent: str,
+    send: Callable[[Session], Awaitable[AttemptOutcome]],
 ) -> Rule:
     """The rule that a delivery is accepted."""
 
@@ -381,8 +394,21 @@ async def burst(session: Session) -> Finding:
     return _all_accepted(f"{BURST} different deliveries at the same moment", outcomes)
 
 
-#: In the order of the report.
 RULES = (
-    *(accepts, duplicate, simultaneous, interrupted, signature, timestamp, key_rotation),
-    *(raw_body, late, order, unknown_type, unknown_fields, large_body, burst, in_time),
+    accepts,
+    duplicate,
+    simultaneous,
+    interrupted,
+    signature,
+    timestamp,
+    key_rotation,
+    raw_body,
+    late,
+    order,
+    unknown_type,
+    unknown_fields,
+    large_body,
+    burst,
+    in_time,
 )
+"""In the order of the report."""

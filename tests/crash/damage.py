@@ -15,7 +15,7 @@ from unittest.mock import patch
 from stub_server.app import create_app
 from stub_server.server.layers.routing import Application
 from stub_server.server.sandboxes import commits
-from stub_server.storage.sql import StoreError
+from stub_server.storage.database import StoreError
 from stub_server.storage.sqlite import DATABASE
 
 from ..engine.inside import Inside

@@ -128,7 +128,7 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
                     found[f"{ident} {name} {row.id} parsed"] = parts, (row.public, row.hidden)
             for asked, held in table.lists.items():
                 fresh = _matching(table, asked)
-                *_, sort = cast("tuple[Any, ...]", asked)
+                *_, sort, _ = cast("tuple[Any, ...]", asked)
                 if sort is not None:  # each behind the value by which it is sorted
                     held = [key for _, key in held]
                 if fresh != held:
@@ -138,17 +138,18 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
 
 def _matching(table: Table, asked: Any) -> list[int]:
     """What a remembered list holds, found in a table that was made anew."""
-    conditions, between, since, until, sort = asked
+    conditions, between, since, until, sort, newest_first = asked
     query = Query(
         list(conditions),
         between=between,
         since=since,
         until=until,
         sort=sort,
-        newest_first=False,
+        newest_first=newest_first,
         limit=len(table),
     )
-    return [record.key for record in at_once(select(rebuilt(table), query))[0]]
+    keys = [record.key for record in at_once(select(rebuilt(table), query))[0]]
+    return keys[::-1] if newest_first else keys
 
 
 # -- steps

@@ -29,7 +29,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """`start(history)`: a server over an empty world that keeps so many steps."""
     made: list[Inside] = []
     # Requests would take bytes of the same budget.
-    monkeypatch.setattr(making, "Journal", lambda most, budget: Journal(most))
+    monkeypatch.setattr(making, "Journal", lambda most, budget: Journal(most, Budget()))
 
     def begin(history: int) -> Inside:
         made.append(Inside(create_app(replace(FROZEN, scenario="empty", history=history))))

@@ -7,7 +7,8 @@ import httpx2
 import pytest
 
 from stub_server.contract.secrets import LEFT_OUT, REDACTED
-from stub_server.engine.kept import Journal, Trace
+from stub_server.engine.kept import Journal
+from stub_server.engine.trace import Trace
 from stub_server.testing import Sandbox, Server
 
 from ..conftest import Serve
@@ -38,10 +39,10 @@ def kept(journal: Journal, answer: httpx2.Response) -> Trace:
     ended.
     """
     limit = monotonic() + 10
-    while len(journal) == 0 or journal[-1].id != answer.headers["X-Request-Id"]:
+    while len(journal) == 0 or next(reversed(journal)).id != answer.headers["X-Request-Id"]:
         assert monotonic() < limit, answer.text
         sleep(0.01)
-    return journal[-1]
+    return next(reversed(journal))
 
 
 # -- what is kept

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 
 from stub_server.storage import sql, sqlite
+from stub_server.storage.database import KeptState
 
 from ..conftest import Serve
 from ..journeys.hooks import clients
@@ -190,7 +191,7 @@ def test_a_store_is_written_again_while_long_work_on_it_goes_on(
     monkeypatch.setattr(sqlite, "BUSY", 0.5)
     writing, may_end, write_state = Event(), Event(), sql.write_state
 
-    def slowly(*given: Any) -> sql.KeptState:
+    def slowly(*given: Any) -> KeptState:
         writing.set()
         assert may_end.wait(60)
         return write_state(*given)

@@ -20,7 +20,8 @@ from stub_server.app import create_app
 from stub_server.engine import kept
 from stub_server.server.layers.routing import Application
 from stub_server.server.sandboxes import commits
-from stub_server.storage.sql import FORMAT, StoreError, sum_of
+from stub_server.storage.database import StoreError
+from stub_server.storage.sql import FORMAT, sum_of
 from stub_server.storage.sqlite import DATABASE
 
 from ..engine.inside import Inside

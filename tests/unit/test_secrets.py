@@ -7,9 +7,11 @@ import orjson
 import pytest
 
 from stub_server.contract.document import Document
-from stub_server.contract.secrets import FORMS, LARGEST, REDACTED, Secrets, shapeless
+from stub_server.contract.redaction import LARGEST, Redactor
+from stub_server.contract.secrets import FORMS, REDACTED
 from stub_server.core.record import Body
 
+*_, JWT = FORMS
 PRIVATE = "sk_sandbox_" + "a1B2" * 10
 
 
@@ -51,14 +53,14 @@ def contract() -> Document:
 
 def without(*bodies: Any) -> list[Any]:
     """JSON values without their secrets."""
-    found = Secrets(contract()).without(*(orjson.dumps(body) for body in bodies))
+    found = Redactor(contract()).messages(*(orjson.dumps(body) for body in bodies))
     return [None if body is None else orjson.loads(body) for body in found]
 
 
 def test_operations_that_reach_a_mark_carry_secrets() -> None:
-    secrets = Secrets(contract())
-    assert {"carrier"} == secrets.operations
-    assert {"api_pass", "authorization", "cookie"} <= secrets.names
+    redactor = Redactor(contract())
+    assert {"carrier"} == redactor.operations
+    assert {"api_pass", "authorization", "cookie"} <= redactor.names
 
 
 def test_members_are_left_out_by_name_wherever_they_stand() -> None:
@@ -97,38 +99,38 @@ WHOLE = [REDACTED.encode()]
     ],
 )
 def test_queries_are_read_percent_decoded(query: str, expected: str) -> None:
-    assert expected == Secrets(contract()).query(query)
+    assert expected == Redactor(contract()).query(query)
 
 
 def test_a_value_is_known_percent_encoded_once() -> None:
-    secrets = Secrets(contract(), own=(b"correct-horse",))
+    redactor = Redactor(contract(), own=(b"correct-horse",))
     for hidden in (PRIVATE.replace("_", "%5F"), "%63orrect-horse"):
-        assert [REDACTED] * 2 == [secrets.text(f"/v2/{hidden}"), secrets.query(f"a={hidden}")]
-        assert WHOLE == secrets.without(orjson.dumps({"message": f"There is no GET /v2/{hidden}."}))
-        assert WHOLE == secrets.without(f"a={hidden}".encode())
+        assert [REDACTED] * 2 == [redactor.text(f"/v2/{hidden}"), redactor.query(f"a={hidden}")]
+        assert WHOLE == redactor.messages(
+            orjson.dumps({"message": f"There is no GET /v2/{hidden}."})
+        )
+        assert WHOLE == redactor.messages(f"a={hidden}".encode())
 
 
-@pytest.mark.parametrize(
-    "text", [begins * 3_000 for begins, _ in FORMS] + [FORMS[-1][0] + "a" * 90_000]
-)
+@pytest.mark.parametrize("text", [begins * 3_000 for begins in FORMS] + [JWT + "a" * 90_000])
 def test_words_that_begin_like_a_token_are_read_in_linear_time(text: str) -> None:
     started = thread_time()
-    shapeless(text)
+    Redactor().text(text)
     assert thread_time() - started < 1, "going back again and again takes minutes"
 
 
 def test_members_are_known_in_any_case_and_values_written_as_escapes() -> None:
-    secrets = Secrets(contract(), own=(b"/hunter2=",))
+    redactor = Redactor(contract(), own=(b"/hunter2=",))
     for body in (b'{"Api_Pass": "x"}', b'{"cookie": "x"}', b'"\\u002fhunter2="'):
-        assert secrets.suspects(body)
+        assert redactor.suspects(body)
     for spelled in (b'"\\/hunter2="', b'"/hunter2\\u003d"', b'"\\u002Fhunter2\\u003D'):
-        assert b"hunter2" not in (secrets.without(b'{"a": ' + spelled + b"}")[0] or b"")
-    assert WHOLE == secrets.without(orjson.dumps(PRIVATE).replace(b"_", b"\\u005f"))
+        assert b"hunter2" not in (redactor.messages(b'{"a": ' + spelled + b"}")[0] or b"")
+    assert WHOLE == redactor.messages(orjson.dumps(PRIVATE).replace(b"_", b"\\u005f"))
 
 
 @pytest.mark.promise("search-for-secrets")
 def test_what_is_too_much_to_look_through_is_left_out_with_what_belongs_to_it() -> None:
-    assert WHOLE * 2 == Secrets(contract()).without(b'"' + b"a" * LARGEST + b'"', b"{}")
+    assert WHOLE * 2 == Redactor(contract()).messages(b'"' + b"a" * LARGEST + b'"', b"{}")
 
 
 @pytest.mark.parametrize(
@@ -148,10 +150,10 @@ def test_a_body_is_searched_in_linear_time(body: bytes) -> None:
     """The largest that is searched, of shapes that would have a search go back, which
     takes minutes.
     """
-    secrets = Secrets(contract(), own=(b"hunter2",))
-    secrets.without(b"{}")
+    redactor = Redactor(contract(), own=(b"hunter2",))
+    redactor.messages(b"{}")
     started = thread_time()
-    secrets.without(body)
+    redactor.messages(body)
     assert thread_time() - started < 1
 
 
@@ -162,4 +164,4 @@ def test_secrets_that_begin_alike_are_taken_out_as_far_as_they_are_equal() -> No
 
 def without_raw(request: Any, answer: Any) -> bytes | None:
     """An answer without the secrets of its request, as bytes."""
-    return Secrets(contract()).without(orjson.dumps(request), orjson.dumps(answer))[1]
+    return Redactor(contract()).messages(orjson.dumps(request), orjson.dumps(answer))[1]

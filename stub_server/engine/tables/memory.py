@@ -112,14 +112,14 @@ class Store(Usages):
         """
         if table.spec.live:
             return public | self.counters(table.name, ident, public)
-        for name, mirror in table.spec.mirrors.items():
-            now = self.tables[mirror.table].peek(public[mirror.reference])
-            if now is not None:
-                shown = {member: now[member] for member in public[name]}
-                if shown != public[name] and not (
-                    mirror.table == "customers" and self.has_copy_only(public)
-                ):
-                    public = public | {name: shown}
+        for name in table.spec.mirrors:
+            now = self.tables[f"{name}s"].peek(public[f"{name}Id"])
+            if now is None:
+                continue
+            shown = {member: now[member] for member in public[name]}
+            if shown == public[name] or (name == "customer" and self.has_copy_only(public)):
+                continue
+            public = public | {name: shown}
         return public
 
     # -- customers that keys of some projects see

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from ...core.record import Record, Row
 from .indexes import Keys, contains
 from .table import REMEMBERED, Table
-from .tables import filtered, searched
+from .tables import LAST, filtered, searched
 
 # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 SORTED_OUTRIGHT = 256
@@ -75,7 +75,14 @@ def _found(table: Table, query: Query) -> Search:
     """
     if query.contains or query.where is not None:
         return (yield from _find(table, query))
-    asked = frozenset(query.conditions), query.between, query.since, query.until, query.sort
+    asked = (
+        frozenset(query.conditions),
+        query.between,
+        query.since,
+        query.until,
+        query.sort,
+        query.newest_first,
+    )
     found: Keys | None = table.lists.get(asked)
     if found is None:
         found = yield from _find(table, query)
@@ -99,7 +106,11 @@ def _find(table: Table, query: Query) -> Search:
         keys = yield from filtered(keys, lambda key: where(table.parse(table.rows[key])))
     if query.sort is None:
         return keys
-    return (yield from _sorted(table, query.sort, keys))
+    found = yield from _sorted(table, query.sort, keys)
+    if query.newest_first and found and found[-1][0] == LAST:
+        last = bisect_left(found, (LAST,))
+        found = found[last:] + found[:last]
+    return found
 
 
 def _matching(table: Table, query: Query) -> Search:

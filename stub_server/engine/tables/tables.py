@@ -4,7 +4,6 @@ import unicodedata
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import islice
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from ...core.money import cents
@@ -22,7 +21,9 @@ LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
 # where that many deliveries are still open
 MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES
 AT_ONCE = 500  # records that a search looks at before it pauses
-LAST = "~"  # sorts behind every date-time
+# Sorts behind every date-time, and is no text that a record can have: what is sorted by it is last
+# in both directions.
+LAST = "~\0"
 NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
 
 
@@ -39,16 +40,7 @@ class UniqueViolation(Exception):
         self.schema, self.key, self.value = spec.schema, spec.keys.get(name), value
 
 
-NONE: Mapping[str, Any] = MappingProxyType({})
-
-
-class Mirror(NamedTuple):
-    """A member that shows part of another table's record as that is now; `reference` is the member
-    with its id.
-    """
-
-    table: str
-    reference: str
+NONE: Mapping[str, Any] = {}
 
 
 class Ring(NamedTuple):
@@ -77,12 +69,13 @@ class TableSpec(NamedTuple):
     The others name members of a record, or what `derived` makes of one; a record that has None
     there has no part in it. `indexes` answer equality in the cost of the page alone, `pairs`, each
     `a+b`, that of two members at once, and `tags` that of members with several values.
-    `sorts` are further orders besides the time of creation; one whose name begins with a minus is
-    for that direction. `search` is folded text that `contains` looks in.
+    `sorts` are further orders besides the time of creation. `search` is folded text that `contains`
+    looks in.
     `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number,
     or the different members.
     `ring` says how many records are kept.
-    `mirrors` are the members that show part of another record as it is now.
+    `mirrors` are the members that show part of another record as it is now: `plan` shows that of
+    the table `plans` whose id is `planId`.
     """
 
     schema: str
@@ -97,7 +90,7 @@ class TableSpec(NamedTuple):
     search: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
-    mirrors: Mapping[str, Mirror] = NONE
+    mirrors: tuple[str, ...] = ()
     live: bool = False
     ring: Ring | None = None
 
@@ -205,22 +198,16 @@ def _buyer_and_code(public: Body) -> str:
 
 
 def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hidden: Body) -> Body:
-    project, plan, customer, status = (
-        hidden["projectId"],
-        hidden["planId"],
-        hidden["customerId"],
-        public["status"],
-    )
+    project, plan, customer = hidden["projectId"], hidden["planId"], hidden["customerId"]
     paid, refunded = hidden["paid_cents"], hidden["refunded_cents"]
-    is_first = not hidden["renewal"]
+    status, is_first = public["status"], not hidden["renewal"]
     return {
         "totalAmount": cents(public["totalAmount"]),
         "search": _buyer_and_code(public),
         "metadata": _entries(hidden["metadata"]),
         "gross": (project, paid),
         "refunded": (project, refunded),
-        "plan_gross": (plan, paid),
-        "plan_refunded": (plan, refunded),
+        "plan_net": (plan, paid - refunded),
         "plans": (project, plan),
         "renewals": None if is_first else (project, status),
         "customers": None if hidden["copy_only"] else (project, customer),
@@ -237,7 +224,6 @@ def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Bo
     terms = cents(public["amount"]), public["interval"], public["interval_count"]
     return {
         "next_billing_at": public["next_billing_at"] or LAST,
-        "-next_billing_at": public["next_billing_at"] or "",
         "subscribers": (project, customer),
         "active_subscribers": (project, customer) if is_running else None,
         "plan_subscribers": (public["planId"], customer) if is_running else None,
@@ -253,9 +239,11 @@ def _without_blanks(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-_IGNORING: Mapping[str, Callable[[str], str]] = MappingProxyType(
-    {"blanks": _without_blanks, "case": str.casefold, "punctuation": _without_punctuation}
-)
+_IGNORING: Mapping[str, Callable[[str], str]] = {
+    "blanks": _without_blanks,
+    "case": str.casefold,
+    "punctuation": _without_punctuation,
+}
 
 
 def extract_of(key: UniqueKey) -> Extract:
@@ -348,21 +336,17 @@ def table_specs(
             tags=("metadata",),
             sorts=("totalAmount", "paid_at"),
             search=("search",),
-            sums=("gross", "refunded", "plan_gross", "plan_refunded"),
+            sums=("gross", "refunded", "plan_net"),
             distinct=("plans", "renewals", "customers", "plan_buyers", "plan_waiting"),
         ),
         "subscriptions": TableSpec(
             "Subscription",
             derived=partial(_of_subscription, sets["Subscription"]["running"]),
-            indexes=("projectId", "planId", "status", "customerId"),
+            indexes=("projectId", "planId", "status", "customerId", "cancel_at_period_end"),
             pairs=("projectId+status", "planId+status", "customerId+planId"),
-            # what is billed no more is last in both directions
-            sorts=("next_billing_at", "-next_billing_at"),
+            sorts=("next_billing_at",),
             distinct=("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
-            mirrors={
-                "customer": Mirror("customers", "customerId"),
-                "plan": Mirror("plans", "planId"),
-            },
+            mirrors=("customer", "plan"),
         ),
         "webhooks": TableSpec("Webhook", indexes=("is_active", "projectId")),
         "webhook_logs": TableSpec(

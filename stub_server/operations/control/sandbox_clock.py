@@ -5,7 +5,6 @@ the way is done.
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
-from types import MappingProxyType
 
 from ...core.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, iso, iso_or_none, parse_iso
 from ...core.problem import Conflict
@@ -19,7 +18,7 @@ from ...server.reply import Reply
 from ...server.work import Work
 from ...webhooks.advancing import counts, pass_time
 
-_UNITS = MappingProxyType({"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND})
+_UNITS = {"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND}
 FIRST = 20  # jobs of each kind that an answer shows
 FARTHEST = 3650 * DAY
 _OF_PAYMENTS = ("order.expire", "order.pay")
@@ -108,9 +107,11 @@ def list_timers(work: Work, query: Body) -> Reply:
     if "resource_id" in query:
         ident = query["resource_id"].lower()
         asked = [timer for timer in asked if timer.subject == ident]
-    found = []
+    found, ending = [], _ending(work)
     for timer in asked:
-        if _may_act(work, timer):
+        if timer.job == "subscription.renew" and timer.subject in ending:
+            continue
+        if timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer):
             found.append(timer)
     return reply.listed_here("timers", sorted(found), query, partial(_shown, work))
 
@@ -125,18 +126,21 @@ def _shown(work: Work, timer: Timer) -> Body:
     }
 
 
-def _may_act(work: Work, timer: Timer) -> bool:
-    """Whether a job may change something: none does for an order that no longer waits for its
-    payment, or a subscription that will not be renewed.
+def _is_waited_for(work: Work, timer: Timer) -> bool:
+    """Whether an order that a job would expire or pay still waits for its payment: else the job
+    would change nothing.
     """
-    store = work.sandbox.stores[timer.merchant_id]
-    if timer.job in _OF_PAYMENTS:
-        payable = work.lifecycle("Order").sets["payable"]
-        return store.orders.is_in(timer.subject, "status", payable)
-    if timer.job != "subscription.renew":
-        return True
-    shown = store.subscriptions.peek(timer.subject) or {}
-    return shown.get("status") == "active" and not shown["cancel_at_period_end"]
+    orders = work.sandbox.stores[timer.merchant_id].orders
+    return orders.is_in(timer.subject, "status", work.lifecycle("Order").sets["payable"])
+
+
+def _ending(work: Work) -> set[str]:
+    """The ids of the subscriptions that will not be renewed."""
+    found = set[str]()
+    for store in work.sandbox.stores.values():
+        table = store.subscriptions
+        found.update(table.rows[key].id for key in table.bucket("cancel_at_period_end", True))
+    return found
 
 
 async def _jump(

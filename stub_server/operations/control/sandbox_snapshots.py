@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ...contract.secrets import Secrets
+from ...contract.redaction import Redactor
 from ...core.clock import iso, wall_ms
 from ...core.record import Body
 from ...engine.history import state_in
@@ -17,9 +17,8 @@ from ...storage.state import Snapshot, measured
 async def create_snapshot(work: Work, body: Body) -> Reply:
     sandboxes, name, description = work.server.sandboxes, body["name"], body.get("description")
     if description is not None:  # lists show it, and files that hold no secrets
-        description = Secrets(own=(work.server.admin_key, work.server.settings.secret)).text(
-            description
-        )
+        own = work.server.admin_key, work.server.settings.secret
+        description = Redactor(own=own).text(description)
     while True:
         entry = work.entry
         entry.snapshots.check_room(name)

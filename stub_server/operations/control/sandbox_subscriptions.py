@@ -4,7 +4,7 @@ from ...core.problem import Conflict
 from ...core.record import Body, Row
 from ...domain.lifecycle import refused
 from ...domain.subscriptions import has_dispute
-from ...engine import billing, renewals
+from ...engine import billing, ordering, renewals
 from ...server import reply
 from ...server.reply import Reply
 from ...server.work import Work
@@ -41,7 +41,7 @@ def renew_subscription(work: Work, ident: str) -> Reply:
     if row.public["status"] not in draft.states("Subscription", "renewable"):
         raise refused(work.lifecycle("Subscription"), row.public["status"], "active")
     _check_project_open(work, row)
-    if renewals.is_suspended(draft, row.public["projectId"]):
+    if billing.is_project(draft, row.public["projectId"], "paused"):
         message = "The project is suspended: nothing is renewed until it is active again."
         raise Conflict.at("projectId", message, "project_not_active")
     if has_dispute(row.hidden):
@@ -52,11 +52,11 @@ def renew_subscription(work: Work, ident: str) -> Reply:
         raise Conflict.at("status", message, where="path")
     order_id = row.hidden["renewal_order"]
     order = draft.open(work.store.orders, order_id)
-    if order is None or not billing.is_payable(draft, order):
+    if order is None or not ordering.is_payable(draft, order):
         order_id = renewals.renewal_order(draft, row).id
         order = draft.open(work.store.orders, order_id)
         assert order is not None
-    if billing.is_payable(draft, order):  # a magic e-mail may have failed it at once
+    if ordering.is_payable(draft, order):  # a magic e-mail may have failed it at once
         billing.pay(draft, order)
     return _shown(work, row.id, order_id)
 
@@ -73,7 +73,7 @@ def expire_subscription(work: Work, ident: str) -> Reply:
 
 def _check_project_open(work: Work, row: Row) -> None:
     """Raises Conflict if the project of a subscription is archived."""
-    if not billing.is_project_open(work.draft, row.public["projectId"]):
+    if not billing.is_project(work.draft, row.public["projectId"], "open"):
         message = "The project is archived: its subscriptions end with their periods."
         raise Conflict.at("projectId", message, "project_archived", where="path")
 

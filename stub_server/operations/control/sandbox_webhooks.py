@@ -22,14 +22,14 @@ async def drain_webhooks(work: Work, body: Body | None) -> Reply:
         complete = await drained(courier, sandbox, asked.get("wait_seconds", PATIENCE))
     work.check_there()
     await do_due(sandbox, work.server.sandboxes.worker)
-    deliveries = counts(courier, sandbox)
-    answer = {
-        "now": iso(sandbox.clock.now),
-        "complete": complete,
-        "released": released,
-        "deliveries": deliveries,
-    }
-    return reply.value(answer)
+    return reply.value(
+        {
+            "now": iso(sandbox.clock.now),
+            "complete": complete,
+            "released": released,
+            "deliveries": counts(courier, sandbox),
+        }
+    )
 
 
 async def _release_deliveries(work: Work) -> int:

@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from ...contract.document import JSON, Document, Lifecycle, Operation
+from ...contract.document import JSON, Document, Operation
+from ...contract.lifecycles import Lifecycle
 from ...contract.source import Json
 from ...core.problem import Detail
 from ...domain.cpf import cpf_with_check_digits

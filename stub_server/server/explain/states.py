@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...contract.document import Lifecycle
+from ...contract.lifecycles import Lifecycle
 from ...core.record import Body, Row
 from ...core.text import nearest
 from .attempt import Situation

@@ -10,8 +10,8 @@ from ...contract.secrets import LEFT_OUT, REDACTED
 from ...core.clock import iso
 from ...core.record import Body
 from ...core.text import glob
-from ...engine.kept import LONGEST, Trace
 from ...engine.sandbox import DEFAULT, Sandbox
+from ...engine.trace import LONGEST, Trace
 from ..curl import command
 from ..request import CONTROL
 from ..server import Server

@@ -8,8 +8,9 @@ from urllib.parse import unquote
 from ...contract.secrets import LEFT_OUT
 from ...core.record import Body, object_in
 from ...engine.history import not_stored
-from ...engine.kept import LONGEST, Log, Trace
+from ...engine.kept import Log
 from ...engine.sandbox import Sandbox
+from ...engine.trace import LONGEST, Trace
 from .entries import caller_of, plain
 
 _REPLACING = ("resetSandbox", "importSandbox")

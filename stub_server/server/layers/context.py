@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...core.clock import iso, wall_ms
 from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
-from ...engine.kept import Trace
+from ...engine.trace import Trace
 from ..request import CONTROL, MOST_WARNINGS, Request
 from ..server import Server
 from ..target import Target

@@ -2,8 +2,9 @@
 
 from functools import lru_cache
 
-from ...contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS, Secrets
-from ...engine.kept import Trace, head_of
+from ...contract.redaction import Redactor, is_in_other_charset
+from ...contract.secrets import LEFT_OUT, REDACTED, SECRET_HEADERS
+from ...engine.trace import Trace, head_of
 from ..request import COMMAND, CONTROL, Request
 from ..server import Server
 from ..target import Target
@@ -30,7 +31,7 @@ class Keeping:
     """
 
     def __init__(self, server: Server) -> None:
-        self._secrets = Secrets(
+        self._redactor = Redactor(
             server.document, server.control, own=(server.admin_key, server.settings.secret)
         )
         self._head_of = lru_cache(maxsize=_CACHED)(self._read_head)
@@ -61,7 +62,7 @@ class Keeping:
                 trace.sent_head = head_of(answer.headers)
                 has_secrets = has_secrets or head_has_secrets
                 size += len(trace.received_head) + len(trace.sent_head) + len(answer.body)
-            if has_secrets or trace.operation in self._secrets.operations:
+            if has_secrets or trace.operation in self._redactor.operations:
                 self._redact_messages(trace)
         trace.size = size
         target.sandbox.journal.append(trace)
@@ -71,11 +72,10 @@ class Keeping:
         secrets.
         """
         body = trace.body or b""
-        if self._secrets.suspects_encoded(request.headers.get(b"content-type", b""), body):
+        trace.body = body or None
+        if body and is_in_other_charset(request.headers.get(b"content-type", b"")):
             trace.body = LEFT_OUT
-        else:
-            trace.body = body or None
-        return self._secrets.suspects(body)
+        return self._redactor.suspects(body)
 
     def _read_head(self, sent: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes, bool]:
         """What is kept of the headers of a request, and whether they may have secrets.
@@ -83,26 +83,26 @@ class Keeping:
         Clients send the same ones again and again: thousands of requests share one text.
         """
         head = head_of([(name, _WITHHELD.get(name, value)) for name, value in sent[:MOST_HEADERS]])
-        return head, self._secrets.suspects_line(head.decode("latin-1"), b"")
+        return head, self._redactor.suspects_line(head.decode("latin-1"))
 
     def _redact_messages(self, trace: Trace) -> None:
         """Remove secrets from headers and bodies."""
-        line = self._secrets.line
+        line = self._redactor.line
         trace.received_head = b"\n".join(map(line, trace.received_head.split(b"\n")))
         trace.sent_head = b"\n".join(map(line, trace.sent_head.split(b"\n")))
-        trace.body, trace.answer = self._secrets.without(trace.body, trace.answer)
+        trace.body, trace.answer = self._redactor.messages(trace.body, trace.answer)
 
     def _redact_line(self, trace: Trace) -> bool:
         """Remove secrets from the request line, and from warnings; returns whether there may be
         some.
         """
-        secrets = self._secrets
+        redactor = self._redactor
         line = "\n".join((trace.path, *trace.warnings))
-        if not secrets.suspects_line(line, trace.query):
+        if not redactor.suspects_line(line) and not redactor.suspects(trace.query):
             return False
-        trace.path = secrets.line(trace.path.encode("utf-8", "surrogatepass")).decode(
+        trace.path = redactor.line(trace.path.encode("utf-8", "surrogatepass")).decode(
             "utf-8", "surrogatepass"
         )
-        trace.query = secrets.query(trace.query.decode("latin-1")).encode("latin-1")
-        trace.warnings = [secrets.text(warning) for warning in trace.warnings]
+        trace.query = redactor.query(trace.query.decode("latin-1")).encode("latin-1")
+        trace.warnings = [redactor.text(warning) for warning in trace.warnings]
         return True

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from ...core.problem import unwritten
 from ...core.slices import BackgroundWorker
-from ...storage.sql import Database, Session
+from ...storage.database import Database, Session
 
 T = TypeVar("T")
 

@@ -22,9 +22,7 @@ from ...core.problem import Refusal, Unavailable, undone, unwritten
 from ...engine.sandbox import SILENT, Sandbox
 from ...engine.step import Step
 from ...storage import sql
-from ...storage.lines import chunks_of, step_line
-from ...storage.sql import (
-    STEPS,
+from ...storage.database import (
     Batch,
     Database,
     Kept,
@@ -32,11 +30,10 @@ from ...storage.sql import (
     NamedState,
     Session,
     Statement,
-    chained,
-    key_entered,
-    line_of,
-    place_of,
+    one_line,
 )
+from ...storage.lines import chunks_of, step_line
+from ...storage.sql import STEPS, chained, key_entered, place_of
 from ...storage.state import SandboxState, capture
 from .beside import Beside
 from .entry import Entry, records_of
@@ -364,7 +361,7 @@ class Commits:
         refuses changes, stops its clock and sends no delivery.
         """
         self.failure = failure = unwritten(self.store.reason(error))
-        log.error("the store cannot be written, and changes are refused (%s)", line_of(error))
+        log.error("the store cannot be written, and changes are refused (%s)", one_line(error))
         every = (*self._flying, self._pending, *self._changes)
         self._flying, self._pending, self._changes = [], Pending(), []
         failed = [pending for pending in every if not pending.known.is_set()]

@@ -16,8 +16,8 @@ from ...settings import Settings
 from ...storage.admitting import Admitted, admit
 from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, Shapes
-from ...storage.lines import Empty, Reader
 from ...storage.package import RECORDING, damaged, unpack
+from ...storage.reading import Empty, Reader
 from ...webhooks.inbox import Inbox
 from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, MOST_SNAPSHOTS, Snapshots
 

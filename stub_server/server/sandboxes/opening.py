@@ -9,11 +9,11 @@ import orjson
 from ...core.record import Body
 from ...storage import sql
 from ...storage.admitting import admit
+from ...storage.database import Damage, Kept, Session, StoreError
 from ...storage.exports import adopted
 from ...storage.fitting import Fitting
-from ...storage.lines import Reader
 from ...storage.package import BadFile
-from ...storage.sql import Damage, Kept, Session, StoreError
+from ...storage.reading import Reader
 from ...storage.state import Snapshot
 from .commits import Stored
 from .entry import Entry

@@ -17,7 +17,7 @@ from ...core.problem import Unavailable, gone, store_unavailable
 from ...core.record import Body
 from ...engine.sandbox import DEFAULT
 from ...storage import sql
-from ...storage.sql import (
+from ...storage.database import (
     Batch,
     Damage,
     Database,
@@ -26,6 +26,7 @@ from ...storage.sql import (
     Session,
     Statement,
     StoreError,
+    one_line,
 )
 from ...storage.state import Snapshot, capture
 from .commits import PAUSE, Commits, Stored, written
@@ -103,7 +104,7 @@ class Persistence(Commits):
             return opened(self.factory, session, number, kept, self.store.holder)
         except (Damage, self.store.errors) as error:
             raise StoreError(
-                f"{where} cannot be read ({sql.line_of(error)}). {self.store.advice}"
+                f"{where} cannot be read ({one_line(error)}). {self.store.advice}"
             ) from None
         except StoreError as error:
             raise StoreError(f"{where} {error}") from None
@@ -152,7 +153,7 @@ class Persistence(Commits):
                 if self.store.is_duplicate(error):
                     return False
                 raise StoreError(
-                    f"{self.store.name} cannot be written ({sql.line_of(error)})."
+                    f"{self.store.name} cannot be written ({one_line(error)})."
                 ) from None
         self._follow(stored)
         return True

@@ -11,7 +11,7 @@ from ...core.clock import wall_ms
 from ...core.problem import Refusal, store_unavailable
 from ...engine.sandbox import Sandbox
 from ...storage import sql
-from ...storage.sql import StoreError
+from ...storage.database import StoreError
 from .entry import folded
 from .loaded import LoadedSandboxes
 

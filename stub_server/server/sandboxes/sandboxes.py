@@ -24,8 +24,8 @@ from ...engine.scheduler import do_due
 from ...engine.step import Cause, SandboxSettings, Step
 from ...engine.tables.memory import Store
 from ...storage import sql
+from ...storage.database import Kept
 from ...storage.package import read_file
-from ...storage.sql import Kept
 from ...storage.state import Snapshot
 from .entry import (
     NAMING,

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from ...contract.secrets import Secrets
+from ...contract.redaction import Redactor
 from ...core.text import shortened
 from ...server.layers.inside import Reply
 from .session import Json
@@ -42,7 +42,7 @@ _TO_PAY = ("qr_code", "qr_code_url", "line")
 _is_ambiguous = re.compile(r"(-?[0-9]+(\.[0-9]+)?|true|false|null)?").fullmatch
 """Texts that would look like other values without their quotes, such as a document."""
 _NOTHING: tuple[Any, ...] = (None, {}, [])
-_without_secrets = Secrets().text
+_without_secrets = Redactor().text
 
 
 @dataclass

@@ -15,8 +15,8 @@ from ...contract.secrets import KEY_HEADERS, REDACTED
 from ...core.clock import wall_from
 from ...core.record import Body
 from ...data.scenario import known_scenarios
-from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT, SILENT, Sandbox
+from ...engine.trace import Trace
 from ...server.explain.rehearsal import silent
 from ...server.layers.access import opens
 from ...server.layers.inside import Question, ask
@@ -24,8 +24,8 @@ from ...settings import Settings
 from ...storage.admitting import admit
 from ...storage.exports import adopted, outline, traces_of
 from ...storage.fitting import Fitting, Shapes
-from ...storage.lines import Reader
 from ...storage.package import RECORDING, BadFile, damaged, unpack
+from ...storage.reading import Reader
 from .differences import difference
 from .inputs import Callers, Diverged, RecordedSteps, RequestIds, Timepiece
 from .recorded import is_sent, last_step, reasons, seen

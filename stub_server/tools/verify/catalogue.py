@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ...contract.document import JSON, Document, Lifecycle, Operation
+from ...contract.document import JSON, Document, Operation
+from ...contract.lifecycles import Lifecycle
 from ...contract.source import Json, escaped, nodes, unescaped
 
 _LAST = re.compile(r"\{([A-Za-z_]+)\}$")

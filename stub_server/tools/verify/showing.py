@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 
 from ...contract.document import Document, Operation
-from ...contract.secrets import REDACTED, SECRET_HEADERS, Secrets
+from ...contract.redaction import Redactor
+from ...contract.secrets import REDACTED, SECRET_HEADERS
 from ...server.curl import command
 from .catalogue import queried
 from .exchange import Answer, Exchange, Headers, Request
@@ -73,7 +74,7 @@ class Showing:
         Only values of records that the run made may be shown.
         """
         self._document, self._base_url, self._values = document, base_url, values
-        self._secrets = Secrets(document, further_names=_SECRETS_OF_BACKENDS)
+        self._redactor = Redactor(document, further_names=_SECRETS_OF_BACKENDS)
 
     def redacted(self, exchange: Exchange) -> Exchange:
         """The exchange without secrets, and without the credentials of its request
@@ -83,8 +84,8 @@ class Showing:
         own = _credentials(request.headers)
         path, query = self._address(request, own)
         sent, said = request.body, answer.body
-        if any(self._secrets.suspects(body) for body in (sent, said) if body):
-            sent, said = (body or b"" for body in self._secrets.without(sent, said))
+        if any(self._redactor.suspects(body) for body in (sent, said) if body):
+            sent, said = (body or b"" for body in self._redactor.messages(sent, said))
         return Exchange(
             request._replace(
                 path=path,
@@ -163,17 +164,17 @@ class Showing:
             text = orjson.dumps(value if self._values else outline(value))
         except (TypeError, ValueError):  # nested too deep to be written
             return f"<{kind_of(value)}>"
-        if self._values and self._secrets.suspects(text):
-            text = self._secrets.without(text)[0] or b""
+        if self._values and self._redactor.suspects(text):
+            text = self._redactor.messages(text)[0] or b""
         return cut(text.decode())
 
     def name(self, name: str) -> str:
         """A name that the target chose, as a report shows it."""
-        return cut(self._secrets.text(name), 60)
+        return cut(self._redactor.text(name), 60)
 
     def _address(self, request: Request, own: Iterable[str]) -> tuple[str, str]:
         return _without(self._line(request.path), own), _without(
-            self._secrets.query(request.query), own
+            self._redactor.query(request.query), own
         )
 
     def _outlined(self, body: bytes) -> str:
@@ -191,7 +192,7 @@ class Showing:
         )
 
     def _line(self, text: str) -> str:
-        return self._secrets.line(text.encode("latin-1", "replace")).decode("latin-1")
+        return self._redactor.line(text.encode("latin-1", "replace")).decode("latin-1")
 
     def _member(self, member: str, operation: Operation | None) -> str:
         """A member of a query; its value is shown if it is a number, or one that the

@@ -1,0 +1,84 @@
+"""The states of a resource and the moves between them, as `x-lifecycle` describes them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from .source import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One legal move of a lifecycle and the events it raises. Of several between the same two
+    states each has a name.
+
+    `control` is the control by which a user makes the move, as the answers of controls name it.
+    """
+
+    from_: str
+    to: str
+    events: tuple[str, ...]
+    by: tuple[str, ...]
+    name: str | None = None
+    control: str | None = None
+
+
+@dataclass(frozen=True)
+class Lifecycle:
+    """The states of a resource, named sets of them, and the moves between them (`x-lifecycle`)."""
+
+    resource: str
+    field: str
+    states: tuple[str, ...]
+    moves: tuple[Move, ...]
+    sets: Mapping[str, tuple[str, ...]]
+
+    def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
+        """The move of this name between two states, or the first one without `name`.
+
+        None if there is none.
+        """
+        for move in self._between.get((from_, to), ()):
+            if name is None or move.name == name:
+                return move
+        return None
+
+    @cached_property
+    def _between(self) -> dict[tuple[str, str], list[Move]]:
+        """The moves by the states between which they lead: every step of a seeded past
+        looks for some.
+        """
+        found: dict[tuple[str, str], list[Move]] = {}
+        for move in self.moves:
+            found.setdefault((move.from_, move.to), []).append(move)
+        return found
+
+    @cached_property
+    def beginnings(self) -> dict[str, Move]:
+        """The move by which a record begins in a state, by that state."""
+        return {move.to: move for move in reversed(self.moves) if move.from_ == "new"}
+
+    def exits(self, state: str) -> tuple[Move, ...]:
+        """The moves that lead from a state, in the contract's order."""
+        return tuple(move for move in self.moves if move.from_ == state)
+
+    def controls(self, state: str) -> list[str]:
+        """The controls that move a record on from a state, in the contract's order."""
+        found: dict[str, None] = {}
+        for move in self.exits(state):
+            if move.control is not None:
+                found[move.control] = None
+        return list(found)
+
+
+def lifecycle_of(resource: str, raw: Json) -> Lifecycle:
+    """The lifecycle of a resource, as `x-lifecycle` has it."""
+    moves = []
+    for move in raw["moves"]:
+        events = [*move.get("also", ())]
+        if move.get("event"):
+            events.insert(0, move["event"])
+        by, name, control = tuple(move.get("by", ())), move.get("name"), move.get("control")
+        moves.append(Move(move["from"], move["to"], tuple(events), by, name, control))
+    sets = {key: tuple(states) for key, states in raw.get("sets", {}).items()}
+    return Lifecycle(resource, raw["field"], tuple(raw["states"]), tuple(moves), sets)

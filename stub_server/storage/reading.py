@@ -1,0 +1,316 @@
+"""Reads the lines of a sandbox: its state, and the steps that changed it.
+
+A step names what it replaced by id alone, so lines are read in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter, lt
+from typing import Any
+
+from ..core.clock import ClockState
+from ..core.ends import Ends
+from ..core.ids import Position
+from ..core.record import NO_EXTRAS, Body, Extras, Record
+from ..core.timers import Timer
+from ..engine.events import Event
+from ..engine.replies import ReplyKey, Saved
+from ..engine.sandbox import Sandbox
+from ..engine.step import Cause, Change, Part, Restored, SandboxSettings, Step, Used
+from ..engine.tables.memory import Merchant
+from ..engine.tables.table import encoded, place
+from .fitting import Fitting
+from .lines import written
+from .package import MISFITS, BadFile, damaged
+from .state import Owned, SandboxState
+
+Rewrite = Callable[[Sandbox, str, Record], Record]
+"""(sandbox, table, record) -> the record as it is to be read: with other secrets, where a sandbox
+changes hands.
+"""
+Empty = Callable[[str, str, int], Sandbox]
+"""(name, scenario, seed) as lines say them -> a sandbox without records, which may have
+another name.
+"""
+
+_reply_key: Callable[[list[str]], ReplyKey] = itemgetter(*range(4))
+_pair: Callable[[list[Any]], tuple[Any, Any]] = itemgetter(0, 1)  # a usage or a position
+
+
+class Reader:
+    """Reads the lines of one sandbox in their order: its state, then steps, each of which changes
+    the state.
+    """
+
+    def __init__(
+        self,
+        empty: Empty,
+        rewrite: Rewrite | None = None,
+        fitting: Fitting | None = None,
+        shared: Body | None = None,
+    ) -> None:
+        """Every version of a record passes through `rewrite`, then `fitting`.
+
+        Readers of several states of one sandbox have one `shared`, so that these share equal
+        versions and events.
+        """
+        self._empty, self._rewrite, self.fitting = empty, rewrite, fitting
+        self._shared: dict[Any, Any] = {} if shared is None else shared
+        self._owned: Owned  # of the merchant whose line was read last
+        self._state: SandboxState | None = None
+        # the public parts of the records of the state, in their order
+        self._shown: list[bytes] = []
+
+    @classmethod
+    def of(cls, state: SandboxState, fitting: Fitting) -> Reader:
+        """One that has read a state."""
+        reader = cls(lambda name, scenario, seed: state.sandbox, fitting=fitting)
+        reader._state = state
+        return reader
+
+    @property
+    def state(self) -> SandboxState:
+        """The state after what was read. Raises BadFile where there is none."""
+        if self._state is None:
+            raise damaged("there is no sandbox in it")
+        return self._state
+
+    def read(self, kind: str, body: Any) -> None:
+        """Read a line. Raises BadFile."""
+        try:
+            self._read(kind, body)
+        except BadFile:
+            raise
+        except MISFITS as error:
+            raise damaged(
+                f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})"
+            ) from None
+
+    def read_later(self, body: Body) -> None:
+        """Read a step of a recording, up to one that no file holds. Raises BadFile."""
+        if body["number"] == self.state.sandbox.log.number + 1:
+            self.read("step", body)
+
+    def _read(self, kind: str, body: Any) -> None:
+        if kind == "record":
+            self._add(body["table"], self._version(body))
+        elif kind == "step":
+            step = self.step(body)
+            self._check_replies(step.reply_ends)
+            self.state.fold(step)
+        elif kind == "event":
+            events = self.state.sandbox.events
+            events.exchange(Ends(newest_after=(self._event(body, self._shown),)), events.raised)
+        elif kind == "timer":
+            self.state.sandbox.timers.put(Timer(**body))
+        elif kind == "reply":
+            ends = Ends(newest_after=(self._reply(body),))
+            self._check_replies(ends)
+            self.state.sandbox.replies.exchange(ends)
+        elif kind == "merchant":
+            usage = {key: _pair(used) for key, used in body.pop("usage").items()}
+            self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage)
+        elif kind == "sandbox":
+            self._begin(body)
+        else:
+            raise damaged(f"a line of an unknown kind, {kind[:40]!r}")
+
+    def _begin(self, body: Body) -> None:
+        if self._state is not None:
+            raise damaged("two sandboxes where one was expected")
+        sandbox = self._empty(body["name"], body["scenario"], body["seed"])
+        origin = sandbox.origin
+        origin.home = body["home"]
+        sandbox.log.number = body["step"]
+        sandbox.recorded_clock = ClockState(**body["clock"])
+        sandbox.clock.set(sandbox.recorded_clock)
+        sandbox.ids.position = _pair(body["position"])
+        sandbox.ids.event_salt = int(body["event_salt"], 16)
+        sandbox.events.raised = body["events_raised"]
+        sandbox.timers.last = body["timers_set"]
+        origin.sample = body["sample"]
+        origin.personas = body["personas"]
+        origin.seeded_keys = frozenset(body["seeded_keys"])
+        sandbox.settings = SandboxSettings(**body["settings"])
+        origin.first_settings = SandboxSettings(**body["first_settings"])
+        if body.get("first_clock"):
+            origin.first_clock = _pair(body["first_clock"])
+        self._state = SandboxState(sandbox)
+
+    def _add(self, table: str, record: Record) -> None:
+        self._owned.rows.setdefault(table, {})[record.key] = record
+        self._shown.append(record.public)
+
+    def _version(self, body: Body) -> Record:
+        public, hidden = encoded(body["public"]), encoded(body["hidden"])
+        record = Record(body["id"], _key_in(body), body["version"], public, hidden)
+        table = body["table"]
+        if self._rewrite is not None:
+            record = self._rewrite(self.state.sandbox, table, record)
+        if self.fitting is not None:
+            record = self.fitting.record(table, record)
+        known: Record = self._shared.setdefault(record, record)  # restoring compares by identity
+        return known
+
+    def _event(self, body: Body, shown: Sequence[bytes] = (), kept: Sequence[bytes] = ()) -> Event:
+        """An event. A part that is a number is one of those given."""
+        resource, hidden, given = body["resource"], body["hidden"], body["extras"]
+        extras = NO_EXTRAS
+        if given["names"] or given["others"]:
+            extras = Extras(tuple(given["names"]), tuple(map(_pair, given["others"])))
+        public = shown[resource] if isinstance(resource, int) else encoded(resource)
+        rest = b""
+        if isinstance(hidden, dict):
+            rest = encoded(hidden)
+        elif isinstance(hidden, int):
+            rest = kept[hidden]
+        if extras.names and not rest:
+            raise damaged(f"event {body['id']} refers to a missing part")
+        event = Event(**body | {"resource": public, "hidden": rest, "extras": extras})
+        known = self._shared.setdefault(event.id, event)
+        return known if known == event else event
+
+    def _check_replies(self, ends: Ends) -> None:
+        """Check that no reply is saved for a key that has one: undoing that would fail.
+
+        Raises BadFile.
+        """
+        gone = {key for key, _ in (*ends.oldest_before, *ends.newest_before)}
+        saved = set[ReplyKey]()
+        for key, _ in (*ends.oldest_after, *ends.newest_after):
+            is_there = self.state.sandbox.replies.get(key) is not None and key not in gone
+            if is_there or key in saved:
+                raise damaged(
+                    f"two replies for the Idempotency-Key {key[3][:40]!r} of {key[1]} {key[2][:60]}"
+                )
+            saved.add(key)
+
+    def _reply(self, body: Body) -> tuple[ReplyKey, Saved]:
+        headers = tuple(encoded_headers(body["headers"]))
+        fingerprint = bytes.fromhex(body["fingerprint"])
+        saved = Saved(fingerprint, body["expires"], body["status"], body["body"].encode(), headers)
+        return _reply_key(body["key"]), saved
+
+    def step(self, body: Body) -> Step:
+        """Read the next step, with what it replaces in the state."""
+        sandbox = self.state.sandbox
+        position = _pair(body["position"])
+        self._check_next(body["number"], position)
+        opens_store = isinstance(body["merchant"], dict)
+        if opens_store:
+            merchant = Merchant(**body["merchant"])
+        else:
+            merchant = self.state.owned[body["merchant"]].merchant
+        part = self._part(merchant, body, opens=opens_store, closes=False)
+        versions = written(part.changes)
+        public = [record.public for record in versions]
+        hidden = [record.hidden for record in versions]
+        events = [self._event(event, public, hidden) for event in body.get("events", ())]
+        live = sandbox.timers.live
+        settings = before = None
+        if "settings" in body:
+            settings, before = SandboxSettings(**body["settings"]), sandbox.settings
+        return Step(
+            number=body["number"],
+            at=body["at"],
+            cause=Cause(**body["cause"]),
+            merchant=merchant,
+            opens_store=opens_store,
+            changes=part.changes,
+            events=tuple(events),
+            events_before=sandbox.events.raised,
+            forgotten_events=sandbox.events.outgoing(events),
+            timers_set=tuple(Timer(**timer) for timer in body.get("timers", ())),
+            timers_before=sandbox.timers.last,
+            timers_fired=tuple(
+                [live[number] for number in body.get("taken", ()) if number in live]
+            ),
+            used=part.used,
+            saved=self._reply(body["saved"]) if "saved" in body else None,
+            forgotten_replies=tuple(self._forgotten(body.get("forgotten_replies", ()))),
+            clock=ClockState(**body["clock"]),
+            clock_before=sandbox.recorded_clock,
+            position=position,
+            position_before=sandbox.ids.position,
+            restored=self._restored(body["restored"]) if "restored" in body else None,
+            settings=settings,
+            settings_before=before,
+        )
+
+    def _check_next(self, number: int, position: Position) -> None:
+        """Check that a step is the next one, and uses no ids again. Raises BadFile."""
+        sandbox = self.state.sandbox
+        if number != sandbox.log.number + 1:
+            raise damaged(f"step {number} after step {sandbox.log.number}")
+        if any(map(lt, position, sandbox.ids.position)):
+            raise damaged(
+                f"step {number} uses ids again: its position is lower than the one before"
+            )
+
+    def _forgotten(self, keys: Iterable[list[str]]) -> Iterator[tuple[ReplyKey, Saved]]:
+        """The replies of these keys, as far as they are still saved."""
+        for key in map(_reply_key, keys):
+            saved = self.state.sandbox.replies.get(key)
+            if saved is not None:
+                yield key, saved
+
+    def _restored(self, body: Body) -> Restored:
+        sandbox = self.state.sandbox
+        parts = []
+        for part in body["parts"]:
+            merchant = Merchant(**part["merchant"])
+            parts.append(self._part(merchant, part, opens=part["opens"], closes=part["closes"]))
+        return Restored(
+            parts=tuple(parts),
+            merchants_before=tuple(self.state.owned),
+            merchants_after=tuple(body["merchants"]),
+            events=_ends(sandbox.events, body["events_gone"], body["events_back"], self._event),
+            raised_after=body["events_raised"],
+            replies=_ends(
+                sandbox.replies.items(), body["replies_gone"], body["replies_back"], self._reply
+            ),
+            size=sum([part.size for part in parts]),
+        )
+
+    def _part(self, merchant: Merchant, body: Body, *, opens: bool, closes: bool) -> Part:
+        """The changes of one merchant's records and usage, with what they replace."""
+        owned = self.state.owned.get(merchant.id) or Owned(merchant)
+        rows = owned.rows
+        changes = []
+        for put in body.get("puts", ()):
+            table, record = put["table"], self._version(put)
+            changes.append(Change(table, rows.get(table, {}).get(record.key), record))
+        for drop in body.get("drops", ()):
+            changes.append(Change(drop["table"], rows[drop["table"]][_key_in(drop)], None))
+        used = []
+        for key, after in body.get("used", {}).items():
+            used.append(Used(key, after and _pair(after), owned.usage.get(key)))
+        return Part(merchant, opens, closes, tuple(changes), tuple(used))
+
+
+def _ends(
+    items: Iterable[Any], gone: list[int], back: list[list[Any]], read: Callable[[Any], Any]
+) -> Ends:
+    """How the ends of a list change: so many items are removed at each, and others are added, which
+    `read` makes of what the line has.
+    """
+    every = list(items)
+    oldest, newest = gone
+    if oldest + newest > len(every):
+        raise damaged("more is removed than there is")
+    return Ends(
+        oldest_before=tuple(every[:oldest]),
+        oldest_after=tuple(map(read, back[0])),
+        newest_before=tuple(every[len(every) - newest :]),
+        newest_after=tuple(map(read, back[1])),
+    )
+
+
+def _key_in(body: Body) -> int:
+    return place(int(body["created"]), body["id"])
+
+
+def encoded_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    """The headers of a line as a request has them."""
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
