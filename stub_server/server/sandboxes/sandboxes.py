@@ -12,7 +12,7 @@ from ...core.record import Body, Record
 from ...core.text import glob
 from ...data.keys import keep_newest, ready_pair, renewed
 from ...engine.draft import Draft
-from ...engine.history import go_back
+from ...engine.history import free, go_back
 from ...engine.resources import change_key, drop_key
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import do_due
@@ -281,7 +281,7 @@ class Sandboxes(MadeSandboxes):
 
     # -- time
 
-    def go_back(
+    async def go_back(
         self, sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None = None
     ) -> tuple[Entry, Step]:
         """Restore an earlier state of a sandbox, a copy that is used up; its seeded keys have the
@@ -291,10 +291,12 @@ class Sandboxes(MadeSandboxes):
         Conflict.
         """
         keep_newest(then, sandbox, self.factory.secret)
+        old = sandbox.own_tables()
         step = go_back(sandbox, then, cause, instant)
         entry = self.entry(sandbox.name)
         self._name_events(entry)
         self.persistence.store_row_soon(sandbox.name)
         if sandbox.status.on_due is not None:
             sandbox.status.on_due(sandbox)
+        await self.worker.in_slices(free(old))
         return entry, step
