@@ -176,13 +176,22 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     endpoint = partial(
         Endpoint, shipped=loaded.shipped, ignore_unknown=settings.unknown_fields == "ignore"
     )
-    for base, part, compiled, package in (
-        ("", document, schemas, OPERATIONS),
-        (CONTROL, control, Schemas(control.raw, known), f"{OPERATIONS}.control"),
-    ):
-        of_part = partial(endpoint, document=part, schemas=compiled)
-        app.add_api(thin(part), base_path=base, resolver=Handlers(part, package), endpoint=of_part)
+    _add_operations(app, "", document, OPERATIONS, partial(endpoint, schemas=schemas))
+    of_controls = partial(endpoint, schemas=Schemas(control.raw, known))
+    _add_operations(app, CONTROL, control, f"{OPERATIONS}.control", of_controls)
     return app
+
+
+def _add_operations(
+    app: Application, base: str, document: Document, package: str, endpoint: Callable[..., Endpoint]
+) -> None:
+    """Serve the operations of a contract below a path, by the functions of a package."""
+    app.add_api(
+        thin(document),
+        base_path=base,
+        resolver=Handlers(document, package),
+        endpoint=partial(endpoint, document=document),
+    )
 
 
 def _layers(server: Server, application: Callable[[], Application], random: bytes) -> list[Any]:
@@ -237,8 +246,9 @@ def _sandboxes(
 
     Raises ContractError where an overlay requires of answers what records lack.
     """
+    sandboxes = Sandboxes(factory, courier.look_soon, Persistence(store, factory))
     try:
-        sandboxes = Sandboxes(factory, courier.look_soon, Persistence(store, factory))
+        sandboxes.open()
     except (ContractViolation, UniqueViolation) as error:
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise overlays.named(fault) from None
@@ -297,9 +307,6 @@ def _rules(
 ) -> Rules:
     """What all sandboxes have in common: tables, lifecycles, events, defaults and settings."""
     running = document.lifecycles["Subscription"].sets["running"]
-    banks: list[tuple[str, str]] = []
-    for bank in read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]:
-        banks += [(bank["ispb"], bank["name"])] * bank["weight"]  # as often as its weight says
     tables = table_specs(
         {name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique
     )
@@ -317,7 +324,7 @@ def _rules(
         changes=document.changes,
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
-        banks=tuple(banks),
+        banks=_banks(),
         converter=Converter(document, schemas),
         base_url=settings.url,
         settings=SandboxSettings(
@@ -327,6 +334,14 @@ def _rules(
             settings.unknown_query,
         ),
     )
+
+
+def _banks() -> tuple[tuple[str, str], ...]:
+    """ISPB and name of the banks that payers have, each as often as its weight says."""
+    banks: list[tuple[str, str]] = []
+    for bank in read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]:
+        banks += [(bank["ispb"], bank["name"])] * bank["weight"]
+    return tuple(banks)
 
 
 def _opened(settings: Settings) -> "Database | None":

@@ -14,7 +14,6 @@ from ..engine.sandbox import DEFAULT
 from ..engine.step import SandboxSettings
 from ..server.layers.routing import Application
 from ..server.request import CONTROL
-from ..server.server import Server
 from ..settings import Settings, flags
 from .options import LOCAL, command
 
@@ -24,10 +23,18 @@ def show(app: Application, settings: Settings) -> None:
 
     No line is wrapped: a command broken by the terminal's width would not paste.
     """
-    server: Server = app.server
-    sandbox = app.sandboxes.default
-    document, url = server.document, settings.url
-    key = sandbox.origin.credentials["private_key"]
+    key = app.sandboxes.default.origin.credentials["private_key"]
+    click.secho(f"Membership Commerce sandbox {app.server.version}", bold=True)
+    for name, value in _facts(app, settings, key):
+        click.echo(click.style(f"  {name:<12}", dim=True) + value)
+    for warning in (*warnings(settings), *_surprises(settings, app), *_differing(app)):
+        click.echo(click.style("  warning     ", bold=True, fg="yellow") + warning)
+    click.echo(f"\ncurl -s {_first_call(settings, key)}\n")
+
+
+def _facts(app: Application, settings: Settings, key: str) -> list[tuple[str, str]]:
+    """The lines of the banner, each with its name."""
+    document, url = app.server.document, settings.url
     facts = [
         ("address", url),
         (
@@ -49,12 +56,7 @@ def show(app: Application, settings: Settings) -> None:
         )
     if settings.admin_key:
         facts.append(("closed", f"{CONTROL} requires X-Sandbox-Admin-Key"))
-    click.secho(f"Membership Commerce sandbox {server.version}", bold=True)
-    for name, value in facts:
-        click.echo(click.style(f"  {name:<12}", dim=True) + value)
-    for warning in (*warnings(settings), *_surprises(settings, app), *_differing(app)):
-        click.echo(click.style("  warning     ", bold=True, fg="yellow") + warning)
-    click.echo(f"\ncurl -s {_first_call(settings, key)}\n")
+    return facts
 
 
 def _first_call(settings: Settings, key: str) -> str:

@@ -4,27 +4,25 @@ into settings.
 
 import gc
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ipaddress import ip_network
-from pathlib import Path
 from typing import Any
 
 import click
 
-from ..core.clock import EARLIEST_START, LATEST_START, parse_iso
 from ..core.problem import UnusableInput
 from ..settings import Settings
 from ..version import __version__, installed_commit
 from . import (
     control_verbs,
+    kinds,
     mcp_verb,
     offline_verbs,
     process,
     receiver_verbs,
     replay_verb,
     request_verbs,
+    sandbox_verbs,
     verify,
 )
 from .options import EXISTING, F, Number, Unusable, UserPath, of_overlays, url, variable_of, verb
@@ -70,80 +68,6 @@ def _ending(context: click.Context) -> Iterator[None]:
     except BrokenPipeError:
         process.discard_output()
         context.exit(process.CLOSED_PIPE)
-
-
-def _instant(text: str) -> int:
-    """An RFC 3339 date-time with an offset, as milliseconds since 1970."""
-    try:
-        now = parse_iso(text)
-    except ValueError:
-        raise click.BadParameter(
-            f"{text!r} is not a date-time with an offset, such as 2026-11-20T14:32:05Z."
-        ) from None
-    if not EARLIEST_START <= now < LATEST_START:
-        raise click.BadParameter(f"{text} is out of range: a sandbox begins between 1970 and 8999.")
-    return now
-
-
-def _rate(text: str) -> tuple[int, int]:
-    """A rate limit such as 100/60s, as (requests, seconds)."""
-    found = re.fullmatch(r"([1-9][0-9]{0,6})/([1-9][0-9]{0,5})s", text)
-    if found is None:
-        raise click.BadParameter(f"{text!r} is not a rate such as 100/60s.")
-    return int(found[1]), int(found[2])
-
-
-def _authorities(
-    _context: click.Context, _option: click.Parameter, file: Path | None
-) -> Path | None:
-    """A file that has certificates."""
-    import ssl
-
-    try:
-        if file is not None:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
-    except OSError:
-        raise click.BadParameter(f"{file} has no certificate in PEM.") from None
-    return file
-
-
-def _host(text: str) -> str:
-    """A name or address as in a Host header."""
-    from ..core.text import host_name
-
-    if host_name(text) is None:
-        raise click.BadParameter(f"{text!r} is not a host such as sandbox.example.com.")
-    return text
-
-
-_is_address = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|.*\bpassword\s*=", re.DOTALL).match
-"""Whether a --store is meant as the address of a database, or as libpq's `name=value`."""
-
-
-def _store(text: str) -> Path | str | None:
-    """Where sandboxes are kept: a directory or a database; None for memory."""
-    if text == "memory":
-        return None
-    if text.startswith(("postgresql://", "postgres://")):
-        return text
-    if _is_address(text):  # it may have a password, so nothing of it is quoted
-        raise click.BadParameter(
-            "a store is memory, a directory or postgresql://USER:PASSWORD@HOST/DATABASE."
-        )
-    folder: Path = UserPath().convert(text, None, None)
-    return folder
-
-
-def _proxies(text: str) -> str:
-    """Addresses and networks with commas between them, as uvicorn reads them."""
-    for part in text.split(","):
-        try:
-            ip_network(part.strip())
-        except ValueError:
-            raise click.BadParameter(
-                f"{part.strip()!r} is no address or network, such as 10.0.0.5 or 10.0.0.0/8."
-            ) from None
-    return text
 
 
 def _show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
@@ -213,7 +137,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 )
 @click.option(
     "--now",
-    type=_instant,
+    type=kinds.instant,
     metavar="ISO8601",
     help="Freeze the sandbox clock at this instant; without it the clock runs.",
 )
@@ -262,7 +186,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 )
 @click.option(
     "--store",
-    type=_store,
+    type=kinds.store,
     default="memory",
     metavar="memory|DIR|postgresql://…",
     help="Keep sandboxes across restarts: in a directory, or in a database that servers share.",
@@ -288,7 +212,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
     "--allow-host",
     "allow_hosts",
     envvar="STUB_ALLOW_HOST",
-    type=_host,
+    type=kinds.host,
     multiple=True,
     metavar="HOST",
     help="Host that a server on loopback also accepts; repeatable.",
@@ -300,14 +224,14 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 )
 @click.option(
     "--forwarded-allow-ips",
-    type=_proxies,
+    type=kinds.proxies,
     metavar="IP,…",
     help="Trust X-Forwarded-For from these proxies: addresses and networks.",
 )
 @click.option(
     "--webhook-cacert",
     type=EXISTING,
-    callback=_authorities,
+    callback=kinds.authorities,
     help="More certificate authorities (PEM) to trust when webhooks are delivered.",
 )
 @click.option(
@@ -324,7 +248,7 @@ def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
 )
 @click.option(
     "--rate-limit",
-    type=_rate,
+    type=kinds.rate,
     metavar="N/60s",
     help="Maximum number of requests of a caller in this time; further ones are answered 429.",
 )
@@ -417,6 +341,7 @@ for each in (
     offline_verbs.check,
     offline_verbs.init,
     *control_verbs.VERBS,
+    *sandbox_verbs.VERBS,
     *request_verbs.VERBS,
     receiver_verbs.listen,
     receiver_verbs.certify,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 
 import click
@@ -113,34 +112,10 @@ def check(overlays: tuple[Path, ...], as_json: bool) -> None:
     Exit code 1 if the contract has an error; no server starts with it. An example that does not fit
     its schema is a warning, and so is the scenario default if its records do not fit.
     """
-    from ..app import contracts, create_app
-    from ..contract import checks
-    from ..contract.formats import formats
     from ..contract.source import ContractError
-    from ..data.files import ScenarioError
-    from ..domain.documents import is_document_here, is_document_unchecked
-    from ..settings import Settings
 
     try:
-        loaded = document, control, shipped, named = contracts(overlays)
-        if shipped is None:  # else that is done
-            named.refuse(checks.faults(document, document))
-        named.refuse(checks.faults(control, control))
-        of_requests = formats(is_document_here, is_document_unchecked)
-        warnings = chain(
-            checks.unfit_examples(document, of_requests),
-            checks.unfit_examples(control, of_requests),
-        )
-        for warning in warnings:
-            click.echo(f"Warning: {printable(str(named.named(warning)))}", err=True)
-        if overlays:
-            try:
-                create_app(Settings(overlays=overlays), loaded)
-            except ScenarioError as error:  # a fault of the data, not of the contract
-                click.echo(
-                    f"Warning: the scenario default does not start: {printable(str(error))}",
-                    err=True,
-                )
+        api, controls = _checked(overlays)
     except ContractError as error:
         faults = str(error).split("\n")
         for fault in faults:
@@ -148,9 +123,40 @@ def check(overlays: tuple[Path, ...], as_json: bool) -> None:
         if as_json:
             show({"ok": False, "faults": faults}, "", as_json=True)
         sys.exit(1)
-    api, controls = len(document.operations), len(control.operations)
     text = (
         f"The contract is valid OpenAPI 3.0: {api} operations, and {controls} of the control"
         " surface."
     )
     show({"ok": True, "operations": api, "controls": controls}, text, as_json=as_json)
+
+
+def _checked(overlays: tuple[Path, ...]) -> tuple[int, int]:
+    """How many operations the API and the control surface have.
+
+    Raises ContractError. Prints warnings of examples, and of a scenario that does not start.
+    """
+    from ..app import contracts, create_app
+    from ..contract import checks
+    from ..contract.formats import formats
+    from ..data.files import ScenarioError
+    from ..domain.documents import is_document_here, is_document_unchecked
+    from ..settings import Settings
+
+    loaded = document, control, shipped, named = contracts(overlays)
+    if shipped is None:  # else that is done
+        named.refuse(checks.faults(document, document))
+    named.refuse(checks.faults(control, control))
+    of_requests = formats(is_document_here, is_document_unchecked)
+    for part in (document, control):
+        for warning in checks.unfit_examples(part, of_requests):
+            _warn(str(named.named(warning)))
+    if overlays:
+        try:
+            create_app(Settings(overlays=overlays), loaded)
+        except ScenarioError as error:  # a fault of the data, not of the contract
+            _warn(f"the scenario default does not start: {error}")
+    return len(document.operations), len(control.operations)
+
+
+def _warn(text: str) -> None:
+    click.echo(f"Warning: {printable(text)}", err=True)

@@ -3,7 +3,6 @@ restarts on change.
 """
 
 import asyncio
-import errno
 import gc
 import os
 import secrets
@@ -12,9 +11,8 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from time import monotonic, sleep
@@ -40,17 +38,15 @@ from ..settings import Settings
 from ..storage.package import BadFile
 from ..webhooks.courier import GRACE
 from . import banner, process
+from .listening import BACKLOG, listen, with_port
 from .request_log import RequestLog
 
-BACKLOG = 2048
 # seconds in which other servers of the store notice that this one stops, before it closes
 # connections
 FAREWELL = 0.3
 STOPPING = [signal.SIGINT, signal.SIGTERM]
 if hasattr(signal, "SIGHUP"):
     STOPPING.append(signal.SIGHUP)
-# a machine without IPv6 may have names with such addresses
-NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with every other deadline
 LAST_WORDS = 1.0  # seconds that a server has to stop once the program that started it is gone
 STOPS_WITHIN = 5.0  # seconds in which a server ends that is started again
@@ -232,61 +228,6 @@ def allow_files() -> None:
 
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-@contextmanager
-def listen(settings: Settings) -> Iterator[list[socket.socket]]:
-    """Sockets that listen on every address of the host, all with one port. Raises UnusableInput."""
-    with ExitStack() as opened:
-        try:
-            listeners = [opened.enter_context(listener) for listener in _listeners(settings)]
-        except UnicodeError:
-            raise UnusableInput("--host is no name that a machine can have.") from None
-        except OSError as error:
-            hint = "Give --host a name or address of this machine."
-            if error.errno in (errno.EADDRINUSE, errno.EACCES):
-                hint = "--port 0 picks a free one."
-            where = f"{settings.host}:{settings.port}"
-            raise UnusableInput(
-                f"cannot listen on {where}: {error.strerror or error}. {hint}"
-            ) from None
-        yield listeners
-
-
-def _listeners(settings: Settings) -> Iterator[socket.socket]:
-    """A socket for each address, without those of a family that this machine does not have. Raises
-    OSError.
-
-    Where the machine chose the port, an address at which it is not free is left out.
-    """
-    found = socket.getaddrinfo(settings.host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    addresses: list[tuple[Any, ...]] = list(dict.fromkeys(address for *_, address in found))
-    # a second socket, as to one alone the callers of IPv4 have addresses of IPv6
-    if addresses[0][0] == "::":
-        addresses.append(("0.0.0.0", 0))  # noqa: S104 - asked for
-    if settings.also_ipv6:
-        addresses.append(("::1", 0))
-    bound, missing = 0, None
-    for host, _, *scope in addresses:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            listener = socket.create_server(
-                (host, bound or settings.port, *scope), family=family, backlog=BACKLOG
-            )
-        except OSError as error:
-            missing = OSError(error.errno, f"{os.strerror(error.errno or 0)} at {host}")
-            if error.errno in NO_SUCH_FAMILY or (bound and not settings.port):
-                continue
-            raise missing from None
-        bound = listener.getsockname()[1]
-        yield listener
-    if not bound and missing is not None:
-        raise missing
-
-
-def with_port(settings: Settings, listener: socket.socket) -> Settings:
-    """The settings with the port that the machine has chosen."""
-    return replace(settings, port=listener.getsockname()[1])
 
 
 def build(settings: Settings) -> Application:

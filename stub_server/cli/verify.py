@@ -42,7 +42,6 @@ _WRITE_OVERLAY = click.option(
     metavar="FILE",
     help="Write an overlay of proved corrections of the contract.",
 )
-_HOST = "127.0.0.1"
 
 
 @click.command(context_settings={"show_default": True})
@@ -323,32 +322,27 @@ def proxy(
 
 
 def _serve(target: str, port: int, watching: Watching) -> None:
-    """Serve until a signal comes. Raises Unusable if the port is in use."""
+    """Serve until a signal comes. Raises UnusableInput if the port is in use."""
     import signal
-    import socket
 
     import uvicorn
 
+    from ..settings import LOOPBACK, Settings
     from ..tools.verify.proxy import OWN, Proxy
+    from .listening import listen
 
-    try:
-        listening = socket.create_server((_HOST, port))
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise Unusable(
-            f"cannot listen on {_HOST}:{port}: {why}. --port 0 picks a free one."
-        ) from None
-    address = f"http://{_HOST}:{listening.getsockname()[1]}"
     server = uvicorn.Server(Proxy(target, watching.passed, watching.own).config())
 
     def end(*_: object) -> None:
         server.should_exit = True
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        # before uvicorn takes them, and when it raises again what has ended it
-        signal.signal(number, end)
-    click.echo(
-        f"{address} passes requests on to {printable(target)}. {address}{OWN}exchanges lists them."
-        " Ctrl-C reports."
-    )
-    server.run([listening])
+    with listen(Settings(port=port)) as listeners:
+        address = f"http://{LOOPBACK}:{listeners[0].getsockname()[1]}"
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # before uvicorn takes them, and when it raises again what has ended it
+            signal.signal(number, end)
+        click.echo(
+            f"{address} passes requests on to {printable(target)}. {address}{OWN}exchanges lists"
+            " them. Ctrl-C reports."
+        )
+        server.run(listeners)

@@ -180,9 +180,10 @@ class Redactor:
 
 
 def is_in_other_charset(content_type: bytes) -> bool:
-    """Whether a body is in a charset in which secrets are not found, such as UTF-16."""
-    declared = _CHARSET.search(content_type.lower())
-    return declared is not None and declared[1] not in _LIKE_ASCII
+    """Whether a body is in a charset in which secrets are not found, such as UTF-16. Of several
+    that are named any may be meant.
+    """
+    return not _LIKE_ASCII.issuperset(_CHARSET.findall(content_type.lower()))
 
 
 def _spellings(secret: str) -> list[str]:

@@ -97,36 +97,39 @@ class Clock:
 
     `now` is latched: it keeps its value until it is set for what begins next, so all timestamps of
     one step are equal. Only a step changes offset and freezing; latching the time that a running
-    clock shows is not a step. `wall` reads the machine's.
+    clock shows is not a step.
     """
 
-    __slots__ = ("_offset", "frozen", "now", "wall")
+    __slots__ = ("_offset", "frozen", "now")
 
-    def __init__(self, start: int | None = None, wall: Callable[[], int] = wall_ms) -> None:
-        """`start` freezes the clock at that instant; without it the clock follows the
-        wall clock.
+    def __init__(self, start: int | None = None) -> None:
+        """`start` (ms) freezes the clock at that instant; without it the clock follows the wall
+        clock.
         """
-        self.wall = wall
         self.frozen = start is not None
-        self.now = wall() if start is None else start
+        self.now = wall_ms() if start is None else start
         self._offset = 0
 
     def read(self) -> int:
-        """The present time in ms, without latching it.
+        """The present time in ms, without latching it."""
+        return self.shown_at(wall_ms())
+
+    def shown_at(self, wall: int) -> int:
+        """What it shows, in ms, when the machine's clock shows `wall`.
 
         A running clock stops where the last one can be set to.
         """
         if self.frozen:
             return self.now
-        return max(self.now, min(self.wall() + self._offset, LATEST_START))
+        return max(self.now, min(wall + self._offset, LATEST_START))
 
-    def latch(self, jobs: Sequence[Timer], *, stands: bool) -> bool:
-        """Set `now` to the present time; returns False, and sets nothing, if the first of the jobs
-        is due by then.
+    def latch(self, wall: int, jobs: Sequence[Timer], *, stands: bool) -> bool:
+        """Set `now` to the time at the machine's time `wall` (ms); returns False, and sets nothing,
+        if the first of the jobs is due by then.
 
         A clock that advances from delivery to delivery `stands` in between.
         """
-        now = self.now if stands else self.read()
+        now = self.now if stands else self.shown_at(wall)
         if jobs and jobs[0].due <= now:
             return False
         self.now = now
@@ -148,7 +151,7 @@ class Clock:
     def moved(self, to: int) -> ClockState:
         """The state after a jump forward; a running clock runs on from there."""
         now = max(self.now, min(to, LATEST))
-        return ClockState(now, self._offset if self.frozen else now - self.wall(), self.frozen)
+        return ClockState(now, self._offset if self.frozen else now - wall_ms(), self.frozen)
 
     def resumed(self) -> ClockState:
         """The state of the clock running from `now`."""
@@ -158,4 +161,4 @@ class Clock:
         """The state to return to an earlier instant; a clock that ran then runs on from there."""
         if then.frozen:
             return then
-        return ClockState(then.now, then.now - self.wall(), False)
+        return ClockState(then.now, then.now - wall_ms(), False)

@@ -21,6 +21,7 @@ from .sandbox import Sandbox
 from .scheduler import check_not_advancing
 from .step import Cause, Change, Part, Restored, Step, Used
 from .tables.memory import Store
+from .tables.table import Table
 
 Rows: TypeAlias = dict[int, Record]
 """The records of a table by key."""
@@ -139,6 +140,12 @@ def go_back(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None =
     step = _step(sandbox, then, _between(sandbox, then), cause, instant)
     sandbox.take(step, None, then)
     return step
+
+
+def free(tables: list[Table]) -> Generator[None, None, None]:
+    """Free tables that nobody has any more, with pauses."""
+    while tables:
+        yield from tables.pop().clear()
 
 
 def _between(sandbox: Sandbox, then: Sandbox) -> tuple[tuple[Part, ...], int]:

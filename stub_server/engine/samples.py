@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from ..core.record import Body, Extras, Record, without
+from ..core.slices import at_once
 from .draft import Draft
 from .events import Event
 from .tables.memory import Store
@@ -73,7 +74,7 @@ def newest(
             query.only("id" if table.name == "projects" else "projectId", project_id)
         if state is not None:
             query.only(field, state)
-        found, _ = select(table, query)
+        found, _ = at_once(select(table, query))
         if found:
             return found
     return []

@@ -174,6 +174,10 @@ class Sandbox:
         for store in self.stores.values():
             yield from store.tables.values()
 
+    def own_tables(self) -> list[Table]:
+        """The tables of all merchants that no copy shares."""
+        return [table for store in self.stores.values() for table in store.own_tables()]
+
     @property
     def present(self) -> int:
         """The present instant, in ms. A clock that advances stands where it has stopped."""

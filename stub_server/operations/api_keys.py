@@ -77,8 +77,8 @@ def get_merchant_by_public_key(work: Work, public_key: str) -> Reply:
     raise NotFound("No active key has this public key.", code="merchant_not_found")
 
 
-def list_api_keys(work: Work, query: Body) -> Reply:
-    return list_reply(work, work.store.api_keys, query, "API keys retrieved.", "api_keys")
+async def list_api_keys(work: Work, query: Body) -> Reply:
+    return await list_reply(work, work.store.api_keys, query, "API keys retrieved.", "api_keys")
 
 
 def create_api_key(work: Work, body: Body) -> Reply:

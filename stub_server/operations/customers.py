@@ -10,8 +10,8 @@ from ..server.reply import Reply, list_reply
 from ..server.work import Work
 
 
-def list_customers(work: Work, query: Body) -> Reply:
-    return list_reply(work, work.store.customers, query, "Customers retrieved.", "customers")
+async def list_customers(work: Work, query: Body) -> Reply:
+    return await list_reply(work, work.store.customers, query, "Customers retrieved.", "customers")
 
 
 def create_customer(work: Work, body: Body) -> Reply:

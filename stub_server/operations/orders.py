@@ -15,7 +15,7 @@ _HANDLED = ("paid_since", "paid_until")
 SIMULATED = b"x-sandbox-simulated"
 
 
-def list_orders(work: Work, query: Body) -> Reply:
+async def list_orders(work: Work, query: Body) -> Reply:
     table = work.store.orders
     found = query_of(work, table, query, handled=_HANDLED)
     if "paid_since" in query or "paid_until" in query:
@@ -24,7 +24,7 @@ def list_orders(work: Work, query: Body) -> Reply:
             end_of_range(query, "paid_since"),
             end_of_range(query, "paid_until"),
         )
-    return listed(work, table, found, "Orders retrieved.", "orders")
+    return await listed(work, table, found, "Orders retrieved.", "orders")
 
 
 def create_order(work: Work, body: Body) -> Reply:

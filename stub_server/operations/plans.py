@@ -8,8 +8,8 @@ from ..server.reply import Reply, list_reply
 from ..server.work import Work
 
 
-def list_plans(work: Work, query: Body) -> Reply:
-    return list_reply(work, work.store.plans, query, "Plans retrieved.", "plans")
+async def list_plans(work: Work, query: Body) -> Reply:
+    return await list_reply(work, work.store.plans, query, "Plans retrieved.", "plans")
 
 
 def create_plan(work: Work, body: Body) -> Reply:

@@ -9,13 +9,13 @@ from ..server.reply import Reply, listed, query_of
 from ..server.work import Work
 
 
-def list_products(work: Work, query: Body) -> Reply:
+async def list_products(work: Work, query: Body) -> Reply:
     table = work.store.products
     found = query_of(work, table, query, handled=("planId",))
     if "planId" in query:
         plan_id = query["planId"].lower()
         found.where = lambda row: plan_id in row.public["planIds"]
-    return listed(work, table, found, "Products retrieved.", "products")
+    return await listed(work, table, found, "Products retrieved.", "products")
 
 
 def create_product(work: Work, body: Body) -> Reply:

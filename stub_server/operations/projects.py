@@ -18,9 +18,9 @@ from ..server.reply import Reply, query_of
 from ..server.work import Work
 
 
-def list_projects(work: Work, query: Body) -> Reply:
+async def list_projects(work: Work, query: Body) -> Reply:
     table = work.store.projects
-    return reply.listed(
+    return await reply.listed(
         work, table, query_of(work, table, query), "Projects retrieved.", "projects", in_data=True
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ..contract.formats import end_of_range
 from ..core.clock import iso_or_none
 from ..core.record import Body
+from ..core.slices import at_once
 from ..engine.tables.tables import LAST, searched
 from ..server.reply import Reply, listed, query_of
 from ..server.work import Work
@@ -15,7 +16,7 @@ from ..server.work import Work
 _HANDLED = ("id", "orderId", "search", "next_billing_since", "next_billing_until")
 
 
-def list_subscriptions(work: Work, query: Body) -> Reply:
+async def list_subscriptions(work: Work, query: Body) -> Reply:
     table = work.store.subscriptions
     found = query_of(work, table, query, handled=_HANDLED)
     if "next_billing_since" in query or "next_billing_until" in query:
@@ -29,13 +30,14 @@ def list_subscriptions(work: Work, query: Body) -> Reply:
         found.only("id", query["id"].lower())
     if "search" in query:
         found.only("id", *_of_customers(work, query["search"]))
-    return listed(work, table, found, "Subscriptions retrieved.", "subscriptions")
+    return await listed(work, table, found, "Subscriptions retrieved.", "subscriptions")
 
 
 def _of_customers(work: Work, wanted: str) -> Iterator[str]:
     """The subscriptions of customers whom the caller sees and a text finds."""
     customers, subscriptions = work.store.customers, work.store.subscriptions
-    for key in searched(customers.views.texts["search"].data, customers.order, wanted):
+    texts = customers.views.texts["search"].data
+    for key in at_once(searched(texts, customers.order, wanted)):
         ident = customers.rows[key].id
         if work.sees_customer(ident):
             for each in subscriptions.bucket("customerId", ident):

@@ -19,13 +19,13 @@ WARNING = "Store the signing key now. It is not shown again."
 PATIENCE = 4.0  # seconds that a request waits for a receiver
 
 
-def list_webhooks(work: Work, query: Body) -> Reply:
+async def list_webhooks(work: Work, query: Body) -> Reply:
     """`event` keeps those that listen to that type."""
     table = work.store.webhooks
     wanted = query_of(work, table, query, handled=("event",))
     if "event" in query:
         wanted.where = lambda row: rules.listens(row.public["events"], query["event"])
-    return reply.listed(work, table, wanted, "Webhooks retrieved.", "webhooks")
+    return await reply.listed(work, table, wanted, "Webhooks retrieved.", "webhooks")
 
 
 def create_webhook(work: Work, body: Body) -> Reply:
@@ -126,15 +126,15 @@ async def send_test_webhook(work: Work, ident: str, body: Body | None = None) ->
         return await _attempt(work, webhook, work.store.webhook_logs.parse(opened), deliveries.TEST)
 
 
-def list_logs_for_webhook(work: Work, ident: str, query: Body) -> Reply:
+async def list_logs_for_webhook(work: Work, ident: str, query: Body) -> Reply:
     _open(work, ident)
-    return list_reply(
+    return await list_reply(
         work, work.store.webhook_logs, query | {"webhookId": ident}, "Deliveries retrieved.", "logs"
     )
 
 
-def list_webhook_logs(work: Work, query: Body) -> Reply:
-    return list_reply(work, work.store.webhook_logs, query, "Deliveries retrieved.", "logs")
+async def list_webhook_logs(work: Work, query: Body) -> Reply:
+    return await list_reply(work, work.store.webhook_logs, query, "Deliveries retrieved.", "logs")
 
 
 def get_webhook_log(work: Work, ident: str) -> Reply:

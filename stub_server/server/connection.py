@@ -175,10 +175,6 @@ class Connection:
         message = f"The rest of the request's {what} did not arrive within {limit:g} seconds."
         return Refusal(message, status=408, code="request_timeout")
 
-    def drop(self) -> None:
-        """Close the connection at once, for the sake of another one."""
-        self.link.abort()
-
     def turn_away(self) -> None:
         """Answer 503, as all connections are in use."""
         message = f"All {self.monitor.limits.connections} connections are in use."
@@ -250,7 +246,7 @@ class ConnectionMonitor:
             if found:
                 oldest = min(found, key=lambda connection: connection.rested)
                 del self._open[oldest]
-                oldest.drop()
+                oldest.link.abort()
                 return True
         return False
 

@@ -79,15 +79,14 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         self.is_refused, self.part = True, OVER
         trace = Trace("req_" + secrets.token_hex(12), 0, "", "", b"")
         answer = render(refusal, trace)
-        status, headers, body = answer.status, answer.headers, answer.body
-        headers += [
+        answer.headers += [
             (b"date", formatdate(usegmt=True).encode()),
             (b"x-request-id", trace.id.encode()),
+            (b"connection", b"close"),
         ]
-        headers.append((b"connection", b"close"))
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
-        lines += [b"%b: %b" % header for header in headers]
-        self.link.write(b"\r\n".join([*lines, b"", body]))
+        lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}".encode()]
+        lines += [b"%b: %b" % header for header in answer.headers]
+        self.link.write(b"\r\n".join([*lines, b"", answer.body]))
         self.link.write_eof()
 
     # -- asyncio

@@ -9,7 +9,7 @@ import orjson
 from starlette.types import Receive, Scope, Send
 
 from ..contract.formats import range_end_ms
-from ..core.record import Body
+from ..core.record import Body, Record
 from ..domain.documents import normalise
 from ..engine.tables.query import Query, select
 from ..engine.tables.table import Table
@@ -145,7 +145,7 @@ def bare(record: bytes) -> Reply:
     return Reply(200, (record,), "bare")
 
 
-def listed(
+async def listed(
     work: Work, table: Table, query: Query, message: str, member: str, *, in_data: bool = False
 ) -> Reply:
     """`{error, message, <member>: [...], pagination}`; `in_data` both are in `data`, as in
@@ -162,7 +162,7 @@ def listed(
             query.only("id", *work.store.customers_of(projects))
         elif "projectId" in table.spec.indexes:
             query.only("projectId", *projects)
-    records, total = select(table, query)
+    records, total = await _selected(work, table, query)
     if table.spec.live or table.spec.mirrors:
         shown = [work.store.shown(table, record) for record in records]
     else:
@@ -174,6 +174,18 @@ def listed(
     return Reply(
         200, (before, b"[", *rows, b'],"pagination":', page, after), around if rows else None
     )
+
+
+async def _selected(work: Work, table: Table, query: Query) -> tuple[list[Record], int]:
+    """What a list shows of a table; others are served while it is searched."""
+    search = select(table, query)
+    try:
+        next(search)
+    except StopIteration as end:
+        found: tuple[list[Record], int] = end.value
+        return found
+    work.store.share(table)
+    return await work.server.sandboxes.worker.in_slices(search)
 
 
 def value(body: Any, status: int = 200) -> Reply:
@@ -263,6 +275,6 @@ _PLAIN: Mapping[str, Any] = {
 }
 
 
-def list_reply(work: Work, table: Table, query: Body, message: str, member: str) -> Reply:
+async def list_reply(work: Work, table: Table, query: Body, message: str, member: str) -> Reply:
     """The reply of a list operation that has no filters of its own."""
-    return listed(work, table, query_of(work, table, query), message, member)
+    return await listed(work, table, query_of(work, table, query), message, member)

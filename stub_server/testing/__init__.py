@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .awaitable import AsyncInbox as AsyncInbox
     from .awaitable import AsyncSandbox as AsyncSandbox
+    from .http import Refused as Refused
+    from .parts import Fault as Fault
+    from .parts import Inbox as Inbox
     from .sandbox import Credentials as Credentials
-    from .sandbox import Fault as Fault
-    from .sandbox import Inbox as Inbox
-    from .sandbox import Refused as Refused
     from .sandbox import Sandbox as Sandbox
     from .server import Server as Server
     from .server import connected as connected
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "awaitable": ("AsyncInbox", "AsyncSandbox"),
-    "sandbox": ("Credentials", "Fault", "Inbox", "Refused", "Sandbox"),
+    "parts": ("Fault", "Inbox"),
+    "sandbox": ("Credentials", "Sandbox"),
     "server": ("Server", "connected", "running"),
+    "http": ("Refused",),
 }
 __all__ = sum(_HOMES.values(), ())
 

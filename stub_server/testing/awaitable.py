@@ -13,7 +13,8 @@ from typing import Any, ParamSpec, Self, TypeVar
 import httpx2
 from anyio import to_thread
 
-from .sandbox import EVENTS, Fault, Inbox, Sandbox
+from .parts import Fault, Inbox
+from .sandbox import EVENTS, Sandbox
 
 __tracebackhide__ = True
 P = ParamSpec("P")

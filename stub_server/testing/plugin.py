@@ -81,7 +81,7 @@ def sandbox_server(pytestconfig: pytest.Config) -> Iterator[Server]:
     In the ini file `sandbox_args` has its flags, and `sandbox_command` how to run it if another
     Python has it.
     """
-    from .sandbox import Refused
+    from .http import Refused
     from .server import OWN, connected, running
 
     url = pytestconfig.getoption("--sandbox-url")
@@ -126,7 +126,7 @@ def sandbox(request: pytest.FixtureRequest, sandbox_server: Server) -> Iterator[
     """
     import httpx2
 
-    from .sandbox import Refused
+    from .http import Refused
 
     wanted: dict[str, Any] = {}
     # the nearest marker has the last word

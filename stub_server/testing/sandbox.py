@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from datetime import date, datetime
+from datetime import date
 from itertools import count
-from json import dumps, loads
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from json import dumps
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 import httpx2
 
 from ..core.members import given
-from ..core.text import shortened
 from ..domain.cpf import cpf_with_check_digits
+from .http import Json, Refused, body_of, done, id_of, instant, listed, short, shown
+from .parts import Fault, Inbox
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
-Json: TypeAlias = dict[str, Any]
 EVENTS = (
     "order.*",
     "subscription.*",
@@ -30,23 +29,7 @@ EVENTS = (
 )
 _MOST_EXPLAINED = 20  # of the newest requests that were refused
 _BOUGHT = ("planId", "projectId")
-_PAUSE = 0.02  # seconds between two looks into an inbox
-_WIDEST = 100  # characters of a value in a report
 _FIRST_DOCUMENT = 913_570_000  # of customers that a test makes; seeded ones are drawn at random
-
-
-class Refused(Exception):
-    """The server refused a request that a helper sent; `code` is that of the error, `response` the
-    whole answer.
-    """
-
-    __module__ = "stub_server.testing"  # as tests import it
-
-    def __init__(self, message: str, response: httpx2.Response | None = None) -> None:
-        super().__init__(message)
-        self.response, self.code = response, None
-        if response is not None:
-            self.code = _body(response).get("code")
 
 
 class Credentials(NamedTuple):
@@ -170,7 +153,7 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
             answer = self.control.post("/personas", json=body)
         else:
             answer = self.api.post("/v2/customers", json=self._person() | changes)
-        return _shown(answer, "customer")
+        return shown(answer, "customer")
 
     def plan(self, **changes: Any) -> Json:
         """Create a monthly plan of R$ 49.90 in the seeded project; `changes` replace
@@ -179,11 +162,11 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         body = {"name": f"Plano {next(self._numbers)}", "amount": 49.90} | changes
         if "projectId" not in body:
             body["projectId"] = self._project()
-        return _shown(self.api.post("/v2/plans", json=body), "plan")
+        return shown(self.api.post("/v2/plans", json=body), "plan")
 
     def subscription(self, order: Json | str) -> Json:
         """The subscription that an order opened."""
-        query = {"orderId": _id_of(order)}
+        query = {"orderId": id_of(order)}
         found: list[Json] = done(self.api.get("/v2/subscriptions", params=query))["subscriptions"]
         if not found:
             raise Refused(
@@ -195,9 +178,9 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         ident = ident or self.sample.get("planId")
         if ident is None:
             made = self.plan()
-            self.sample = {**self.sample, "planId": made["id"]}
+            self.sample["planId"] = made["id"]
             return made
-        return _shown(self.api.get(f"/v2/plans/{quote(ident, safe='')}"), "plan")
+        return shown(self.api.get(f"/v2/plans/{quote(ident, safe='')}"), "plan")
 
     def _project(self) -> str:
         if "projectId" in self.sample:
@@ -207,16 +190,15 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         )
         ident: str = made["data"]["project"]["id"]
         done(self.api.post(f"/v2/projects/{ident}/activate"))
-        self.sample = {**self.sample, "projectId": ident}
+        self.sample["projectId"] = ident
         return ident
 
     def _person(self) -> Json:
         number = next(self._numbers)
-        document = cpf_with_check_digits(str(_FIRST_DOCUMENT + number))
         return {
             "name": f"Cliente Número {number}",
             "email": f"cliente{number}@example.com",
-            "document": document,
+            "document": cpf_with_check_digits(str(_FIRST_DOCUMENT + number)),
         }
 
     # -- what happens to orders
@@ -242,8 +224,8 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         return self._ordered(order, "dispute", body)
 
     def _ordered(self, order: Json | str, act: str, body: Json | None = None) -> Json:
-        path = f"/orders/{quote(_id_of(order), safe='')}/{act}"
-        return _shown(self.control.post(path, json=body or None), "order")
+        path = f"/orders/{quote(id_of(order), safe='')}/{act}"
+        return shown(self.control.post(path, json=body or None), "order")
 
     # -- time and state
 
@@ -281,7 +263,7 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
 
     def credentials(self, scopes: Sequence[str]) -> Credentials:
         """A token with some scopes only."""
-        token: str = done(self.control.post("/tokens", json={"scopes": _listed(scopes)}))["token"]
+        token: str = done(self.control.post("/tokens", json={"scopes": listed(scopes)}))["token"]
         return Credentials(token, {"Authorization": f"Bearer {token}"})
 
     # -- failures and webhooks
@@ -292,7 +274,7 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         As a context manager the rule is deleted at the end of the block.
         """
         body = rule if preset is None else {"preset": preset, **rule}
-        return Fault(self, _shown(self.control.post("/faults", json=body), "fault"))
+        return Fault(self, shown(self.control.post("/faults", json=body), "fault"))
 
     def inbox(self, events: Sequence[str] = EVENTS) -> Inbox:
         """Receive webhooks in the sandbox itself, of events such as "order.paid" or "order.*"; by
@@ -306,8 +288,8 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
 
         Receivers on loopback are allowed on a local server.
         """
-        body = {"url": url, "events": _listed(events)}
-        made = _shown(self.api.post("/v2/webhooks", json=body), "webhook")
+        body = {"url": url, "events": listed(events)}
+        made = shown(self.api.post("/v2/webhooks", json=body), "webhook")
         self._webhooks.append(made["id"])
         return made
 
@@ -360,7 +342,7 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         if response:
             body["response"] = response
         answer = self.control.post("/requests/verify", json=body)
-        report = _body(answer)
+        report = body_of(answer)
         if answer.status_code != 409 or "nearest" not in report:
             return list(done(answer)["requests"])
         text = f"Expected {bounds} of {request | response}; there were {report['matched']}."
@@ -395,7 +377,7 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         yield f"  why: {why['summary']}"
         for change in (why["nearest"] or {"changes": ()})["changes"]:
             where, value = change["where"], change["to"]
-            change_to = f"without {where}" if value is None else f"with {where}: {_short(value)}"
+            change_to = f"without {where}" if value is None else f"with {where}: {short(value)}"
             yield f"  succeeds {change_to}  ({change['why']})"
 
     def failed_deliveries(self, most: int = 5) -> Iterator[str]:
@@ -416,131 +398,3 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         if answer.is_error:
             done(answer)
         return answer.content
-
-
-class Fault(AbstractContextManager["Fault", None]):
-    """A rule by which requests fail; `id` names it."""
-
-    def __init__(self, sandbox: Sandbox, made: Json) -> None:
-        self.id: str = made["id"]
-        self._sandbox = sandbox
-        self._final: int | None = None
-
-    def __exit__(self, *_: object) -> None:
-        self.delete()
-
-    @property
-    def hits(self) -> int:
-        """How many requests it made fail, also after the block."""
-        if self._final is not None:
-            return self._final
-        for fault in done(self._sandbox.control.get("/faults", params={"limit": 100}))["faults"]:
-            if fault["id"] == self.id:
-                return int(fault["hits"])
-        return 0
-
-    def delete(self) -> None:
-        """Delete the rule, if it still exists."""
-        self._final = self.hits
-        answer = self._sandbox.control.delete(f"/faults/{self.id}")
-        if answer.status_code != 404:
-            done(answer)
-
-
-class Inbox:
-    """A receiver of webhooks in the sandbox itself. `signing_key` is that of its webhook."""
-
-    def __init__(self, sandbox: Sandbox, name: str, webhook: Json) -> None:
-        self.url: str = webhook["url"]
-        self.webhook, self.signing_key = webhook, str(webhook["signing_key"])
-        self._sandbox, self._path = sandbox, f"/inbox/{name}"
-        self._waited_for: set[int] = set()
-
-    def messages(self, event: str | None = None) -> list[Json]:
-        """What arrived, of one event or of all, oldest first: the newest 100."""
-        query = given(limit="100", event_type=event)
-        found: list[Json] = done(self._sandbox.control.get(self._path, params=query))["messages"]
-        return found[::-1]
-
-    def wait_for(self, event: str, timeout: float = 5.0) -> Json:
-        """The payload of the next event of a type that arrives, or has arrived and was not waited
-        for yet.
-
-        Raises AssertionError with what arrived if there is none in `timeout` seconds.
-        """
-        until = time.monotonic() + timeout
-        while True:
-            arrived = self.messages(event)
-            for message in arrived:
-                if message["number"] not in self._waited_for:
-                    self._waited_for.add(message["number"])
-                    path = f"{self._path}/{message['number']}"
-                    payload: Json = loads(done(self._sandbox.control.get(path))["message"]["body"])
-                    return payload
-            if time.monotonic() > until:
-                others = ", ".join(str(each["event_type"]) for each in self.messages())
-                another = "further " if arrived else ""
-                raise AssertionError(
-                    f"No {another}{event} arrived in {timeout:g} s, but: {others or 'nothing'}."
-                )
-            time.sleep(_PAUSE)
-
-
-def done(answer: httpx2.Response) -> Any:
-    """The body of an answer. Raises Refused with the server's reasons."""
-    if answer.is_success:
-        return None if answer.status_code == 204 else answer.json()
-    body, asked = _body(answer), answer.request
-    summary = body.get("message", " ".join(answer.text.split())[:_WIDEST])
-    lines = [summary]
-    for each in body.get("details", ()):
-        if each["message"] not in summary:
-            lines.append(f"  {each['field']}: {each['message']}")
-    status = f"{answer.status_code} {body.get('code', '')}".rstrip()
-    lines.append(f"  ({asked.method} {asked.url.path} answered {status})")
-    raise Refused("\n".join(lines), answer)
-
-
-def _shown(answer: httpx2.Response, member: str) -> Json:
-    """The record that an answer shows. Raises Refused."""
-    found: Json = done(answer)[member]
-    return found
-
-
-def instant(value: date | str) -> str:
-    """An RFC 3339 date-time; of a date alone midnight in UTC, as of a date-time
-    without an offset.
-    """
-    try:
-        found = datetime.fromisoformat(str(value))
-    except ValueError:
-        return str(value)  # the server says what it takes
-    if found.tzinfo is None:
-        return f"{found.isoformat()}Z"
-    return found.isoformat()
-
-
-def _body(answer: httpx2.Response) -> Json:
-    try:
-        body = answer.json()
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}
-
-
-def _short(value: Any) -> str:
-    return shortened(dumps(value, ensure_ascii=False), _WIDEST)
-
-
-def _listed(names: Sequence[str]) -> list[str]:
-    if isinstance(names, str):
-        return [names]
-    return list(names)
-
-
-def _id_of(order: Json | str) -> str:
-    if isinstance(order, str):
-        return order
-    if not isinstance(order, Mapping) or "id" not in order:
-        raise Refused(f"This is not an order, as it has no id: {_short(order)}")
-    return str(order["id"])

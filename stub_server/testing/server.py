@@ -13,7 +13,8 @@ from datetime import date
 import httpx2
 
 from ..core.members import given
-from .sandbox import Json, Refused, Sandbox, done, instant
+from .http import Json, Refused, done, instant
+from .sandbox import Sandbox
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
 # Without -P a types.py or email.py of the directory that tests run in would be imported.
@@ -139,11 +140,8 @@ def _address_in(banner: Iterable[str]) -> str | None:
 
 def _environment() -> dict[str, str]:
     """This process's environment, without what is meant for it or for another server."""
-    found = dict(os.environ)
-    for name in os.environ:
-        if name.startswith("STUB_") or name in ("PYTHONPATH", "PYTHONWARNINGS"):
-            del found[name]
-    return found
+    foreign = ("STUB_", "PYTHONPATH", "PYTHONWARNINGS")
+    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
 
 
 @contextmanager

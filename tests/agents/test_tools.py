@@ -290,6 +290,44 @@ def test_searches_without_words_and_clocks_about_nobody_end_well(live: Live) -> 
     over_http(live.url, work)
 
 
+@pytest.mark.parametrize("rule", [{"status": 503}, {"corrupt_json": True}])
+def test_what_a_control_did_is_told_if_the_api_fails_then(live: Live, rule: dict[str, Any]) -> None:
+    """A paid order is shown with its subscription, which is a read of the API."""
+
+    async def work(agent: Agent) -> None:
+        order = shown_call(await agent("start"))
+        placed = facts_of(await agent("call_api", **order))["id"]
+        await agent("faults", action="add", then=rule)
+        paid = await agent("orders", action="pay", order=placed)
+        assert not paid.is_error, text_of(paid)
+        assert facts_of(paid)["order"]["status"] == "paid"
+        assert "That is done. To read what else belongs to it failed" in text_of(paid)
+        assert "order.paid" in text_of(paid)
+
+    over_http(live.url, work)
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"drop_connection": "before"}, "Nothing was changed."),
+        ({"drop_connection": "after"}, "It was done: step "),
+        ({"status": 503}, "Nothing was changed."),
+    ],
+)
+def test_a_call_that_fails_says_whether_it_was_done(
+    live: Live, rule: dict[str, Any], said: str
+) -> None:
+    async def work(agent: Agent) -> None:
+        order = shown_call(await agent("start"))
+        await agent("faults", action="add", then=rule)
+        failed = await agent("call_api", **order)
+        assert failed.is_error
+        assert said in text_of(failed)
+
+    over_http(live.url, work)
+
+
 def test_results_leave_nothing_to_guess(live: Live) -> None:
     """How credentials are read, what a path is, the request that was a cart's, what a text is."""
 

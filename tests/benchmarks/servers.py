@@ -3,6 +3,7 @@
 `python -m tests.benchmarks.servers NAME CORE`.
 """
 
+import asyncio
 import copy
 import json
 import logging
@@ -21,7 +22,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stub_server.app import create_app
-from stub_server.cli.serving import calm_collector, listen, uvicorn_config, with_port
+from stub_server.cli.listening import listen, with_port
+from stub_server.cli.serving import calm_collector, uvicorn_config
 from stub_server.server.connection import ConnectionMonitor, Limits
 from stub_server.server.layers.routing import Application
 from stub_server.server.reply import Reply
@@ -50,7 +52,7 @@ def bare(app: Application) -> ASGIApp:
             "page": int(request.query_params.get("page", 1)),
             "limit": int(request.query_params.get("limit", 20)),
         }
-        return _plain(handlers.list(query))
+        return _plain(await handlers.list(query))
 
     async def put(request: Request) -> Response:
         return _plain(handlers.put(request.path_params["id"], orjson.loads(await request.body())))
@@ -97,7 +99,7 @@ def stock(app: Application) -> ASGIApp:
         return answer(handlers.get(customerId))
 
     async def list_customers(**query: Any) -> Any:
-        return answer(handlers.list({"page": 1, "limit": 20} | query))
+        return answer(await handlers.list({"page": 1, "limit": 20} | query))
 
     async def update_customer(customerId: str, body: Any) -> Any:
         return answer(handlers.put(customerId, body))
@@ -137,7 +139,7 @@ def floor(app: Application) -> ASGIApp:
     ident = one.path.rpartition("/")[2]
     canned = {
         ("GET", one.path): handlers.get(ident),
-        ("GET", "/v2/customers"): handlers.list({"page": 1, "limit": 20}),
+        ("GET", "/v2/customers"): asyncio.run(handlers.list({"page": 1, "limit": 20})),
         ("PUT", put.path): handlers.put(ident, put.body or {}),
         ("POST", post.path): handlers.post(post.body or {}),
     }

@@ -97,9 +97,9 @@ class Handlers:
         """One customer."""
         return customers.get_customer(self._work(), ident)
 
-    def list(self, query: Body) -> Reply:
+    async def list(self, query: Body) -> Reply:
         """A page of customers."""
-        return customers.list_customers(self._work(), query)
+        return await customers.list_customers(self._work(), query)
 
     def put(self, ident: str, body: Body) -> Reply:
         """Change a customer."""

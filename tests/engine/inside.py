@@ -54,17 +54,18 @@ class Inside:
         media: str = "application/json",
     ) -> Answer:
         """One request and its answer. A body that is bytes is sent as it is."""
-        return self._loop.run_until_complete(self._ask(method, target, body, token, idem, media))
+        return self._loop.run_until_complete(self.asking(method, target, body, token, idem, media))
 
-    async def _ask(
+    async def asking(
         self,
         method: str,
         target: str,
-        body: object,
-        token: str | None,
-        idem: str | None,
-        media: str,
+        body: object = None,
+        token: str | None = None,
+        idem: str | None = None,
+        media: str = "application/json",
     ) -> Answer:
+        """A request beside others."""
         url = urlsplit(target)
         content = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
         headers = [(b"host", b"127.0.0.1:4600")]

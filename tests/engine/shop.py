@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from stub_server.engine.sandbox import Sandbox
 
 from .inside import Answer, Inside
-from .small import Wall, origin, serve, set_wall
+from .small import origin, serve
 from .state import token_of
 
 
@@ -24,6 +24,5 @@ class Shop:
 def shop_in(inside: Inside) -> Shop:
     """A new world, its clock standing."""
     world = origin(inside.app)
-    set_wall(world.clock, Wall(world.clock.now))
     serve(inside.app, world)
     return Shop(inside, world)

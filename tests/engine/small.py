@@ -8,7 +8,6 @@ from dataclasses import replace
 from unittest.mock import patch
 
 from stub_server.app import create_app
-from stub_server.core.clock import Clock
 from stub_server.engine import events, replies, scheduler
 from stub_server.engine import kept as logs
 from stub_server.engine.sandbox import Sandbox
@@ -75,8 +74,3 @@ class Wall:
         """The next instant."""
         self.now += self.each
         return self.now
-
-
-def set_wall(clock: Clock, wall: Wall) -> None:
-    """Give a clock another wall: what runs by it is the same in every run."""
-    clock.wall = wall

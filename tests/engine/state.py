@@ -148,7 +148,7 @@ def _matching(table: Table, asked: Any) -> list[int]:
         newest_first=newest_first,
         limit=len(table),
     )
-    keys = [record.key for record in select(rebuilt(table), query)[0]]
+    keys = [record.key for record in at_once(select(rebuilt(table), query))[0]]
     return keys[::-1] if newest_first else keys
 
 

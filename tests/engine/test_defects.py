@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stub_server.core.clock import DAY, HOUR
+from stub_server.core.clock import DAY, HOUR, wall_from
 from stub_server.core.ids import NextIds
 from stub_server.engine import scheduler
 from stub_server.engine.draft import Draft
@@ -21,7 +21,7 @@ from stub_server.server.work import Work
 from ..support.make import fresh_cpf, order_body
 from .inside import Answer, Inside, Json
 from .shop import Shop, shop_in
-from .small import Wall, origin, serve, set_wall
+from .small import Wall, origin, serve
 from .state import same, stale, state, token_of
 
 
@@ -107,27 +107,27 @@ def test_time_waits_before_a_job_that_fails_and_requests_are_served(
     """The next request tries it again; when it works, it is done at its own time."""
     world = waiting.world
     wall = Wall(world.clock.now)
-    set_wall(world.clock, wall)
-    assert 200 == waiting.inside.ask("PATCH", "/_sandbox/clock", {"frozen": False}).status
-    pending = {row.id for row in world.store.orders.rows_of("status", "pending")}
-    (due,) = {timer.due for timer in world.timers.pending() if timer.subject in pending}
-    wall.now += 2 * DAY
-    before, stood, was = state(world), world.clock.now, expired(world)
-    with monkeypatch.context() as patched:
-        patched.setattr(scheduler, "JOBS", failing("order.expire"))
-        for _ in range(2):
-            assert 200 == read(waiting).status
-            assert stood == world.clock.now < due
-            same(before, state(world))
-        assert 201 == create(waiting).status
-        assert stood == world.clock.now
-        assert was == expired(world)
-    assert 200 == read(waiting).status
-    assert was + 2 == expired(world)
-    assert world.clock.now >= stood + 2 * DAY
-    last = [event for event in world.events if event.type == "order.expired"]
-    assert [due, due] == [event.at for event in last[-2:]]
-    assert {} == stale(world)
+    with wall_from(wall):
+        assert 200 == waiting.inside.ask("PATCH", "/_sandbox/clock", {"frozen": False}).status
+        pending = {row.id for row in world.store.orders.rows_of("status", "pending")}
+        (due,) = {timer.due for timer in world.timers.pending() if timer.subject in pending}
+        wall.now += 2 * DAY
+        before, stood, was = state(world), world.clock.now, expired(world)
+        with monkeypatch.context() as patched:
+            patched.setattr(scheduler, "JOBS", failing("order.expire"))
+            for _ in range(2):
+                assert 200 == read(waiting).status
+                assert stood == world.clock.now < due
+                same(before, state(world))
+            assert 201 == create(waiting).status
+            assert stood == world.clock.now
+            assert was == expired(world)
+        assert 200 == read(waiting).status
+        assert was + 2 == expired(world)
+        assert world.clock.now >= stood + 2 * DAY
+        last = [event for event in world.events if event.type == "order.expired"]
+        assert [due, due] == [event.at for event in last[-2:]]
+        assert {} == stale(world)
 
 
 def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(

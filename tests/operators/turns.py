@@ -15,7 +15,8 @@ import httpx2
 import uvicorn
 
 from stub_server.app import create_app
-from stub_server.cli.serving import HANDOVER, calm_collector, uvicorn_config, with_port
+from stub_server.cli.listening import with_port
+from stub_server.cli.serving import HANDOVER, calm_collector, uvicorn_config
 from stub_server.server.connection import ConnectionMonitor, Limits
 
 from ..support.live import FROZEN, NO_TLS

@@ -15,7 +15,8 @@ import httpx2
 import uvicorn
 
 from stub_server.app import create_app, data_dir
-from stub_server.cli.serving import uvicorn_config, with_port
+from stub_server.cli.listening import with_port
+from stub_server.cli.serving import uvicorn_config
 from stub_server.core.clock import parse_iso
 from stub_server.engine.sandbox import DEFAULT
 from stub_server.server.connection import ConnectionMonitor, Limits

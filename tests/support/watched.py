@@ -14,7 +14,7 @@ import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from stub_server.app import create_app
-from stub_server.cli.serving import with_port
+from stub_server.cli.listening import with_port
 from stub_server.core.slices import at_once
 from stub_server.engine.scheduler import due_jobs
 from stub_server.server.connection import Limits

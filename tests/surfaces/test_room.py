@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from stub_server.server.sandboxes import sandboxes as room
+from stub_server.server.sandboxes import creating as room
 
 from ..conftest import Serve
 from ..journeys.steps import refused

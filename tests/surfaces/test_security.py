@@ -12,7 +12,7 @@ from stub_server.server.connection import Limits
 from stub_server.server.layers.validation import DEEPEST, MOST_VALUES
 from stub_server.server.protocol import LARGEST_HEAD
 from stub_server.server.request import LARGEST_BODY
-from stub_server.server.sandboxes import sandboxes
+from stub_server.server.sandboxes import creating
 from stub_server.settings import Settings
 from stub_server.storage import package
 from stub_server.webhooks import courier, inbox
@@ -60,7 +60,7 @@ def test_its_figures_are_those_of_the_code() -> None:
         "body": (f"{LARGEST_BODY // MIB} MiB, {limits.body} s, {DEEPEST} levels",),
         "body-values": (f"{MOST_VALUES:,}",),
         "connections": (f"`--max-connections` {settings.max_connections}",),
-        "sandboxes": (f"{sandboxes.MOST:,}",),
+        "sandboxes": (f"{creating.MOST:,}",),
         "merchants": (str(MOST_MERCHANTS),),
         "steps": (
             f"{settings.history:,}",

@@ -19,7 +19,7 @@ import pytest
 from stub_server.app import create_app
 from stub_server.engine import kept
 from stub_server.server.layers.routing import Application
-from stub_server.server.sandboxes import commits
+from stub_server.server.sandboxes import pending
 from stub_server.storage.database import StoreError
 from stub_server.storage.sql import FORMAT, sum_of
 from stub_server.storage.sqlite import DATABASE
@@ -172,7 +172,7 @@ def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) 
     async def start(app: Application) -> None:
         app.sandboxes.persistence.start()
 
-    with patch.object(commits, "LEAST", 100_000):
+    with patch.object(pending, "LEAST", 100_000):
         app = create_app(settings)
         inside = Inside(app)
         inside.run(start(app))

@@ -8,7 +8,7 @@ from functools import partial
 
 import click
 
-from stub_server.cli import serving
+from stub_server.cli import listening, serving
 from stub_server.settings import Settings
 
 from .backend import Backend
@@ -24,8 +24,8 @@ from .mutants import act_of
 def main(port: int, mutants: tuple[str, ...], scenario: str, seed: int, delay: float) -> None:
     """Serve until interrupted. The line `ready URL` says that requests are answered."""
     settings = Settings(port=port, scenario=scenario, seed=seed, log="quiet")
-    with serving.listen(settings) as listeners:
-        settings = serving.with_port(settings, listeners[0])
+    with listening.listen(settings) as listeners:
+        settings = listening.with_port(settings, listeners[0])
         app = serving.build(settings)
         acts = map(act_of, mutants)
         app.middlewares.insert(0, partial(Backend, acts=[*acts], find=act_of, delay=delay))

@@ -66,25 +66,47 @@ class Texts(Derived):
 
 
 class Groups(Derived):
-    """What has a list or a dict of its own for each value."""
+    """What has a list or a dict of its own for each value, its group.
+
+    `shared` are the values whose group is still that of the one it is a copy of.
+    """
+
+    empty: Callable[[], Any]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared: set[Hashable] = set()
 
     def take(self, other: Self) -> None:
-        """Have a copy of what another one has."""
-        self.data = {value: group.copy() for value, group in other.data.items()}
+        """Have what another one has, to which nobody writes any more. Each group is copied with
+        the first write to it: to copy tens of thousands at once would take long.
+        """
+        super().take(other)
+        self.shared = set(self.data)
+
+    def group(self, value: Hashable) -> Any:
+        """The group of a value, to write to it; a new one where there is none."""
+        if value in self.shared:
+            self.shared.remove(value)
+            self.data[value] = self.data[value].copy()
+        elif value not in self.data:
+            self.data[value] = self.empty()
+        return self.data[value]
 
 
 class Index(Groups):
     """The keys of the records by value, oldest first."""
 
     data: dict[Hashable, Keys]
+    empty = list
 
     def add(self, key: int, value: Any) -> None:
         """Add a key to those of a value."""
-        insert(self.data.setdefault(value, []), key)
+        insert(self.group(value), key)
 
     def remove(self, key: int, value: Any) -> None:
         """Remove a key from those of a value."""
-        keys = self.data[value]
+        keys = self.group(value)
         remove(keys, key)
         if not keys:
             del self.data[value]
@@ -150,17 +172,18 @@ class Members(Groups):
     """
 
     data: dict[Hashable, dict[Hashable, int]]
+    empty = dict
 
     def add(self, key: int, value: Any) -> None:
         """Count a record of a member."""
         group, member = value
-        members = self.data.setdefault(group, {})
+        members = self.group(group)
         members[member] = members.get(member, 0) + 1
 
     def remove(self, key: int, value: Any) -> None:
         """Count one record of a member less."""
         group, member = value
-        members = self.data[group]
+        members = self.group(group)
         members[member] -= 1
         if not members[member]:
             del members[member]
@@ -212,6 +235,10 @@ class Views:
             members[pair] = members.get(first), members.get(second)
         members |= self._spec.derived(row.public, row.hidden)
         return members
+
+    def data(self) -> list[Any]:
+        """The dicts and lists of all parts."""
+        return [part.data for _, part in self._parts]
 
     def take(self, other: Self) -> None:
         """Have a copy of what another one has."""

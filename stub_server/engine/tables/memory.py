@@ -74,7 +74,7 @@ class Store(Usages):
         self.tables: dict[str, Table] = {}
         for name, spec in layout.tables.items():
             self.tables[name] = Table(name, spec, layout.checks[spec.schema])
-        # tables that another store reads too: the first write copies
+        # tables that others read too: the first write copies
         self._shared: set[str] = set()
         self._name_tables()
 
@@ -227,12 +227,20 @@ class Store(Usages):
         self.usage, self.unrecorded = other.usage, other.unrecorded
         self._name_tables()
 
+    def own_tables(self) -> list[Table]:
+        """The tables that nobody else reads."""
+        return [table for name, table in self.tables.items() if name not in self._shared]
+
     def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
         """Have these records, and build anew all that is derived from them."""
         for name, table in self.tables.items():
             self.tables[name] = Table(name, table.spec, table.check, rows.get(name))
         self._shared.clear()
         self._name_tables()
+
+    def share(self, table: Table) -> None:
+        """Have a table that somebody reads stay as it is: the next write goes to a copy of it."""
+        self._shared.add(table.name)
 
     def copy(self) -> "Store":
         """An independent copy. Tables are shared until one of the two writes to them."""

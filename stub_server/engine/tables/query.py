@@ -3,7 +3,7 @@ an index answers.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass, field
 from itertools import chain, product
 from typing import Any, TypeAlias
@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 from ...core.record import Record, Row
 from .indexes import Keys, contains
 from .table import REMEMBERED, Table
-from .tables import LAST, searched
+from .tables import LAST, filtered, searched
 
 # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 SORTED_OUTRIGHT = 256
+LOOKED_UP = 4_000  # keys: up to here it is faster to look each up than to make a set of the others
 Condition: TypeAlias = tuple[str, frozenset[Hashable]]
 """The name of an index, a tag, a unique key or `id`, and the values of which a record has one."""
 
@@ -44,9 +45,16 @@ class Query:
         self.conditions.append((name, frozenset(values)))
 
 
-def select(table: Table, query: Query) -> tuple[list[Record], int]:
-    """The records of the page, in order, and how many there are in all."""
-    keys = _found(table, query)
+Search: TypeAlias = Generator[None, None, Keys]
+"""A search that pauses where it takes long. Nobody may write to the table meanwhile."""
+
+
+def select(table: Table, query: Query) -> Generator[None, None, tuple[list[Record], int]]:
+    """The records of the page, in order, and how many there are in all.
+
+    It pauses where it takes long. Nobody may write to the table meanwhile.
+    """
+    keys = yield from _found(table, query)
     total = len(keys)
     first = (query.page - 1) * query.limit
     if first >= total:
@@ -61,12 +69,12 @@ def select(table: Table, query: Query) -> tuple[list[Record], int]:
     return [table.rows[key] for key in chosen], total
 
 
-def _found(table: Table, query: Query) -> Keys:
+def _found(table: Table, query: Query) -> Search:
     """What matches, which is remembered until the next write: somebody who turns pages asks the
     same again.
     """
     if query.contains or query.where is not None:
-        return _find(table, query)
+        return (yield from _find(table, query))
     asked = (
         frozenset(query.conditions),
         query.between,
@@ -77,33 +85,35 @@ def _found(table: Table, query: Query) -> Keys:
     )
     found: Keys | None = table.lists.get(asked)
     if found is None:
+        found = yield from _find(table, query)
         if len(table.lists) == REMEMBERED:
             table.lists.clear()
-        found = table.lists[asked] = _find(table, query)
+        table.lists[asked] = found
     return found
 
 
-def _find(table: Table, query: Query) -> Keys:
+def _find(table: Table, query: Query) -> Search:
     """The keys that match, in the order of the list."""
-    keys = _matching(table, query)
+    keys = yield from _matching(table, query)
     if query.until is not None:
         keys = keys[: bisect_left(keys, max(query.until, 0) << 128)]
     if query.since is not None:
         keys = keys[bisect_left(keys, max(query.since, 0) << 128) :]
     for name, wanted in query.contains.items():
-        keys = searched(table.views.texts[name].data, keys, wanted)
-    if query.where is not None:
-        keys = [key for key in keys if query.where(table.parse(table.rows[key]))]
+        keys = yield from searched(table.views.texts[name].data, keys, wanted)
+    where = query.where
+    if where is not None:
+        keys = yield from filtered(keys, lambda key: where(table.parse(table.rows[key])))
     if query.sort is None:
         return keys
-    found = _sorted(table, query.sort, keys)
+    found = yield from _sorted(table, query.sort, keys)
     if query.newest_first and found and found[-1][0] == LAST:
         last = bisect_left(found, (LAST,))
         found = found[last:] + found[:last]
     return found
 
 
-def _matching(table: Table, query: Query) -> Keys:
+def _matching(table: Table, query: Query) -> Search:
     """The keys that satisfy what indexes know: the shortest condition decides, its keys are looked
     up in the others.
     """
@@ -111,7 +121,7 @@ def _matching(table: Table, query: Query) -> Keys:
     for name, values in _paired(table, query.conditions):
         conditions.append([table.keys_with(name, value) for value in values])
     if query.between is not None:
-        conditions.append([_between(table, *query.between)])
+        conditions.append([(yield from _between(table, *query.between))])
     if not conditions:
         return table.order
     conditions.sort(key=lambda lists: sum(map(len, lists)))
@@ -119,12 +129,16 @@ def _matching(table: Table, query: Query) -> Keys:
     # sorting merges what is sorted already
     keys = first[0] if len(first) == 1 else sorted(chain.from_iterable(first))
     for lists in others:
-        keys = [key for key in keys if _is_in(key, lists)]
+        keys = yield from _also_in(lists, keys)
     return keys
 
 
-def _is_in(key: Any, lists: list[Keys]) -> bool:
-    return any(contains(each, key) for each in lists)
+def _also_in(lists: list[Keys], keys: Keys) -> Search:
+    """The keys that are in one of several lists."""
+    if len(keys) * len(lists) <= LOOKED_UP:
+        return [key for key in keys if any(contains(each, key) for each in lists)]
+    wanted = set(chain.from_iterable(lists))
+    return (yield from filtered(keys, wanted.__contains__))
 
 
 def _paired(table: Table, conditions: list[Condition]) -> list[Condition]:
@@ -140,7 +154,7 @@ def _paired(table: Table, conditions: list[Condition]) -> list[Condition]:
     return left
 
 
-def _between(table: Table, name: str, low: Any, high: Any) -> Keys:
+def _between(table: Table, name: str, low: Any, high: Any) -> Search:
     """The keys of a stretch of a sort order, oldest first."""
     order = table.views.sorts[name].data
     start, stop = 0, len(order)
@@ -148,15 +162,19 @@ def _between(table: Table, name: str, low: Any, high: Any) -> Keys:
         start = bisect_left(order, (low,))
     if high is not None:
         stop = bisect_left(order, (high,))
-    return sorted(key for _, key in order[start:stop])
+    keys = [key for _, key in order[start:stop]]
+    if len(keys) <= LOOKED_UP:
+        return sorted(keys)
+    return (yield from filtered(table.order, set(keys).__contains__))
 
 
-def _sorted(table: Table, sort: str, keys: Keys) -> Keys:
+def _sorted(table: Table, sort: str, keys: Keys) -> Search:
     """Keys in a further sort order, each behind its value."""
+    order = table.views.sorts[sort].data
     if len(keys) == len(table):
-        return table.views.sorts[sort].data
+        return order
     if len(keys) > SORTED_OUTRIGHT:
         wanted = set(keys)
-        return [pair for pair in table.views.sorts[sort].data if pair[1] in wanted]
+        return (yield from filtered(order, lambda pair: pair[1] in wanted))
     values = [table.views.derive(table.parse(table.rows[key]))[sort] for key in keys]
     return sorted(zip(values, keys, strict=True))

@@ -16,6 +16,7 @@ PARSED = 64  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it
 # records that a ring drops beyond the number of new ones: a step must not take long
 MORE_AT_ONCE = 200
+FREED_AT_ONCE = 1_000  # records
 
 
 def encoded(value: Any) -> bytes:
@@ -196,13 +197,27 @@ class Table:
                 owners[value] = ident
 
     def copy(self) -> Table:
-        """An independent copy. Records are shared, as they never change."""
+        """A copy, to write to instead of this one. Records are shared, as they never change."""
         twin = Table(self.name, self.spec, self.check)
         twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), self.order.copy()
         twin.unique = {name: owners.copy() for name, owners in self.unique.items()}
         twin.views.take(self.views)
         twin.size = self.size
         return twin
+
+    def clear(self) -> Iterator[None]:
+        """Free everything, with pauses: 100,000 records at once would take long. Nobody has the
+        table any more.
+        """
+        large: tuple[dict[Any, Any], ...] = (self.rows, *self.unique.values())
+        for records in large:
+            while records:
+                for _ in range(min(FREED_AT_ONCE, len(records))):
+                    records.popitem()
+                yield
+        for part in (self.keys, self.order, *self.views.data()):
+            part.clear()
+            yield
 
     # -- a ring, which drops its oldest records for new ones
 

@@ -6,7 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from ...core.clock import DAY, HOUR, LATEST_START, MINUTE, SECOND, iso, iso_or_none, parse_iso
+from ...core.clock import (
+    DAY,
+    HOUR,
+    LATEST_START,
+    MINUTE,
+    SECOND,
+    iso,
+    iso_or_none,
+    parse_iso,
+    wall_ms,
+)
 from ...core.problem import Conflict
 from ...core.record import Body
 from ...core.timers import Timer
@@ -191,7 +201,7 @@ def _clock(work: Work) -> Body:
     return {
         "now": iso(sandbox.clock.now),
         "frozen": sandbox.clock.frozen,
-        "offset_seconds": (sandbox.clock.read() - sandbox.clock.wall()) / 1000,
+        "offset_seconds": (sandbox.clock.read() - wall_ms()) / 1000,
         "next_due": iso_or_none(due),
         "pending_timers": len(timers),
         "complete": not sandbox.status.is_advancing,

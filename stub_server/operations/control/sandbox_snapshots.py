@@ -41,10 +41,10 @@ async def delete_snapshot(work: Work, name: str) -> Reply:
     return Reply(204, ())
 
 
-def restore_snapshot(work: Work, name: str) -> Reply:
+async def restore_snapshot(work: Work, name: str) -> Reply:
     copy = work.entry.snapshots.get(name).sandbox
     then = state_in(copy, work.sandbox.name)
-    entry, step = work.server.sandboxes.go_back(work.sandbox, then, work.cause)
+    entry, step = await work.server.sandboxes.go_back(work.sandbox, then, work.cause)
     work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry)})
 

@@ -14,6 +14,7 @@ from ...contract.source import Json
 from ...core.clock import DAY, iso
 from ...core.problem import Refusal
 from ...core.record import Body, Row
+from ...core.slices import at_once
 from ...core.text import shortened
 from ...engine.sandbox import Sandbox
 from ...engine.tables.memory import Store
@@ -150,7 +151,7 @@ class Situation:
 
     def newest(self, table: Table) -> list[Row]:
         """The newest records of a table, at most fifty."""
-        found, _ = select(table, Query(limit=_LOOKED_AT))
+        found, _ = at_once(select(table, Query(limit=_LOOKED_AT)))
         return list(map(table.parse, found))
 
     def table(self, parameter: str) -> Table | None:

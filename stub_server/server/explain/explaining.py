@@ -18,7 +18,7 @@ from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.tables.memory import Merchant
 from ...engine.trace import Trace
 from ..curl import command
-from ..journal.entries import body_of
+from ..journal.entries import body_of, is_cut, lacks_body
 from ..layers.inside import Question
 from ..request import CONTROL
 from ..server import READY_FOR, Server
@@ -193,11 +193,8 @@ def _merchant(sandbox: Sandbox, trace: Trace, document: Document) -> Merchant:
 
 def _fill_unknown_body(situation: Situation, trace: Trace, *, keeps_bodies: bool) -> None:
     """Put the contract's example in the place of a body that the journal has not kept."""
-    headers = dict(trace.headers)
-    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-    is_unknown = not keeps_bodies or trace.body == LEFT_OUT or (trace.body is None and has_body)
     operation = situation.operations.get(trace.method)
-    if is_unknown and operation is not None:
+    if operation is not None and (not keeps_bodies or lacks_body(trace)):
         example = example_of(operation, situation.document)
         if example is not ABSENT:
             why = "The journal has no body of this request. This is the contract's example."
@@ -206,8 +203,7 @@ def _fill_unknown_body(situation: Situation, trace: Trace, *, keeps_bodies: bool
 
 def _may_be_repaired(trace: Trace, rule: Json) -> bool:
     """Whether a nearest request is looked for: one to the API, whose target is stored whole."""
-    is_cut = trace.path.endswith("…") or trace.query.endswith("…".encode())
-    if is_cut or _path_of(trace).startswith(CONTROL):
+    if is_cut(trace) or _path_of(trace).startswith(CONTROL):
         return False
     return bool(rule.get("has_nearest", True) or trace.simulated)
 

@@ -11,7 +11,7 @@ from ...core.clock import iso
 from ...core.record import Body
 from ...core.text import glob
 from ...engine.sandbox import DEFAULT, Sandbox
-from ...engine.trace import LONGEST, Trace
+from ...engine.trace import Trace
 from ..curl import MADE_ANEW, command
 from ..request import CONTROL
 from ..server import Server
@@ -104,7 +104,7 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     """The command that sends a request again, with the ready token; None where a part of
     it is not known.
     """
-    if not _is_known(trace) or not trace.method.isalpha():
+    if not is_known(trace) or lacks_body(trace) or not trace.method.isalpha():
         return None
     base_url = server.settings.url
     if sandbox.name != DEFAULT:
@@ -124,14 +124,24 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     )
 
 
-def _is_known(trace: Trace) -> bool:
-    """Whether the journal has all of what was sent."""
-    is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST
-    if is_cut or not trace.received_head or trace.body == LEFT_OUT:
-        return False
-    sent = joined(trace.headers)
-    had_body = sent.get("content-length", "0") != "0" or "transfer-encoding" in sent
-    return trace.body is not None or not had_body
+def is_cut(trace: Trace) -> bool:
+    """Whether the journal has only the beginning of the path or the query."""
+    return trace.path.endswith("…") or trace.query.endswith("…".encode())
+
+
+def is_known(trace: Trace) -> bool:
+    """Whether the journal has all of what was sent, but for its secrets and a body that nobody
+    read.
+    """
+    return not is_cut(trace) and trace.received_head != b"" and trace.body != LEFT_OUT
+
+
+def lacks_body(trace: Trace) -> bool:
+    """Whether a body was sent that the journal does not have."""
+    if trace.body is not None:
+        return trace.body == LEFT_OUT
+    sent = dict(trace.headers)
+    return sent.get("content-length", "0") != "0" or "transfer-encoding" in sent
 
 
 def caller_of(trace: Trace, *members: str) -> Body | None:

@@ -76,6 +76,12 @@ class Expectation:
                 misses = sorted(misses, key=lambda miss: miss[:2])[:NEAREST]
             else:
                 matched.append(trace.id)
+        return self._report(matched, misses)
+
+    def _report(
+        self, matched: Sequence[str], misses: Iterable[tuple[int, int, str, list[Difference]]]
+    ) -> Body:
+        """The report about ids of requests that match, and the nearest ones that do not."""
         ((name, number),), count = self._times.items(), len(matched)
         bounds = {
             "exactly": count == number,

@@ -2,16 +2,16 @@
 a line of it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
 
-from ...contract.secrets import LEFT_OUT
+from ...core.problem import Conflict
 from ...core.record import Body, object_in
 from ...engine.history import not_stored
 from ...engine.kept import Log
 from ...engine.sandbox import Sandbox
-from ...engine.trace import LONGEST, Trace
-from .entries import caller_of, plain
+from ...engine.trace import Trace
+from .entries import caller_of, is_known, plain
 
 _REPLACING = ("resetSandbox", "importSandbox")
 """They replace the sandbox: its log has nothing before them."""
@@ -71,39 +71,42 @@ def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
     And how many the journal has that cannot be sent again, or are older than the steps. Raises
     Conflict where there are none but those.
     """
-    journal, log = sandbox.journal, sandbox.log
-    if not journal.keeps_bodies:
-        raise not_stored(
-            "The journal of this server stores no bodies (--journal 0), so nothing can be"
-            " recorded.",
-            "requests",
-            "query",
+    if not sandbox.journal.keeps_bodies:
+        raise _not_recordable(
+            "The journal of this server stores no bodies (--journal 0), so nothing can be recorded."
         )
-    ordered = _of_this_state(journal)
+    ordered = _of_this_state(sandbox.journal)
+    found = _since(ordered, _oldest_state(sandbox.log))
+    left_out = len(ordered) - len(found)
+    if left_out and not found:
+        raise _not_recordable(
+            "The state before the stored requests is no longer stored. Start the server with a"
+            " larger --history."
+        )
+    begun = recording_start(found)
+    if begun and begun == len(found):
+        raise _not_recordable(
+            "The newest request went back to a snapshot or request that is no longer stored. "
+            "Send further requests, then record."
+        )
+    return found[begun:], left_out + begun
+
+
+def _since(ordered: Sequence[Trace], oldest: int) -> list[Trace]:
+    """The newest requests that can be sent again to what is stored, up to an `oldest` state."""
     found: list[Trace] = []
-    oldest = _oldest_state(log)
     for trace in reversed(ordered):
         is_whole = _is_whole(trace)
         if trace.before < oldest or (trace.after is not None and not is_whole):
             break
         if is_whole:
             found.append(trace)
-    left_out = len(ordered) - len(found)
-    if left_out and not found:
-        message = (
-            "The state before the stored requests is no longer stored. Start the server with a"
-            " larger --history."
-        )
-        raise not_stored(message, "requests", "query")
     found.reverse()
-    begun = recording_start(found)
-    if begun and begun == len(found):
-        message = (
-            "The newest request went back to a snapshot or request that is no longer stored. "
-            "Send further requests, then record."
-        )
-        raise not_stored(message, "requests", "query")
-    return found[begun:], left_out + begun
+    return found
+
+
+def _not_recordable(message: str) -> Conflict:
+    return not_stored(message, "requests", "query")
 
 
 def _oldest_state(log: Log) -> int:
@@ -162,5 +165,4 @@ def _is_whole(trace: Trace) -> bool:
     A body that is not there had no part in what was done: its operation takes none, or the request
     was refused.
     """
-    is_cut = len(trace.path) > LONGEST or len(trace.query) > LONGEST or len(trace.method) > _METHOD
-    return not is_cut and trace.received_head != b"" and trace.body != LEFT_OUT
+    return is_known(trace) and len(trace.method) <= _METHOD

@@ -99,9 +99,7 @@ class RequestContext:
     def _begin(self, scope: Scope) -> None:
         """Begin the trace of a request for which no sandbox was chosen."""
         request: Request = scope[REQUEST]
-        target = scope[TARGET] = Target(
-            self._sandboxes, self._sandboxes.default, request.path, is_chosen=False
-        )
+        target = scope[TARGET] = Target.unchosen(self._sandboxes, request.path)
         scope[TRACE] = target.begin(request)
 
     def _damaged(self, answer: Answer, scope: Scope) -> Answer:
@@ -132,7 +130,15 @@ class RequestContext:
 
     async def _send_later(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
         """Send an answer once what it tells is stored. Raises Unavailable where it was undone."""
-        await self._settle(scope[TARGET], scope[TRACE])
+        persistence, sandbox = self._persistence, scope[TARGET].sandbox
+        try:
+            if persistence.committing:
+                await persistence.settled(sandbox)
+            if sandbox.status.is_undone:
+                raise persistence.failure or undone()
+        except Unavailable as error:
+            scope[TRACE].lose()
+            raise error.again() from None
         self._complete(answer, scope)
         await answer.send(scope, receive, send)
 
@@ -162,21 +168,6 @@ class RequestContext:
         if request.method == "HEAD":
             answer.without_body()
         trace.status, trace.parts = answer.status, answer.parts
-
-    async def _settle(self, target: Target, trace: Trace) -> None:
-        """Wait until what a request did or saw is stored.
-
-        Raises Unavailable where it was undone.
-        """
-        persistence = self._persistence
-        try:
-            if persistence.committing:
-                await persistence.settled(target.sandbox)
-            if target.sandbox.status.is_undone:
-                raise persistence.failure or undone()
-        except Unavailable as error:
-            trace.lose()
-            raise error.again() from None
 
     def _end(self, scope: Scope, answer: Answer | None) -> None:
         """Have the journal and the listeners learn of a request, whose answer has been sent."""

@@ -66,8 +66,8 @@ class Forwarding:
 
     def _begin(self, scope: Scope, holder: Holder | None) -> Trace:
         """The trace of a request that another server journals."""
-        sandboxes, request = self._server.sandboxes, scope[REQUEST]
-        target = scope[TARGET] = Target(sandboxes, sandboxes.default, request.path, is_chosen=False)
+        request = scope[REQUEST]
+        target = scope[TARGET] = Target.unchosen(self._server.sandboxes, request.path)
         trace: Trace = target.begin(request)
         scope[TRACE] = trace
         trace.is_kept = False

@@ -25,7 +25,6 @@ DOCS = "/docs"  # the page of each operation, error code and event is below this
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
 _DEEPEST = 8
 _LONGEST = 300  # characters of a path for which a similar one is looked for
-_NO_VALUES: tuple[str, ...] = ()
 
 
 class Application(ConnexionMiddleware):
@@ -103,7 +102,8 @@ class Routing(SpecMiddleware):
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         target: Target = scope[TARGET]
         path, method = target.path, scope["method"]
-        node, values = self._static.get(path), _NO_VALUES
+        values: tuple[str, ...] = ()
+        node = self._static.get(path)
         if node is None:
             start, _, last = path.rpartition("/")
             if last:

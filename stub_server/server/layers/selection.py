@@ -112,11 +112,7 @@ class SandboxSelection:
                 return await self.app(scope, receive, send)
             except NotThere as error:
                 residence.forget(wanted)
-                if request.is_hop or error.receive is None or monotonic() - began > PATIENCE:
-                    raise
-                receive = error.receive
-            for handed in (HOLDER, TRACE, TARGET):
-                scope.pop(handed, None)
+                receive = _take_back(scope, error, began)
             with self._server.waiting.take():
                 await asyncio.sleep(PAUSE)
         if other:
@@ -167,10 +163,12 @@ class SandboxSelection:
         """`rest` is the path below the prefix of a sandbox, if the request has one."""
         request: Request = scope[REQUEST]
         is_up_to_date = sandbox.status.is_broken or sandbox.clock.latch(
-            sandbox.timers.jobs, stands=sandbox.status.is_advancing
+            request.received_at, sandbox.timers.jobs, stands=sandbox.status.is_advancing
         )
         prefix, path = ("", request.path) if rest is None else (f"/s/{sandbox.name}", rest)
-        target = Target(self._sandboxes, sandbox, path, prefix, is_pending=is_pending)
+        target = Target(self._sandboxes, sandbox, path, prefix)
+        if is_pending:
+            target.pending = sandbox
         scope[TARGET], scope[TRACE] = target, target.begin(request)
         if not is_up_to_date:
             return self._later(target, scope, receive, send)
@@ -213,6 +211,18 @@ class SandboxSelection:
             return None if caller.claims is None else caller.claims["sandbox"]
         key = _key_in(authorization)
         return None if key is None else self._sandboxes.keyring.get(key)
+
+
+def _take_back(scope: Scope, error: NotThere, began: float) -> Receive:
+    """Undo what layers handed on of a request with which another server has done nothing.
+
+    Returns what receives it again. Raises the error where it is not tried again.
+    """
+    if scope[REQUEST].is_hop or error.receive is None or monotonic() - began > PATIENCE:
+        raise error
+    for handed in (HOLDER, TRACE, TARGET):
+        scope.pop(handed, None)
+    return error.receive
 
 
 def _key_in(authorization: bytes) -> str | None:

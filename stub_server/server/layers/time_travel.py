@@ -25,11 +25,12 @@ class Past:
 
     async def of(self, sandbox: Sandbox, asked: str) -> Sandbox:
         """A copy of a sandbox as it was after a step, or at an instant. Raises BadRequest."""
-        step, instant = _asked(asked.strip())
-        number = step_at(sandbox, instant, NAME) if step is None else step
+        text = asked.strip()
+        instant = None if _STEP(text) else _instant(text)
+        number = int(text) if instant is None else step_at(sandbox, instant, NAME)
         check_kept(sandbox.log, number, NAME)
         then = await self._state(sandbox, number)
-        then.clock.now = instant if step is None else then.recorded_clock.now
+        then.clock.now = then.recorded_clock.now if instant is None else instant
         return then
 
     async def _state(self, sandbox: Sandbox, number: int) -> Sandbox:
@@ -56,12 +57,10 @@ def check_past(method: str, path: str, *, is_control: bool) -> None:
         raise _impossible(f"it is for GET only, not {method[:20]}: the past cannot be changed")
 
 
-def _asked(text: str) -> tuple[int | None, int]:
-    """The number of a step, or None and an instant (ms). Raises BadRequest for anything else."""
-    if _STEP(text):
-        return int(text), 0
+def _instant(text: str) -> int:
+    """An instant, in ms. Raises BadRequest for what is none, and no number of a step either."""
     try:
-        return None, parse_iso(text)
+        return parse_iso(text)
     except ValueError:
         why = (
             f"{text[:60]!r} is neither the number of a step nor a date-time such as"

@@ -144,14 +144,9 @@ class OperationRequests:
         self._prunes = operation.body if endpoint.ignore_unknown and is_api else None
         self._ids = _ids_of(operation, resolve)
         self._has_one_uuid = len(self._ids) == 1 and self._ids[0].is_uuid
-        query = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "query"}
-        self._casts = {name: cast_of(schema) for name, schema in query.items()}
-        self._repeated = {name for name, schema in query.items() if schema.get("type") == "array"}
+        self._take_query(_schemas_of(operation, "query", resolve))
         # lists are asked with the same query again and again
         self._parsed = lru_cache(maxsize=32)(self._parse)
-        self._defaults = {
-            name: schema["default"] for name, schema in query.items() if "default" in schema
-        }
         headers = validated_parameters(operation, "header")
         self._header_names = {header.name: header.name.lower().encode() for header in headers}
         self._shape = shape_of(operation)
@@ -159,13 +154,19 @@ class OperationRequests:
         self._relied_on = validator_of_handler(endpoint, self._shape)
         self._schema_at = partial(endpoint.document.schema_at, self._shape)
         self._takes_nothing = not self._shape["properties"] and self._relied_on is None
-        conflict = operation.responses.get(409)
         # Of maps whose keys are stored: then the contract lists the code of invalid ones.
         self._maps: tuple[Place, ...] = ()
-        if conflict is not None and CODE in conflict.codes:
+        if CODE in _codes(operation, 409):
             self._maps = tuple(free_maps(operation.body, resolve))
-        not_found = operation.responses.get(404)
-        self._not_found_code = not_found.codes[0] if not_found and not_found.codes else None
+        self._not_found_code = next(iter(_codes(operation, 404)), None)
+
+    def _take_query(self, schemas: dict[str, Json]) -> None:
+        """Note what the contract says of the query's parameters, by name."""
+        self._casts = {name: cast_of(schema) for name, schema in schemas.items()}
+        self._repeated = {name for name, schema in schemas.items() if schema.get("type") == "array"}
+        self._defaults = {
+            name: schema["default"] for name, schema in schemas.items() if "default" in schema
+        }
 
     def read(self, scope: Scope, body: bytes) -> Arguments:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
@@ -326,9 +327,22 @@ class _Id(NamedTuple):
         return f"{sent} cannot exist: every {self.name} matches {self.pattern.pattern}"
 
 
+def _schemas_of(
+    operation: Operation, place: str, resolve: Callable[[Json], Json]
+) -> dict[str, Json]:
+    """The schemas of the parameters at a place, by name."""
+    return {p.name: resolve(p.schema) for p in operation.parameters if p.place == place}
+
+
+def _codes(operation: Operation, status: int) -> tuple[str, ...]:
+    """The codes of the refusals of a status, the usual one first."""
+    response = operation.responses.get(status)
+    return () if response is None else response.codes
+
+
 def _ids_of(operation: Operation, resolve: Callable[[Json], Json]) -> list[_Id]:
     """The ids in the path of an operation, in their order."""
-    schemas = {p.name: resolve(p.schema) for p in operation.parameters if p.place == "path"}
+    schemas = _schemas_of(operation, "path", resolve)
     found = []
     for name in re.findall(r"\{([^}]+)\}", operation.path):
         pattern = re.compile(schemas[name].get("pattern", ""))

@@ -1,8 +1,9 @@
 """The sandboxes of one server: created, forked, found by name, reset, replaced by a file, stored,
 and deleted.
 
-Begin with `sandboxes.py`, which has what requests do, on top of `loaded.py`, which has those in
-memory. `making.py` makes one or reads it from a file. With a store, `persistence.py` creates and
-deletes them there, `commits.py` stores each step, `opening.py` reads them back, and `residence.py`
-opens those that are not in memory; `beside.py` keeps long work on the store away from requests.
+Begin with `sandboxes.py`, which puts one in place of another, on top of `creating.py`, which makes
+them, and `loaded.py`, which has those in memory. `making.py` fills one or reads it from a file.
+With a store, `persistence.py` creates and deletes them there, `commits.py` stores each step
+(`pending.py`), `opening.py` reads them back, and `residence.py` opens those that are not in memory;
+`beside.py` keeps long work on the store away from requests.
 """

@@ -15,9 +15,9 @@ from ...storage.fitting import Fitting
 from ...storage.package import BadFile
 from ...storage.reading import Reader
 from ...storage.state import Snapshot
-from .commits import Stored
 from .entry import Entry
 from .making import SandboxFactory
+from .pending import Stored
 
 
 def opened(

@@ -29,10 +29,11 @@ from ...storage.database import (
     one_line,
 )
 from ...storage.state import Snapshot, capture
-from .commits import PAUSE, Commits, Stored, written
+from .commits import PAUSE, Commits, written
 from .entry import Entry, keys_of
 from .making import SandboxFactory
 from .opening import opened
+from .pending import Stored
 
 CLOSING = 1.0  # seconds that running long work gets when the server stops
 T = TypeVar("T")

@@ -51,28 +51,26 @@ class Residence:
         found = self._sandboxes.choose(name)
         if found is not None:
             return found
-        name = folded(name)
-        address, until = self._elsewhere.get(name, ("", 0.0))
+        address, until = self._elsewhere.get(folded(name), ("", 0.0))
         if until > monotonic():
             return address
         async with self._opening:  # else two requests would open it twice
-            found = self._sandboxes.choose(name)
-            if found is not None:
-                return found
-            sandboxes = self._sandboxes
-            try:
-                opened = await self._persistence.open(name)
-            except StoreError as error:
-                log.error("%s", error)
-                raise store_unavailable(
-                    f"The sandbox {name} cannot be opened. The server's log says why."
-                ) from None
-            if isinstance(opened, str):
-                self._elsewhere[name] = opened, monotonic() + REMEMBERED
-                return opened
-            if opened is not None:
-                sandboxes.put(opened)
-            return sandboxes.choose(name)
+            return self._sandboxes.choose(name) or await self._open(folded(name))
+
+    async def _open(self, name: str) -> Sandbox | str | None:
+        try:
+            opened = await self._persistence.open(name)
+        except StoreError as error:
+            log.error("%s", error)
+            raise store_unavailable(
+                f"The sandbox {name} cannot be opened. The server's log says why."
+            ) from None
+        if isinstance(opened, str):
+            self._elsewhere[name] = opened, monotonic() + REMEMBERED
+            return opened
+        if opened is not None:
+            self._sandboxes.put(opened)
+        return self._sandboxes.choose(name)
 
     def forget(self, name: str) -> None:
         """Forget which server has a sandbox."""

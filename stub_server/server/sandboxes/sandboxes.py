@@ -1,85 +1,55 @@
-"""The sandboxes of one server: made by name or by request, forked, reset, and put in
-place of each other.
+"""The sandboxes of one server: the first one, and one in place of another, by reset, import,
+rotation and rewind.
 """
 
-import asyncio
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import count
-from typing import Any
 
-from ...core.clock import SECOND, iso, wall_ms
-from ...core.problem import Conflict, NotFound, Refusal, gone
+from ...core.clock import iso
+from ...core.problem import Conflict, Refusal, gone
 from ...core.record import Body, Record
-from ...core.text import glob, nearest
-from ...data.keys import derive_keys, keep_newest, ready_pair, renewed
-from ...data.scenario import known_scenarios
+from ...core.text import glob
+from ...data.keys import keep_newest, ready_pair, renewed
 from ...engine.draft import Draft
-from ...engine.history import go_back, state_at
+from ...engine.history import free, go_back
 from ...engine.resources import change_key, drop_key
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import do_due
-from ...engine.step import Cause, SandboxSettings, Step
+from ...engine.step import Cause, Step
 from ...engine.tables.memory import Store
 from ...storage import sql
 from ...storage.database import Kept
 from ...storage.package import read_file
 from ...storage.state import Snapshot
-from .entry import (
-    NAMING,
-    Entry,
-    duplicate_name,
-    folded,
-    is_name,
-    keys_of,
-    made_up,
-    records_of,
-    too_many,
-)
-from .generations import Generations
-from .loaded import LoadedSandboxes
-from .making import SandboxFactory
-from .persistence import Persistence
-from .residence import Residence
-
-MOST, MOST_CREATIONS = 1_000, 64
+from .creating import MOST, MadeSandboxes, begin_with
+from .entry import Entry, folded, keys_of, records_of
 
 
-class Sandboxes(LoadedSandboxes):
-    """All sandboxes by name, of which a server makes at most `MOST`."""
+class Sandboxes(MadeSandboxes):
+    """All sandboxes of a server by name."""
 
-    def __init__(
-        self, factory: SandboxFactory, on_due: Callable[[Sandbox], None], persistence: Persistence
-    ) -> None:
-        """`on_due` is called with a sandbox that is new or gone, and when something falls due in
-        one.
+    has_kept_default = False  # whether the default one was in the store already
 
-        `persistence` has the sandboxes of an earlier process. Raises StoreError, BadFile,
-        ScenarioError.
+    def open(self) -> None:
+        """Read the stored sandboxes, and make the default one if the store has none.
+
+        Raises StoreError, BadFile, ScenarioError, Unavailable.
         """
-        super().__init__(on_due, persistence, Generations(factory.settings))
-        # those that are under way, and failed ones
-        self._creations: dict[str, asyncio.Task[Entry]] = {}
-        self._named = count(persistence.epoch + 1)  # counts the names that are made up
-        self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
-        self.scenario, self.seed = self.settings.scenario, self.settings.seed
-        self._started, self._begun = wall_ms(), count(1)
-        # set with a store, which may have sandboxes that are not in memory
-        self.residence: Residence | None = None
         self._read_stored()
         self.has_kept_default = (
-            DEFAULT in self._entries or persistence.default_elsewhere is not None
+            DEFAULT in self._entries or self.persistence.default_elsewhere is not None
         )
         if not self.has_kept_default and not self._begin_default():
             self._read_stored()  # another server of the store has begun it meanwhile
-        kept = persistence.default_elsewhere
+        kept = self.persistence.default_elsewhere
         if kept is not None:
             # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled
             # in it.
-            scenario = factory.permitted(kept["scenario"])
-            self.default = factory.make(DEFAULT, kept["generation"], scenario, kept["seed"], None)
+            scenario = self.factory.permitted(kept["scenario"])
+            self.default = self.factory.make(
+                DEFAULT, kept["generation"], scenario, kept["seed"], None
+            )
 
     def _read_stored(self) -> None:
         """Put the stored sandboxes in memory that the persistence reads at a start.
@@ -101,8 +71,8 @@ class Sandboxes(LoadedSandboxes):
         else:
             file = read_file(self.settings.restore)
             sandbox, snapshots = self.factory.read(DEFAULT, generation, file, abroad=False)
-            self.factory.belongings()[1].check_room_instead(snapshots)
         entry = self._entry(sandbox, None)
+        entry.snapshots.check_room_instead(snapshots)
         if not self.persistence.begin(entry, snapshots):
             return False
         self.put(entry)
@@ -110,13 +80,6 @@ class Sandboxes(LoadedSandboxes):
         return True
 
     # -- finding
-
-    @property
-    def scenarios(self) -> list[str]:
-        """The scenarios that a request may name, besides the one that the server was
-        started with.
-        """
-        return known_scenarios(self.factory.seeding.fixtures)
 
     def control_key(self, name: str) -> str:
         """The key that opens the controls of one sandbox in its generation. Raises NotFound."""
@@ -164,228 +127,6 @@ class Sandboxes(LoadedSandboxes):
         self.generations.take_back(entry.sandbox.name, entry.sandbox.origin.generation)
         return True
 
-    # -- making
-
-    async def pending_sandbox(
-        self, name: str, *, creates: bool = True, suggests: bool = False
-    ) -> Sandbox:
-        """The sandbox of this name, or where the server allows that a new one, for `register`.
-        Raises NotFound.
-
-        Without `creates` it must exist. With `suggests` the refusal names a similar sandbox.
-        """
-        sandbox = self.choose(name)
-        if sandbox is not None:
-            return sandbox
-        name = folded(name)
-        if is_name(name) is None:
-            raise NotFound(f"The name of a sandbox has {NAMING}.", code="sandbox_not_found")
-        if self.settings.is_public or not creates:
-            raise self._no_such_name(name, suggests=suggests)
-        try:
-            return await self.factory.begin(
-                name, self.generations.first(name), self.scenario, self.seed, None
-            )
-        except NotFound as error:
-            raise _none(name, error) from None
-
-    def _no_such_name(self, name: str, *, suggests: bool) -> NotFound:
-        """404 for a name that no sandbox has, with the call that creates it."""
-        message, call = f"There is no sandbox {name}.", f"GET /s/{name}/_sandbox/credentials"
-        if suggests:
-            similar = nearest(name, [*self._entries])
-            message += f" Did you mean {similar}?" if similar else ""
-        if self.settings.is_public:
-            call = "POST /_sandbox/sandboxes"
-        return NotFound(f"{message} {call} creates it.", code="sandbox_not_found")
-
-    async def register(self, pending: Sandbox) -> Sandbox:
-        """A pending sandbox, or the one of its name that another request has created meanwhile.
-
-        Raises NotFound.
-        """
-        try:
-            return (await self._admit(pending, None, None, on_first_use=True)).sandbox
-        except Conflict as error:
-            sandbox = self.choose(pending.name)
-            if sandbox is None:
-                raise _none(pending.name, error) from None
-            return sandbox
-
-    async def create(
-        self,
-        name: str | None,
-        scenario: str | None = None,
-        seed: int | None = None,
-        *,
-        now: int | None = None,
-        ttl: int | None = None,
-        settings: Body | None = None,
-    ) -> Entry:
-        """A new sandbox, with a generated name if it has none. `ttl` is seconds. Raises Conflict,
-        NotFound.
-
-        `settings` are those that differ from the server's.
-        """
-        name = await self._new_name(name, "sandbox")
-        if seed is None:
-            seed = self.seed
-        sandbox = await self.factory.begin(
-            name, self.generations.first(name), scenario or self.scenario, seed, now
-        )
-        _begin_with(sandbox, sandbox.settings, settings)
-        if now is not None:
-            sandbox.origin.first_clock = (now, True)
-        return await self._admit(sandbox, None, ttl)
-
-    async def create_beside(
-        self, name: str | None, scenario: str | None, seed: int | None, **beginning: Any
-    ) -> tuple[str, asyncio.Task[Entry]]:
-        """Begin to `create` a sandbox, which goes on when the request has been answered.
-
-        Raises Conflict, Unavailable.
-        """
-        name = await self._new_name(name, "sandbox")
-        async with self.persistence.changing:
-            self._check_creations(name)
-            await self.persistence.announce(name)
-            task = asyncio.create_task(self._create_announced(name, scenario, seed, **beginning))
-            self._creations[name] = task
-        return name, task
-
-    def _check_creations(self, name: str) -> None:
-        """Check that a sandbox can be created beside others. Raises Conflict."""
-        under_way = [each for each, task in self._creations.items() if not task.done()]
-        if name in under_way:
-            raise duplicate_name(name)
-        if len(under_way) >= MOST_CREATIONS:
-            message = (
-                f"{MOST_CREATIONS} sandboxes are being created, the maximum. Create this one when"
-                " one is ready."
-            )
-            raise Conflict.at("name", message, "too_many_sandboxes")
-        # nobody has asked for what became of the others
-        if len(self._creations) >= 2 * MOST_CREATIONS:
-            for each in self._creations.keys() - set(under_way):
-                del self._creations[each]
-
-    async def _create_announced(
-        self, name: str, scenario: str | None, seed: int | None, **beginning: Any
-    ) -> Entry:
-        try:
-            return await self.create(name, scenario, seed, **beginning)
-        finally:
-            await self.persistence.end_announcement(name)
-
-    def creation(self, name: str) -> float | None:
-        """How much is done of a sandbox that is being created, from 0 to 1; None for any other.
-
-        Raises, once, why it was not created.
-        """
-        name = folded(name)
-        task = self._creations.get(name)
-        if task is None:
-            return None
-        if not task.done():
-            return self.factory.progress(name)
-        del self._creations[name]
-        try:
-            task.result()
-        except Refusal as error:
-            raise _none(name, error) from None
-        return None
-
-    async def fork(
-        self,
-        parent: str,
-        name: str | None,
-        step: int | None,
-        ttl: int | None,
-        *,
-        deliver: bool = False,
-    ) -> Entry:
-        """A sandbox with the past of another, up to a step if one is given. Raises NotFound,
-        Conflict.
-
-        With `deliver` new events are delivered; earlier ones never are.
-        """
-        origin = (await self._present(parent)).sandbox
-        name = await self._new_name(name, "fork")
-        if step is None:
-            sandbox = origin.fork(name)
-        else:
-            sandbox = await self.worker.in_line(state_at(origin, step, name))
-        await self.persistence.settled(origin)
-        sandbox.renew(self.generations.first(name))
-        sandbox.origin.first_clock = sandbox.clock.now, sandbox.clock.frozen
-        derive_keys(sandbox, self.factory.secret)
-        if deliver:
-            sandbox.speak()
-        return await self._admit(sandbox, origin.name, ttl)
-
-    async def _present(self, name: str) -> Entry:
-        """A sandbox that may have been deleted or unloaded while this waited.
-
-        Raises NotFound, Unavailable.
-        """
-        if self.residence is not None and isinstance(await self.residence.locate(name), str):
-            raise gone()  # another server has it
-        return self.entry(name)
-
-    def ensure_room(self) -> None:
-        """Make room for one more sandbox: at the limit the one idle longest of those created on
-        first use is deleted.
-
-        Raises Conflict.
-        """
-        entries = self.entries()  # deletes those that have expired
-        if len(entries) >= MOST:
-            unnamed = [entry for entry in entries if entry.created_on_first_use]
-            if not unnamed:
-                raise too_many(MOST)
-            self.forget(min(reversed(unnamed), key=lambda entry: entry.last_used_at).sandbox.name)
-
-    async def _new_name(self, name: str | None, prefix: str) -> str:
-        """The requested name, or a generated one, and room for it.
-
-        Raises Conflict, also where the name exists.
-        """
-        chosen = folded(name or made_up(prefix, next(self._named)))
-        while await self._exists(chosen):
-            if name is not None:
-                raise duplicate_name(chosen)
-            chosen = made_up(prefix, next(self._named))
-        self.ensure_room()
-        return chosen
-
-    async def _exists(self, name: str) -> bool:
-        """Whether there is a sandbox of a name, in memory or not. Raises Unavailable."""
-        if self.find(name) is not None:
-            return True
-        return self.residence is not None and await self.persistence.query(
-            partial(sql.has, name=name)
-        )
-
-    async def _admit(
-        self, sandbox: Sandbox, parent: str | None, ttl: int | None, *, on_first_use: bool = False
-    ) -> Entry:
-        """Register a sandbox for which there was a name and room, if there still is.
-
-        Raises Conflict.
-        """
-        written = await self.persistence.write(sandbox)
-        async with self.persistence.changing:
-            if self.find(sandbox.name) is not None:
-                raise duplicate_name(sandbox.name)
-            self.ensure_room()
-            entry = self._entry(sandbox, parent, ttl=ttl, on_first_use=on_first_use)
-            if not await self.persistence.put(entry, written):
-                if on_first_use:
-                    raise gone()
-                raise duplicate_name(sandbox.name)  # another server was faster
-            self.put(entry)
-            return entry
-
     # -- one in place of another
 
     async def reset(
@@ -415,7 +156,7 @@ class Sandboxes(LoadedSandboxes):
         if not stands:
             sandbox.recorded_clock = sandbox.clock.resumed()
             sandbox.clock.set(sandbox.recorded_clock)
-        _begin_with(sandbox, origin.first_settings, settings)
+        begin_with(sandbox, origin.first_settings, settings)
         return (await self._replace(name, sandbox)).sandbox
 
     async def import_(
@@ -540,7 +281,7 @@ class Sandboxes(LoadedSandboxes):
 
     # -- time
 
-    def go_back(
+    async def go_back(
         self, sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None = None
     ) -> tuple[Entry, Step]:
         """Restore an earlier state of a sandbox, a copy that is used up; its seeded keys have the
@@ -550,39 +291,12 @@ class Sandboxes(LoadedSandboxes):
         Conflict.
         """
         keep_newest(then, sandbox, self.factory.secret)
+        old = sandbox.own_tables()
         step = go_back(sandbox, then, cause, instant)
         entry = self.entry(sandbox.name)
         self._name_events(entry)
         self.persistence.store_row_soon(sandbox.name)
         if sandbox.status.on_due is not None:
             sandbox.status.on_due(sandbox)
+        await self.worker.in_slices(free(old))
         return entry, step
-
-    def _entry(
-        self,
-        sandbox: Sandbox,
-        parent: str | None,
-        *,
-        ttl: int | None = None,
-        on_first_use: bool = False,
-    ) -> Entry:
-        now = wall_ms()
-        entry = Entry(sandbox, parent, on_first_use, now, now, None, *self.factory.belongings())
-        if ttl is not None:
-            entry.expires_at = now + ttl * SECOND
-        self._name_events(entry)
-        return entry
-
-    def _name_events(self, entry: Entry) -> None:
-        """Give the events of a sandbox ids that no earlier event had."""
-        entry.incarnation = f"{self._started:x}-{next(self._begun)}"
-        entry.origin_events = entry.sandbox.events.raised
-
-
-def _begin_with(sandbox: Sandbox, settings: SandboxSettings, changes: Body | None) -> None:
-    sandbox.settings = sandbox.origin.first_settings = settings._replace(**(changes or {}))
-
-
-def _none(name: str, error: Refusal) -> NotFound:
-    """404 instead of the refusal to create a sandbox, which the request did not ask for."""
-    return NotFound(f"There is no sandbox {name}. {error.message}", code="sandbox_not_found")

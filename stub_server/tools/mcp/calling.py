@@ -151,11 +151,15 @@ async def answered(
     if answer.is_refused:
         raise Refused(answer)
     lines = [f"{sent}: {answer.status}, request {answer.request_id}"]
-    if not sent.startswith("GET "):
-        lines += await what_happened(session, answer)
     if "x-sandbox-warnings" in answer.headers:
         lines.append(f"Warnings: {answer.headers['x-sandbox-warnings']}")
-    found = await _completed(session, answer.json or {})
+    found = answer.json or {}
+    try:
+        if not sent.startswith("GET "):
+            lines += await what_happened(session, answer)
+        found = await _completed(session, found)
+    except Refused as error:  # what was asked for is done
+        lines.append(f"That is done. To read what else belongs to it failed: {error}.")
     found.pop("warning", None)  # that a key is shown this once: `start` shows it
     if full:
         lines.append(json.dumps(found, indent=1, ensure_ascii=False))
@@ -269,10 +273,35 @@ async def what_happened(session: Session, answer: Reply) -> list[str]:
 
 
 async def refused(session: Session, answer: Reply) -> Result:
-    """A refusal with the explanation that the journal has of it."""
-    explanation = None
+    """A refusal with what the journal has of it: its explanation, and whether the request changed
+    something.
+    """
+    request: Json | None = None
     if session.sandbox is not None:
         with suppress(Refused):
-            found = await session.get(f"/requests/{answer.request_id}")
-            explanation = found["request"]["explanation"]
-    return refusal(answer, explanation)
+            request = await _in_journal(session, answer)
+    if request is None:
+        return refusal(answer, None)
+    result = refusal(answer, request.get("explanation"))
+    if request["status"] is None:
+        sent = f"{request['method']} {request['path']}, request {request['id']}"
+        result.lines = [f"{sent}: no answer arrived ({request['simulated']})."]
+        result.next = "requests {action: list}, history {action: steps}"
+    if request["step"] is not None:
+        result.lines.append(f"It was done: step {request['step']}.")
+    elif request["method"] != "GET":
+        result.lines.append("Nothing was changed.")
+    return result
+
+
+async def _in_journal(session: Session, answer: Reply) -> Json | None:
+    """A request as the journal has it: the newest one without an answer, if none says which it
+    is.
+    """
+    if answer.request_id:
+        found: Json = (await session.get(f"/requests/{answer.request_id}"))["request"]
+        return found
+    for each in (await session.get("/requests", commands="true"))["requests"]:
+        if each["status"] is None:
+            return dict(each)
+    return None

@@ -90,8 +90,11 @@ class Session:
         return found
 
     async def get(self, path: str, **query: Any) -> Any:
-        """What a control, or the API, answers. Raises Refused."""
-        return (await self.ask("GET", path, **query)).json
+        """What a control, or the API, answers. Raises Refused, also for a body that is no JSON."""
+        answer = await self.ask("GET", path, **query)
+        if answer.json is None:  # a fault rule cut it
+            raise Refused(answer)
+        return answer.json
 
     async def ask(self, method: str, path: str, body: Json | None = None, **query: Any) -> Reply:
         """The whole answer of a control, or of the API below `/v2` to the ready token.

@@ -3,7 +3,7 @@ at their times.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -70,26 +70,32 @@ def settings_of(
         urlsplit(behaviour["base_url"])
     except ValueError as error:
         raise damaged(f"recording.behaviour.base_url: {error}") from None
-    is_known = behaviour["scenario"] in known_scenarios(data_dir("fixtures"))
-    if not is_known and scenario is None:
-        raise BadFile(
-            "unfit",
-            "The recording's server had a scenario file of its own: give the same with --scenario.",
-        )
-    if is_known and scenario is not None:
-        raise BadFile(
-            "unfit",
-            f"The recording has the shipped scenario {behaviour['scenario']}: leave out"
-            " --scenario.",
-        )
-    if scenario is not None:
-        behaviour["scenario"] = scenario.absolute().as_posix()
+    behaviour["scenario"] = _scenario(behaviour["scenario"], scenario)
     behaviour["allow_hosts"] = tuple(behaviour.get("allow_hosts", ()))
     if behaviour.pop("has_admin_key"):
         behaviour["admin_key"] = _KEY
     for name in ("has_secret", "rate_limit"):
         behaviour.pop(name)
     return Settings(**behaviour, overlays=tuple(overlays), journal=max(requests, 1))
+
+
+def _scenario(recorded: str, file: Path | None) -> str:
+    """The scenario of the recording's server by its name, or the file that it was. Raises
+    BadFile.
+    """
+    is_known = recorded in known_scenarios(data_dir("fixtures"))
+    if is_known and file is not None:
+        raise BadFile(
+            "unfit", f"The recording has the shipped scenario {recorded}: leave out --scenario."
+        )
+    if is_known:
+        return recorded
+    if file is None:
+        raise BadFile(
+            "unfit",
+            "The recording's server had a scenario file of its own: give the same with --scenario.",
+        )
+    return file.absolute().as_posix()
 
 
 async def replay(
@@ -118,34 +124,40 @@ class Session:
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
         factory, secrets = self._app.server.sandboxes.factory, header["secrets"]
-        rules = factory.rules
-        self._fitting = Fitting(rules, factory.shapes, header["contract"]["digest"])
+        self._fitting = Fitting(factory.rules, factory.shapes, self._contract["digest"])
         # Every API key gets the private half of `pair_of`.
         rewrite = adopted(_SECRET, anew=not secrets, keyless=True, keeps_shown=True)
         self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
-        later: list[Body] = []
-        for kind, body in unpack(data, None, (RECORDING,)):
-            if kind == "later":
-                later.append(body)
-            elif kind not in ("header", "recording", "request"):  # the requests are sent again
-                self._reader.read(kind, body)
+        later = list(self._read(data))
+        self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
         self.name = self._reader.state.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests)
-        rate = about["behaviour"]["rate_limit"]
-        self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
-        settings = self._app.server.settings
-        if rate is not None:
-            settings = replace(settings, rate_limit=tuple(rate))
-        server = replace(silent(self._app.server), settings=settings, waits=False)
-        self._app.serve(server)
-        self._callers = Callers(server.tokens, _SECRET)
+        self._callers = Callers(self._app.server.tokens, _SECRET)
         self._difference = partial(
             difference,
             other_secret=about["behaviour"]["has_secret"] or not secrets,
             other_file=scenario is not None,
         )
         self._ended: list[Trace] = []
+        self._serve(about["behaviour"]["rate_limit"])
+
+    def _read(self, data: bytes) -> Iterator[Body]:
+        """Read the state of the recording, and yield the steps since. Raises BadFile."""
+        for kind, body in unpack(data, None, (RECORDING,)):
+            if kind == "later":
+                yield body
+            elif kind not in ("header", "recording", "request"):  # the requests are sent again
+                self._reader.read(kind, body)
+
+    def _serve(self, rate: Sequence[int] | None) -> None:
+        """Have the server send nothing, delay nothing, and answer with this rate limit."""
+        settings = self._app.server.settings
+        if rate is not None:
+            requests, seconds = rate
+            settings = replace(settings, rate_limit=(requests, seconds))
+        server = replace(silent(self._app.server), settings=settings, waits=False)
+        self._app.serve(server)
         server.listeners.append(lambda trace, warnings: self._ended.append(trace))
 
     def _sandbox(self) -> Sandbox:

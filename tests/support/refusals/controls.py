@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from stub_server.engine import fault_rules
 from stub_server.operations.control import sandbox as control
-from stub_server.server.sandboxes import entry, sandboxes
+from stub_server.server.sandboxes import creating, entry
 from stub_server.storage import package
 
 from ..estate import Estate, webhook_body
@@ -79,7 +79,7 @@ def name_taken(shop: Estate) -> Answer:
 def of_a_full_server(shop: Estate) -> Answer:
     """None of its sandboxes was only mentioned."""
     most = len(shop.live.app.sandboxes.sandboxes())
-    with patch.object(sandboxes, "MOST", most):
+    with patch.object(creating, "MOST", most):
         assert (
             "too_many_sandboxes"
             == shop.control.post(f"/sandboxes/{shop.sandbox}/fork").json()["code"]

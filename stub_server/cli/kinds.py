@@ -1,0 +1,84 @@
+"""The kinds of values that flags of `serve` take. Each function raises BadParameter."""
+
+import re
+from ipaddress import ip_network
+from pathlib import Path
+
+import click
+
+from ..core.clock import EARLIEST_START, LATEST_START, parse_iso
+from .options import UserPath
+
+
+def instant(text: str) -> int:
+    """An RFC 3339 date-time with an offset, as milliseconds since 1970."""
+    try:
+        now = parse_iso(text)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is not a date-time with an offset, such as 2026-11-20T14:32:05Z."
+        ) from None
+    if not EARLIEST_START <= now < LATEST_START:
+        raise click.BadParameter(f"{text} is out of range: a sandbox begins between 1970 and 8999.")
+    return now
+
+
+def rate(text: str) -> tuple[int, int]:
+    """A rate limit such as 100/60s, as (requests, seconds)."""
+    found = re.fullmatch(r"([1-9][0-9]{0,6})/([1-9][0-9]{0,5})s", text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a rate such as 100/60s.")
+    return int(found[1]), int(found[2])
+
+
+def authorities(
+    _context: click.Context, _option: click.Parameter, file: Path | None
+) -> Path | None:
+    """A file that has certificates."""
+    import ssl
+
+    try:
+        if file is not None:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
+    except OSError:
+        raise click.BadParameter(f"{file} has no certificate in PEM.") from None
+    return file
+
+
+def host(text: str) -> str:
+    """A name or address as in a Host header."""
+    from ..core.text import host_name
+
+    if host_name(text) is None:
+        raise click.BadParameter(f"{text!r} is not a host such as sandbox.example.com.")
+    return text
+
+
+_is_address = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|.*\bpassword\s*=", re.DOTALL).match
+"""Whether a --store is meant as the address of a database, or as libpq's `name=value`."""
+
+
+def store(text: str) -> Path | str | None:
+    """Where sandboxes are kept: a directory or a database; None for memory."""
+    if text == "memory":
+        return None
+    if text.startswith(("postgresql://", "postgres://")):
+        return text
+    if _is_address(text):  # it may have a password, so nothing of it is quoted
+        raise click.BadParameter(
+            "a store is memory, a directory or postgresql://USER:PASSWORD@HOST/DATABASE."
+        )
+    folder: Path = UserPath().convert(text, None, None)
+    return folder
+
+
+def proxies(text: str) -> str:
+    """Addresses and networks with commas between them, as uvicorn reads them."""
+    for part in text.split(","):
+        try:
+            ip_network(part.strip())
+        except ValueError:
+            raise click.BadParameter(
+                f"{part.strip()!r} is no address or network, such as 10.0.0.5 or 10.0.0.0/8."
+            ) from None
+    return text

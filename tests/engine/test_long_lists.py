@@ -1,0 +1,78 @@
+"""A list that is long to search: others are served meanwhile, and it is of one instant."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from stub_server.app import create_app
+from stub_server.core import slices
+from stub_server.engine.tables import query, tables
+
+from ..support.live import FROZEN
+from ..support.make import customer_body
+from .inside import Answer, Inside
+
+PEOPLE = 60
+BY_NAME = f"/v2/customers?metadata=team:red&sort=name&limit={PEOPLE}"
+ANY_NAME = f"/v2/customers?search=ana&limit={PEOPLE}"
+
+
+@pytest.fixture
+def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inside]:
+    """A sandbox in which each search is long."""
+    monkeypatch.setattr(tables, "AT_ONCE", 1)
+    monkeypatch.setattr(query, "SORTED_OUTRIGHT", 1)
+    monkeypatch.setattr(slices, "SLICE", 0.00001)
+    found = Inside(create_app(replace(FROZEN, scenario="empty")))
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("path", [BY_NAME, ANY_NAME])
+def test_others_are_served_while_a_long_list_is_searched(inside: Inside, path: str) -> None:
+    token = inside.app.server.ready_token(inside.app.sandboxes.default)
+    people = []
+    inside.ask("POST", "/v2/customers", customer_body(name="Bia"), token)
+    for number in range(PEOPLE):
+        body = customer_body(name=f"Ana {number:02}", metadata={"team": "red"})
+        people.append(inside.ask("POST", "/v2/customers", body, token).json()["customer"]["id"])
+    answered: list[str] = []
+
+    async def ask(method: str, target: str, body: object = None) -> Answer:
+        answer = await inside.asking(method, target, body, token)
+        answered.append(method)
+        return answer
+
+    async def both() -> tuple[Answer, Answer]:
+        return await asyncio.gather(
+            ask("GET", path), ask("PUT", f"/v2/customers/{people[0]}", {"name": "Zoe"})
+        )
+
+    listed, changed = inside.run(both())
+    assert (200, 200) == (listed.status, changed.status)
+    assert ["PUT", "GET"] == answered, "nobody was served before the list had been searched"
+    names = sorted(each["name"] for each in listed.json()["customers"])
+    assert [f"Ana {number:02}" for number in range(PEOPLE)] == names
+    now = inside.ask("GET", path, None, token).json()
+    found = {"Zoe"} if path == BY_NAME else set()
+    assert {*names[1:], *found} == {each["name"] for each in now["customers"]}
+
+
+def test_the_records_that_a_rewind_replaced_are_freed_in_slices(inside: Inside) -> None:
+    """But for those that a snapshot shares: it is restored with all of them."""
+    sandbox = inside.app.sandboxes.default
+    token = inside.app.server.ready_token(sandbox)
+    for number in range(3):
+        inside.ask("POST", "/v2/customers", customer_body(name=f"Ana {number}"), token)
+    inside.ask("POST", "/_sandbox/snapshots", {"name": "three"})
+    shared = sandbox.store.customers
+    assert 200 == inside.ask("POST", "/_sandbox/rewind", {"to_step": 1}).status
+    assert 3 == len(shared.rows)
+    inside.ask("POST", "/v2/customers", customer_body(name="Bia"), token)
+    own = sandbox.store.customers
+    assert 200 == inside.ask("POST", "/_sandbox/snapshots/three/restore").status
+    assert (0, 0, 3) == (len(own.rows), len(own.order), len(sandbox.store.customers))
+    listed = inside.ask("GET", "/v2/customers?sort=name", None, token).json()
+    assert ["Ana 0", "Ana 1", "Ana 2"] == [each["name"] for each in listed["customers"]]
