@@ -99,6 +99,18 @@ def test_a_change_that_is_not_dated_is_named() -> None:
     assert "updateCustomer" in outcome.divergences[0]["operations"]
 
 
+@pytest.mark.night
+def test_a_clock_that_stands_still_is_no_departure() -> None:
+    with backend(*LIKE_A_PROXY) as url:
+        frozen = httpx2.patch(
+            f"{url}/_sandbox/clock", json={"frozen": True}, timeout=30, verify=NO_TLS
+        )
+        assert frozen.json()["frozen"] is True
+        outcome = verify(url)
+    assert [] == departed(outcome), outcome.output
+    assert "All records have the same `createdAt`: instants were not compared." in outcome.output
+
+
 def test_the_docs_show_what_is_said_of_a_backend_that_ignores_a_filter() -> None:
     with backend(mutants=["ignores listCustomers type"]) as url:
         command = [sys.executable, "-m", "stub_server", "verify", url, "--only", "listCustomers"]
