@@ -184,8 +184,11 @@ async def _selected(work: Work, table: Table, query: Query) -> tuple[list[Record
     except StopIteration as end:
         found: tuple[list[Record], int] = end.value
         return found
-    work.store.share(table)
-    return await work.server.sandboxes.worker.in_slices(search)
+    table.readers += 1
+    try:
+        return await work.server.sandboxes.worker.in_slices(search)
+    finally:
+        table.readers -= 1
 
 
 def value(body: Any, status: int = 200) -> Reply:

@@ -64,6 +64,7 @@ class Inside:
         token: str | None = None,
         idem: str | None = None,
         media: str = "application/json",
+        as_of: str | None = None,
     ) -> Answer:
         """A request beside others."""
         url = urlsplit(target)
@@ -78,6 +79,8 @@ class Inside:
             headers.append((b"authorization", b"Bearer " + token.encode()))
         if idem is not None:
             headers.append((b"idempotency-key", idem.encode()))
+        if as_of is not None:
+            headers.append((b"x-sandbox-as-of", as_of.encode()))
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},

@@ -8,7 +8,9 @@ import pytest
 
 from stub_server.app import create_app
 from stub_server.core import slices
+from stub_server.core.clock import HOUR, iso
 from stub_server.engine.tables import query, tables
+from stub_server.server.journal.recordable import chosen
 
 from ..support.live import FROZEN
 from ..support.make import customer_body
@@ -55,9 +57,37 @@ def test_others_are_served_while_a_long_list_is_searched(inside: Inside, path: s
     assert ["PUT", "GET"] == answered, "nobody was served before the list had been searched"
     names = sorted(each["name"] for each in listed.json()["customers"])
     assert [f"Ana {number:02}" for number in range(PEOPLE)] == names
+    recorded, _ = chosen(inside.app.sandboxes.default)
+    # in this order they are answered alike again
+    assert ["GET", "PUT"] == [trace.method for trace in recorded[-2:]]
     now = inside.ask("GET", path, None, token).json()
     found = {"Zoe"} if path == BY_NAME else set()
     assert {*names[1:], *found} == {each["name"] for each in now["customers"]}
+
+
+def test_lists_of_one_state_at_several_instants_do_not_mix_them_up(inside: Inside) -> None:
+    token = inside.app.server.ready_token(inside.app.sandboxes.default)
+    for number in range(PEOPLE):
+        inside.ask("POST", "/v2/customers", customer_body(name=f"Ana {number}"), token)
+    assert 200 == inside.ask("POST", "/_sandbox/clock/advance", {"hours": 3}).status
+    instants = [iso((FROZEN.now or 0) + hours * HOUR) for hours in (1, 2)]
+
+    async def both() -> list[Answer]:
+        lists = [inside.asking("GET", ANY_NAME, token=token, as_of=instant) for instant in instants]
+        return await asyncio.gather(*lists)
+
+    inside.run(inside.asking("GET", ANY_NAME, token=token, as_of=instants[0]))
+    assert instants == [answer.headers["x-sandbox-now"] for answer in inside.run(both())]
+
+
+def test_a_table_is_copied_only_while_somebody_searches_it(inside: Inside) -> None:
+    token = inside.app.server.ready_token(inside.app.sandboxes.default)
+    for number in range(3):
+        inside.ask("POST", "/v2/customers", customer_body(name=f"Ana {number}"), token)
+    table = inside.app.sandboxes.default.store.customers
+    assert 3 == inside.ask("GET", ANY_NAME, None, token).json()["pagination"]["total"]
+    inside.ask("POST", "/v2/customers", customer_body(name="Bia"), token)
+    assert table is inside.app.sandboxes.default.store.customers
 
 
 def test_the_records_that_a_rewind_replaced_are_freed_in_slices(inside: Inside) -> None:

@@ -74,7 +74,7 @@ class Store(Usages):
         self.tables: dict[str, Table] = {}
         for name, spec in layout.tables.items():
             self.tables[name] = Table(name, spec, layout.checks[spec.schema])
-        # tables that others read too: the first write copies
+        # tables that another store reads too: the first write copies
         self._shared: set[str] = set()
         self._name_tables()
 
@@ -215,7 +215,7 @@ class Store(Usages):
 
     def replace(self, name: str, before: Row | None, after: Row | None) -> None:
         """Store a version of a table in place of the one before; None where there is none."""
-        if name in self._shared:
+        if name in self._shared or self.tables[name].readers:
             self._shared.discard(name)
             self.tables[name] = self.tables[name].copy()
             self._name_tables()
@@ -229,7 +229,11 @@ class Store(Usages):
 
     def own_tables(self) -> list[Table]:
         """The tables that nobody else reads."""
-        return [table for name, table in self.tables.items() if name not in self._shared]
+        return [
+            table
+            for name, table in self.tables.items()
+            if name not in self._shared and not table.readers
+        ]
 
     def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
         """Have these records, and build anew all that is derived from them."""
@@ -237,10 +241,6 @@ class Store(Usages):
             self.tables[name] = Table(name, table.spec, table.check, rows.get(name))
         self._shared.clear()
         self._name_tables()
-
-    def share(self, table: Table) -> None:
-        """Have a table that somebody reads stay as it is: the next write goes to a copy of it."""
-        self._shared.add(table.name)
 
     def copy(self) -> "Store":
         """An independent copy. Tables are shared until one of the two writes to them."""

@@ -36,7 +36,8 @@ class Table:
 
     `order` has the keys of all records, oldest first; `views` is what the spec asks for besides.
     `lists` are the keys that queries found; the next write drops them. `parsed` are records that
-    were peeked at lately. `size` is how many bytes the records of a ring have.
+    were peeked at lately. `size` is how many bytes the records of a ring have. `readers` is how
+    many searches have paused: what is written meanwhile goes to a copy.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Table:
         self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
         self.views = Views(spec)
         self.lists: dict[Hashable, Any] = {}
-        self.size = 0
+        self.size = self.readers = 0
         self.parsed: dict[str, Row] = {}
         for _, record in sorted((rows or {}).items()):
             self.replace(None, self.parse(record))

@@ -129,7 +129,8 @@ def _of_this_state(journal: Iterable[Trace]) -> list[Trace]:
         found.append(trace)
         if trace.operation in _REPLACING and trace.status == 200:
             found.clear()
-    return sorted(found, key=lambda trace: trace.before)
+    # those that only read a state come before the one that changed it
+    return sorted(found, key=lambda trace: (trace.before, trace.after is not None))
 
 
 def line(trace: Trace) -> Body:

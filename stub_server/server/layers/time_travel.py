@@ -2,6 +2,8 @@
 
 import re
 from collections import deque
+from copy import copy
+from dataclasses import replace
 from weakref import ref
 
 from ...core.clock import parse_iso
@@ -29,7 +31,9 @@ class Past:
         instant = None if _STEP(text) else _instant(text)
         number = int(text) if instant is None else step_at(sandbox, instant, NAME)
         check_kept(sandbox.log, number, NAME)
-        then = await self._state(sandbox, number)
+        state = await self._state(sandbox, number)
+        # others may be reading the same state at another instant
+        then = replace(state, clock=copy(state.clock))
         then.clock.now = then.recorded_clock.now if instant is None else instant
         return then
 
