@@ -154,8 +154,8 @@ def _sorts(listing: Operation) -> tuple[list[str], str]:
 
 @pages.get("/data/<name>/<ident>/edit")
 def edit_record(name: str, ident: str) -> str:
-    """The form of the operation that changes a record, with the record as it is unless that is too
-    long for a page.
+    """The form of the operation that changes a record, with the record as it is; of one that is
+    too long for a page no member is filled in.
     """
     resource = _resource(name)
     updater, getter = _item(resource, "PUT"), _item(resource, "GET")
@@ -164,8 +164,8 @@ def edit_record(name: str, ident: str) -> str:
     body = _record(g.client.get(_filled(getter, resource, ident))) or {}
     known = contracts().api.resolve(updater.body or {}).get("properties", {})
     text = pretty({member: body[member] for member in known if body.get(member) is not None})
-    sent = {f"path.{resource.parameter}": ident} | ({"body": text} if fits(text) else {})
-    return try_page(updater.id, sent)
+    shown = text if fits(text) else "{}"
+    return try_page(updater.id, {f"path.{resource.parameter}": ident, "body": shown})
 
 
 @pages.get("/data/<name>/<ident>")

@@ -79,7 +79,9 @@ def test_only_what_is_allowed_is_offered(
     page = console.open(path)
     assert not [form for form in page.forms if "Refund" in form.label]
     sent = {"token": page.form("Pay").values["token"]}
-    for ident, status in (("nothing", 404), ("payOrder", 400), ("payPixCode", 303)):
+    for ident, status in (
+        ("nothing", 404), ("followSandbox", 404), ("payOrder", 400), ("payPixCode", 303),
+    ):  # fmt: skip
         answer = console.http.post(
             f"{console.base}/console/do/{ident}",
             data=sent,
@@ -367,6 +369,9 @@ def test_what_strangers_stored_makes_no_page_heavy(
         )
     ]
     assert [] == [page.url for page in pages if len(page.response.content) > 60 << 10]
+    before = api.get(f"/v2/{place}").json()
+    assert "at least 1" in console.send(pages[1], "Body").text
+    assert before == api.get(f"/v2/{place}").json()
     newest = next(link for link in pages[0].links if "history?limit=1&page=1&" in link)
     (version,) = console.follow(pages[0], newest).response.json()
     assert marked(mark) == version["body"]["metadata"]
