@@ -159,9 +159,12 @@ def edit_record(name: str, ident: str) -> str:
     """
     resource = _resource(name)
     updater, getter = _item(resource, "PUT"), _item(resource, "GET")
-    if updater is None or getter is None:
+    if updater is None:
         abort(404)
-    body = _record(g.client.get(_filled(getter, resource, ident))) or {}
+    if getter is None:  # an API key, whose projects are read as one text and sent as a list
+        body = _recorded(name, ident)["body"] | {"allowed_projects": None}
+    else:
+        body = _record(g.client.get(_filled(getter, resource, ident))) or {}
     known = contracts().api.resolve(updater.body or {}).get("properties", {})
     text = pretty({member: body[member] for member in known if body.get(member) is not None})
     shown = text if fits(text) else "{}"
@@ -219,7 +222,8 @@ def _now(resource: Resource, ident: str, stored: dict[str, Any]) -> dict[str, An
     if resource.schema == "Customer":
         found["behaviour"] = g.client.find(f"{CONTROL}/customers/{at}/behaviour")
     actions = list(_actions(resource, found["body"], found.get("inspected")))
-    return found | {"actions": actions, "updater": read and _item(resource, "PUT")}
+    is_own = path is None or read is not None
+    return found | {"actions": actions, "updater": is_own and _item(resource, "PUT")}
 
 
 # -- what they show
