@@ -154,18 +154,21 @@ def _sorts(listing: Operation) -> tuple[list[str], str]:
 
 @pages.get("/data/<name>/<ident>/edit")
 def edit_record(name: str, ident: str) -> str:
-    """The form of the operation that changes a record, with the record as it is unless that is too
-    long for a page.
+    """The form of the operation that changes a record, with the record as it is; of one that is
+    too long for a page no member is filled in.
     """
     resource = _resource(name)
     updater, getter = _item(resource, "PUT"), _item(resource, "GET")
-    if updater is None or getter is None:
+    if updater is None:
         abort(404)
-    body = _record(g.client.get(_filled(getter, resource, ident))) or {}
+    if getter is None:  # an API key, whose projects are read as one text and sent as a list
+        body = _recorded(name, ident)["body"] | {"allowed_projects": None}
+    else:
+        body = _record(g.client.get(_filled(getter, resource, ident))) or {}
     known = contracts().api.resolve(updater.body or {}).get("properties", {})
     text = pretty({member: body[member] for member in known if body.get(member) is not None})
-    sent = {f"path.{resource.parameter}": ident} | ({"body": text} if fits(text) else {})
-    return try_page(updater.id, sent)
+    shown = text if fits(text) else "{}"
+    return try_page(updater.id, {f"path.{resource.parameter}": ident, "body": shown})
 
 
 @pages.get("/data/<name>/<ident>")
@@ -219,7 +222,8 @@ def _now(resource: Resource, ident: str, stored: dict[str, Any]) -> dict[str, An
     if resource.schema == "Customer":
         found["behaviour"] = g.client.find(f"{CONTROL}/customers/{at}/behaviour")
     actions = list(_actions(resource, found["body"], found.get("inspected")))
-    return found | {"actions": actions, "updater": read and _item(resource, "PUT")}
+    is_own = path is None or read is not None
+    return found | {"actions": actions, "updater": is_own and _item(resource, "PUT")}
 
 
 # -- what they show

@@ -118,10 +118,10 @@ def example_of(ident: str) -> Any:
 
 def filled(ident: str) -> tuple[str, str, dict[str, Any] | None]:
     """The call that a form stands for: its fields are parameters of an operation, and members of
-    its body.
+    its body. One that only reads is none: its answer may have no end.
     """
     operation = contracts().operation(ident)
-    if operation is None:
+    if operation is None or operation.method == "GET":
         abort(404)
     path, query = contracts().home(ident)[0] + operation.path, dict[str, str]()
     for parameter in operation.parameters:

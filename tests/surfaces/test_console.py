@@ -432,24 +432,25 @@ def test_no_input_is_an_error_of_the_server(
             found = console.open("/console/" + path.replace("{}", odd))
             assert found.status < 500, (path, odd, found.text)
     forms = [
-        "undo",
         "key",
         "leave",
         "sandboxes/new",
         "requests/x/send",
         "requests/x/nearest",
-        "requests/x/rewind",
     ]
     forms += [
-        "data/orders/x/act",
-        "data/orders/x/edit",
-        "data/customers/x/edit",
+        "do/rewindSandbox",
+        "do/triggerEvent",
+        "do/updateSettings",
+        "do/payOrder",
+        "do/x",
         "try/createPixOrder",
     ]
     for path in forms:
         for odd in (*ODD, "\ud800"):
             values = dict.fromkeys(
-                ("to", "request", "key", "name", "operation", "value", "body"), odd
+                ("to", "to_step", "type", "overrides", "autopay", "orderId", "key", "name", "body"),
+                odd,
             ) | {"token": token}
             body = "&".join(
                 f"{name}={quote(value, errors='replace')}" for name, value in values.items()

@@ -79,7 +79,9 @@ def test_only_what_is_allowed_is_offered(
     page = console.open(path)
     assert not [form for form in page.forms if "Refund" in form.label]
     sent = {"token": page.form("Pay").values["token"]}
-    for ident, status in (("nothing", 404), ("payOrder", 400), ("payPixCode", 303)):
+    for ident, status in (
+        ("nothing", 404), ("followSandbox", 404), ("payOrder", 400), ("payPixCode", 303),
+    ):  # fmt: skip
         answer = console.http.post(
             f"{console.base}/console/do/{ident}",
             data=sent,
@@ -217,6 +219,34 @@ def test_a_record_is_created_from_the_example_of_the_contract(
     assert "Why it was refused" in why.text
     for text in ("nothing", DEEP):
         assert "Answer 4" in console.send(page, "Body", body=text).text
+
+
+def test_what_a_form_leaves_as_it_was_stays(console: Console, api: httpx2.Client) -> None:
+    """Of an API key, which is read in a list alone, and of a record with every kind of value."""
+    texts = {"markup": "</textarea><b>", "lines": "a\r\nb\u2028\t", "none": "", "digits": "1" * 40}
+    customer = customer_body(metadata=texts)
+    key = {
+        "name": "Loja",
+        "scopes": ["orders:read"],
+        "expires_at": "2030-01-01T00:00:00Z",
+        "metadata": texts,
+    }
+    for kind, path, member, body in (
+        ("customers", "/v2/customers", "customer", customer), ("api_keys", "/api-keys", "api_key", key)
+    ):  # fmt: skip
+        ident = api.post(path, json=body).json()[member]["id"]
+        page = console.open(f"/console/data/{kind}/{ident}")
+        page = console.follow(page, next(link for link in page.links if link.endswith("/edit")))
+        before = listed(console, kind, ident)
+        assert "Answer 200" in console.send(page, "Body").text, kind
+        assert before == listed(console, kind, ident)
+
+
+def listed(console: Console, kind: str, ident: str) -> Json:
+    """A record as its history has it last, but for when it was changed."""
+    path = f"/console/whole/_sandbox/records/{kind}/{ident}/history?limit=1&of=versions"
+    body = console.open(path).response.json()[0]["body"]
+    return {name: value for name, value in body.items() if name not in ("updatedAt", "updated_at")}
 
 
 def test_a_deleted_record_shows_what_it_was(
@@ -367,6 +397,9 @@ def test_what_strangers_stored_makes_no_page_heavy(
         )
     ]
     assert [] == [page.url for page in pages if len(page.response.content) > 60 << 10]
+    before = api.get(f"/v2/{place}").json()
+    assert "at least 1" in console.send(pages[1], "Body").text
+    assert before == api.get(f"/v2/{place}").json()
     newest = next(link for link in pages[0].links if "history?limit=1&page=1&" in link)
     (version,) = console.follow(pages[0], newest).response.json()
     assert marked(mark) == version["body"]["metadata"]

@@ -1,7 +1,5 @@
 """Overlays that take events, scopes and states out of the contract, or call them otherwise: a
 server that still works.
-
-Where one goes only half the way, the start stops with file, path and reason.
 """
 
 import json
@@ -107,10 +105,7 @@ def test_a_renamed_event_is_raised_delivered_and_tried_under_its_new_name(
     assert answer.json()["order"]["id"] == payload["data"]["order"]["id"]
 
 
-# -- scopes
-
-
-# -- what goes only half the way
+# -- descriptions
 
 
 def test_pages_do_without_a_description_and_keep_one_in_one_line(at: At) -> None:

@@ -86,6 +86,22 @@ def test_what_is_a_secret_in_the_request_is_none_in_its_refusal() -> None:
     assert {"message": f'api_pass: "{REDACTED}… is no key', "whole": REDACTED} == answer
 
 
+def test_what_only_looks_like_a_token_stays() -> None:
+    others = (
+        "task_sk_short whsec_ sk_sandbox_ sk_live_0123456789abcdef"
+        " eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
+    )
+    assert [{"note": others}] == without({"note": others})
+
+
+def test_what_is_no_json_loses_its_secrets_too() -> None:
+    assert [
+        f'{{"api_pass": "{REDACTED}'.encode(),
+        f"a=b&api_pass={REDACTED}&d=e".encode(),
+        b"\xff\xfe",
+    ] == Redactor(contract()).messages(b'{"api_pass": "abc', b"a=b&api_pass=c&d=e", b"\xff\xfe")
+
+
 WHOLE = [REDACTED.encode()]
 
 
