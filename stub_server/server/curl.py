@@ -11,7 +11,7 @@ LARGEST = 98_304  # bytes of a body: a shell takes no longer argument than 128 K
 MADE_ANEW = frozenset(
     (*(name.decode() for name in OF_CONNECTIONS), "accept-encoding", "content-length", "host")
 )
-"""Headers of a connection, or that are made anew when a request is sent again."""
+"""Headers that a command leaves out: the client that runs it sends its own."""
 _NAMES = {
     "authorization": "Authorization",
     "content-type": "Content-Type",

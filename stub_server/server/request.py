@@ -30,7 +30,7 @@ OF_CONNECTIONS = frozenset(
         b"upgrade",
     )
 )
-"""Headers about one connection, which whoever passes a request on leaves out."""
+"""Headers that are about one connection. A proxy does not pass them on."""
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
 
 
