@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import dataclass
 from enum import Enum
 from time import monotonic
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from starlette.types import Message, Receive, Send
 
@@ -72,12 +72,37 @@ class Part(Enum):
 NOTHING, HEAD, BODY, OVER = Part
 
 
+class Written:
+    """What uvicorn writes to a connection.
+
+    It writes the head and the body of an answer one by one, which would be two packets. If
+    `head_waits`, what is written next is sent together with what follows it.
+    """
+
+    def __init__(self, link: asyncio.Transport) -> None:
+        self._link, self._head = link, b""
+        self.head_waits = False
+        self.is_closing = link.is_closing  # asked after every answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._link, name)
+
+    def write(self, data: bytes) -> None:
+        """Send these bytes, or keep them for a moment."""
+        if self.head_waits:
+            self._head, self.head_waits = data, False
+            return
+        whole, self._head = self._head + data, b""
+        self._link.write(whole)
+
+
 class Connection:
     """The state of a connection. `HttpProtocol` keeps it."""
 
     monitor: ClassVar["ConnectionMonitor"]
 
     link: asyncio.Transport
+    written: Written
     rested = 0.0  # when it was opened or its last request was answered: monotonic seconds
     part = NOTHING
     begun = 0  # requests

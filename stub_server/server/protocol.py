@@ -12,14 +12,14 @@ import secrets
 from email.utils import formatdate
 from http import HTTPStatus
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..core.problem import Refusal
 from ..engine.trace import Trace
-from .connection import BODY, HEAD, NOTHING, OVER, Connection, ConnectionMonitor
+from .connection import BODY, HEAD, NOTHING, OVER, Connection, ConnectionMonitor, Written
 from .layers.answers import CONNECTION, left, render
 
 LARGEST_HEAD = 65_536
@@ -92,8 +92,9 @@ class HttpProtocol(Connection, HttpToolsProtocol):
     # -- asyncio
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
         self.link, self.rested = transport, monotonic()
+        self.written = Written(transport)
+        super().connection_made(cast(asyncio.Transport, self.written))
         self.monitor.opened(self, asyncio.get_running_loop())
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -14,6 +14,7 @@ from stub_server.server.protocol import LARGEST_HEAD
 from ..conftest import Serve
 from ..support.live import Live
 from ..support.make import customer_body
+from ..support.processes import Process
 from ..support.refusal import refused
 from ..support.wire import Answer, Door, answer_on, connect, exchange, rest_of
 
@@ -380,3 +381,19 @@ def test_nothing_is_read_behind_connect(live: Live, body: bytes) -> None:
         answer = answer_on(connection)
         refused(answer, 405, "method_not_allowed")
         assert ("close", b"") == (answer.header("connection"), rest_of(connection))
+
+
+def test_an_answer_comes_in_one_packet() -> None:
+    with Process("--scenario", "empty") as server, connect(server.port) as connection:
+        connection.setblocking(False)
+        for _ in range(300):
+            connection.sendall(b"GET /_sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            first, _, body = what_comes_first(connection).partition(b"\r\n\r\n")
+            assert b"content-length: %d" % len(body) in first
+
+
+def what_comes_first(connection: socket.socket) -> bytes:
+    """What is there to read, as soon as there is something."""
+    while True:
+        with suppress(BlockingIOError):
+            return connection.recv(65_536)

@@ -128,7 +128,10 @@ class Answer:
         self.body, self.parts = b"", (b"",)
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send all of it."""
+        """Send all of it, in one packet where it has a body."""
+        connection = connection_of(scope)
+        if connection is not None and self.body:
+            connection.written.head_waits = True
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
         await send({"type": "http.response.body", "body": self.body})
 
