@@ -48,6 +48,7 @@ def wall_from(source: Callable[[], int]) -> Iterator[None]:
 
 
 @lru_cache(maxsize=32)  # a step writes its own instant several times
+@lru_cache(maxsize=32)  # of one request, and of the next ones
 def iso(ms: int) -> str:
     """Milliseconds since 1970 -> `2026-11-20T14:32:05.123Z`."""
     return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds") + "Z"
