@@ -20,7 +20,7 @@ from .deliveries import job_for, subscribers_to
 from .events import Event
 from .replies import ReplyKey, Saved
 from .sandbox import Opened, Sandbox
-from .step import Cause, Change, SandboxSettings, Step, Used
+from .step import Cause, Change, SandboxSettings, Standing, Step, Used
 from .tables.memory import Store, Usage
 from .tables.table import Table
 
@@ -292,9 +292,16 @@ class Draft:
     def _step(self, saved: tuple[ReplyKey, Saved] | None) -> Step:
         """The step, with what it replaces in the sandbox as it is."""
         sandbox, events, timers = self.sandbox, self.sandbox.events, self.sandbox.timers
-        clock, recorded = self.clock, sandbox.recorded_clock
-        if clock is None and recorded.now == self.now:
-            clock = recorded
+        before, clock = sandbox.standing, self.clock
+        if clock is None and before.clock.now == self.now:
+            clock = before.clock
+        after = Standing(
+            clock or sandbox.clock.at(self.now),
+            self.ids.position,
+            before.events + len(self._events),
+            before.timers + len(self._later),
+            self.settings or before.settings,
+        )
         changes = [
             Change(name, old and old.record, new and new.record)
             for name, old, new in self._versions.values()
@@ -305,12 +312,8 @@ class Draft:
             at=self.now,
             cause=self.cause,
             merchant=self.store.merchant,
-            clock=clock or sandbox.clock.at(self.now),
-            clock_before=recorded,
-            position=self.ids.position,
-            position_before=sandbox.ids.position,
-            events_before=events.raised,
-            timers_before=timers.last,
+            before=before,
+            after=after,
             opens_store=self.store.merchant.id not in sandbox.stores,
             changes=tuple(changes),
             events=tuple(self._events),
@@ -320,8 +323,6 @@ class Draft:
             used=self._used(),
             saved=saved,
             forgotten_replies=() if saved is None else sandbox.replies.outgoing(saved[1], self.now),
-            settings=self.settings,
-            settings_before=None if self.settings is None else sandbox.settings,
         )
 
     def _used(self) -> tuple[Used, ...]:

@@ -19,7 +19,7 @@ from ..core.record import Record
 from .kept import Log
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
-from .step import Cause, Change, Part, Restored, Step, Used
+from .step import Cause, Change, Part, Restored, Standing, Step, Used
 from .tables.memory import Store
 from .tables.table import Table
 
@@ -64,7 +64,7 @@ def step_at(sandbox: Sandbox, instant: int, field: str) -> int:
     for step in reversed(log):
         if step.at <= instant:
             return step.number
-        earliest = step.clock_before.now
+        earliest = step.before.clock.now
     if earliest > instant:
         message = (
             f"The state of {iso(instant)} is no longer stored. {_oldest(log)} Its time is"
@@ -214,31 +214,17 @@ def _step(
     events = ends_of(list(sandbox.events), list(then.events))
     replies = ends_of(list(sandbox.replies.items()), list(then.replies.items()))
     coming, going = then.timers.beyond(sandbox.timers), sandbox.timers.beyond(then.timers)
-    settings = before = None
-    if then.settings != sandbox.settings:
-        settings, before = then.settings, sandbox.settings
+    before = sandbox.standing
     return Step(
         number=sandbox.log.number + 1,
         at=clock.now,
         cause=cause,
         merchant=sandbox.store.merchant,
-        clock=clock,
-        clock_before=sandbox.recorded_clock,
-        position=sandbox.ids.position,
-        position_before=sandbox.ids.position,
-        events_before=sandbox.events.raised,
-        timers_before=sandbox.timers.last,
+        before=before,
+        after=Standing(clock, before.position, then.events.raised, before.timers, then.settings),
         timers_set=coming,
         timers_fired=going,
-        settings=settings,
-        settings_before=before,
         restored=Restored(
-            parts,
-            tuple(sandbox.stores),
-            tuple(then.stores),
-            events,
-            then.events.raised,
-            replies,
-            size,
+            parts, tuple(sandbox.stores), tuple(then.stores), events, replies, size
         ),
     )

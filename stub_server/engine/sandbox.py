@@ -21,7 +21,7 @@ from .events import EventLog
 from .fault_rules import Faults
 from .kept import Budget, Journal, Log
 from .replies import Replies, ReplyKey
-from .step import Part, SandboxSettings, Step
+from .step import Part, SandboxSettings, Standing, Step
 from .tables.memory import Merchant, Store, Usages
 from .tables.table import Table
 from .tables.tables import Layout
@@ -179,6 +179,24 @@ class Sandbox:
         return [table for store in self.stores.values() for table in store.own_tables()]
 
     @property
+    def standing(self) -> Standing:
+        """How it stands after the newest step, besides its records and lists."""
+        return Standing(
+            self.recorded_clock,
+            self.ids.position,
+            self.events.raised,
+            self.timers.last,
+            self.settings,
+        )
+
+    def _stand(self, standing: Standing) -> None:
+        """Stand as after a step, whose events the log has already."""
+        clock, self.ids.position, _, self.timers.last, self.settings = standing
+        if clock is not self.recorded_clock:
+            self.clock.set(clock)
+            self.recorded_clock = clock
+
+    @property
     def present(self) -> int:
         """The present instant, in ms. A clock that advances stands where it has stopped."""
         if self.status.is_advancing:
@@ -258,7 +276,7 @@ class Sandbox:
 
     def fold_rest(self, step: Step, store: Usages) -> None:
         """Apply what a step changes beside records and stores; `store` is that of its merchant."""
-        self.events.exchange(step.event_ends, step.events_after)
+        self.events.exchange(step.event_ends, step.after.events)
         self.replies.exchange(step.reply_ends)
         if step.restored is not None and self.status.held_before != SILENT:
             # the deliveries of a restored past are not sent again
@@ -267,12 +285,7 @@ class Sandbox:
         for key_id, usage, _ in step.used:
             store.set_usage(key_id, usage)
             store.unrecorded.pop(key_id, None)
-        if step.settings is not None:
-            self.settings = step.settings
-        if step.clock is not self.recorded_clock:
-            self.clock.set(step.clock)
-            self.recorded_clock = step.clock
-        self.ids.position = step.position
+        self._stand(step.after)
 
     def _adopt(self, step: Step, copy: Sandbox) -> None:
         """Fold a step that restores a state: use the tables of a copy in that state, which nobody
@@ -284,7 +297,6 @@ class Sandbox:
             store.adopt(copy.stores.get(ident) or Store(store.merchant, self.rules.layout))
         self.stores = {ident: self.stores.get(ident, store) for ident, store in copy.stores.items()}
         self.timers = copy.timers
-        self.timers.last = step.timers_before
         self.fold_rest(step, self.store)
 
     def change(
@@ -309,15 +321,10 @@ class Sandbox:
 
     def unfold_rest(self, step: Step) -> None:
         """Undo what the newest step changed beside records, usage and stores."""
-        self.events.exchange(step.event_ends.mirrored, step.events_before)
+        self.events.exchange(step.event_ends.mirrored, step.before.events)
         self.replies.exchange(step.reply_ends.mirrored)
         self.timers.exchange(step.timers_set, step.timers_fired)
-        self.timers.last = step.timers_before
-        if step.settings is not None:
-            self.settings = step.settings_before or self.rules.settings
-        self.clock.set(step.clock_before)
-        self.recorded_clock = step.clock_before
-        self.ids.position = step.position_before
+        self._stand(step.before)
 
     @contextmanager
     def seeding_past(self, since: int) -> Iterator[None]:

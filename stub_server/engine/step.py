@@ -46,6 +46,19 @@ class SandboxSettings(NamedTuple):
         return SCHEDULES[self.webhook_schedule]
 
 
+class Standing(NamedTuple):
+    """How a sandbox stands after a step, besides its records and lists.
+
+    `position` is that of its ids; `events` and `timers` are how many there have been.
+    """
+
+    clock: ClockState
+    position: Position
+    events: int
+    timers: int
+    settings: SandboxSettings
+
+
 class Cause(NamedTuple):
     """Why a step was recorded.
 
@@ -107,13 +120,7 @@ class Part(NamedTuple):
     @property
     def size(self) -> int:
         """How many bytes the versions have."""
-        size = 0
-        for _, before, after in self.changes:
-            if before is not None:
-                size += before.size
-            if after is not None:
-                size += after.size
-        return size
+        return sum([change.size for change in self.changes])
 
     @property
     def mirrored(self) -> Part:
@@ -131,17 +138,15 @@ class Restored(NamedTuple):
     """The difference between the state before a step and the earlier state that it restores, of all
     merchants.
 
-    `merchants_…` are their ids in order, `raised_after` is how many events there had been.
-    `replies` holds pairs of key and saved reply. Timers, clock, positions of ids and
-    `events_before` are in the step itself. `size` is how many bytes the records keep alive: a
-    difference that no log has room for has no `parts`.
+    `merchants_…` are their ids in order. `replies` holds pairs of key and saved reply. Timers are
+    in the step itself. `size` is how many bytes the records keep alive: a difference that no log
+    has room for has no `parts`.
     """
 
     parts: tuple[Part, ...]
     merchants_before: tuple[str, ...]
     merchants_after: tuple[str, ...]
     events: Ends
-    raised_after: int
     replies: Ends
     size: int
 
@@ -149,10 +154,8 @@ class Restored(NamedTuple):
 class Step(NamedTuple):
     """Everything that one cause changed.
 
-    It holds results, not inputs: folding it runs no rule. `clock` and `position` are those after
-    the step. Members named `…_before` or `forgotten_…` are what the step replaced, which undoing it
-    puts back; `events_before` and `timers_before` count all events and timers so far.
-    `settings` are None where the step does not change them.
+    It holds results, not inputs: folding it runs no rule. Members named `…_before` or `forgotten_…`
+    are what the step replaced, which undoing it puts back.
 
     A step that restores an earlier state has `restored`, and no records, events, usage or replies
     of its own.
@@ -162,12 +165,8 @@ class Step(NamedTuple):
     at: int
     cause: Cause
     merchant: Merchant
-    clock: ClockState
-    clock_before: ClockState
-    position: Position
-    position_before: Position
-    events_before: int
-    timers_before: int
+    before: Standing
+    after: Standing
     opens_store: bool = False
     changes: tuple[Change, ...] = ()
     events: tuple[Event, ...] = ()
@@ -178,8 +177,6 @@ class Step(NamedTuple):
     saved: tuple[ReplyKey, Saved] | None = None
     forgotten_replies: tuple[tuple[ReplyKey, Saved], ...] = ()
     restored: Restored | None = None
-    settings: SandboxSettings | None = None
-    settings_before: SandboxSettings | None = None
 
     @property
     def merchants_before(self) -> tuple[str, ...] | None:
@@ -209,13 +206,6 @@ class Step(NamedTuple):
         if self.restored is not None:
             return self.restored.events
         return Ends(oldest_before=self.forgotten_events, newest_after=self.events)
-
-    @property
-    def events_after(self) -> int:
-        """How many events were raised so far, with its own."""
-        if self.restored is not None:
-            return self.restored.raised_after
-        return self.events_before + len(self.events)
 
     @property
     def reply_ends(self) -> Ends:

@@ -125,6 +125,7 @@ def step_line(step: Step, redact: Redact = as_it_is, kind: str = "step") -> byte
 
     Members that are empty are left out.
     """
+    settings = step.after.settings
     changes = {
         **_changes(step.changes, redact),
         "events": [_event(event, *_places(event, step.changes)) for event in step.events],
@@ -134,16 +135,16 @@ def step_line(step: Step, redact: Redact = as_it_is, kind: str = "step") -> byte
         "used": _used(step.used),
         "saved": step.saved and _reply(*step.saved),
         "forgotten_replies": [key for key, _ in step.forgotten_replies],
-        "settings": step.settings and step.settings._asdict(),
-        "restored": step.restored and _restored(step.restored, redact),
+        "settings": None if settings == step.before.settings else settings._asdict(),
+        "restored": step.restored and _restored(step.restored, step.after.events, redact),
     }
     body = {
         "number": step.number,
         "at": step.at,
         "cause": step.cause._asdict(),
         "merchant": asdict(step.merchant) if step.opens_store else step.merchant.id,
-        "clock": step.clock._asdict(),
-        "position": step.position,
+        "clock": step.after.clock._asdict(),
+        "position": step.after.position,
     }
     for name, value in changes.items():
         if value:
@@ -156,8 +157,8 @@ def _used(used: Iterable[Used]) -> dict[str, Usage | None]:
     return {key: after for key, after, _ in used}
 
 
-def _restored(restored: Restored, redact: Redact) -> Body:
-    """The changes of restoring an earlier state.
+def _restored(restored: Restored, raised: int, redact: Redact) -> Body:
+    """The changes of restoring an earlier state, in which so many events had been raised.
 
     Of the ends of lists that were there before, only their length.
     """
@@ -169,7 +170,7 @@ def _restored(restored: Restored, redact: Redact) -> Body:
     return {
         "parts": parts,
         "merchants": restored.merchants_after,
-        "events_raised": restored.raised_after,
+        "events_raised": raised,
         "events_gone": [len(events.oldest_before), len(events.newest_before)],
         "events_back": [
             list(map(_event, events.oldest_after)),

@@ -17,7 +17,7 @@ from ..core.timers import Timer
 from ..engine.events import Event
 from ..engine.replies import ReplyKey, Saved
 from ..engine.sandbox import Sandbox
-from ..engine.step import Cause, Change, Part, Restored, SandboxSettings, Step, Used
+from ..engine.step import Cause, Change, Part, Restored, SandboxSettings, Standing, Step, Used
 from ..engine.tables.memory import Merchant
 from ..engine.tables.table import encoded, place
 from .fitting import Fitting
@@ -195,8 +195,7 @@ class Reader:
     def step(self, body: Body) -> Step:
         """Read the next step, with what it replaces in the state."""
         sandbox = self.state.sandbox
-        position = _pair(body["position"])
-        self._check_next(body["number"], position)
+        self._check_next(body["number"], _pair(body["position"]))
         opens_store = isinstance(body["merchant"], dict)
         if opens_store:
             merchant = Merchant(**body["merchant"])
@@ -207,36 +206,41 @@ class Reader:
         public = [record.public for record in versions]
         hidden = [record.hidden for record in versions]
         events = [self._event(event, public, hidden) for event in body.get("events", ())]
+        timers = [Timer(**timer) for timer in body.get("timers", ())]
         live = sandbox.timers.live
-        settings = before = None
-        if "settings" in body:
-            settings, before = SandboxSettings(**body["settings"]), sandbox.settings
         return Step(
             number=body["number"],
             at=body["at"],
             cause=Cause(**body["cause"]),
             merchant=merchant,
+            before=sandbox.standing,
+            after=self._standing(body, len(events), timers),
             opens_store=opens_store,
             changes=part.changes,
             events=tuple(events),
-            events_before=sandbox.events.raised,
             forgotten_events=sandbox.events.outgoing(events),
-            timers_set=tuple(Timer(**timer) for timer in body.get("timers", ())),
-            timers_before=sandbox.timers.last,
+            timers_set=tuple(timers),
             timers_fired=tuple(
                 [live[number] for number in body.get("taken", ()) if number in live]
             ),
             used=part.used,
             saved=self._reply(body["saved"]) if "saved" in body else None,
             forgotten_replies=tuple(self._forgotten(body.get("forgotten_replies", ()))),
-            clock=ClockState(**body["clock"]),
-            clock_before=sandbox.recorded_clock,
-            position=position,
-            position_before=sandbox.ids.position,
             restored=self._restored(body["restored"]) if "restored" in body else None,
-            settings=settings,
-            settings_before=before,
         )
+
+    def _standing(self, body: Body, raised: int, timers: Iterable[Timer]) -> Standing:
+        """How the sandbox stands after a step that raised so many events and set these timers."""
+        before = self.state.sandbox.standing
+        events = before.events + raised
+        if "restored" in body:
+            events = body["restored"]["events_raised"]
+        settings = before.settings
+        if "settings" in body:
+            settings = SandboxSettings(**body["settings"])
+        last = max([before.timers, *[timer.seq for timer in timers]])
+        clock, position = ClockState(**body["clock"]), _pair(body["position"])
+        return Standing(clock, position, events, last, settings)
 
     def _check_next(self, number: int, position: Position) -> None:
         """Check that a step is the next one, and uses no ids again. Raises BadFile."""
@@ -266,7 +270,6 @@ class Reader:
             merchants_before=tuple(self.state.owned),
             merchants_after=tuple(body["merchants"]),
             events=_ends(sandbox.events, body["events_gone"], body["events_back"], self._event),
-            raised_after=body["events_raised"],
             replies=_ends(
                 sandbox.replies.items(), body["replies_gone"], body["replies_back"], self._reply
             ),

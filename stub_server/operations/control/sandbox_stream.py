@@ -105,7 +105,7 @@ class Place:
         new = list(takewhile(lambda step: step.number > self.read_of["step"], reversed(log)))
         for step in new[: -_AT_ONCE - 1 : -1]:
             if step.restored is not None:  # events are counted on from an earlier number
-                self.read_of["event"] = min(self.read_of["event"], step.restored.raised_after)
+                self.read_of["event"] = min(self.read_of["event"], step.after.events)
             *first, last = _parts(step)
             for kind, data in first:
                 yield self._message(kind, data)
@@ -176,4 +176,4 @@ def _parts(step: Step) -> Iterator[tuple[str, Any]]:
             public = orjson.loads(after.public)
             yield "delivery", {name: public[name] for name in _SHOWN}
     if step.cause.operation in _CLOCK:
-        yield "clock", {"now": iso(step.clock.now), "frozen": step.clock.frozen}
+        yield "clock", {"now": iso(step.after.clock.now), "frozen": step.after.clock.frozen}
