@@ -3,23 +3,22 @@ of refusals.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from .document import JSON, Document
-from .source import Json, operations_in
+from .source import JsonObject, operations_in
 
 _OF_EXAMPLE = frozenset(("summary", "message", "details"))
 REQUEST_ID = "req_01JDM4Z7Q8N3V5X2K9T6B1C0FH"
 """The request that every example of a refusal answers."""
 
 
-def complete_answers(document: dict[str, Json]) -> None:
+def complete_answers(document: JsonObject) -> None:
     """Write the headers of `x-headers` into each answer, and `ErrorCode` and the bodies of refusals
     of `x-refusals`.
 
     Both members of the document are removed, and `x-examples` of its answers.
     """
-    answers: dict[int, dict[str, Any]] = {}  # one that several operations share comes once
+    answers: dict[int, JsonObject] = {}  # one that several operations share comes once
     headers = document.pop("x-headers", {})
     for status, response in _answers(document):
         common = headers.get("default", {})
@@ -31,7 +30,7 @@ def complete_answers(document: dict[str, Json]) -> None:
         _write_refusals(document, answers.values())
 
 
-def _write_refusals(document: dict[str, Json], answers: Iterable[dict[str, Any]]) -> None:
+def _write_refusals(document: JsonObject, answers: Iterable[JsonObject]) -> None:
     """Write the codes of refusals, and an example of each code into the answers that have it."""
     known = document.pop("x-refusals")
     _write_codes(document["components"]["schemas"]["ErrorCode"], known["codes"])
@@ -51,7 +50,7 @@ def _write_refusals(document: dict[str, Json], answers: Iterable[dict[str, Any]]
     document["components"]["examples"] = dict(sorted(examples.items()))
 
 
-def _answers(document: dict[str, Json]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _answers(document: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     """Each answer of the server and of an operation that has a status, with it.
 
     One that several share comes for each.
@@ -65,7 +64,7 @@ def _answers(document: dict[str, Json]) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield status, resolve(response)
 
 
-def _write_codes(schema: dict[str, Json], refusals: dict[str, Json]) -> None:
+def _write_codes(schema: JsonObject, refusals: JsonObject) -> None:
     """The codes, and the rule of each that has one."""
     schema["enum"] = list(refusals)
     rules = schema["x-rules"] = {}
@@ -74,7 +73,7 @@ def _write_codes(schema: dict[str, Json], refusals: dict[str, Json]) -> None:
             rules[code] = {name: refusal[name] for name in refusal if name not in _OF_EXAMPLE}
 
 
-def _example(code: str, refusal: dict[str, Json]) -> dict[str, Json]:
+def _example(code: str, refusal: JsonObject) -> JsonObject:
     value = {
         "error": True,
         "message": refusal["message"],

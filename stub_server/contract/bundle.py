@@ -25,6 +25,7 @@ from .overlay import Overlays
 from .source import (
     ContractError,
     Json,
+    JsonObject,
     error_at,
     line_of,
     nodes,
@@ -35,7 +36,6 @@ from .source import (
     value_at,
 )
 
-Contract = dict[str, Json]
 KINDS = ("schemas", "parameters", "responses", "headers", "examples")
 CACHE = Path(cache_from_source(__file__)).with_name("contract.json")
 """Among the byte code of this package, which Python caches in the same way, or is asked not to."""
@@ -46,9 +46,9 @@ class Bundle(NamedTuple):
     without overlays.
     """
 
-    api: Contract
-    control: Contract
-    shipped: Contract
+    api: JsonObject
+    control: JsonObject
+    shipped: JsonObject
     overlays: Overlays
 
 
@@ -77,7 +77,7 @@ def contracts(folder: Path, files: Sequence[Path] = (), file: Path = CACHE) -> B
     return Bundle(document, control, api, overlays)
 
 
-def _shipped(folder: Path, file: Path) -> tuple[Contract, Contract]:
+def _shipped(folder: Path, file: Path) -> tuple[JsonObject, JsonObject]:
     """The API contract without overlays, and the control contract.
 
     They come from the cache in `file` if it was made of the same files by the same code. Otherwise
@@ -125,7 +125,7 @@ def _digest(folder: Path) -> bytes:
     return digest.digest()
 
 
-def _take_names(document: Contract, names: Names) -> None:
+def _take_names(document: JsonObject, names: Names) -> None:
     """Take lifecycles, and all that is generated, from `names`, those of the document that
     describes them.
     """
@@ -135,7 +135,7 @@ def _take_names(document: Contract, names: Names) -> None:
     generate(document, names)
 
 
-def bundled(entry: Path, read_once: Callable[[Path], Json]) -> Contract:
+def bundled(entry: Path, read_once: Callable[[Path], Json]) -> JsonObject:
     """The files of a contract as one document, which shares no data with what
     `read_once` returns.
     """
@@ -143,7 +143,7 @@ def bundled(entry: Path, read_once: Callable[[Path], Json]) -> Contract:
     data = read_once(bundler.entry)
     if not isinstance(data, dict) or "paths" not in data:
         raise ContractError(f"{bundler.entry}: not an OpenAPI document (no paths)")
-    document: Contract = bundler.walk(data, bundler.entry)
+    document: JsonObject = bundler.walk(data, bundler.entry)
     for events in document.pop("x-webhook-files", ()):  # each file has those of one resource
         document.setdefault("x-webhooks", {}).update(events)
     components = document.setdefault("components", {})
@@ -160,7 +160,7 @@ class _Bundler:
 
     def __init__(self, entry: Path, reader: Callable[[Path], Json]) -> None:
         self.entry, self.read = entry, reader
-        self.components: dict[str, dict[str, Json]] = {}
+        self.components: dict[str, JsonObject] = {}
 
     def walk(self, node: Json, file: Path) -> Json:
         """A node of a file with its references followed: to components, or to what is
@@ -174,7 +174,7 @@ class _Bundler:
             return [self.walk(value, file) for value in node]
         return node
 
-    def _follow(self, node: dict[str, Json], file: Path) -> Json:
+    def _follow(self, node: JsonObject, file: Path) -> Json:
         if node["$ref"].startswith("#/components/securitySchemes/"):
             return {"$ref": node["$ref"]}
         value, target, steps = self._pointed(node, file)
@@ -189,7 +189,7 @@ class _Bundler:
             known[steps[0]] = self.walk(value, target)
         return {"$ref": f"#/components/{kind}/{steps[0]}"}
 
-    def _pointed(self, node: dict[str, Json], file: Path) -> tuple[Json, Path, list[str]]:
+    def _pointed(self, node: JsonObject, file: Path) -> tuple[Json, Path, list[str]]:
         """The value that a reference leads to, its file, and the steps to it in the file."""
         name, _, fragment = str(node["$ref"]).partition("#")
         target, folder = file, self.entry.parent
@@ -203,7 +203,7 @@ class _Bundler:
         raise ContractError(f"{file}:{line}: {node['$ref']} leads to nothing in {folder.name}/")
 
 
-def _merge_parameters(document: Contract) -> None:
+def _merge_parameters(document: JsonObject) -> None:
     """Move the parameters of paths into their operations, so that each has all of its own."""
     resolve = Document(document).resolve
     common = {path: item.pop("parameters", []) for path, item in document["paths"].items()}
@@ -220,7 +220,7 @@ def _name_of(parameter: Json) -> tuple[Json, Json]:
     return parameter.get("in"), parameter.get("name")
 
 
-def _broken_references(document: Contract) -> Iterator[ContractError]:
+def _broken_references(document: JsonObject) -> Iterator[ContractError]:
     """The references of the document that have no target: an overlay can break one."""
     for at, node in nodes(document):
         met: set[str] = set()

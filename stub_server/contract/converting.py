@@ -11,7 +11,7 @@ import orjson
 from ..core.record import has_more_values
 from .document import Document
 from .schema import Schemas, Validator
-from .source import Json, escaped
+from .source import Json, JsonObject, escaped
 
 # faults of one value, and values of what is searched for them
 MOST_FAULTS, MOST_SEARCHED = 20, 2_000
@@ -60,7 +60,7 @@ class Converter:
             return value | dict(self._members(schema, value))
         return value
 
-    def _members(self, schema: Json, value: dict[str, Json]) -> Iterator[tuple[str, Json]]:
+    def _members(self, schema: Json, value: JsonObject) -> Iterator[tuple[str, Json]]:
         """The members of an object that the schema describes, with new ones."""
         for name, member in schema.get("properties", {}).items():
             if name in value:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..core.record import UniqueKey
 from .lifecycles import Lifecycle, lifecycle_of
-from .source import ContractError, Json, Place, operations_in, unescaped, value_at
+from .source import ContractError, Json, JsonObject, Place, operations_in, unescaped, value_at
 
 JSON = "application/json"
 MERCHANT = "merchant"
@@ -288,7 +288,7 @@ class Document:
         return found
 
     @cached_property
-    def events(self) -> dict[str, Json]:
+    def events(self) -> JsonObject:
         """The event catalogue by type, from the path items of `x-webhooks` (OpenAPI 3.1 calls them
         `webhooks`).
 
@@ -325,14 +325,14 @@ class Document:
         """The closed table of scopes (`x-scopes`)."""
         return list(self.raw.get("x-scopes", ()))
 
-    def defaults(self, name: str) -> dict[str, Any]:
+    def defaults(self, name: str) -> JsonObject:
         """The initial value of each member of a resource: default, null, {} or [], in contract
         order.
 
         A required member without any of these is null until a rule sets it; an optional one is
         absent.
         """
-        result: dict[str, Any] = {}
+        result: JsonObject = {}
         root = self.schema(name)
         for member, node in root.get("properties", {}).items():
             schema = self.resolve(node)

@@ -13,7 +13,7 @@ The tables have the shapes of `extensions.yaml`: those of overlays are checked b
 from collections.abc import Iterable
 from itertools import chain
 
-from .source import Json, Place, error_at, nodes, operations_in, value_at
+from .source import Json, JsonObject, Place, error_at, nodes, operations_in, value_at
 
 EMITTING = "x-emits"  # in the `by` of a move: every operation that may raise an event
 AUTOMATIC = ("clock", "simulation")
@@ -23,8 +23,8 @@ SOURCE, PAYLOADS = "x-enum-from", "x-one-of-from"
 class Names:
     """The names that a document gives its events, scopes, operations and states, in its order."""
 
-    def __init__(self, document: dict[str, Json]) -> None:
-        self.lifecycles: dict[str, Json] = {}
+    def __init__(self, document: JsonObject) -> None:
+        self.lifecycles: JsonObject = {}
         for name, schema in document["components"].get("schemas", {}).items():
             if "x-lifecycle" in schema:
                 self.lifecycles[name] = schema["x-lifecycle"]
@@ -63,7 +63,7 @@ def _names_of_events(events: Iterable[str]) -> Lists:
     }
 
 
-def _names_of_scopes(document: dict[str, Json]) -> Lists:
+def _names_of_scopes(document: JsonObject) -> Lists:
     """The names of scopes and of their resources; a token may be given a pattern, too."""
     names, assignable = [], []
     owners: dict[str, None] = {}
@@ -81,7 +81,7 @@ def _names_of_scopes(document: dict[str, Json]) -> Lists:
     }
 
 
-def _names_of_operations(document: dict[str, Json]) -> list[str]:
+def _names_of_operations(document: JsonObject) -> list[str]:
     """The operationIds. An overlay may have damaged an operation, which a check tells later."""
     found = []
     for _, _, operation in operations_in(document):
@@ -102,9 +102,7 @@ def _names_of_states(lifecycle: Json) -> dict[str, Iterable[str]]:
     return sets | {"states": lifecycle["states"], "initial": initial, "moves": controls}
 
 
-def generate(
-    document: dict[str, Json], names: Names, shipped: dict[str, Json] | None = None
-) -> None:
+def generate(document: JsonObject, names: Names, shipped: JsonObject | None = None) -> None:
     """Generate all parts. Raises ContractError.
 
     Where an overlay has changed an enum or a choice that the `shipped` document has, the change
@@ -128,7 +126,7 @@ def generate(
             _write(document, at, "discriminator", by_type, shipped)
 
 
-def _write_events(document: dict[str, Json], names: Names) -> None:
+def _write_events(document: JsonObject, names: Names) -> None:
     """Write which operations raise which events."""
     raising = list(chain.from_iterable(names.emitted_by.values()))
     for move in _moves(document):
@@ -147,7 +145,7 @@ def _write_events(document: dict[str, Json], names: Names) -> None:
                 operation["x-emits"] = events
 
 
-def _emitted_by(document: dict[str, Json]) -> dict[str, list[str]]:
+def _emitted_by(document: JsonObject) -> dict[str, list[str]]:
     """What raises each event: whatever makes a move that raises it, and the operations of
     its change.
     """
@@ -166,7 +164,7 @@ def _in_order(names: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(names), key=AUTOMATIC.__contains__)
 
 
-def _moves(document: dict[str, Json]) -> list[Json]:
+def _moves(document: JsonObject) -> list[Json]:
     moves: list[Json] = []
     for schema in document["components"].get("schemas", {}).values():
         moves += schema.get("x-lifecycle", {}).get("moves", ())

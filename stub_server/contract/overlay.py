@@ -7,18 +7,22 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from .source import (
     MOST_NODES,
     ContractError,
     Json,
+    JsonObject,
     line_of,
     nodes,
     read_user_file,
     unescaped,
     value_at,
 )
+
+Location: TypeAlias = tuple[str | int, ...]
+"""The keys and indexes that lead to a value, as one that can be compared."""
 
 
 class Touch(NamedTuple):
@@ -28,7 +32,7 @@ class Touch(NamedTuple):
 
     file: Path
     number: int
-    places: list[tuple[str | int, ...]]
+    places: list[Location]
 
     @property
     def line(self) -> str:
@@ -38,7 +42,7 @@ class Touch(NamedTuple):
         """
         return f"{self.file}:{line_of(self.file, ['actions', self.number]) or '?'}"
 
-    def covers(self, place: tuple[str | int, ...]) -> bool:
+    def covers(self, place: Location) -> bool:
         """Whether a place is one of these, or inside one."""
         return any(place[: len(changed)] == changed[: len(place)] for changed in self.places)
 
@@ -50,7 +54,7 @@ class Overlays:
     files: Sequence[Path]
     touches: list[Touch] = field(default_factory=list)
 
-    def apply(self, document: dict[str, Json]) -> dict[str, Json]:
+    def apply(self, document: JsonObject) -> JsonObject:
         """The document with all actions applied, in order.
 
         Raises ContractError with file and line.
@@ -107,7 +111,7 @@ def _actions(file: Path) -> list[Json]:
     return actions
 
 
-def _places_in(fault: str) -> Iterator[tuple[str | int, ...]]:
+def _places_in(fault: str) -> Iterator[Location]:
     """The places that a message names, its JSONPath first, which an action may have removed."""
     place: list[str | int] = []
     for name, index, quoted in _STEP.findall(fault.partition(": ")[0]):
@@ -117,7 +121,7 @@ def _places_in(fault: str) -> Iterator[tuple[str | int, ...]]:
         yield tuple(unescaped(pointer))
 
 
-def _leaves(place: tuple[str | int, ...], change: Json) -> Iterator[tuple[str | int, ...]]:
+def _leaves(place: Location, change: Json) -> Iterator[Location]:
     """The places, within that of a value, of what is no object in it, or is an empty one."""
     if not isinstance(change, dict) or not change:
         yield place
@@ -135,11 +139,11 @@ _KEYS = {"target", "description", "update", "remove", "copy"}
 class _Edit:
     """A copy of a document to which actions are applied."""
 
-    def __init__(self, document: dict[str, Json]) -> None:
+    def __init__(self, document: JsonObject) -> None:
         self.document = copy.deepcopy(document)
         self._room = MOST_NODES  # values that may still be written
 
-    def act(self, action: Json) -> list[tuple[str | int, ...]]:
+    def act(self, action: Json) -> list[Location]:
         """Apply an action; returns the places that it changed. Raises ContractError."""
         _check_action(action)
         target = action["target"]
@@ -154,12 +158,12 @@ class _Edit:
             self._write(places, _copied(self.document, action["copy"]), target)
             return places
         self._write(places, action["update"], target)
-        touched: list[tuple[str | int, ...]] = []
+        touched: list[Location] = []
         for place in places:
             touched += _leaves(place, action["update"])
         return touched
 
-    def _write(self, places: Sequence[tuple[str | int, ...]], change: Json, target: str) -> None:
+    def _write(self, places: Sequence[Location], change: Json, target: str) -> None:
         """Merge a change into what is at some places. Raises ContractError."""
         self._room -= len(places) * sum(len(node) for _, node in nodes([change]))
         if self._room < 0:
@@ -172,7 +176,7 @@ class _Edit:
                 value_at(self.document, place[:-1])[place[-1]] = merged
 
 
-def _moved(document: dict[str, Json], target: str) -> str:
+def _moved(document: JsonObject, target: str) -> str:
     """Where a place is now that an earlier version of the contract had."""
     for old, new in document.get("x-moved", {}).items():
         if target.startswith(old):
@@ -191,7 +195,7 @@ def _check_action(action: Json) -> None:
         raise ContractError("an action needs update, copy or remove")
 
 
-def _remove(document: dict[str, Json], places: Sequence[tuple[str | int, ...]]) -> None:
+def _remove(document: JsonObject, places: Sequence[Location]) -> None:
     """Remove what is at some places. Raises ContractError."""
     # Backwards, so that removing an item of a list does not change the index of another.
     for place in reversed(places):
@@ -200,7 +204,7 @@ def _remove(document: dict[str, Json], places: Sequence[tuple[str | int, ...]]) 
         del value_at(document, place[:-1])[place[-1]]
 
 
-def _copied(document: dict[str, Json], path: Json) -> Json:
+def _copied(document: JsonObject, path: Json) -> Json:
     """A copy of the one thing that a path selects. Raises ContractError."""
     sources = _find(document, path)
     if len(sources) != 1:
@@ -208,9 +212,7 @@ def _copied(document: dict[str, Json], path: Json) -> Json:
     return copy.deepcopy(value_at(document, sources[0]))
 
 
-def _replaceable(
-    document: dict[str, Json], place: tuple[str | int, ...], change: Json, target: str
-) -> Json:
+def _replaceable(document: JsonObject, place: Location, change: Json, target: str) -> Json:
     """The value at a place, which a change may be merged into.
 
     Raises ContractError for a reference.
@@ -229,7 +231,7 @@ def _replaceable(
     return old
 
 
-def _find(document: Json, path: object) -> list[tuple[str | int, ...]]:
+def _find(document: Json, path: object) -> list[Location]:
     # takes 20 ms, which a start without overlays saves
     from jsonpath_rfc9535 import JSONPathError, find
 

@@ -8,7 +8,7 @@ import jsonschema_rs
 
 from ..core.record import has_more_values
 from .formats import STRICT, UUID, Format, Formats
-from .source import Json, nodes
+from .source import Json, JsonObject, nodes
 
 LONGEST_KEY = 64  # characters
 # values of what an error is explained of: that copies them all, and blocks every request
@@ -46,7 +46,7 @@ def translate(node: Json, named: Mapping[str, Json]) -> Json:
     return _settled(result, is_nullable=node.get("nullable") is True)
 
 
-def _settled(schema: dict[str, Json], *, is_nullable: bool) -> dict[str, Json]:
+def _settled(schema: JsonObject, *, is_nullable: bool) -> JsonObject:
     """A translated schema with null among its types, and without what its format says as well."""
     if is_nullable and isinstance(schema.get("type"), str):
         schema["type"] = [schema["type"], "null"]
@@ -61,7 +61,7 @@ def _settled(schema: dict[str, Json], *, is_nullable: bool) -> dict[str, Json]:
     return schema
 
 
-def _enum_or_null(node: dict[str, Json], named: Mapping[str, Json]) -> dict[str, Json]:
+def _enum_or_null(node: JsonObject, named: Mapping[str, Json]) -> JsonObject:
     """A choice between an enum and null as one enum, so that one fault gives one error, with the
     allowed values.
 
@@ -85,7 +85,7 @@ class Schemas:
         self._components: dict[tuple[str, bool], Validator] = {}
 
     @cached_property
-    def _translated(self) -> dict[str, Json]:
+    def _translated(self) -> JsonObject:
         return {name: translate(schema, self._raw) for name, schema in self._raw.items()}
 
     def compile(self, schema: Json, *, request: bool) -> "Validator":
@@ -146,9 +146,9 @@ class Validator:
         return f"{where[:200]}: {error.message[:300]}"
 
 
-def needed(schema: Json, named: Mapping[str, Json]) -> dict[str, Json]:
+def needed(schema: Json, named: Mapping[str, Json]) -> JsonObject:
     """The named schemas that a schema refers to, with those that these refer to."""
-    found: dict[str, Json] = {}
+    found: JsonObject = {}
     pending = [schema]
     while pending:
         for _, node in nodes(pending.pop()):
@@ -172,8 +172,8 @@ def prune(value: Any, schema: Json, resolve: Any) -> Any:
 
 
 def allowed_members(
-    value: dict[str, Json], schema: Json, change: Callable[[Json, Json], Json]
-) -> dict[str, Json]:
+    value: JsonObject, schema: Json, change: Callable[[Json, Json], Json]
+) -> JsonObject:
     """The members that a schema allows an object, each as `change` makes it of its value
     and its schema.
     """

@@ -13,6 +13,7 @@ import yaml
 from ..core.problem import UnusableInput
 
 Json = Any
+JsonObject = dict[str, Any]
 Place = list[str | int]
 """The keys and indexes that lead to a value."""
 METHODS = ("get", "put", "post", "delete", "patch")
@@ -40,8 +41,8 @@ class _Loader(yaml.CSafeLoader):
     """
 
 
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[str, Json]]:
-    result: dict[str, Json] = {}
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[JsonObject]:
+    result: JsonObject = {}
     yield result  # before its members, one of which may refer to it
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node)

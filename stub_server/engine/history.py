@@ -224,7 +224,5 @@ def _step(
         after=Standing(clock, before.position, then.events.raised, before.timers, then.settings),
         timers_set=coming,
         timers_fired=going,
-        restored=Restored(
-            parts, tuple(sandbox.stores), tuple(then.stores), events, replies, size
-        ),
+        restored=Restored(parts, tuple(sandbox.stores), tuple(then.stores), events, replies, size),
     )
