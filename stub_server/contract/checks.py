@@ -7,6 +7,7 @@ Begin with `faults`, which stop a start; an example that does not fit is only to
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from ..core.record import UniqueKey
 from ..core.text import counted
@@ -15,6 +16,8 @@ from .formats import Formats
 from .lifecycles import Lifecycle
 from .schema import Schemas
 from .source import ContractError, Json, Place, error_at, nodes, path_to, read
+
+Faults: TypeAlias = Iterator[ContractError]
 
 
 def faults(document: Document, shipped: Document) -> list[ContractError]:
@@ -31,7 +34,7 @@ def faults(document: Document, shipped: Document) -> list[ContractError]:
         return [error]
 
 
-def _openapi(document: Document) -> Iterator[ContractError]:
+def _openapi(document: Document) -> Faults:
     # Imported here because they are slow to import and a start without overlays does not need them.
     from jsonschema import Draft4Validator
     from jsonschema.exceptions import best_match
@@ -50,7 +53,7 @@ def _openapi(document: Document) -> Iterator[ContractError]:
         yield error_at(place, error.message[:400])
 
 
-def shape_faults(raw: Json, shipped: Json) -> Iterator[ContractError]:
+def shape_faults(raw: Json, shipped: Json) -> Faults:
     """What the extension tables of a document have in another shape than `extensions.yaml` says, or
     lack altogether.
 
@@ -80,7 +83,7 @@ def shape_faults(raw: Json, shipped: Json) -> Iterator[ContractError]:
 # -- the tables, each against the others
 
 
-def _tables(document: Document) -> Iterator[ContractError]:
+def _tables(document: Document) -> Faults:
     yield from _operations(document)
     for lifecycle in document.lifecycles.values():
         yield from _states(document, lifecycle)
@@ -96,7 +99,7 @@ _IN_EVENTS = "{} is no event of this contract: take it out, or describe it in x-
 _IN_STATES = "{} is no state of this lifecycle: take it out, or put it into states"
 
 
-def _operations(document: Document) -> Iterator[ContractError]:
+def _operations(document: Document) -> Faults:
     scopes = {scope["name"] for scope in document.scopes}
     for operation in document.operations.values():
         for name in sorted(operation.scopes - scopes):
@@ -107,7 +110,7 @@ def _operations(document: Document) -> Iterator[ContractError]:
             )
 
 
-def _states(document: Document, lifecycle: Lifecycle) -> Iterator[ContractError]:
+def _states(document: Document, lifecycle: Lifecycle) -> Faults:
     place: Place = ["components", "schemas", lifecycle.resource, "x-lifecycle"]
     field = document.resolve(
         document.schema(lifecycle.resource).get("properties", {}).get(lifecycle.field)
@@ -130,7 +133,7 @@ def _states(document: Document, lifecycle: Lifecycle) -> Iterator[ContractError]
                 yield error_at([*place, "sets", name, number], _IN_STATES.format(state))
 
 
-def _moves(lifecycle: Lifecycle) -> Iterator[ContractError]:
+def _moves(lifecycle: Lifecycle) -> Faults:
     for number, move in enumerate(lifecycle.moves):
         place: Place = ["components", "schemas", lifecycle.resource, "x-lifecycle", "moves", number]
         if move.from_ not in (*lifecycle.states, "new"):
@@ -139,7 +142,7 @@ def _moves(lifecycle: Lifecycle) -> Iterator[ContractError]:
             yield error_at([*place, "to"], _IN_STATES.format(move.to))
 
 
-def _payload(document: Document, name: str) -> Iterator[ContractError]:
+def _payload(document: Document, name: str) -> Faults:
     """A payload holds the resource under its key, and has such an example."""
     event = document.events[name]
     post: Place = ["x-webhooks", name, "post"]
@@ -158,7 +161,7 @@ def _payload(document: Document, name: str) -> Iterator[ContractError]:
         yield error_at(place, f"data.{key} must be an example of the resource, with its id")
 
 
-def _events(document: Document) -> Iterator[ContractError]:
+def _events(document: Document) -> Faults:
     """Every event that a move names is described."""
     for name, lifecycle in document.lifecycles.items():
         for number, move in enumerate(lifecycle.moves):
@@ -171,7 +174,7 @@ def _events(document: Document) -> Iterator[ContractError]:
 # -- what the rules need of the shipped contract
 
 
-def _needs(document: Document, shipped: Document) -> Iterator[ContractError]:
+def _needs(document: Document, shipped: Document) -> Faults:
     yield from _needed_states(document, shipped)
     yield from _needed_keys(document, shipped)
     yield from _new_keys(document, shipped)
@@ -180,7 +183,7 @@ def _needs(document: Document, shipped: Document) -> Iterator[ContractError]:
             yield from _served(document.operations[old.id], old)
 
 
-def _needed_states(document: Document, shipped: Document) -> Iterator[ContractError]:
+def _needed_states(document: Document, shipped: Document) -> Faults:
     """States, sets of states, and the member that holds the state."""
     for name, old in shipped.lifecycles.items():
         place: Place = ["components", "schemas", name, "x-lifecycle"]
@@ -203,7 +206,7 @@ def _needed_states(document: Document, shipped: Document) -> Iterator[ContractEr
                 )
 
 
-def _needed_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
+def _needed_keys(document: Document, shipped: Document) -> Faults:
     """Unique keys by which the server finds records."""
     for name, keys in shipped.unique.items():
         kept = {key.name: key for key in document.unique.get(name, ())}
@@ -218,7 +221,7 @@ def _needed_keys(document: Document, shipped: Document) -> Iterator[ContractErro
                 yield error_at(["components", "schemas", name, "x-unique"], reason)
 
 
-def _new_keys(document: Document, shipped: Document) -> Iterator[ContractError]:
+def _new_keys(document: Document, shipped: Document) -> Faults:
     """A new unique key is of texts that a request chooses, and has a code that an
     operation lists.
     """
@@ -267,7 +270,7 @@ def _have_codes(keys: Iterable[UniqueKey]) -> bool:
     return any(key.code for key in keys)
 
 
-def _served(new: Operation, old: Operation) -> Iterator[ContractError]:
+def _served(new: Operation, old: Operation) -> Faults:
     """An operation can be served by the handler of the shipped one."""
     ids = old.path.count("{")
     if new.path.count("{") != ids:
@@ -298,7 +301,7 @@ def _served(new: Operation, old: Operation) -> Iterator[ContractError]:
 # -- what does not stop a start
 
 
-def unfit_examples(document: Document, formats: Formats) -> Iterator[ContractError]:
+def unfit_examples(document: Document, formats: Formats) -> Faults:
     """The examples of bodies and events that their schemas do not accept."""
     schemas = Schemas(document.raw, formats)
     for at, node in nodes(document.raw):

@@ -47,8 +47,7 @@ def wall_from(source: Callable[[], int]) -> Iterator[None]:
         _source.reset(token)
 
 
-@lru_cache(maxsize=32)  # a step writes its own instant several times
-@lru_cache(maxsize=32)  # of one request, and of the next ones
+@lru_cache(maxsize=32)  # a step, and the next ones, write the same instants several times
 def iso(ms: int) -> str:
     """Milliseconds since 1970 -> `2026-11-20T14:32:05.123Z`."""
     return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds") + "Z"

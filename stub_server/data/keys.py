@@ -6,7 +6,7 @@ Sandboxes are copied, but a key identifies its sandbox: each has halves of its o
 from collections.abc import Iterator
 
 from ..core.ids import derived_text, named_uuid
-from ..core.record import Body, Row
+from ..core.record import Body, Parts, Row
 from ..domain import api_keys
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.tables.memory import Store
@@ -64,13 +64,13 @@ def keep_newest(then: Sandbox, now: Sandbox, secret: bytes) -> None:
             _replace(store, row, *_with(row, today.public["public_key"], today.hidden["digest"]))
 
 
-def renewed(sandbox: Sandbox, row: Row, secret: bytes) -> tuple[Body, Body]:
+def renewed(sandbox: Sandbox, row: Row, secret: bytes) -> Parts:
     """Both parts of a seeded key, with the secrets of its sandbox's generation."""
     public_key, private_key = pair_of(secret, sandbox.origin.seed, row.id, sandbox.identity)
     return _with(row, public_key, api_keys.digest(private_key))
 
 
-def _with(row: Row, public_key: str, digest: str) -> tuple[Body, Body]:
+def _with(row: Row, public_key: str, digest: str) -> Parts:
     return row.public | {"public_key": public_key}, row.hidden | {"digest": digest}
 
 

@@ -100,14 +100,6 @@ class PeopleProvider(BaseProvider):
             "address": self._address(place, is_office=not is_alone),
         }
 
-    def crowd(self, number: int, in_use: set[str], *, letters: bool = True) -> Iterator[Body]:
-        """So many buyers with documents and e-mail addresses of their own; nobody has a document
-        that is `in_use`.
-        """
-        known = set(in_use)
-        for _ in range(number):
-            yield self.stranger(known, letters=letters)
-
     def stranger(self, known: set[str], *, letters: bool = True) -> Body:
         """A buyer with a document and an e-mail address that are not `known`, and are
         from then on.

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.clock import iso, parse_iso
 from ..core.problem import Conflict, Forbidden, detail
-from ..core.record import Body, Row, without
+from ..core.record import Body, Parts, Row, without
 
 PUBLIC, PRIVATE = "pk_sandbox_", "sk_sandbox_"
 """How the halves of a key begin."""
@@ -86,7 +86,7 @@ def new_key(
     *,
     projects: list[str],
     now: int,
-) -> tuple[Body, Body]:
+) -> Parts:
     """A new key's public and hidden parts; of the private one of its halves only the SHA-256 is
     stored.
 
@@ -107,7 +107,7 @@ def new_key(
     return public, hidden
 
 
-def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> tuple[Body, Body]:
+def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> Parts:
     """The key after an update, inactive if it has expired.
 
     Raises Conflict for activating an expired key.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..core.problem import Conflict
-from ..core.record import Body, Row
+from ..core.record import Body, Parts, Row
 from .lifecycle import either
 from .webhooks import disabled_webhook
 
@@ -135,7 +135,7 @@ def new_log(
     serial: int,
     now: str,
     most: int | None,
-) -> tuple[Body, Body]:
+) -> Parts:
     """A delivery before its first attempt. `serial` is the event's place in the sandbox's history.
 
     An automatic one is due at once and attempted at `most` so often; a test send (None) is
@@ -212,7 +212,7 @@ def wait_ms(timing: Timing, number: int, outcome: AttemptOutcome) -> int:
 
 def attempted(
     row: Row, outcome: AttemptOutcome, timing: Timing, *, url: str, trigger: str, is_open: bool
-) -> tuple[Body, Body]:
+) -> Parts:
     """A delivery after an attempt.
 
     An automatic one of a delivery that `is_open` follows the schedule. One by hand or as a test

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from ..core.clock import DAY, SECOND, iso, parse_iso
 from ..core.money import cents, text
 from ..core.problem import Conflict, reference_not_found
-from ..core.record import Body, without
+from ..core.record import Body, Parts, without
 from . import boleto
 from .brcode import encode
 
@@ -155,7 +155,7 @@ class NewPayment(NamedTuple):
     refused: str | None
 
 
-def new_order(names: Names, body: Body, customer: Body, payment: NewPayment) -> tuple[Body, Body]:
+def new_order(names: Names, body: Body, customer: Body, payment: NewPayment) -> Parts:
     """A new order's public and hidden parts.
 
     `body` is the request, with ids spelled as in the records.

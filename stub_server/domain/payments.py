@@ -6,7 +6,7 @@ from ..contract.lifecycles import Lifecycle
 from ..core.clock import DAY, iso, parse_iso
 from ..core.money import cents, text
 from ..core.problem import Conflict
-from ..core.record import Body, without
+from ..core.record import Body, Parts, without
 from .brcode import end_to_end_id
 from .documents import mask_document
 from .lifecycle import either, path
@@ -64,9 +64,7 @@ def check_payable(
         raise Conflict.at("paid_at", message, "order_not_payable")
 
 
-def paid(
-    public: Body, hidden: Body, payer: Payer, *, suffix: str, paid_at: int, now: int
-) -> tuple[Body, Body]:
+def paid(public: Body, hidden: Body, payer: Payer, *, suffix: str, paid_at: int, now: int) -> Parts:
     """The order once it is paid; `suffix` is the generated end of a PIX payment's end_to_end_id."""
     at = iso(paid_at)
     transaction = {"status": "paid", "success": "true", "paid_at": at}
@@ -129,9 +127,7 @@ def check_refundable(
     return check_amount(hidden, amount, "refund")
 
 
-def refunded(
-    public: Body, hidden: Body, amount: int, refund_id: str, now: int
-) -> tuple[Body, Body]:
+def refunded(public: Body, hidden: Body, amount: int, refund_id: str, now: int) -> Parts:
     """The order after a refund of so many cents."""
     back, earlier = hidden["refunded_cents"], refunds(public, hidden)
     total = back + amount

@@ -4,7 +4,7 @@ or deleted.
 
 from ..contract.lifecycles import Lifecycle, Move
 from ..core.problem import Conflict, detail
-from ..core.record import Body, Row, without
+from ..core.record import Body, Parts, Row, without
 from ..core.text import counted
 from .lifecycle import move
 
@@ -28,9 +28,7 @@ COUNTERS = (
 )
 
 
-def new_project(
-    body: Body, defaults: Body, ident: str, creator: str, now: str
-) -> tuple[Body, Body]:
+def new_project(body: Body, defaults: Body, ident: str, creator: str, now: str) -> Parts:
     """A new project's public and hidden parts: a draft, unless the request says more."""
     shown, hidden = _parts(body)
     public: Body = defaults | {
@@ -46,7 +44,7 @@ def new_project(
     return public, _UNSHOWN | hidden
 
 
-def _parts(body: Body) -> tuple[Body, Body]:
+def _parts(body: Body) -> Parts:
     """What of a request is shown, and what is not."""
     hidden = {name: value for name, value in body.items() if name in _UNSHOWN}
     return without(body, *hidden), hidden

@@ -8,7 +8,7 @@ subscription and since when (ms) there is any.
 """
 
 from ..core.clock import DAY, iso, parse_iso
-from ..core.record import Body, without
+from ..core.record import Body, Parts, without
 from .boleto import closes_at
 from .calendar import add_interval, grace_ms, lead_ms
 
@@ -28,7 +28,7 @@ def opened(
     customer: Body,
     now: int,
     trial: bool,
-) -> tuple[Body, Body]:
+) -> Parts:
     """A new subscription's public and hidden parts. A trial comes before the first paid period."""
     anchor = now
     if trial:
@@ -82,7 +82,7 @@ def activated(public: Body, hidden: Body, now: int) -> Body:
     }
 
 
-def renewed(public: Body, hidden: Body, now: int, order_id: str, method: str) -> tuple[Body, Body]:
+def renewed(public: Body, hidden: Body, now: int, order_id: str, method: str) -> Parts:
     """The subscription with one more period, paid by `method`, from the end of the last one.
 
     The current period or trial goes on; only the end changes.
@@ -104,7 +104,7 @@ def renewed(public: Body, hidden: Body, now: int, order_id: str, method: str) ->
     return _ends_with(after, hidden), hidden
 
 
-def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body, Body]:
+def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> Parts:
     """The subscription without a paid period that has not begun: the one that `order_id` paid."""
     paid_by = [paid for paid in hidden["paid_by"] if paid != order_id]
     hidden = hidden | {
@@ -116,14 +116,14 @@ def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> tuple[Body
     return _ends_with(public, hidden), hidden
 
 
-def rolled(public: Body, hidden: Body, now: int) -> tuple[Body, Body]:
+def rolled(public: Body, hidden: Body, now: int) -> Parts:
     """The subscription in its next period, which is paid already, once the current one is over."""
     begins, *ends = hidden["ends"]
     hidden = hidden | {"paid_by": hidden["paid_by"][1:], "ends": ends}
     return public | {"current_period_start": iso(begins), "updatedAt": iso(now)}, hidden
 
 
-def postponed(public: Body, hidden: Body, now: int, wait: int) -> tuple[Body, Body]:
+def postponed(public: Body, hidden: Body, now: int, wait: int) -> Parts:
     """The subscription after its project was suspended for `wait` ms: all its ends come so much
     later.
 

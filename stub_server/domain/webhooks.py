@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from ..core.clock import LATEST
 from ..core.problem import Conflict
-from ..core.record import Body
+from ..core.record import Body, Parts
 
 MOST = 20
 KEYS = 10
@@ -16,9 +16,7 @@ not be private.
 # -- webhooks
 
 
-def new_webhook(
-    body: Body, defaults: Body, ident: str, signing_key: str, now: str
-) -> tuple[Body, Body]:
+def new_webhook(body: Body, defaults: Body, ident: str, signing_key: str, now: str) -> Parts:
     """A new webhook's public and hidden parts; the key is in the hidden one alone."""
     public = defaults | _written(body)
     public |= {

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..core.clock import SECOND, parse_iso
 from ..core.ids import luck
-from ..core.record import Body, Row
+from ..core.record import Body, Parts, Row
 from ..core.signing import new_key, signatures, signed_headers
 from ..core.timers import SENDING
 from ..domain import receivers
@@ -135,9 +135,7 @@ def answer_delivery(draft: Draft, subject: str) -> None:
     conclude(draft, attempt, outcome, AUTOMATIC)
 
 
-def conclude(
-    draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: str
-) -> tuple[Body, Body]:
+def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: str) -> Parts:
     """Record an attempt that ends now; returns the delivery's two parts.
 
     Delivery and webhook are read again; either may have been deleted.

@@ -8,7 +8,7 @@ from zlib import crc32
 
 from ..contract.lifecycles import Move
 from ..core.clock import parse_iso
-from ..core.record import Body, Record, Row
+from ..core.record import Body, Parts, Record, Row
 from ..domain import orders, payments, subscriptions
 from ..domain.lifecycle import legal, move
 from ..domain.payments import Payer
@@ -168,7 +168,7 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
     return running_of(draft, order["customerId"], order["planId"])
 
 
-def _opened_by(draft: Draft, order: Body, hidden: Body) -> tuple[Body, Body] | None:
+def _opened_by(draft: Draft, order: Body, hidden: Body) -> Parts | None:
     """The subscription that the first payment on a recurring plan opens: its public and
     hidden part.
     """
