@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 
 from ..contract.lifecycles import Lifecycle, Move
 from ..core.clock import ClockState, iso
+from ..core.ends import Ends
 from ..core.ids import NextIds
 from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..core.timers import Timer
@@ -20,7 +21,7 @@ from .deliveries import job_for, subscribers_to
 from .events import Event
 from .replies import ReplyKey, Saved
 from .sandbox import Opened, Sandbox
-from .step import Cause, Change, SandboxSettings, Standing, Step, Used
+from .step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from .tables.memory import Store, Usage
 from .tables.table import Table
 
@@ -307,6 +308,20 @@ class Draft:
             for name, old, new in self._versions.values()
         ]
         changes.sort(key=Change.deletes)
+        part = Part(
+            self.store.merchant,
+            opens=self.store.merchant.id not in sandbox.stores,
+            closes=False,
+            changes=tuple(changes),
+            used=self._used(),
+            size=sum([change.size for change in changes]),
+        )
+        event_ends = reply_ends = Ends()
+        if self._events:
+            event_ends = Ends(events.outgoing(self._events), newest_after=tuple(self._events))
+        if saved is not None:
+            going = sandbox.replies.outgoing(saved[1], self.now)
+            reply_ends = Ends(going, newest_after=(saved,))
         return Step(
             number=self._base + 1,
             at=self.now,
@@ -314,15 +329,11 @@ class Draft:
             merchant=self.store.merchant,
             before=before,
             after=after,
-            opens_store=self.store.merchant.id not in sandbox.stores,
-            changes=tuple(changes),
-            events=tuple(self._events),
-            forgotten_events=events.outgoing(self._events) if self._events else (),
+            parts=(part,),
+            event_ends=event_ends,
+            reply_ends=reply_ends,
             timers_set=tuple(self._later),
             timers_fired=(*self._fired, *timers.skipped.values()),
-            used=self._used(),
-            saved=saved,
-            forgotten_replies=() if saved is None else sandbox.replies.outgoing(saved[1], self.now),
         )
 
     def _used(self) -> tuple[Used, ...]:

@@ -8,7 +8,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
@@ -16,10 +16,10 @@ from ..core.clock import iso
 from ..core.ends import ends_of
 from ..core.problem import Conflict
 from ..core.record import Record
-from .kept import Log
+from .kept import MOST_BYTES, Log
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
-from .step import Cause, Change, Part, Restored, Standing, Step, Used
+from .step import Cause, Change, Part, Standing, Step, Used
 from .tables.memory import Store
 from .tables.table import Table
 
@@ -106,8 +106,9 @@ def state_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, 
     for store in twin.stores.values():
         store.forget_unrecorded()
     for step in list(islice(reversed(log), log.number - number)):
-        yield from twin.change(step.mirrored_parts, step.merchants_before)
-        twin.unfold_rest(step)
+        undone = step.mirrored
+        yield from twin.change(undone)
+        twin.fold_rest(undone)
         yield
     twin.log = twin.log.fresh(number)
     twin.recorded_clock = twin.clock.again(twin.recorded_clock)
@@ -137,7 +138,7 @@ def go_back(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None =
         raise not_stored(
             "The sandbox was reset or deleted meanwhile, and its log began again.", "to_step"
         )
-    step = _step(sandbox, then, _between(sandbox, then), cause, instant)
+    step = _step(sandbox, then, cause, then.recorded_clock.now if instant is None else instant)
     sandbox.take(step, None, then)
     return step
 
@@ -148,43 +149,44 @@ def free(tables: list[Table]) -> Generator[None, None, None]:
         yield from tables.pop().clear()
 
 
-def _between(sandbox: Sandbox, then: Sandbox) -> tuple[tuple[Part, ...], int]:
-    """The changes from a sandbox after its newest step to an earlier state, and their bytes.
+def _between(sandbox: Sandbox, then: Sandbox) -> Iterator[Part]:
+    """The changes from a sandbox after its newest step to an earlier state.
 
-    Where no log has room for them they are not completed, and there are none: the log would drop
-    the step at once, and the event loop waits for each of them.
+    Where no log has room for them they are not completed: the log drops the step at once, and the
+    event loop waits for each of them.
     """
-    parts = []
-    size = 0
+    room = MOST_BYTES
     for ident in dict.fromkeys((*sandbox.stores, *then.stores)):
         here, there = sandbox.stores.get(ident), then.stores.get(ident)
         store = here or then.stores[ident]
         changes: list[Change] = []
-        for name in store.tables:
-            for change in _changes(name, _rows(here, name), _rows(there, name)):
-                changes.append(change)
-                size += change.size
-                if not sandbox.log.has_room(size):
-                    return (), size
-        used = list(_usages(here, there))
+        size = 0
+        for change in _changes(store.tables, here, there):
+            changes.append(change)
+            size += change.size
+            if size > room:
+                break
+        used = tuple(_usages(here, there))
         if here is None or there is None or changes or used:
             changes.sort(key=Change.deletes)
-            parts.append(
-                Part(store.merchant, here is None, there is None, tuple(changes), tuple(used))
-            )
-    return tuple(parts), size
+            yield Part(store.merchant, here is None, there is None, tuple(changes), used, size)
+        room -= size
+        if room < 0:
+            return
 
 
-def _changes(name: str, mine: Rows, theirs: Rows) -> Iterator[Change]:
-    if mine is theirs:  # a table to which neither has written since the copy was made
-        return
-    for key, record in mine.items():
-        other = theirs.get(key)
-        if other is not record:
-            yield Change(name, record, other)
-    for key, record in theirs.items():
-        if key not in mine:
-            yield Change(name, None, record)
+def _changes(names: Iterable[str], here: Store | None, there: Store | None) -> Iterator[Change]:
+    for name in names:
+        mine, theirs = _rows(here, name), _rows(there, name)
+        if mine is theirs:  # a table to which neither has written since the copy was made
+            continue
+        for key, record in mine.items():
+            other = theirs.get(key)
+            if other is not record:
+                yield Change(name, record, other)
+        for key, record in theirs.items():
+            if key not in mine:
+                yield Change(name, None, record)
 
 
 def _usages(here: Store | None, there: Store | None) -> Iterator[Used]:
@@ -199,21 +201,9 @@ def _rows(store: Store | None, name: str) -> Rows:
     return {} if store is None else store.tables[name].rows
 
 
-def _step(
-    sandbox: Sandbox,
-    then: Sandbox,
-    between: tuple[tuple[Part, ...], int],
-    cause: Cause,
-    instant: int | None,
-) -> Step:
+def _step(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int) -> Step:
     """The step itself. Ids and numbers of timers continue, so that none is used twice."""
-    parts, size = between
-    if instant is None:
-        instant = then.recorded_clock.now
     clock = sandbox.clock.again(then.clock.at(instant))
-    events = ends_of(list(sandbox.events), list(then.events))
-    replies = ends_of(list(sandbox.replies.items()), list(then.replies.items()))
-    coming, going = then.timers.beyond(sandbox.timers), sandbox.timers.beyond(then.timers)
     before = sandbox.standing
     return Step(
         number=sandbox.log.number + 1,
@@ -222,7 +212,11 @@ def _step(
         merchant=sandbox.store.merchant,
         before=before,
         after=Standing(clock, before.position, then.events.raised, before.timers, then.settings),
-        timers_set=coming,
-        timers_fired=going,
-        restored=Restored(parts, tuple(sandbox.stores), tuple(then.stores), events, replies, size),
+        parts=tuple(_between(sandbox, then)),
+        event_ends=ends_of(list(sandbox.events), list(then.events)),
+        reply_ends=ends_of(list(sandbox.replies.items()), list(then.replies.items())),
+        timers_set=then.timers.beyond(sandbox.timers),
+        timers_fired=sandbox.timers.beyond(then.timers),
+        merchants_before=tuple(sandbox.stores),
+        merchants_after=tuple(then.stores),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ from .events import EventLog
 from .fault_rules import Faults
 from .kept import Budget, Journal, Log
 from .replies import Replies, ReplyKey
-from .step import Part, SandboxSettings, Standing, Step
-from .tables.memory import Merchant, Store, Usages
+from .step import Part, SandboxSettings, Standing, Step, Used
+from .tables.memory import Merchant, Store
 from .tables.table import Table
 from .tables.tables import Layout
 
@@ -192,9 +192,8 @@ class Sandbox:
     def _stand(self, standing: Standing) -> None:
         """Stand as after a step, whose events the log has already."""
         clock, self.ids.position, _, self.timers.last, self.settings = standing
-        if clock is not self.recorded_clock:
-            self.clock.set(clock)
-            self.recorded_clock = clock
+        self.clock.set(clock)
+        self.recorded_clock = clock
 
     @property
     def present(self) -> int:
@@ -250,6 +249,9 @@ class Sandbox:
             self.fold(step, opened)
         else:
             self._adopt(step, copy)
+        if step.restores and self.status.held_before != SILENT:
+            # the deliveries of a restored past are not sent again
+            self.status.held_before = self.events.raised
         self.status.is_broken = False
         if self.status.on_due is not None and self._brings_work(step):
             self.status.on_due(self)
@@ -265,26 +267,26 @@ class Sandbox:
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them."""
         if opened is None:
-            at_once(self.change(step.parts, step.merchants_after))
+            at_once(self.change(step))
         else:
-            if step.opens_store:
-                self.stores[step.merchant.id] = Store(step.merchant, self.rules.layout)
-            store = self.stores[step.merchant.id]
+            (part,) = step.parts
+            store = self._store_for(part)
             for version in opened:
                 store.replace(*version)
-        self.fold_rest(step, self.stores[step.merchant.id])
+            _use(store, part.used)
+        self.fold_rest(step)
 
-    def fold_rest(self, step: Step, store: Usages) -> None:
-        """Apply what a step changes beside records and stores; `store` is that of its merchant."""
+    def _store_for(self, part: Part) -> Store:
+        """The store that a part changes, which is new if the part opens it."""
+        if part.opens:
+            self.stores[part.merchant.id] = Store(part.merchant, self.rules.layout)
+        return self.stores[part.merchant.id]
+
+    def fold_rest(self, step: Step) -> None:
+        """Apply what a step changes beside records, usage and stores."""
         self.events.exchange(step.event_ends, step.after.events)
         self.replies.exchange(step.reply_ends)
-        if step.restored is not None and self.status.held_before != SILENT:
-            # the deliveries of a restored past are not sent again
-            self.status.held_before = self.events.raised
         self.timers.exchange(step.timers_fired, step.timers_set)
-        for key_id, usage, _ in step.used:
-            store.set_usage(key_id, usage)
-            store.unrecorded.pop(key_id, None)
         self._stand(step.after)
 
     def _adopt(self, step: Step, copy: Sandbox) -> None:
@@ -297,34 +299,22 @@ class Sandbox:
             store.adopt(copy.stores.get(ident) or Store(store.merchant, self.rules.layout))
         self.stores = {ident: self.stores.get(ident, store) for ident, store in copy.stores.items()}
         self.timers = copy.timers
-        self.fold_rest(step, self.store)
+        self.fold_rest(step)
 
-    def change(
-        self, parts: Iterable[Part], merchants: Sequence[str] | None = None
-    ) -> Generator[None, None, None]:
-        """Change the records of several merchants, with pauses, in which the state is incomplete.
+    def change(self, step: Step) -> Generator[None, None, None]:
+        """Change records and usage, with pauses, in which the state is incomplete.
 
-        `merchants` are the ids of those that it has in an earlier state, in order. Uses of keys
-        since the last step are forgotten then.
+        Where the step restores a state, uses of keys since the last step are forgotten.
         """
-        if merchants is not None:
+        if step.restores:
             for store in self.stores.values():
                 store.forget_unrecorded()
-        for part in parts:
-            if part.opens:
-                self.stores[part.merchant.id] = Store(part.merchant, self.rules.layout)
-            yield from _change(self.stores[part.merchant.id], part)
+        for part in step.parts:
+            yield from _change(self._store_for(part), part)
             if part.closes:
                 del self.stores[part.merchant.id]
-        if merchants is not None:
-            self.stores = {ident: self.stores[ident] for ident in merchants}
-
-    def unfold_rest(self, step: Step) -> None:
-        """Undo what the newest step changed beside records, usage and stores."""
-        self.events.exchange(step.event_ends.mirrored, step.before.events)
-        self.replies.exchange(step.reply_ends.mirrored)
-        self.timers.exchange(step.timers_set, step.timers_fired)
-        self._stand(step.before)
+        if step.merchants_after is not None:
+            self.stores = {ident: self.stores[ident] for ident in step.merchants_after}
 
     @contextmanager
     def seeding_past(self, since: int) -> Iterator[None]:
@@ -385,5 +375,11 @@ def _change(store: Store, part: Part) -> Iterator[None]:
         store.replace(name, was, now)
         if number % PAUSE_AFTER == 0:
             yield
-    for key_id, usage, _ in part.used:
+    _use(store, part.used)
+
+
+def _use(store: Store, used: Iterable[Used]) -> None:
+    """Have keys been used as often as a step says."""
+    for key_id, usage, _ in used:
         store.set_usage(key_id, usage)
+        store.unrecorded.pop(key_id, None)

@@ -20,7 +20,6 @@ from ..core.record import Record
 from ..core.timers import Timer
 from ..domain.deliveries import SCHEDULES
 from .events import Event
-from .replies import ReplyKey, Saved
 from .tables.memory import Merchant, Usage
 
 OVERHEAD = 700  # bytes of a step besides what it names
@@ -106,7 +105,7 @@ class Used(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a step changes in one merchant's store.
+    """What a step changes in one merchant's store, and how many bytes the versions have.
 
     It is created with `opens` and deleted with `closes`.
     """
@@ -116,11 +115,7 @@ class Part(NamedTuple):
     closes: bool
     changes: tuple[Change, ...]
     used: tuple[Used, ...]
-
-    @property
-    def size(self) -> int:
-        """How many bytes the versions have."""
-        return sum([change.size for change in self.changes])
+    size: int
 
     @property
     def mirrored(self) -> Part:
@@ -131,34 +126,19 @@ class Part(NamedTuple):
             self.opens,
             tuple([Change(table, after, before) for table, before, after in self.changes]),
             tuple([Used(key_id, before, after) for key_id, after, before in self.used]),
+            self.size,
         )
-
-
-class Restored(NamedTuple):
-    """The difference between the state before a step and the earlier state that it restores, of all
-    merchants.
-
-    `merchants_…` are their ids in order. `replies` holds pairs of key and saved reply. Timers are
-    in the step itself. `size` is how many bytes the records keep alive: a difference that no log
-    has room for has no `parts`.
-    """
-
-    parts: tuple[Part, ...]
-    merchants_before: tuple[str, ...]
-    merchants_after: tuple[str, ...]
-    events: Ends
-    replies: Ends
-    size: int
 
 
 class Step(NamedTuple):
     """Everything that one cause changed.
 
-    It holds results, not inputs: folding it runs no rule. Members named `…_before` or `forgotten_…`
-    are what the step replaced, which undoing it puts back.
+    It holds results, not inputs: folding it runs no rule. It changes the records of `merchant`
+    alone, in one part, and raises the events that it adds.
 
-    A step that restores an earlier state has `restored`, and no records, events, usage or replies
-    of its own.
+    One that restores an earlier state has the ids of all merchants, in order, before and after it.
+    Its parts are the difference from one state to the other, of each merchant that differs, and
+    events and replies that it adds are those of the earlier state.
     """
 
     number: int
@@ -167,75 +147,56 @@ class Step(NamedTuple):
     merchant: Merchant
     before: Standing
     after: Standing
-    opens_store: bool = False
-    changes: tuple[Change, ...] = ()
-    events: tuple[Event, ...] = ()
-    forgotten_events: tuple[Event, ...] = ()
+    parts: tuple[Part, ...]
+    event_ends: Ends
+    reply_ends: Ends
     timers_set: tuple[Timer, ...] = ()
     timers_fired: tuple[Timer, ...] = ()
-    used: tuple[Used, ...] = ()
-    saved: tuple[ReplyKey, Saved] | None = None
-    forgotten_replies: tuple[tuple[ReplyKey, Saved], ...] = ()
-    restored: Restored | None = None
+    merchants_before: tuple[str, ...] | None = None
+    merchants_after: tuple[str, ...] | None = None
 
     @property
-    def merchants_before(self) -> tuple[str, ...] | None:
-        """The ids of all merchants before it; None where it restores no state."""
-        return self.restored and self.restored.merchants_before
-
-    @property
-    def merchants_after(self) -> tuple[str, ...] | None:
-        """The ids of all merchants after it; None where it restores no state."""
-        return self.restored and self.restored.merchants_after
-
-    @property
-    def mirrored_parts(self) -> list[Part]:
-        """The changes that undo those of each merchant's store."""
-        return [part.mirrored for part in self.parts]
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """What it changed in each merchant's store."""
-        if self.restored is not None:
-            return self.restored.parts
-        return (Part(self.merchant, self.opens_store, False, self.changes, self.used),)
-
-    @property
-    def event_ends(self) -> Ends:
-        """How the list of events differs before and after it."""
-        if self.restored is not None:
-            return self.restored.events
-        return Ends(oldest_before=self.forgotten_events, newest_after=self.events)
-
-    @property
-    def reply_ends(self) -> Ends:
-        """How the saved replies differ before and after it."""
-        if self.restored is not None:
-            return self.restored.replies
-        return Ends(
-            oldest_before=self.forgotten_replies,
-            newest_after=() if self.saved is None else (self.saved,),
+    def mirrored(self) -> Step:
+        """The step that undoes it."""
+        return self._replace(
+            before=self.after,
+            after=self.before,
+            parts=tuple([part.mirrored for part in self.parts]),
+            event_ends=self.event_ends.mirrored,
+            reply_ends=self.reply_ends.mirrored,
+            timers_set=self.timers_fired,
+            timers_fired=self.timers_set,
+            merchants_before=self.merchants_after,
+            merchants_after=self.merchants_before,
         )
+
+    @property
+    def restores(self) -> bool:
+        """Whether it restores an earlier state."""
+        return self.merchants_after is not None
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What its cause changed; nothing where it restores a state."""
+        return () if self.restores else self.parts[0].changes
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events that it raised."""
+        return () if self.restores else self.event_ends.newest_after
 
     @property
     def size(self) -> int:
         """About how many bytes it keeps alive."""
-        events, replies = [*self.forgotten_events], [*self.forgotten_replies]
-        if self.saved is not None:
-            replies.append(self.saved)
-        if self.restored is not None:
-            events += chain(*self.restored.events)
-            replies += chain(*self.restored.replies)
+        events = self.event_ends if self.restores else (self.event_ends.oldest_before,)
         size = OVERHEAD + OVERHEAD_EACH * (
             len(self.events) + len(self.timers_set) + len(self.timers_fired)
         )
-        if self.restored is not None:
-            size += self.restored.size
-        else:
-            size += sum([part.size for part in self.parts])
-        for event in events:
+        for part in self.parts:
+            size += part.size
+        for event in chain(*events):
             size += event.size
-        for _, saved in replies:
+        for _, saved in chain(*self.reply_ends):
             size += len(saved.body)
         return size
 

@@ -91,8 +91,7 @@ def sandbox_lines(
 
 def without_replies(step: Step) -> Step:
     """A step without the replies that it saved and dropped."""
-    restored = step.restored and step.restored._replace(replies=Ends())
-    return step._replace(saved=None, forgotten_replies=(), restored=restored)
+    return step._replace(reply_ends=Ends())
 
 
 # -- recordings
@@ -183,7 +182,9 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
         Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()
     )
     step = Reader.of(state, fitting).step(body | {"puts": puts, "clock": at._asdict()})
-    return without_replies(step)._replace(used=used)
+    if not step.restores:
+        step = step._replace(parts=(step.parts[0]._replace(used=used),))
+    return without_replies(step)
 
 
 def _with_own_secrets(before: Record | None, put: Body) -> Body:

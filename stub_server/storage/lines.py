@@ -14,7 +14,7 @@ or deleted changes the chunk that it is in and no other one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import starmap
 from zlib import crc32
@@ -25,8 +25,7 @@ from orjson import Fragment
 from ..core.record import Body, Record
 from ..engine.events import Event
 from ..engine.replies import ReplyKey, Saved
-from ..engine.step import Change, Restored, Step, Used
-from ..engine.tables.memory import Usage
+from ..engine.step import Change, Part, Step
 from .state import Owned, SandboxState
 
 # of a chunk: lines on average, and bytes at most before it is compressed
@@ -126,51 +125,57 @@ def step_line(step: Step, redact: Redact = as_it_is, kind: str = "step") -> byte
     Members that are empty are left out.
     """
     settings = step.after.settings
-    changes = {
-        **_changes(step.changes, redact),
-        "events": [_event(event, *_places(event, step.changes)) for event in step.events],
-        "forgotten_events": len(step.forgotten_events),
-        "timers": [timer._asdict() for timer in step.timers_set],
-        "taken": [timer.seq for timer in step.timers_fired],
-        "used": _used(step.used),
-        "saved": step.saved and _reply(*step.saved),
-        "forgotten_replies": [key for key, _ in step.forgotten_replies],
-        "settings": None if settings == step.before.settings else settings._asdict(),
-        "restored": step.restored and _restored(step.restored, step.after.events, redact),
-    }
     body = {
         "number": step.number,
         "at": step.at,
         "cause": step.cause._asdict(),
-        "merchant": asdict(step.merchant) if step.opens_store else step.merchant.id,
+        "merchant": step.merchant.id,
         "clock": step.after.clock._asdict(),
         "position": step.after.position,
     }
+    changes = {
+        "timers": [timer._asdict() for timer in step.timers_set],
+        "taken": [timer.seq for timer in step.timers_fired],
+        "settings": None if settings == step.before.settings else settings._asdict(),
+    }
+    if step.restores:
+        changes["restored"] = _restored(step, redact)
+    else:
+        (part,) = step.parts
+        changes |= _part(part, redact) | _own_lists(step)
+        if part.opens:
+            body["merchant"] = asdict(step.merchant)
     for name, value in changes.items():
         if value:
             body[name] = value
     return line_of(kind, body)
 
 
-def _used(used: Iterable[Used]) -> dict[str, Usage | None]:
-    """The usage of keys after a change, by their ids."""
-    return {key: after for key, after, _ in used}
+def _own_lists(step: Step) -> Body:
+    """The events that a step raised, the reply that it saved, and what it forgot for these."""
+    replies = step.reply_ends
+    return {
+        "events": [_event(event, *_places(event, step.changes)) for event in step.events],
+        "forgotten_events": len(step.event_ends.oldest_before),
+        "saved": next(starmap(_reply, replies.newest_after), None),
+        "forgotten_replies": [key for key, _ in replies.oldest_before],
+    }
 
 
-def _restored(restored: Restored, raised: int, redact: Redact) -> Body:
-    """The changes of restoring an earlier state, in which so many events had been raised.
+def _restored(step: Step, redact: Redact) -> Body:
+    """The changes of restoring an earlier state.
 
     Of the ends of lists that were there before, only their length.
     """
-    events, replies = restored.events, restored.replies
+    events, replies = step.event_ends, step.reply_ends
     parts = []
-    for own in restored.parts:
-        head = {"merchant": asdict(own.merchant), "opens": own.opens, "closes": own.closes}
-        parts.append(head | _changes(own.changes, redact) | {"used": _used(own.used)})
+    for part in step.parts:
+        head = {"merchant": asdict(part.merchant), "opens": part.opens, "closes": part.closes}
+        parts.append(head | _part(part, redact))
     return {
         "parts": parts,
-        "merchants": restored.merchants_after,
-        "events_raised": raised,
+        "merchants": step.merchants_after,
+        "events_raised": step.after.events,
         "events_gone": [len(events.oldest_before), len(events.newest_before)],
         "events_back": [
             list(map(_event, events.oldest_after)),
@@ -184,14 +189,14 @@ def _restored(restored: Restored, raised: int, redact: Redact) -> Body:
     }
 
 
-def _changes(changes: Sequence[Change], redact: Redact) -> Body:
+def _part(part: Part, redact: Redact) -> Body:
     puts, drops = [], []
-    for table, before, after in changes:
+    for table, before, after in part.changes:
         if after is not None:
             puts.append(_record(table, redact(table, after)))
         elif before is not None:
             drops.append({"table": table, "id": before.id, "created": before.created})
-    return {"puts": puts, "drops": drops}
+    return {"puts": puts, "drops": drops, "used": {key: after for key, after, _ in part.used}}
 
 
 def _places(event: Event, changes: Sequence[Change]) -> tuple[int | None, int | None]:

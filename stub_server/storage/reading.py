@@ -17,7 +17,7 @@ from ..core.timers import Timer
 from ..engine.events import Event
 from ..engine.replies import ReplyKey, Saved
 from ..engine.sandbox import Sandbox
-from ..engine.step import Cause, Change, Part, Restored, SandboxSettings, Standing, Step, Used
+from ..engine.step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from ..engine.tables.memory import Merchant
 from ..engine.tables.table import encoded, place
 from .fitting import Fitting
@@ -194,53 +194,62 @@ class Reader:
 
     def step(self, body: Body) -> Step:
         """Read the next step, with what it replaces in the state."""
-        sandbox = self.state.sandbox
+        sandbox, restored = self.state.sandbox, body.get("restored")
         self._check_next(body["number"], _pair(body["position"]))
-        opens_store = isinstance(body["merchant"], dict)
-        if opens_store:
+        opens = isinstance(body["merchant"], dict)
+        if opens:
             merchant = Merchant(**body["merchant"])
         else:
             merchant = self.state.owned[body["merchant"]].merchant
-        part = self._part(merchant, body, opens=opens_store, closes=False)
-        versions = written(part.changes)
-        public = [record.public for record in versions]
-        hidden = [record.hidden for record in versions]
-        events = [self._event(event, public, hidden) for event in body.get("events", ())]
-        timers = [Timer(**timer) for timer in body.get("timers", ())]
-        live = sandbox.timers.live
+        if restored is None:
+            parts: tuple[Part, ...] = (self._part(merchant, body, opens=opens, closes=False),)
+            events, replies = self._own_lists(body, parts[0])
+            raised = sandbox.events.raised + len(events.newest_after)
+        else:
+            parts = tuple(map(self._restored_part, restored["parts"]))
+            events, replies = self._restored_lists(restored)
+            raised = restored["events_raised"]
+        timers, live = [Timer(**timer) for timer in body.get("timers", ())], sandbox.timers.live
         return Step(
             number=body["number"],
             at=body["at"],
             cause=Cause(**body["cause"]),
             merchant=merchant,
             before=sandbox.standing,
-            after=self._standing(body, len(events), timers),
-            opens_store=opens_store,
-            changes=part.changes,
-            events=tuple(events),
-            forgotten_events=sandbox.events.outgoing(events),
+            after=self._standing(body, raised, timers),
+            parts=parts,
+            event_ends=events,
+            reply_ends=replies,
             timers_set=tuple(timers),
             timers_fired=tuple(
                 [live[number] for number in body.get("taken", ()) if number in live]
             ),
-            used=part.used,
-            saved=self._reply(body["saved"]) if "saved" in body else None,
-            forgotten_replies=tuple(self._forgotten(body.get("forgotten_replies", ()))),
-            restored=self._restored(body["restored"]) if "restored" in body else None,
+            merchants_before=restored and tuple(self.state.owned),
+            merchants_after=restored and tuple(restored["merchants"]),
         )
 
     def _standing(self, body: Body, raised: int, timers: Iterable[Timer]) -> Standing:
-        """How the sandbox stands after a step that raised so many events and set these timers."""
+        """How the sandbox stands after a step that sets these timers."""
         before = self.state.sandbox.standing
-        events = before.events + raised
-        if "restored" in body:
-            events = body["restored"]["events_raised"]
         settings = before.settings
         if "settings" in body:
             settings = SandboxSettings(**body["settings"])
         last = max([before.timers, *[timer.seq for timer in timers]])
         clock, position = ClockState(**body["clock"]), _pair(body["position"])
-        return Standing(clock, position, events, last, settings)
+        return Standing(clock, position, raised, last, settings)
+
+    def _own_lists(self, body: Body, part: Part) -> tuple[Ends, Ends]:
+        """How a step changes events and replies: what it adds, and what it forgot for that."""
+        versions, sandbox = written(part.changes), self.state.sandbox
+        public = [record.public for record in versions]
+        hidden = [record.hidden for record in versions]
+        events = [self._event(event, public, hidden) for event in body.get("events", ())]
+        replies = [self._reply(body["saved"])] if "saved" in body else []
+        forgotten = tuple(self._forgotten(body.get("forgotten_replies", ())))
+        return (
+            Ends(sandbox.events.outgoing(events), newest_after=tuple(events)),
+            Ends(forgotten, newest_after=tuple(replies)),
+        )
 
     def _check_next(self, number: int, position: Position) -> None:
         """Check that a step is the next one, and uses no ids again. Raises BadFile."""
@@ -259,22 +268,17 @@ class Reader:
             if saved is not None:
                 yield key, saved
 
-    def _restored(self, body: Body) -> Restored:
-        sandbox = self.state.sandbox
-        parts = []
-        for part in body["parts"]:
-            merchant = Merchant(**part["merchant"])
-            parts.append(self._part(merchant, part, opens=part["opens"], closes=part["closes"]))
-        return Restored(
-            parts=tuple(parts),
-            merchants_before=tuple(self.state.owned),
-            merchants_after=tuple(body["merchants"]),
-            events=_ends(sandbox.events, body["events_gone"], body["events_back"], self._event),
-            replies=_ends(
-                sandbox.replies.items(), body["replies_gone"], body["replies_back"], self._reply
-            ),
-            size=sum([part.size for part in parts]),
+    def _restored_lists(self, body: Body) -> tuple[Ends, Ends]:
+        """How events and replies change to those of an earlier state."""
+        events, replies = self.state.sandbox.events, self.state.sandbox.replies.items()
+        return (
+            _ends(events, body["events_gone"], body["events_back"], self._event),
+            _ends(replies, body["replies_gone"], body["replies_back"], self._reply),
         )
+
+    def _restored_part(self, body: Body) -> Part:
+        merchant = Merchant(**body["merchant"])
+        return self._part(merchant, body, opens=body["opens"], closes=body["closes"])
 
     def _part(self, merchant: Merchant, body: Body, *, opens: bool, closes: bool) -> Part:
         """The changes of one merchant's records and usage, with what they replace."""
@@ -289,7 +293,8 @@ class Reader:
         used = []
         for key, after in body.get("used", {}).items():
             used.append(Used(key, after and _pair(after), owned.usage.get(key)))
-        return Part(merchant, opens, closes, tuple(changes), tuple(used))
+        size = sum([change.size for change in changes])
+        return Part(merchant, opens, closes, tuple(changes), tuple(used), size)
 
 
 def _ends(

@@ -2,7 +2,6 @@
 indexes, built into one.
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -48,24 +47,22 @@ class SandboxState:
 
     def fold(self, step: Step) -> None:
         """Apply a step, which must be the next one, and log it."""
-        self._change(step.parts, step.merchants_after)
-        self.sandbox.fold_rest(step, self.owned[step.merchant.id])
+        self._change(step)
         self.sandbox.log.append(step)
 
     def unfold(self, step: Step) -> None:
         """Undo the newest step."""
-        self._change(step.mirrored_parts, step.merchants_before)
-        self.sandbox.unfold_rest(step)
+        self._change(step.mirrored)
         self.sandbox.log.number -= 1
 
-    def _change(self, parts: Iterable[Part], merchants: Sequence[str] | None) -> None:
-        """Change records; `merchants` are all of an earlier state that is restored."""
-        for part in parts:
+    def _change(self, step: Step) -> None:
+        for part in step.parts:
             self.owned.setdefault(part.merchant.id, Owned(part.merchant)).change(part)
             if part.closes:
                 del self.owned[part.merchant.id]
-        if merchants is not None:
-            self.owned = {ident: self.owned[ident] for ident in merchants}
+        if step.merchants_after is not None:
+            self.owned = {ident: self.owned[ident] for ident in step.merchants_after}
+        self.sandbox.fold_rest(step)
 
 
 def capture(sandbox: Sandbox) -> SandboxState:

@@ -162,9 +162,7 @@ def token_of(inside: Inside, world: Sandbox) -> str:
 
 def unfold(world: Sandbox, step: Step) -> None:
     """Undo the newest step of a world."""
-    before = None if step.restored is None else step.restored.merchants_before
-    at_once(world.change([part.mirrored for part in step.parts], before))
-    world.unfold_rest(step)
+    world.fold(step.mirrored)
 
 
 def refolded(world: Sandbox, origin: Sandbox) -> None:

@@ -104,7 +104,7 @@ class Place:
         yield from self._gap("step", log.oldest - 1)
         new = list(takewhile(lambda step: step.number > self.read_of["step"], reversed(log)))
         for step in new[: -_AT_ONCE - 1 : -1]:
-            if step.restored is not None:  # events are counted on from an earlier number
+            if step.restores:  # events are counted on from an earlier number
                 self.read_of["event"] = min(self.read_of["event"], step.after.events)
             *first, last = _parts(step)
             for kind, data in first:
