@@ -4,11 +4,13 @@ import hashlib
 import hmac
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ..version import __version__
 
 PREFIX = "whsec_"
+HeaderPairs: TypeAlias = list[tuple[str, str]]
+"""Names and values of headers, in their order."""
 TOLERANCE = 300  # seconds that a timestamp may be off
 _MOST_SIGNATURES = 50  # of a header that are looked at
 
@@ -32,7 +34,7 @@ def signatures(keys: Iterable[str], event_id: str, timestamp: int, body: bytes) 
 
 def signed_headers(
     event_id: str, timestamp: int, signature: str, own: Iterable[tuple[str, str]]
-) -> list[tuple[str, str]]:
+) -> HeaderPairs:
     """The headers of one attempt; `own` are those that the merchant wants sent with each."""
     return [
         ("content-type", "application/json"),

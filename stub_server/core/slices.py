@@ -8,11 +8,13 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from queue import SimpleQueue
 from time import perf_counter
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 from weakref import finalize
 
 SLICE = 0.005  # seconds
 T = TypeVar("T")
+Sliced: TypeAlias = Generator[None, None, T]
+"""Work that yields wherever others may be served, and returns its result."""
 
 
 class BackgroundWorker:
@@ -23,7 +25,7 @@ class BackgroundWorker:
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    async def in_slices(self, work: Generator[None, None, T]) -> T:
+    async def in_slices(self, work: Sliced[T]) -> T:
         """Run a generator to its end; where it yields, others may be served. Returns its result.
 
         After each slice, other long work and requests have their turn.
@@ -41,7 +43,7 @@ class BackgroundWorker:
         finally:
             work.close()  # its caller may have been cancelled
 
-    async def in_line(self, work: Generator[None, None, T]) -> T:
+    async def in_line(self, work: Sliced[T]) -> T:
         """Run a generator on copies of sandboxes to its end, after earlier ones: each
         copy takes memory.
         """
@@ -90,7 +92,7 @@ class BackgroundWorker:
             finalize(self, self._work.put, None)
 
 
-def at_once(work: Generator[None, None, T]) -> T:
+def at_once(work: Sliced[T]) -> T:
     """Run a generator to its end without a pause."""
     while True:
         try:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..core.problem import Conflict
 from ..core.record import Body, Parts, Row
+from ..core.signing import HeaderPairs
 from .lifecycle import either
 from .webhooks import disabled_webhook
 
@@ -74,7 +75,7 @@ class Failed(Exception):
     """Nothing was answered. The message says why, as in a delivery: `dns`, `blocked`, `timeout`."""
 
 
-def kept_headers(headers: list[tuple[str, str]]) -> dict[str, str]:
+def kept_headers(headers: HeaderPairs) -> dict[str, str]:
     """Headers as a map: names in lower case, several of one name in one value, the
     very long cut.
     """

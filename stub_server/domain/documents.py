@@ -57,13 +57,13 @@ def kind(text: str, check_digits: bool = True) -> Kind | None:
     return found
 
 
-def is_document(text: str) -> bool:
+def is_document(text: str, *, check_digits: bool = True) -> bool:
     """The schema format `document`: a CPF or CNPJ with right check digits, or a passport. Never
     raises.
 
     After each letter or digit may stand one of `.`, `-` and `/`, and nothing else.
     """
-    return len(text) <= _LONGEST_CACHED and _is_document(text)
+    return len(text) <= _LONGEST_CACHED and _is_document(text, check_digits)
 
 
 checks_digits: ContextVar[bool] = ContextVar("checks_digits", default=True)
@@ -72,14 +72,14 @@ checks_digits: ContextVar[bool] = ContextVar("checks_digits", default=True)
 
 def is_document_here(text: str) -> bool:
     """The schema format `document` of requests, by the setting of their sandbox."""
-    return is_document(text) if checks_digits.get() else is_document_unchecked(text)
+    return is_document(text, check_digits=checks_digits.get())
 
 
 def is_document_unchecked(text: str) -> bool:
     """The schema format `document` when check digits are off: any document of the right
     length and alphabet.
     """
-    return _MASKED.fullmatch(text) is not None and kind(text, check_digits=False) is not None
+    return is_document(text, check_digits=False)
 
 
 @lru_cache(maxsize=4096)  # keys come from requests, which limit their length
@@ -122,8 +122,8 @@ def cnpj_with_check_digits(twelve: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _is_document(text: str) -> bool:
-    return _MASKED.fullmatch(text) is not None and kind(text) is not None
+def _is_document(text: str, check_digits: bool) -> bool:
+    return _MASKED.fullmatch(text) is not None and kind(text, check_digits) is not None
 
 
 def _digits_hold(plain: str, found: Kind | None) -> bool:

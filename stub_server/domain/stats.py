@@ -13,6 +13,8 @@ from ..core.record import Body, Row
 from .calendar import monthly_cents
 from .payments import refunds
 
+TOP_PLANS = 5
+
 
 class OrderFold:
     """Sums of orders, in all and by plan. Amounts are cents, and reais when shown."""
@@ -81,14 +83,14 @@ class OrderFold:
             return None
         return round(sum(first[state] for state in sets["settled"]) / decided, 4)
 
-    def top_plans(self, names: dict[str, str], most: int = 5) -> list[Body]:
+    def top_plans(self, names: dict[str, str]) -> list[Body]:
         """The plans with the highest revenue; a deleted one is shown as "(deleted)"."""
         ranked = []
         for plan in self.plan_orders.keys() | self.plan_net.keys():
             ranked.append((-self.plan_net[plan], -self.plan_orders[plan], plan))
         ranked.sort()
         shown = []
-        for net, orders, plan in ranked[:most]:
+        for net, orders, plan in ranked[:TOP_PLANS]:
             name = names.get(plan, "(deleted)")
             shown.append(
                 {"planId": plan, "name": name, "orders_count": -orders, "revenue": reais(-net)}

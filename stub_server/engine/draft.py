@@ -19,7 +19,7 @@ from ..core.timers import Timer
 from ..domain.deliveries import new_log
 from .deliveries import job_for, subscribers_to
 from .events import Event
-from .replies import ReplyKey, Saved
+from .replies import SavedFor
 from .sandbox import Opened, Sandbox
 from .step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from .tables.memory import Store, Usage
@@ -262,7 +262,7 @@ class Draft:
         changes = self._versions or self._events or self._later or self._fired
         return not (changes or self.clock or self.settings or self._opens_store)
 
-    def record(self, saved: tuple[ReplyKey, Saved] | None = None) -> Step | None:
+    def record(self, saved: SavedFor | None = None) -> Step | None:
         """Record the step and return it; None where nothing changes.
 
         `saved` is the reply to save for its key.
@@ -290,7 +290,7 @@ class Draft:
             for record in table.outgoing(opened):
                 self.drop(table, table.parse(record))
 
-    def _step(self, saved: tuple[ReplyKey, Saved] | None) -> Step:
+    def _step(self, saved: SavedFor | None) -> Step:
         """The step, with what it replaces in the sandbox as it is."""
         sandbox, events, timers = self.sandbox, self.sandbox.events, self.sandbox.timers
         before, clock = sandbox.standing, self.clock
@@ -326,7 +326,6 @@ class Draft:
             number=self._base + 1,
             at=self.now,
             cause=self.cause,
-            merchant=self.store.merchant,
             before=before,
             after=after,
             parts=(part,),

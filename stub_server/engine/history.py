@@ -8,7 +8,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from ..core.clock import iso
 from ..core.ends import ends_of
 from ..core.problem import Conflict
 from ..core.record import Record
+from ..core.slices import Sliced
 from .kept import MOST_BYTES, Log
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
@@ -94,7 +95,7 @@ def step_before(sandbox: Sandbox, request: str, field: str) -> int:
 # -- the state after it, on a copy
 
 
-def state_at(sandbox: Sandbox, number: int, name: str) -> Generator[None, None, Sandbox]:
+def state_at(sandbox: Sandbox, number: int, name: str) -> Sliced[Sandbox]:
     """A copy of a sandbox as it was after a step, under another name, with pauses. A running clock
     runs on from there.
 
@@ -143,7 +144,7 @@ def go_back(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None =
     return step
 
 
-def free(tables: list[Table]) -> Generator[None, None, None]:
+def free(tables: list[Table]) -> Sliced[None]:
     """Free tables that nobody has any more, with pauses."""
     while tables:
         yield from tables.pop().clear()
@@ -209,7 +210,6 @@ def _step(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int) -> Step:
         number=sandbox.log.number + 1,
         at=clock.now,
         cause=cause,
-        merchant=sandbox.store.merchant,
         before=before,
         after=Standing(clock, before.position, then.events.raised, before.timers, then.settings),
         parts=tuple(_between(sandbox, then)),

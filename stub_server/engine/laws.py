@@ -1,12 +1,13 @@
 """The laws of a sandbox, and what checks them in one pass over its records."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ..core.clock import iso, parse_iso
 from ..core.money import cents
 from ..core.record import Body, Row
+from ..core.slices import Sliced
 from ..domain.stats import OrderFold
 from ..domain.subscriptions import grace_end, has_dispute, period_end
 from .sandbox import Sandbox
@@ -312,7 +313,7 @@ def broken(sandbox: Sandbox) -> Iterator[str]:
                 yield f"{law.name}: {violation}"
 
 
-def checking(sandbox: Sandbox) -> Generator[None, None, list[Body]]:
+def checking(sandbox: Sandbox) -> Sliced[list[Body]]:
     """Check all laws on the seeded merchant's records, with a pause after each. The sandbox must
     not change meanwhile.
 

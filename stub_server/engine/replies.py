@@ -29,6 +29,10 @@ class Saved(NamedTuple):
         return f"Saved(status={self.status}, expires={self.expires})"
 
 
+SavedFor: TypeAlias = tuple[ReplyKey, Saved]
+"""A reply with what it was saved for."""
+
+
 class Replies:
     """The replies saved for Idempotency-Keys, in the order of their time, in which they
     also expire.
@@ -50,7 +54,7 @@ class Replies:
         """All of them."""
         return self._saved.items()
 
-    def outgoing(self, saved: Saved, now: int) -> tuple[tuple[ReplyKey, Saved], ...]:
+    def outgoing(self, saved: Saved, now: int) -> tuple[SavedFor, ...]:
         """The replies to drop for one more: those that have expired, and the oldest of too many."""
         expired = 0
         for reply in self._saved.values():

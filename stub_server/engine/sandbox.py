@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from ..core.clock import Clock, ClockState, iso
 from ..core.ids import Ids, named_uuid
 from ..core.problem import broken
 from ..core.record import Body, Row
-from ..core.slices import at_once
+from ..core.slices import Sliced, at_once
 from ..core.timers import Timers
 from .events import EventLog
 from .fault_rules import Faults
@@ -301,7 +301,7 @@ class Sandbox:
         self.timers = copy.timers
         self.fold_rest(step)
 
-    def change(self, step: Step) -> Generator[None, None, None]:
+    def change(self, step: Step) -> Sliced[None]:
         """Change records and usage, with pauses, in which the state is incomplete.
 
         Where the step restores a state, uses of keys since the last step are forgotten.

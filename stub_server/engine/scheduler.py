@@ -6,13 +6,13 @@ them.
 """
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from ..core.clock import iso
 from ..core.problem import Conflict, Unavailable
 from ..core.record import Row
-from ..core.slices import BackgroundWorker
+from ..core.slices import BackgroundWorker, Sliced
 from ..core.timers import Timer, Timers
 from ..domain import deliveries, orders, subscriptions
 from ..domain.api_keys import state
@@ -54,7 +54,7 @@ async def do_due(sandbox: Sandbox, worker: BackgroundWorker) -> None:
             await worker.in_slices(due_jobs(sandbox))
 
 
-def due_jobs(sandbox: Sandbox) -> Generator[None, None, None]:
+def due_jobs(sandbox: Sandbox) -> Sliced[None]:
     """Do what is due by now, with pauses, and latch the time.
 
     If a job fails by a defect, time stops before it and the request is served; the next request
@@ -101,7 +101,7 @@ def move_clock(sandbox: Sandbox, to: int, cause: Cause) -> None:
 
 def jobs_until(
     sandbox: Sandbox, until: int, fired: list[Fired], *, pausing: bool = False
-) -> Generator[None, None, None]:
+) -> Sliced[None]:
     """Do what is due until an instant, with a pause after each job; jobs done are added to `fired`.
 
     With `pausing`, only up to the next attempt to send. It ends when the sandbox is deleted or

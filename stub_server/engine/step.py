@@ -133,8 +133,8 @@ class Part(NamedTuple):
 class Step(NamedTuple):
     """Everything that one cause changed.
 
-    It holds results, not inputs: folding it runs no rule. It changes the records of `merchant`
-    alone, in one part, and raises the events that it adds.
+    It holds results, not inputs: folding it runs no rule. It changes the records of one
+    merchant, in one part, and raises the events that it adds.
 
     One that restores an earlier state has the ids of all merchants, in order, before and after it.
     Its parts are the difference from one state to the other, of each merchant that differs, and
@@ -144,7 +144,6 @@ class Step(NamedTuple):
     number: int
     at: int
     cause: Cause
-    merchant: Merchant
     before: Standing
     after: Standing
     parts: tuple[Part, ...]

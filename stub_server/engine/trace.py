@@ -10,6 +10,7 @@ from time import perf_counter_ns
 from typing import Final
 
 from ..core.clock import wall_ms
+from ..core.signing import HeaderPairs
 from ..domain.callers import Caller
 from .step import Step
 
@@ -120,12 +121,12 @@ class Trace:
         self.parts = None if body is None else (body,)
 
     @property
-    def headers(self) -> list[tuple[str, str]]:
+    def headers(self) -> HeaderPairs:
         """The headers received, names in lower case."""
         return [*headers_of(self.received_head)]
 
     @property
-    def answer_headers(self) -> list[tuple[str, str]]:
+    def answer_headers(self) -> HeaderPairs:
         """The headers of the answer."""
         return [*headers_of(self.sent_head)]
 

@@ -1,12 +1,11 @@
 """Projects: the memberships that a merchant runs, their states and their figures."""
 
-from collections.abc import Generator
-
 from ..contract.formats import end_of_range
 from ..contract.lifecycles import Lifecycle
 from ..core.clock import iso_or_none
 from ..core.problem import Forbidden
 from ..core.record import Body, Record, Row, moved_from
+from ..core.slices import Sliced
 from ..domain import projects as rules
 from ..domain.lifecycle import move
 from ..domain.stats import OrderFold, monthly_revenue
@@ -134,7 +133,7 @@ async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
     return reply.value({"error": False, "data": {"stats": stats}, "message": "Project statistics."})
 
 
-def _added_up(orders: Table, ident: str, fold: OrderFold) -> Generator[None, None, OrderFold]:
+def _added_up(orders: Table, ident: str, fold: OrderFold) -> Sliced[OrderFold]:
     """The orders of a project added up; others are served meanwhile."""
     for record in [orders.rows[key] for key in orders.bucket("projectId", ident)]:
         fold.add(orders.parse(record))

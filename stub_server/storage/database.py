@@ -60,7 +60,9 @@ class NamedState(NamedTuple):
     state: KeptState
 
 
-Statement = tuple[str, tuple[Any, ...]]
+Values = tuple[Any, ...]
+"""Those of a row, or of the places of a statement."""
+Statement = tuple[str, Values]
 """One whose places are `?`, and the values."""
 
 
@@ -86,10 +88,10 @@ class Batch:
 class Session(Protocol):
     """A connection to a database."""
 
-    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, *values: Any) -> list[Values]:
         """Send a statement, and return its rows."""
 
-    def many(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    def many(self, statement: str, rows: Iterable[Values]) -> None:
         """Send a statement once for each row."""
 
     def transaction(self) -> AbstractContextManager[object]:

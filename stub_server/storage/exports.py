@@ -16,7 +16,7 @@ import orjson
 from ..contract.secrets import REDACTED
 from ..core.ends import Ends
 from ..core.ids import derived_text
-from ..core.record import Body, Record
+from ..core.record import Body, Record, without
 from ..core.signing import new_key
 from ..data.keys import pair_of
 from ..domain.api_keys import digest
@@ -168,23 +168,30 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
 
     Raises KeyError, ValueError.
     """
-    store, clock = sandbox.stores[body["merchant"]], sandbox.recorded_clock
-    puts = [
-        _with_own_secrets(store.tables[put["table"]].find(put["id"]), put)
-        for put in body.get("puts", ())
-    ]
+    clock, owned = sandbox.recorded_clock, {}
     at = clock if clock.now == body["at"] else sandbox.clock.at(body["at"])
-    rows = {name: table.rows for name, table in store.tables.items()}
-    state = SandboxState(
-        sandbox, {store.merchant.id: Owned(store.merchant, store.usage, store.unrecorded, rows)}
-    )
-    used = tuple(
-        Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()
-    )
-    step = Reader.of(state, fitting).step(body | {"puts": puts, "clock": at._asdict()})
-    if not step.restores:
-        step = step._replace(parts=(step.parts[0]._replace(used=used),))
-    return without_replies(step)
+    for ident, store in sandbox.stores.items():
+        rows = {name: table.rows for name, table in store.tables.items()}
+        owned[ident] = Owned(store.merchant, store.usage, store.unrecorded, rows)
+    recorded = without(body, "replies") | {
+        "parts": [_own_puts(sandbox, part) for part in body.get("parts", ())],
+        "clock": at._asdict(),
+    }
+    step = Reader.of(SandboxState(sandbox, owned), fitting).step(recorded)
+    if step.restores:
+        return step
+    (part,) = step.parts
+    store = sandbox.stores[part.merchant.id]
+    used = [Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()]
+    return step._replace(parts=(part._replace(used=tuple(used)),))
+
+
+def _own_puts(sandbox: Sandbox, part: Body) -> Body:
+    """A part of a step in a recording, with the secrets of a sandbox."""
+    tables, puts = sandbox.stores[part["merchant"]].tables, []
+    for put in part.get("puts", ()):
+        puts.append(_with_own_secrets(tables[put["table"]].find(put["id"]), put))
+    return part | {"puts": puts}
 
 
 def _with_own_secrets(before: Record | None, put: Body) -> Body:

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import starmap
+from typing import Any
 from zlib import crc32
 
 import orjson
 from orjson import Fragment
 
+from ..core.ends import Ends
 from ..core.record import Body, Record
 from ..engine.events import Event
 from ..engine.replies import ReplyKey, Saved
@@ -30,6 +31,7 @@ from .state import Owned, SandboxState
 
 # of a chunk: lines on average, and bytes at most before it is compressed
 LINES, MOST = 256, 4 * 1024 * 1024
+_EMPTY: tuple[Any, ...] = (None, (), [], {})
 
 Redact = Callable[[str, Record], Record]
 """(table, record) -> the record as it is to be written, such as without its secrets."""
@@ -120,72 +122,42 @@ def merchant_line(owned: Owned) -> bytes:
 
 
 def step_line(step: Step, redact: Redact = as_it_is, kind: str = "step") -> bytes:
-    """The line of a step, each version as `redact` makes it.
+    """The line of a step, each version as `redact` makes it."""
 
-    Members that are empty are left out.
-    """
+    def shown(event: Event) -> Body:
+        return _event(event, *_places(event, step.changes))
+
     settings = step.after.settings
     body = {
         "number": step.number,
         "at": step.at,
         "cause": step.cause._asdict(),
-        "merchant": step.merchant.id,
         "clock": step.after.clock._asdict(),
         "position": step.after.position,
-    }
-    changes = {
+        "raised": step.after.events,
+        "parts": [_part(part, redact) for part in step.parts],
+        "merchants": step.merchants_after,
+        "events": _ends(step.event_ends, shown),
+        "replies": _ends(step.reply_ends, lambda reply: _reply(*reply)),
         "timers": [timer._asdict() for timer in step.timers_set],
         "taken": [timer.seq for timer in step.timers_fired],
         "settings": None if settings == step.before.settings else settings._asdict(),
     }
-    if step.restores:
-        changes["restored"] = _restored(step, redact)
-    else:
-        (part,) = step.parts
-        changes |= _part(part, redact) | _own_lists(step)
-        if part.opens:
-            body["merchant"] = asdict(step.merchant)
-    for name, value in changes.items():
-        if value:
-            body[name] = value
-    return line_of(kind, body)
+    return line_of(kind, _filled(body))
 
 
-def _own_lists(step: Step) -> Body:
-    """The events that a step raised, the reply that it saved, and what it forgot for these."""
-    replies = step.reply_ends
+def _filled(body: Body) -> Body:
+    """The members that are not empty."""
+    return {name: value for name, value in body.items() if value not in _EMPTY}
+
+
+def _ends(ends: Ends, write: Callable[[Any], Body]) -> Body | None:
+    """How a list changes: how many items are gone at each end, and those that are there instead."""
+    if not any(ends):
+        return None
     return {
-        "events": [_event(event, *_places(event, step.changes)) for event in step.events],
-        "forgotten_events": len(step.event_ends.oldest_before),
-        "saved": next(starmap(_reply, replies.newest_after), None),
-        "forgotten_replies": [key for key, _ in replies.oldest_before],
-    }
-
-
-def _restored(step: Step, redact: Redact) -> Body:
-    """The changes of restoring an earlier state.
-
-    Of the ends of lists that were there before, only their length.
-    """
-    events, replies = step.event_ends, step.reply_ends
-    parts = []
-    for part in step.parts:
-        head = {"merchant": asdict(part.merchant), "opens": part.opens, "closes": part.closes}
-        parts.append(head | _part(part, redact))
-    return {
-        "parts": parts,
-        "merchants": step.merchants_after,
-        "events_raised": step.after.events,
-        "events_gone": [len(events.oldest_before), len(events.newest_before)],
-        "events_back": [
-            list(map(_event, events.oldest_after)),
-            list(map(_event, events.newest_after)),
-        ],
-        "replies_gone": [len(replies.oldest_before), len(replies.newest_before)],
-        "replies_back": [
-            list(starmap(_reply, replies.oldest_after)),
-            list(starmap(_reply, replies.newest_after)),
-        ],
+        "gone": [len(ends.oldest_before), len(ends.newest_before)],
+        "back": [list(map(write, ends.oldest_after)), list(map(write, ends.newest_after))],
     }
 
 
@@ -196,7 +168,14 @@ def _part(part: Part, redact: Redact) -> Body:
             puts.append(_record(table, redact(table, after)))
         elif before is not None:
             drops.append({"table": table, "id": before.id, "created": before.created})
-    return {"puts": puts, "drops": drops, "used": {key: after for key, after, _ in part.used}}
+    body = {
+        "merchant": asdict(part.merchant) if part.opens else part.merchant.id,
+        "closes": part.closes or None,
+        "puts": puts,
+        "drops": drops,
+        "used": {key: after for key, after, _ in part.used},
+    }
+    return _filled(body)
 
 
 def _places(event: Event, changes: Sequence[Change]) -> tuple[int | None, int | None]:

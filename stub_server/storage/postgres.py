@@ -21,7 +21,7 @@ import psycopg
 
 from . import sql
 from .address import printable, without_secrets
-from .database import Batch, Damage, Database, Session, StoreError, one_line
+from .database import Batch, Damage, Database, Session, StoreError, Values, one_line
 
 COLUMNS = {"int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -80,11 +80,11 @@ class PostgresSession:
         with without_secrets(url):
             self._connection = _Connection.connect(url, **_CONNECTING | {"application_name": name})
 
-    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, *values: Any) -> list[Values]:
         cursor = self._connection.execute(statement.replace("?", "%s"), values or None)
         return cursor.fetchall() if cursor.description else []
 
-    def many(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    def many(self, statement: str, rows: Iterable[Values]) -> None:
         with self._connection.cursor() as cursor:
             cursor.executemany(statement.replace("?", "%s"), list(rows))
 

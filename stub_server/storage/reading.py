@@ -5,7 +5,9 @@ A step names what it replaced by id alone, so lines are read in their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Sequence
+from functools import partial
+from itertools import islice
 from operator import itemgetter, lt
 from typing import Any
 
@@ -14,8 +16,8 @@ from ..core.ends import Ends
 from ..core.ids import Position
 from ..core.record import NO_EXTRAS, Body, Extras, Record
 from ..core.timers import Timer
-from ..engine.events import Event
-from ..engine.replies import ReplyKey, Saved
+from ..engine.events import Event, EventLog
+from ..engine.replies import ReplyKey, Saved, SavedFor
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from ..engine.tables.memory import Merchant
@@ -186,7 +188,7 @@ class Reader:
                 )
             saved.add(key)
 
-    def _reply(self, body: Body) -> tuple[ReplyKey, Saved]:
+    def _reply(self, body: Body) -> SavedFor:
         headers = tuple(encoded_headers(body["headers"]))
         fingerprint = bytes.fromhex(body["fingerprint"])
         saved = Saved(fingerprint, body["expires"], body["status"], body["body"].encode(), headers)
@@ -194,41 +196,32 @@ class Reader:
 
     def step(self, body: Body) -> Step:
         """Read the next step, with what it replaces in the state."""
-        sandbox, restored = self.state.sandbox, body.get("restored")
+        sandbox, merchants = self.state.sandbox, body.get("merchants")
         self._check_next(body["number"], _pair(body["position"]))
-        opens = isinstance(body["merchant"], dict)
-        if opens:
-            merchant = Merchant(**body["merchant"])
-        else:
-            merchant = self.state.owned[body["merchant"]].merchant
-        if restored is None:
-            parts: tuple[Part, ...] = (self._part(merchant, body, opens=opens, closes=False),)
-            events, replies = self._own_lists(body, parts[0])
-            raised = sandbox.events.raised + len(events.newest_after)
-        else:
-            parts = tuple(map(self._restored_part, restored["parts"]))
-            events, replies = self._restored_lists(restored)
-            raised = restored["events_raised"]
+        parts = tuple(map(self._part, body.get("parts", ())))
+        versions = written(parts[0].changes) if merchants is None else []
+        public = [record.public for record in versions]
+        hidden = [record.hidden for record in versions]
+        read_event = partial(self._event, shown=public, kept=hidden)
         timers, live = [Timer(**timer) for timer in body.get("timers", ())], sandbox.timers.live
         return Step(
             number=body["number"],
             at=body["at"],
             cause=Cause(**body["cause"]),
-            merchant=merchant,
             before=sandbox.standing,
-            after=self._standing(body, raised, timers),
+            after=self._standing(body, timers),
             parts=parts,
-            event_ends=events,
-            reply_ends=replies,
+            event_ends=_ends(sandbox.events, body.get("events"), read_event),
+            reply_ends=_ends(sandbox.replies.items(), body.get("replies"), self._reply),
             timers_set=tuple(timers),
             timers_fired=tuple(
                 [live[number] for number in body.get("taken", ()) if number in live]
             ),
-            merchants_before=restored and tuple(self.state.owned),
-            merchants_after=restored and tuple(restored["merchants"]),
+            merchants_before=None if merchants is None else tuple(self.state.owned),
+            merchants_after=None if merchants is None else tuple(merchants),
         )
 
-    def _standing(self, body: Body, raised: int, timers: Iterable[Timer]) -> Standing:
+    def _standing(self, body: Body, timers: Iterable[Timer]) -> Standing:
         """How the sandbox stands after a step that sets these timers."""
         before = self.state.sandbox.standing
         settings = before.settings
@@ -236,20 +229,7 @@ class Reader:
             settings = SandboxSettings(**body["settings"])
         last = max([before.timers, *[timer.seq for timer in timers]])
         clock, position = ClockState(**body["clock"]), _pair(body["position"])
-        return Standing(clock, position, raised, last, settings)
-
-    def _own_lists(self, body: Body, part: Part) -> tuple[Ends, Ends]:
-        """How a step changes events and replies: what it adds, and what it forgot for that."""
-        versions, sandbox = written(part.changes), self.state.sandbox
-        public = [record.public for record in versions]
-        hidden = [record.hidden for record in versions]
-        events = [self._event(event, public, hidden) for event in body.get("events", ())]
-        replies = [self._reply(body["saved"])] if "saved" in body else []
-        forgotten = tuple(self._forgotten(body.get("forgotten_replies", ())))
-        return (
-            Ends(sandbox.events.outgoing(events), newest_after=tuple(events)),
-            Ends(forgotten, newest_after=tuple(replies)),
-        )
+        return Standing(clock, position, body["raised"], last, settings)
 
     def _check_next(self, number: int, position: Position) -> None:
         """Check that a step is the next one, and uses no ids again. Raises BadFile."""
@@ -261,28 +241,14 @@ class Reader:
                 f"step {number} uses ids again: its position is lower than the one before"
             )
 
-    def _forgotten(self, keys: Iterable[list[str]]) -> Iterator[tuple[ReplyKey, Saved]]:
-        """The replies of these keys, as far as they are still saved."""
-        for key in map(_reply_key, keys):
-            saved = self.state.sandbox.replies.get(key)
-            if saved is not None:
-                yield key, saved
-
-    def _restored_lists(self, body: Body) -> tuple[Ends, Ends]:
-        """How events and replies change to those of an earlier state."""
-        events, replies = self.state.sandbox.events, self.state.sandbox.replies.items()
-        return (
-            _ends(events, body["events_gone"], body["events_back"], self._event),
-            _ends(replies, body["replies_gone"], body["replies_back"], self._reply),
-        )
-
-    def _restored_part(self, body: Body) -> Part:
-        merchant = Merchant(**body["merchant"])
-        return self._part(merchant, body, opens=body["opens"], closes=body["closes"])
-
-    def _part(self, merchant: Merchant, body: Body, *, opens: bool, closes: bool) -> Part:
+    def _part(self, body: Body) -> Part:
         """The changes of one merchant's records and usage, with what they replace."""
-        owned = self.state.owned.get(merchant.id) or Owned(merchant)
+        opens = isinstance(body["merchant"], dict)
+        if opens:
+            merchant = Merchant(**body["merchant"])
+            owned = self.state.owned.get(merchant.id) or Owned(merchant)
+        else:
+            owned = self.state.owned[body["merchant"]]
         rows = owned.rows
         changes = []
         for put in body.get("puts", ()):
@@ -294,24 +260,28 @@ class Reader:
         for key, after in body.get("used", {}).items():
             used.append(Used(key, after and _pair(after), owned.usage.get(key)))
         size = sum([change.size for change in changes])
-        return Part(merchant, opens, closes, tuple(changes), tuple(used), size)
+        closes = body.get("closes", False)
+        return Part(owned.merchant, opens, closes, tuple(changes), tuple(used), size)
 
 
 def _ends(
-    items: Iterable[Any], gone: list[int], back: list[list[Any]], read: Callable[[Any], Any]
+    items: EventLog | ItemsView[ReplyKey, Saved], body: Body | None, read: Callable[[Any], Any]
 ) -> Ends:
     """How the ends of a list change: so many items are removed at each, and others are added, which
     `read` makes of what the line has.
     """
-    every = list(items)
-    oldest, newest = gone
-    if oldest + newest > len(every):
+    if body is None:
+        return Ends()
+    oldest, newest = body["gone"]
+    stay = len(items) - newest
+    if oldest > stay:
         raise damaged("more is removed than there is")
+    oldest_after, newest_after = body["back"]
     return Ends(
-        oldest_before=tuple(every[:oldest]),
-        oldest_after=tuple(map(read, back[0])),
-        newest_before=tuple(every[len(every) - newest :]),
-        newest_after=tuple(map(read, back[1])),
+        oldest_before=tuple(islice(items, oldest)),
+        oldest_after=tuple(map(read, oldest_after)),
+        newest_before=tuple(islice(items, stay, None)) if newest else (),
+        newest_after=tuple(map(read, newest_after)),
     )
 
 

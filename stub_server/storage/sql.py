@@ -25,9 +25,10 @@ from .database import (
     Session,
     Statement,
     StoreError,
+    Values,
 )
 
-FORMAT = 12  # of the tables and their content: another one is not read
+FORMAT = 13  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
 
 TABLES = """
@@ -168,7 +169,7 @@ def names(session: Session, most: int) -> list[str]:
     )
 
 
-def _column(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
+def _column(rows: Iterable[Values]) -> list[Any]:
     """The values of rows that have one each."""
     return [value for (value,) in rows]
 

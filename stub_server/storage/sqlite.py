@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from . import sql
-from .database import Batch, Damage, Database, StoreError, one_line
+from .database import Batch, Damage, Database, StoreError, Values, one_line
 
 DATABASE, LOCK = "sandboxes.sqlite", "lock"
 ADVICE = (
@@ -46,13 +46,13 @@ class SqliteSession:
         self.run("pragma wal_autocheckpoint=0")
         self.run("pragma foreign_keys=on")
 
-    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, *values: Any) -> list[Values]:
         try:
             return self._database.execute(statement, values).fetchall()
         except UnicodeDecodeError:  # of an error that quotes the database
             raise sqlite3.DatabaseError("its schema is no text") from None
 
-    def many(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    def many(self, statement: str, rows: Iterable[Values]) -> None:
         self._database.executemany(statement, rows)
 
     @contextmanager

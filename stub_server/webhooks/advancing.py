@@ -3,10 +3,10 @@ what is held.
 """
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import suppress
 
-from ..core.slices import at_once
+from ..core.slices import Sliced, at_once
 from ..core.timers import SENDING, Timer
 from ..engine.attempts import due_attempt
 from ..engine.deliveries import is_kept_back, is_silent, is_waiting
@@ -89,7 +89,7 @@ async def _send(
         move_clock(sandbox, due, cause)
     by_webhook: dict[str, list[Timer]] = {}
 
-    def claim() -> Generator[None, None, None]:
+    def claim() -> Sliced[None]:
         for webhook, timer in claim_due(sandbox, due):
             by_webhook.setdefault(webhook, []).append(timer)
             yield
@@ -138,7 +138,7 @@ def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
     return {"due": due, "in_flight": courier.in_flight(sandbox), "held": held}
 
 
-def count_kept_back(sandbox: Sandbox) -> Generator[None, None, int]:
+def count_kept_back(sandbox: Sandbox) -> Sliced[int]:
     """How many attempts are due and kept back, with pauses.
 
     Those that wait for an earlier one do not count.

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import httpcore2
 import httpx2
 
+from ..core.signing import HeaderPairs
 from ..core.slices import BackgroundWorker
 from ..domain.deliveries import Delivery, Failed, kept_headers
 
@@ -193,7 +194,7 @@ def authorities(cacert: Path | None) -> ssl.SSLContext:
 
 async def exchange(
     delivery: Delivery,
-    headers: list[tuple[str, str]],
+    headers: HeaderPairs,
     timeout: float,
     *,
     local: bool,
@@ -233,7 +234,7 @@ async def exchange(
     return response.status, kept_headers(names), text
 
 
-def _request(delivery: Delivery, headers: list[tuple[str, str]]) -> httpcore2.Request:
+def _request(delivery: Delivery, headers: HeaderPairs) -> httpcore2.Request:
     """Raises Failed for an address without a host, httpx2.InvalidURL."""
     url = httpx2.URL(delivery.url)
     if not url.host or not (url.port is None or 0 < url.port < 65_536):

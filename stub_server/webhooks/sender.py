@@ -6,7 +6,7 @@ from pathlib import Path
 from time import perf_counter_ns
 
 from ..core.clock import SECOND, wall_ms
-from ..core.signing import signatures, signed_headers
+from ..core.signing import HeaderPairs, signatures, signed_headers
 from ..domain.deliveries import AttemptOutcome, Delivery, Failed, error_of, kept_headers
 
 
@@ -67,7 +67,7 @@ class Sender:
         return text
 
     async def _exchange(
-        self, delivery: Delivery, headers: list[tuple[str, str]], timeout: float
+        self, delivery: Delivery, headers: HeaderPairs, timeout: float
     ) -> tuple[int, dict[str, str], str]:
         """Raises Failed."""
         from .network import exchange  # not needed by a server that sends nothing

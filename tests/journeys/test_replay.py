@@ -82,7 +82,10 @@ def test_a_session_replays_byte_for_byte(
             lambda file: changed(file, "request", lambda line: line.update(body="→")),
             "The file is damaged: request",
         ),
-        (lambda file: changed(file, "header", lambda line: line.update(version=9)), "in format 9"),
+        (
+            lambda file: changed(file, "header", lambda line: line.update(version=99)),
+            "in format 99",
+        ),
         (
             lambda file: changed(file, "request", lambda line: line.update(wall=LATEST_START)),
             "request.wall: ",

@@ -96,7 +96,7 @@ def test_what_a_recording_says_cannot_move_the_cursor(
     spoilt = changed(sound, "request", lambda request: request.update({title: 1}))
     for bad in (
         spoilt,
-        changed(sound, "header", lambda header: header.update(version=9, server=title)),
+        changed(sound, "header", lambda header: header.update(version=99, server=title)),
     ):
         file.write_bytes(bad)
         refused = run("replay", str(file))
