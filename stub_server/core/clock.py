@@ -95,20 +95,28 @@ class ClockState(NamedTuple):
 class Clock:
     """The time of one sandbox.
 
-    `now` is latched: it keeps its value until it is set for what begins next, so all timestamps of
-    one step are equal. Only a step changes offset and freezing; latching the time that a running
-    clock shows is not a step.
+    `recorded` is its setting after the newest step. `now` is latched: it keeps its value until it
+    is set for what begins next, so all timestamps of one step are equal. Latching the time that a
+    running clock shows is not a step.
     """
 
-    __slots__ = ("_offset", "frozen", "now")
+    __slots__ = ("now", "recorded")
 
     def __init__(self, start: int | None = None) -> None:
         """`start` (ms) freezes the clock at that instant; without it the clock follows the wall
         clock.
         """
-        self.frozen = start is not None
-        self.now = wall_ms() if start is None else start
-        self._offset = 0
+        now = wall_ms() if start is None else start
+        self.set(ClockState(now, 0, frozen=start is not None))
+
+    def set(self, state: ClockState) -> None:
+        """Take over the state that a step recorded."""
+        self.recorded, self.now = state, state.now
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it stands."""
+        return self.recorded.frozen
 
     def read(self) -> int:
         """The present time in ms, without latching it."""
@@ -119,9 +127,10 @@ class Clock:
 
         A running clock stops where the last one can be set to.
         """
-        if self.frozen:
+        _, offset, frozen = self.recorded
+        if frozen:
             return self.now
-        return max(self.now, min(wall + self._offset, LATEST_START))
+        return max(self.now, min(wall + offset, LATEST_START))
 
     def latch(self, wall: int, jobs: Sequence[Timer], *, stands: bool) -> bool:
         """Set `now` to the time at the machine's time `wall` (ms); returns False, and sets nothing,
@@ -137,28 +146,23 @@ class Clock:
 
     @property
     def state(self) -> ClockState:
-        """The setting of the clock, as a step records it."""
-        return ClockState(self.now, self._offset, self.frozen)
-
-    def set(self, state: ClockState) -> None:
-        """Take over the state that a step recorded."""
-        self.now, self._offset, self.frozen = state
+        """The setting of the clock at its present instant."""
+        return self.at(self.now)
 
     def at(self, now: int) -> ClockState:
         """The state of the clock at another instant (ms)."""
-        return ClockState(now, self._offset, self.frozen)
+        return self.recorded._replace(now=now)
 
     def moved(self, to: int) -> ClockState:
         """The state after a jump forward; a running clock runs on from there."""
-        now = max(self.now, min(to, LATEST))
-        return ClockState(now, self._offset if self.frozen else now - wall_ms(), self.frozen)
+        return self.again(self.at(max(self.now, min(to, LATEST))))
 
     def resumed(self) -> ClockState:
         """The state of the clock running from `now`."""
         return self.again(self.state._replace(frozen=False))
 
     def again(self, then: ClockState) -> ClockState:
-        """The state to return to an earlier instant; a clock that ran then runs on from there."""
+        """The state to go to another instant; a clock that ran then runs on from there."""
         if then.frozen:
             return then
-        return ClockState(then.now, then.now - wall_ms(), False)
+        return ClockState(then.now, then.now - wall_ms(), frozen=False)

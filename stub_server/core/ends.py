@@ -2,10 +2,21 @@
 such lists differ.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections import deque
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
-T = TypeVar("T")
+
+class Sized(Protocol):
+    """Something that knows about how many bytes it keeps alive."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+
+T = TypeVar("T", bound=Sized)
 
 
 class Ends(NamedTuple):
@@ -50,15 +61,51 @@ def _start_in_common(before: Sequence[Any], after: Sequence[Any]) -> tuple[int, 
     return 0, 0
 
 
-def oldest_of(
-    items: Iterable[T], number: int, size: int, size_of: Callable[[T], int]
-) -> tuple[T, ...]:
-    """The oldest items, at least so many and of so many bytes; none where neither is above 0."""
-    going = []
-    for item in items:
-        if number <= 0 and size <= 0:
-            break
-        going.append(item)
-        number -= 1
-        size -= size_of(item)
-    return tuple(going)
+class Queue(Generic[T]):
+    """Items in their order: new ones come at the end, and the oldest go to make room for them.
+
+    `size` is how many bytes they keep alive.
+    """
+
+    __slots__ = ("_items", "size")
+
+    def __init__(self) -> None:
+        self._items: deque[T] = deque()
+        self.size = 0
+
+    def _oldest(self, coming: Sequence[T], most: int, most_bytes: int) -> tuple[T, ...]:
+        """The oldest items, which go for new ones where there would be more than so many items or
+        bytes.
+        """
+        number = len(self._items) + len(coming) - most
+        size = self.size + sum([item.size for item in coming]) - most_bytes
+        going = []
+        for item in self._items:
+            if number <= 0 and size <= 0:
+                break
+            going.append(item)
+            number -= 1
+            size -= item.size
+        return tuple(going)
+
+    def exchange(self, ends: Ends) -> None:
+        """Replace the items by those of another time, which differ at the ends."""
+        for _ in ends.newest_before:
+            self.size -= self._items.pop().size
+        for _ in ends.oldest_before:
+            self.size -= self._items.popleft().size
+        self._items.extendleft(reversed(ends.oldest_after))
+        self._items.extend(ends.newest_after)
+        self.size += sum([item.size for item in (*ends.oldest_after, *ends.newest_after)])
+
+    def copy(self) -> Self:
+        """An independent copy; items are shared, for they never change."""
+        twin = copy(self)
+        twin._items = self._items.copy()
+        return twin
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)

@@ -19,7 +19,7 @@ from ..core.timers import Timer
 from ..domain.deliveries import new_log
 from .deliveries import job_for, subscribers_to
 from .events import Event
-from .replies import SavedFor
+from .replies import Saved
 from .sandbox import Opened, Sandbox
 from .step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from .tables.memory import Store, Usage
@@ -262,7 +262,7 @@ class Draft:
         changes = self._versions or self._events or self._later or self._fired
         return not (changes or self.clock or self.settings or self._opens_store)
 
-    def record(self, saved: SavedFor | None = None) -> Step | None:
+    def record(self, saved: Saved | None = None) -> Step | None:
         """Record the step and return it; None where nothing changes.
 
         `saved` is the reply to save for its key.
@@ -290,7 +290,7 @@ class Draft:
             for record in table.outgoing(opened):
                 self.drop(table, table.parse(record))
 
-    def _step(self, saved: SavedFor | None) -> Step:
+    def _step(self, saved: Saved | None) -> Step:
         """The step, with what it replaces in the sandbox as it is."""
         sandbox, events, timers = self.sandbox, self.sandbox.events, self.sandbox.timers
         before, clock = sandbox.standing, self.clock
@@ -320,7 +320,7 @@ class Draft:
         if self._events:
             event_ends = Ends(events.outgoing(self._events), newest_after=tuple(self._events))
         if saved is not None:
-            going = sandbox.replies.outgoing(saved[1], self.now)
+            going = sandbox.replies.outgoing(saved, self.now)
             reply_ends = Ends(going, newest_after=(saved,))
         return Step(
             number=self._base + 1,

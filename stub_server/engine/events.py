@@ -1,15 +1,13 @@
 """The event log of a sandbox: one entry per event, whose payload is written when it is needed."""
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from operator import attrgetter
 from typing import NamedTuple
 
 import orjson
 
 from ..core.clock import iso
-from ..core.ends import Ends, oldest_of
+from ..core.ends import Queue
 from ..core.record import Extras
 
 KEPT, KEPT_BYTES = 100_000, 64 * 1024 * 1024  # the oldest events are dropped beyond this
@@ -60,41 +58,25 @@ class Event(NamedTuple):
         )
 
 
-class EventLog:
+class EventLog(Queue[Event]):
     """The newest events of a sandbox, oldest first, bounded in number and bytes.
 
     `raised` counts all of them.
     """
 
-    __slots__ = ("_bytes", "_events", "raised")
+    __slots__ = ("raised",)
 
     def __init__(self) -> None:
-        self._events: deque[Event] = deque()
-        self._bytes = self.raised = 0
+        super().__init__()
+        self.raised = 0
 
     def outgoing(self, coming: Sequence[Event]) -> tuple[Event, ...]:
         """The oldest events, which are dropped when new ones come."""
-        size = self._bytes + sum([event.size for event in coming])
-        number = len(self._events) + len(coming)
-        return oldest_of(self._events, number - KEPT, size - KEPT_BYTES, attrgetter("size"))
-
-    def exchange(self, ends: Ends, raised: int) -> None:
-        """Replace the events by those of another time, which differ at the ends; so many had been
-        raised then.
-        """
-        events = self._events
-        for _ in ends.newest_before:
-            self._bytes -= events.pop().size
-        for _ in ends.oldest_before:
-            self._bytes -= events.popleft().size
-        events.extendleft(reversed(ends.oldest_after))
-        events.extend(ends.newest_after)
-        self._bytes += sum([event.size for event in (*ends.oldest_after, *ends.newest_after)])
-        self.raised = raised
+        return self._oldest(coming, KEPT, KEPT_BYTES)
 
     def since(self, position: int) -> Iterator[Event]:
         """The events that were raised after so many, oldest first, as far as they are kept."""
-        return islice(self._events, max(0, len(self._events) - (self.raised - position)), None)
+        return islice(self._items, max(0, len(self._items) - (self.raised - position)), None)
 
     def after(self, position: int, most: int) -> list[Event]:
         """The oldest events that were raised after so many, as far as they are kept; fewer where
@@ -107,15 +89,3 @@ class EventLog:
             if size > PAGE_BYTES:
                 break
         return found
-
-    def __iter__(self) -> Iterator[Event]:
-        return iter(self._events)
-
-    def __len__(self) -> int:
-        return len(self._events)
-
-    def copy(self) -> "EventLog":
-        """An independent copy; events are shared, for they never change."""
-        twin = EventLog()
-        twin._events, twin._bytes, twin.raised = self._events.copy(), self._bytes, self.raised
-        return twin

@@ -61,7 +61,7 @@ def step_at(sandbox: Sandbox, instant: int, field: str) -> int:
         raise not_stored(
             f"{iso(instant)} has not come yet: the clock of this sandbox shows {iso(now)}.", field
         )
-    earliest = sandbox.recorded_clock.now
+    earliest = sandbox.clock.recorded.now
     for step in reversed(log):
         if step.at <= instant:
             return step.number
@@ -112,8 +112,7 @@ def state_at(sandbox: Sandbox, number: int, name: str) -> Sliced[Sandbox]:
         twin.fold_rest(undone)
         yield
     twin.log = twin.log.fresh(number)
-    twin.recorded_clock = twin.clock.again(twin.recorded_clock)
-    twin.clock.set(twin.recorded_clock)
+    twin.clock.set(twin.clock.again(twin.clock.recorded))
     return twin
 
 
@@ -139,7 +138,7 @@ def go_back(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None =
         raise not_stored(
             "The sandbox was reset or deleted meanwhile, and its log began again.", "to_step"
         )
-    step = _step(sandbox, then, cause, then.recorded_clock.now if instant is None else instant)
+    step = _step(sandbox, then, cause, then.clock.recorded.now if instant is None else instant)
     sandbox.take(step, None, then)
     return step
 
@@ -214,7 +213,7 @@ def _step(sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int) -> Step:
         after=Standing(clock, before.position, then.events.raised, before.timers, then.settings),
         parts=tuple(_between(sandbox, then)),
         event_ends=ends_of(list(sandbox.events), list(then.events)),
-        reply_ends=ends_of(list(sandbox.replies.items()), list(then.replies.items())),
+        reply_ends=ends_of(list(sandbox.replies), list(then.replies)),
         timers_set=then.timers.beyond(sandbox.timers),
         timers_fired=sandbox.timers.beyond(then.timers),
         merchants_before=tuple(sandbox.stores),

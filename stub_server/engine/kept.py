@@ -7,26 +7,18 @@ items. The journal is not part of the state.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from operator import attrgetter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from ..core.ends import Queue, Sized
 from .step import Step
 from .trace import Trace
 
 MOST_BYTES = 32 * 1024 * 1024  # of a log, and of a journal
 MOST_BYTES_IN_ALL = 256 * 1024 * 1024
 KEPT = 2_000  # requests, unless told otherwise
-
-
-class Sized(Protocol):
-    """Something that knows about how many bytes it keeps alive."""
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
 
 
 T = TypeVar("T", bound=Sized)
@@ -60,18 +52,15 @@ class Budget:
             max(self._members, key=attrgetter("size")).forget(self.used - goal)
 
 
-class Bounded(Generic[T]):
-    """Items in order, of which the oldest are dropped when they take too many bytes; `size` is how
-    many they take.
-    """
+class Bounded(Queue[T]):
+    """Items in order, of which the oldest are dropped when they take too many bytes."""
 
-    __slots__ = ("__weakref__", "_items", "budget", "size")
+    __slots__ = ("__weakref__", "budget")
 
     def __init__(self, budget: Budget) -> None:
         """`budget` is shared with other sandboxes."""
+        super().__init__()
         self.budget = budget
-        self._items: deque[T] = deque()
-        self.size = 0
 
     def _add(self, item: T, number: int, most: int) -> None:
         """Add an item.
@@ -105,14 +94,8 @@ class Bounded(Generic[T]):
         while self.size > goal:
             self._drop()
 
-    def __iter__(self) -> Iterator[T]:
-        return iter(self._items)
-
     def __reversed__(self) -> Iterator[T]:
         return reversed(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
 
 
 class Log(Bounded[Step]):

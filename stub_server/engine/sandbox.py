@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from ..contract.converting import Converter
 from ..contract.lifecycles import Lifecycle
-from ..core.clock import Clock, ClockState, iso
+from ..core.clock import Clock, iso
 from ..core.ids import Ids, named_uuid
 from ..core.problem import broken
 from ..core.record import Body, Row
@@ -118,8 +118,6 @@ class Sandbox:
 
     State, which only steps change: `stores`, `events`, `timers`, `replies`, `settings`, the clock's
     setting and the positions of `ids`. Not state: its status, journal and fault rules.
-    `recorded_clock` is the clock's setting after the newest step, while a running clock shows a
-    later instant.
     """
 
     name: str
@@ -129,7 +127,6 @@ class Sandbox:
     ids: Ids
     log: Log
     settings: SandboxSettings
-    recorded_clock: ClockState
     faults: Faults
     journal: Journal
     timers: Timers = field(default_factory=Timers)
@@ -156,7 +153,6 @@ class Sandbox:
             origin=origin,
             rules=rules,
             clock=clock,
-            recorded_clock=clock.state,
             ids=ids,
             log=log,
             settings=origin.first_settings,
@@ -182,7 +178,7 @@ class Sandbox:
     def standing(self) -> Standing:
         """How it stands after the newest step, besides its records and lists."""
         return Standing(
-            self.recorded_clock,
+            self.clock.recorded,
             self.ids.position,
             self.events.raised,
             self.timers.last,
@@ -190,10 +186,10 @@ class Sandbox:
         )
 
     def _stand(self, standing: Standing) -> None:
-        """Stand as after a step, whose events the log has already."""
-        clock, self.ids.position, _, self.timers.last, self.settings = standing
+        """Stand as after a step."""
+        clock, self.ids.position, raised, self.timers.last, self.settings = standing
+        self.events.raised = raised
         self.clock.set(clock)
-        self.recorded_clock = clock
 
     @property
     def present(self) -> int:
@@ -284,7 +280,7 @@ class Sandbox:
 
     def fold_rest(self, step: Step) -> None:
         """Apply what a step changes beside records, usage and stores."""
-        self.events.exchange(step.event_ends, step.after.events)
+        self.events.exchange(step.event_ends)
         self.replies.exchange(step.reply_ends)
         self.timers.exchange(step.timers_fired, step.timers_set)
         self._stand(step.after)
@@ -326,12 +322,10 @@ class Sandbox:
         clock, ids, steps = self.clock, self.ids, self.log
         self.clock, self.ids, self.log = Clock(since), ids.before(), Log(0, Budget())
         self.origin.is_seeding, self.origin.seeding_since = True, since
-        self.recorded_clock = self.clock.state
         try:
             yield
         finally:
             self.clock, self.ids, self.log, self.origin.is_seeding = clock, ids, steps, False
-            self.recorded_clock = clock.state
 
     # -- copies
 
@@ -344,7 +338,6 @@ class Sandbox:
             origin=copy(self.origin),
             rules=self.rules,
             clock=copy(self.clock),
-            recorded_clock=self.clock.state,
             ids=self.ids.copy(name),
             log=self.log.fresh(self.log.number),
             settings=self.settings,
@@ -355,6 +348,7 @@ class Sandbox:
             replies=self.replies.copy(),
             status=Status(held_before=SILENT),
         )
+        twin.clock.set(twin.clock.state)
         twin.ids.identify(twin.identity)
         if with_stores:
             for ident, store in self.stores.items():

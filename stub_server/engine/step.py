@@ -195,7 +195,7 @@ class Step(NamedTuple):
             size += part.size
         for event in chain(*events):
             size += event.size
-        for _, saved in chain(*self.reply_ends):
+        for saved in chain(*self.reply_ends):
             size += len(saved.body)
         return size
 

@@ -10,7 +10,7 @@ from ..core.problem import Forbidden, NotFound, gone, reference_not_found, undon
 from ..core.record import Body, Record, Row
 from ..domain.callers import Caller
 from ..engine.draft import Draft
-from ..engine.replies import ReplyKey, Saved
+from ..engine.replies import Saved
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
 from ..engine.tables.memory import Store
@@ -179,7 +179,7 @@ class Work:
             self.drafted = Draft(self.sandbox, self.store, self.cause)
         return self.drafted
 
-    def commit(self, saved: tuple[ReplyKey, Saved] | None = None) -> None:
+    def commit(self, saved: Saved | None = None) -> None:
         """Record the draft. `saved` is the reply to save for an Idempotency-Key.
 
         Raises Unavailable if the sandbox was deleted meanwhile.

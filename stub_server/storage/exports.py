@@ -168,7 +168,7 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
 
     Raises KeyError, ValueError.
     """
-    clock, owned = sandbox.recorded_clock, {}
+    clock, owned = sandbox.clock.recorded, {}
     at = clock if clock.now == body["at"] else sandbox.clock.at(body["at"])
     for ident, store in sandbox.stores.items():
         rows = {name: table.rows for name, table in store.tables.items()}

@@ -25,7 +25,7 @@ from orjson import Fragment
 from ..core.ends import Ends
 from ..core.record import Body, Record
 from ..engine.events import Event
-from ..engine.replies import ReplyKey, Saved
+from ..engine.replies import Saved
 from ..engine.step import Change, Part, Step
 from .state import Owned, SandboxState
 
@@ -63,8 +63,8 @@ def state_lines(state: SandboxState, redact: Redact = as_it_is) -> Iterator[byte
         yield line_of("event", _event(event, places.get(event.resource)))
     for timer in state.sandbox.timers.pending():
         yield line_of("timer", timer._asdict())
-    for reply in state.sandbox.replies.items():
-        yield line_of("reply", _reply(*reply))
+    for reply in state.sandbox.replies:
+        yield line_of("reply", _reply(reply))
 
 
 def chunks_of(state: SandboxState) -> Iterator[bytes]:
@@ -99,7 +99,7 @@ def sandbox_line(state: SandboxState) -> bytes:
         "seed": origin.seed,
         "home": origin.home,
         "step": sandbox.log.number,
-        "clock": sandbox.recorded_clock._asdict(),
+        "clock": sandbox.clock.recorded._asdict(),
         "position": sandbox.ids.position,
         "event_salt": f"{sandbox.ids.event_salt:x}",
         "events_raised": sandbox.events.raised,
@@ -138,7 +138,7 @@ def step_line(step: Step, redact: Redact = as_it_is, kind: str = "step") -> byte
         "parts": [_part(part, redact) for part in step.parts],
         "merchants": step.merchants_after,
         "events": _ends(step.event_ends, shown),
-        "replies": _ends(step.reply_ends, lambda reply: _reply(*reply)),
+        "replies": _ends(step.reply_ends, _reply),
         "timers": [timer._asdict() for timer in step.timers_set],
         "taken": [timer.seq for timer in step.timers_fired],
         "settings": None if settings == step.before.settings else settings._asdict(),
@@ -215,9 +215,9 @@ def _event(event: Event, resource: int | None = None, hidden: int | None = None)
     return body | {"extras": event.extras._asdict()}
 
 
-def _reply(key: ReplyKey, saved: Saved) -> Body:
+def _reply(saved: Saved) -> Body:
     return {
-        "key": key,
+        "key": saved.key,
         "fingerprint": saved.fingerprint.hex(),
         "expires": saved.expires,
         "status": saved.status,

@@ -5,19 +5,19 @@ A step names what it replaced by id alone, so lines are read in their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
 from operator import itemgetter, lt
 from typing import Any
 
 from ..core.clock import ClockState
-from ..core.ends import Ends
+from ..core.ends import Ends, Queue
 from ..core.ids import Position
 from ..core.record import NO_EXTRAS, Body, Extras, Record
 from ..core.timers import Timer
-from ..engine.events import Event, EventLog
-from ..engine.replies import ReplyKey, Saved, SavedFor
+from ..engine.events import Event
+from ..engine.replies import ReplyKey, Saved
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from ..engine.tables.memory import Merchant
@@ -102,8 +102,8 @@ class Reader:
             self._check_replies(step.reply_ends)
             self.state.fold(step)
         elif kind == "event":
-            events = self.state.sandbox.events
-            events.exchange(Ends(newest_after=(self._event(body, self._shown),)), events.raised)
+            ends = Ends(newest_after=(self._event(body, self._shown),))
+            self.state.sandbox.events.exchange(ends)
         elif kind == "timer":
             self.state.sandbox.timers.put(Timer(**body))
         elif kind == "reply":
@@ -125,8 +125,7 @@ class Reader:
         origin = sandbox.origin
         origin.home = body["home"]
         sandbox.log.number = body["step"]
-        sandbox.recorded_clock = ClockState(**body["clock"])
-        sandbox.clock.set(sandbox.recorded_clock)
+        sandbox.clock.set(ClockState(**body["clock"]))
         sandbox.ids.position = _pair(body["position"])
         sandbox.ids.event_salt = int(body["event_salt"], 16)
         sandbox.events.raised = body["events_raised"]
@@ -178,9 +177,10 @@ class Reader:
 
         Raises BadFile.
         """
-        gone = {key for key, _ in (*ends.oldest_before, *ends.newest_before)}
+        gone = {reply.key for reply in (*ends.oldest_before, *ends.newest_before)}
         saved = set[ReplyKey]()
-        for key, _ in (*ends.oldest_after, *ends.newest_after):
+        for reply in (*ends.oldest_after, *ends.newest_after):
+            key = reply.key
             is_there = self.state.sandbox.replies.get(key) is not None and key not in gone
             if is_there or key in saved:
                 raise damaged(
@@ -188,11 +188,15 @@ class Reader:
                 )
             saved.add(key)
 
-    def _reply(self, body: Body) -> SavedFor:
-        headers = tuple(encoded_headers(body["headers"]))
-        fingerprint = bytes.fromhex(body["fingerprint"])
-        saved = Saved(fingerprint, body["expires"], body["status"], body["body"].encode(), headers)
-        return _reply_key(body["key"]), saved
+    def _reply(self, body: Body) -> Saved:
+        return Saved(
+            key=_reply_key(body["key"]),
+            fingerprint=bytes.fromhex(body["fingerprint"]),
+            expires=body["expires"],
+            status=body["status"],
+            body=body["body"].encode(),
+            headers=tuple(encoded_headers(body["headers"])),
+        )
 
     def step(self, body: Body) -> Step:
         """Read the next step, with what it replaces in the state."""
@@ -212,7 +216,7 @@ class Reader:
             after=self._standing(body, timers),
             parts=parts,
             event_ends=_ends(sandbox.events, body.get("events"), read_event),
-            reply_ends=_ends(sandbox.replies.items(), body.get("replies"), self._reply),
+            reply_ends=_ends(sandbox.replies, body.get("replies"), self._reply),
             timers_set=tuple(timers),
             timers_fired=tuple(
                 [live[number] for number in body.get("taken", ()) if number in live]
@@ -264,9 +268,7 @@ class Reader:
         return Part(owned.merchant, opens, closes, tuple(changes), tuple(used), size)
 
 
-def _ends(
-    items: EventLog | ItemsView[ReplyKey, Saved], body: Body | None, read: Callable[[Any], Any]
-) -> Ends:
+def _ends(items: Queue[Any], body: Body | None, read: Callable[[Any], Any]) -> Ends:
     """How the ends of a list change: so many items are removed at each, and others are added, which
     `read` makes of what the line has.
     """

@@ -71,11 +71,10 @@ def capture(sandbox: Sandbox) -> SandboxState:
     Nothing that it shares with the sandbox changes any more.
     """
     twin = sandbox.fork(sandbox.name, with_stores=False)
-    twin.recorded_clock = sandbox.recorded_clock
+    twin.clock.set(sandbox.clock.recorded)
     owned = {}
     for ident, store in sandbox.stores.items():
-        owned[ident] = Owned(store.merchant, dict(store.usage), dict(store.unrecorded))
-        owned[ident].forget_unrecorded()
+        owned[ident] = Owned(store.merchant, store.recorded_usage())
         for name, table in store.tables.items():
             if table.rows:
                 owned[ident].rows[name] = table.rows.copy()

@@ -28,7 +28,7 @@ def state(world: Sandbox) -> Facts:
     """
     coming = NextIds(world.ids)
     return {
-        "clock": world.recorded_clock,
+        "clock": world.clock.recorded,
         "position": world.ids.position,
         "next ids": (
             coming.uuid(),
@@ -42,7 +42,7 @@ def state(world: Sandbox) -> Facts:
         "events raised": world.events.raised,
         "timers": world.timers.pending(),
         "number of timers": (len(world.timers), world.timers.last, world.timers.next_due()),
-        "replies": list(world.replies.items()),
+        "replies": list(world.replies),
         "merchants": [store.merchant for store in world.stores.values()],
         **{
             f"{ident} {name}": value

@@ -162,7 +162,7 @@ def test_a_strangers_page_moves_no_webhook_to_a_private_address(
     "value",
     [
         Settings(admin_key=SECRET, secret=SECRET.encode()),
-        Saved(b"", 0, 201, SECRET.encode(), ()),
+        Saved(("", "", "", ""), b"", 0, 201, SECRET.encode(), ()),
         Delivery("http://127.0.0.1/", "evt_1", b"", (), (SECRET,)),
         Origin(7, "default", SandboxSettings(), credentials={"private_key": SECRET}),
     ],

@@ -16,14 +16,15 @@ def key(name: str) -> ReplyKey:
 
 def saved(expires: int = 100, size: int = 10) -> Saved:
     """A reply of so many bytes."""
-    return Saved(b"", expires, 201, b"x" * size, ())
+    return Saved(key(""), b"", expires, 201, b"x" * size, ())
 
 
 def keep(held: Replies, name: str, reply: Saved, now: int = 0) -> tuple[str, ...]:
     """Keep one as a step does; answers the names of those that made room."""
+    reply = reply._replace(key=key(name))
     going = held.outgoing(reply, now)
-    held.exchange(Ends(oldest_before=going, newest_after=((key(name), reply),)))
-    return tuple(gone[3] for gone, _ in going)
+    held.exchange(Ends(oldest_before=going, newest_after=(reply,)))
+    return tuple(gone.key[3] for gone in going)
 
 
 @pytest.mark.promise("saved-replies")

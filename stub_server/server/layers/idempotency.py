@@ -54,11 +54,10 @@ class Repeatable:
         finally:
             in_progress.discard(self._key)
 
-    def saved(self, reply: Reply) -> tuple[ReplyKey, Saved]:
+    def saved(self, reply: Reply) -> Saved:
         """A reply, whose body is joined, as it is saved: for 24 hours of the sandbox's clock."""
-        return self._key, Saved(
-            self._fingerprint, self._work.now + DAY, reply.status, reply.body, tuple(reply.headers)
-        )
+        expires, headers = self._work.now + DAY, tuple(reply.headers)
+        return Saved(self._key, self._fingerprint, expires, reply.status, reply.body, headers)
 
     def failed(self, error: Exception) -> Answer:
         """The answer of a request that failed after it had recorded a step: it is saved, as it must

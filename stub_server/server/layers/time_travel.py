@@ -34,7 +34,7 @@ class Past:
         state = await self._state(sandbox, number)
         # others may be reading the same state at another instant
         then = replace(state, clock=copy(state.clock))
-        then.clock.now = then.recorded_clock.now if instant is None else instant
+        then.clock.now = then.clock.recorded.now if instant is None else instant
         return then
 
     async def _state(self, sandbox: Sandbox, number: int) -> Sandbox:

@@ -131,8 +131,7 @@ class SandboxFactory:
         """The sandbox of a file that was read, with its journal."""
         sandbox = own.state.sandbox
         if not sandbox.clock.frozen:  # it continues from the instant of the export
-            sandbox.recorded_clock = sandbox.clock.resumed()
-            sandbox.clock.set(sandbox.recorded_clock)
+            sandbox.clock.set(sandbox.clock.resumed())
         found = admit(own, snapshots.values(), self.secret)
         for trace in traces_of(
             requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies

@@ -59,7 +59,7 @@ class Stored:
             "scenario": sandbox.origin.scenario,
             "seed": sandbox.origin.seed,
             "records": records_of(sandbox),
-            "clock": tuple(sandbox.recorded_clock),
+            "clock": tuple(sandbox.clock.recorded),
         }
         return Kept(
             sandbox.name,

@@ -154,8 +154,7 @@ class Sandboxes(MadeSandboxes):
         )
         sandbox.origin.first_clock = first_clock
         if not stands:
-            sandbox.recorded_clock = sandbox.clock.resumed()
-            sandbox.clock.set(sandbox.recorded_clock)
+            sandbox.clock.set(sandbox.clock.resumed())
         begin_with(sandbox, origin.first_settings, settings)
         return (await self._replace(name, sandbox)).sandbox
 
