@@ -15,6 +15,7 @@ import orjson
 from ..core.clock import HOUR, Clock, iso, parse_iso
 from ..core.problem import Conflict
 from ..core.record import Body, without
+from ..core.timers import Timers
 from ..domain.customers import as_buyer, new_customer
 from ..engine import resources
 from ..engine.draft import Draft
@@ -91,20 +92,12 @@ def _scratch(
 ) -> Sandbox:
     """A sandbox in which the customer has lived from an instant (ms) to now. Raises Conflict."""
     sandbox, store = draft.sandbox, draft.store
-    ids = sandbox.ids.copy(sandbox.name)
-    ids.position = draft.ids.position
-    origin = replace(
+    scratch = sandbox.fork(sandbox.name, with_stores=False)
+    scratch.origin = replace(
         sandbox.origin, home=store.merchant.id, is_seeding=True, raises_events=False, declining={}
     )
-    scratch = Sandbox.empty(
-        sandbox.name,
-        origin,
-        sandbox.rules,
-        clock=Clock(begins),
-        ids=ids,
-        log=Log(0, Budget()),
-        journal=sandbox.journal.fresh(),
-    )
+    scratch.clock, scratch.timers, scratch.log = Clock(begins), Timers(), Log(0, Budget())
+    scratch.ids.position = draft.ids.position
     scratch.settings = sandbox.rules.settings  # a life is the same whatever its sandbox is set to
     own = scratch.stores[scratch.origin.home] = Store(store.merchant, sandbox.rules.layout)
     for _, offer, _ in purchases:

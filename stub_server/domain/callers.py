@@ -2,24 +2,8 @@
 
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
-from typing import NotRequired, TypedDict
 
-
-class Claims(TypedDict):
-    """The claims of a token.
-
-    `generation` is that of its sandbox, if that is not the first one of a plain server.
-    """
-
-    iss: str
-    sandbox: str
-    generation: NotRequired[str]
-    sub: str
-    merchant_id: str
-    scope: str
-    iat: int
-    exp: int
-    jti: str
+from ..core.record import Body
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +12,7 @@ class Caller:
     public_key.
 
     `projects` is None if every project is allowed, `networks` empty if every address is; a key may
-    have expired or be switched off. `claims` are those of a JWT.
+    have expired or be switched off. `claims` are those of a JWT, as `server/tokens.py` issues them.
     """
 
     kind: str
@@ -40,7 +24,7 @@ class Caller:
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
     expires_at: str | None = None
     is_active: bool = True
-    claims: Claims | None = field(default=None, compare=False)
+    claims: Body | None = field(default=None, compare=False)
 
     def may(self, scope: str) -> bool:
         """Whether the caller has a scope, by name or (JWT only) by wildcard."""

@@ -135,31 +135,6 @@ class Sandbox:
     replies: Replies = field(default_factory=Replies)
     status: Status = field(default_factory=Status)
 
-    @classmethod
-    def empty(
-        cls,
-        name: str,
-        origin: Origin,
-        rules: Rules,
-        *,
-        clock: Clock,
-        ids: Ids,
-        log: Log,
-        journal: Journal,
-    ) -> Sandbox:
-        """A sandbox without records, with the settings that it begins with."""
-        return cls(
-            name=name,
-            origin=origin,
-            rules=rules,
-            clock=clock,
-            ids=ids,
-            log=log,
-            settings=origin.first_settings,
-            faults=Faults(origin.seed),
-            journal=journal,
-        )
-
     @property
     def store(self) -> Store:
         """The seeded merchant's store."""

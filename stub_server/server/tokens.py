@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ..contract.formats import is_uuid
 from ..core.clock import wall_ms
 from ..core.ids import named_uuid
 from ..core.problem import Unauthenticated
-from ..domain.callers import Caller, Claims
+from ..domain.callers import Caller
 from ..engine.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -112,5 +112,5 @@ class Tokens:
             subject,
             merchant_id,
             frozenset(claims["scope"].split()),
-            claims=cast(Claims, claims),
+            claims=claims,
         )

@@ -10,6 +10,7 @@ from ...core.slices import BackgroundWorker
 from ...data.filling import Seeding
 from ...data.keys import derive_keys, mark_seeded
 from ...data.scenario import known_scenarios
+from ...engine.fault_rules import Faults
 from ...engine.kept import Budget, Journal, Log
 from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
@@ -68,8 +69,16 @@ class SandboxFactory:
         clock, ids = Clock(now), Ids(seed, self.secret, name)
         log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
         origin = Origin(seed, scenario, self.rules.settings)
-        sandbox = Sandbox.empty(
-            name, origin, self.rules, clock=clock, ids=ids, log=log, journal=journal
+        sandbox = Sandbox(
+            name=name,
+            origin=origin,
+            rules=self.rules,
+            clock=clock,
+            ids=ids,
+            log=log,
+            settings=origin.first_settings,
+            faults=Faults(seed),
+            journal=journal,
         )
         sandbox.renew(generation)
         return sandbox
