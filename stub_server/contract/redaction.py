@@ -169,7 +169,9 @@ class Redactor:
         """What comes before a secret in JSON, and the secret: of a member, of a webhook's header
         after its name, and of one before its name.
         """
-        name_of_header, comma = rf'"name"\s*+:\s*+"{_one_of(SECRET_HEADERS)}"', r"\s*+,\s*+"
+        name_of_header = rf'"name"\s*+:\s*+"{_one_of(SECRET_HEADERS)}"'
+        # a member that the contract does not know may stand between them
+        comma = r'\s*+,\s*+(?:"\w++"\s*+:\s*+"?[\w.+-]*+"?\s*+,\s*+)??'
         flags = re.IGNORECASE | re.DOTALL
         return (
             re.compile(rf'("{_one_of(self.names)}"\s*+:\s*+){_TEXT}', flags),
