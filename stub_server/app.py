@@ -234,7 +234,7 @@ def _layers(server: Server, application: Callable[[], Application], random: byte
 
 
 def _courier(settings: Settings) -> Courier:
-    local = settings.loopback or settings.allow_private_webhooks
+    local = settings.allow_private_webhooks or not settings.for_others
     cacert = settings.webhook_cacert
     return Courier(Sender(local=local, cacert=cacert), abroad=Sender(local=False, cacert=cacert))
 

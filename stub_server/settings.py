@@ -135,6 +135,13 @@ class Settings:
         return ""
 
     @property
+    def for_others(self) -> bool:
+        """Whether other machines reach the server, if only through a proxy: that may pass on any
+        Host header.
+        """
+        return self.public_because not in ("", "--admin-key")
+
+    @property
     def is_public(self) -> bool:
         """Whether secrets have to be kept from strangers (`public_because`)."""
         return bool(self.public_because)

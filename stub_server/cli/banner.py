@@ -147,9 +147,11 @@ def _differing(app: Application) -> list[str]:
 
 def warnings(settings: Settings) -> list[str]:
     """Warnings for a server that other machines can reach."""
-    if settings.loopback:
+    if not settings.for_others:
         return []
-    found, where = [], settings.url if settings.base_url else settings.host
+    found, where = [], settings.public_because.partition(" ")[2]
+    if settings.base_url:
+        where = settings.url
     if settings.auth == "lenient":
         found.append(
             f"--auth lenient on {where}: everybody who can call this address can read and change"

@@ -16,7 +16,7 @@ Texts are bytes of HTTP decoded from Latin-1: one character is one byte.
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from os.path import commonprefix
 from urllib.parse import unquote
@@ -102,7 +102,7 @@ class Redactor:
         hides one.
         """
         found = self._without_values(text, further)
-        return REDACTED if _hides(found, self._has_value) else found
+        return REDACTED if _hides(found, partial(self._is_revealed, found)) else found
 
     def _without_values(self, text: str, further: Iterable[str] = ()) -> str:
         for value in (*further, *self._own):
@@ -112,8 +112,12 @@ class Redactor:
                 text = token.sub(REDACTED, text)
         return text
 
-    def _has_value(self, text: str) -> bool:
-        return self._without_values(text) != text
+    def _is_revealed(self, text: str, decoded: str) -> bool:
+        """Whether a text has a secret once it is decoded, or a name that was hidden before."""
+        if self._without_values(decoded) != decoded:
+            return True
+        before, after = text.lower(), decoded.lower()
+        return any(after.count(name) > before.count(name) for name in self.names)
 
     def query(self, query: str) -> str:
         """A query without the values of secret members."""
@@ -165,7 +169,9 @@ class Redactor:
         """What comes before a secret in JSON, and the secret: of a member, of a webhook's header
         after its name, and of one before its name.
         """
-        name_of_header, comma = rf'"name"\s*+:\s*+"{_one_of(SECRET_HEADERS)}"', r"\s*+,\s*+"
+        name_of_header = rf'"name"\s*+:\s*+"{_one_of(SECRET_HEADERS)}"'
+        # a member that the contract does not know may stand between them
+        comma = r'\s*+,\s*+(?:"\w++"\s*+:\s*+"?[\w.+-]*+"?\s*+,\s*+)??'
         flags = re.IGNORECASE | re.DOTALL
         return (
             re.compile(rf'("{_one_of(self.names)}"\s*+:\s*+){_TEXT}', flags),

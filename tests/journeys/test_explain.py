@@ -74,6 +74,18 @@ def test_a_taken_value_is_told_whose_it_is(shop: Estate) -> None:
             {"projectId": UNKNOWN, "name": "Anual", "amount": 1},
             {"body.projectId": "{projectId}"},
         ),
+        (
+            "POST",
+            "/v2/webhooks",
+            {"url": "https://receiver.example/many", "events": ["order.payd"] * 51},
+            {"body.events": ["*"]},
+        ),
+        (
+            "POST",
+            CUSTOMERS,
+            {"name": "Ana", "email": "ana@example.com", "document": "52998224725", "": 1},
+            {"body.": None},
+        ),
     ],
 )
 def test_the_nearest_request_says_what_it_changes(

@@ -392,6 +392,12 @@ PLACES = [
     Place("an order", body("POST", "/v2/orders/pix"), BODY, BODIES),
     Place("a webhook", body("POST", "/v2/webhooks"), BODY, BODIES),
     Place("a project", body("POST", "/v2/projects"), BODY, BODIES),
+    Place(
+        "words that are not listed",
+        body("POST", "/v2/webhooks"),
+        33_000,
+        {"events": distinct('"subscription.renewal_duee{0}",', '{"events":[', '""]}')},
+    ),
     Place("a body of no operation", body("POST", "/v2/nothing"), BODY, BODIES),
     Place("a fault rule", body("POST", "/_sandbox/faults"), BODY, BODIES),
     Place("an event", body("POST", "/_sandbox/events"), BODY, BODIES),

@@ -20,15 +20,16 @@ from ..support.wire import Door
 
 pytestmark = pytest.mark.check
 
-WAYS = {
+WAYS: dict[str, dict[str, Any]] = {
     # the test's server listens on loopback all the same
     "its bind": {"host": "0.0.0.0"},  # noqa: S104 - a setting: it listens on loopback
     "the address of a proxy": {"base_url": "https://sandbox.team.example"},
+    "a name that a proxy passes on": {"allow_hosts": ("sandbox.team.example",)},
 }
 
 
 @pytest.fixture(params=WAYS)
-def public(request: pytest.FixtureRequest) -> dict[str, str]:
+def public(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What makes a server one that others can reach."""
     return WAYS[request.param]
 
@@ -38,7 +39,7 @@ def public(request: pytest.FixtureRequest) -> dict[str, str]:
     "path", ["/_sandbox", "/_sandbox/credentials", "/_sandbox/clock", "/_sandbox/nothing"]
 )
 def test_without_an_admin_key_the_control_surface_is_shut(
-    serve: Serve, path: str, public: dict[str, str]
+    serve: Serve, path: str, public: dict[str, Any]
 ) -> None:
     door = Door(serve(**public, scenario="empty").port, "", "x")
     for host, headers in ((None, []), (None, [("X-Sandbox-Admin-Key", "")]), ("localhost", [])):
@@ -64,9 +65,22 @@ def test_without_an_admin_key_no_control_key_opens_it(
             )
 
 
+@pytest.mark.promise("no-private-webhooks")
+def test_no_webhook_reaches_this_machine_and_no_stranger_delays(
+    serve: Serve, public: dict[str, Any]
+) -> None:
+    server = serve(**public, scenario="empty")
+    door = Door(server.port, "", server.app.server.ready_token(server.app.sandboxes.default))
+    body = {"url": "http://127.0.0.1:9/", "events": ["webhook.test"]}
+    path = f"/v2/webhooks/{door.send('POST', '/v2/webhooks', body).json()['webhook']['id']}/test"
+    assert "blocked" == door.send("POST", path, {}).json()["log"]["error"]
+    slow = [("X-Sandbox-Delay", "20000")]
+    assert 401 == door.ask("GET", "/v2/plans", headers=slow, token=None).status
+
+
 @pytest.mark.promise("health-for-strangers")
 def test_health_tells_strangers_neither_a_path_nor_the_seed(
-    serve: Serve, tmp_path: Path, public: dict[str, str]
+    serve: Serve, tmp_path: Path, public: dict[str, Any]
 ) -> None:
     """A file of the user's is named without its folders; whoever has the admin key is told all."""
     file = tmp_path / "loja.yaml"
@@ -86,7 +100,7 @@ def test_health_tells_strangers_neither_a_path_nor_the_seed(
 
 
 @pytest.mark.promise("admin-key-creates-sandboxes")
-def test_a_world_that_was_not_made_is_404(serve: Serve, public: dict[str, str]) -> None:
+def test_a_world_that_was_not_made_is_404(serve: Serve, public: dict[str, Any]) -> None:
     port = serve(**public, scenario="empty").port
     refused(Door(port, "/s/alice", "x").ask("GET", "/v2/customers"), 404, "sandbox_not_found")
     refused(
@@ -105,7 +119,7 @@ def told_at_start(live: Live) -> str:
 
 
 def test_the_start_and_the_front_page_say_how_sandboxes_are_made(
-    serve: Serve, public: dict[str, str]
+    serve: Serve, public: dict[str, Any]
 ) -> None:
     """On this machine a refused request makes none, and elsewhere no name does."""
     own, shared = serve(), serve(**public, admin_key="k", scenario="empty")
@@ -132,10 +146,10 @@ def test_the_start_and_the_front_page_say_how_sandboxes_are_made(
     ],
 )
 def test_the_start_says_what_a_public_bind_opens_and_what_stays_closed(
-    serve: Serve, settings: dict[str, Any], opens: bool, closed: bool, public: dict[str, str]
+    serve: Serve, settings: dict[str, Any], opens: bool, closed: bool, public: dict[str, Any]
 ) -> None:
     text = told_at_start(serve(**public, **settings, scenario="empty"))
-    where = next(iter(public.values()))
+    where = public.get("allow_hosts", [*public.values()])[0]
     said = (
         f"--auth lenient on {where}: everybody who can call this address can read and change every"
         " record"

@@ -75,14 +75,16 @@ class Mender:
         """Replace or remove the value at the place of a violation; yields fields with their values
         before and after.
         """
-        place = steps(entry["field"])
+        place = steps(entry["field"]) or [""]
         *above, last = place
         holder = _at(body, above)
-        is_open = isinstance(holder, dict | list)
-        if not is_open:
-            return
+        is_list, is_unknown = isinstance(holder, list), entry["code"] == "unknown_field"
         value = _at(holder, [last])
-        if entry["code"] == "unknown_field":
+        # a list may have been cut, and a long or odd name is no path
+        is_gone = value is ABSENT and (is_list or is_unknown)
+        if is_gone or not (is_list or isinstance(holder, dict)):
+            return
+        if is_unknown:
             members = self.document.schema_at(schema, above).get("properties", {})
             similar = nearest(str(last), [name for name in members if name not in holder])
             del holder[last]

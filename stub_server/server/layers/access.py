@@ -195,7 +195,7 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
         return
     if path == AGENTS:
         request = replace(request, headers=with_bearer_key(server, request.headers))
-    if server.admin_key is None and not server.settings.loopback:
+    if server.admin_key is None and server.settings.for_others:
         raise _closed(
             "/_sandbox is closed, because other machines can reach this server. Start it with"
             " --admin-key."
@@ -203,7 +203,8 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
     if CONTROL_KEY in request.headers:
         _check_control_key(server, request, path, sandbox)
         return
-    is_local_delivery = server.settings.loopback and inbox_at(request.method, path) is not None
+    is_delivery = inbox_at(request.method, path) is not None
+    is_local_delivery = is_delivery and not server.settings.for_others
     if server.admin_key is None or is_local_delivery:
         _check_page(server, request.headers)
         return

@@ -76,7 +76,7 @@ class FaultInjection:
         wishes = list(_asked(request, trace, operation))
         # On a server that others can reach, only authenticated callers may cause a delay.
         late = []
-        if not self._server.settings.loopback:
+        if self._server.settings.for_others:
             late = [wish for wish in wishes if wish.only_waits]
         injection = scope[FAULTS] = Injection(
             self._server,

@@ -292,6 +292,8 @@ class OperationRequests:
         for error in errors:
             for entry in details_of(error, self._schema_at):
                 found[tuple(entry.values())] = entry
+            if len(found) >= _MOST_WRONG:  # to describe a thousand would delay other requests
+                break
         raise _invalid([*found.values()])
 
     def _checked_ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -361,7 +363,8 @@ def _is_json(media: bytes) -> bool:
 
 
 def _invalid(details: list[Detail]) -> Invalid:
-    message = f"The request violates the contract in {len(details)} places."
+    more = " or more" if len(details) >= _MOST_WRONG else ""
+    message = f"The request violates the contract in {len(details)} places{more}."
     if len(details) == 1:
         message = f"{details[0]['field']}: {details[0]['message']}"
     return Invalid(message, details=details[:_MOST_WRONG])
