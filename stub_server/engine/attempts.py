@@ -126,7 +126,11 @@ def answer_delivery(draft: Draft, subject: str) -> None:
         earlier = next(
             draft.store.webhook_logs.rows_of("webhookId+status", (attempt.webhook.id, "retrying"))
         )
-        draft.at(parse_iso(earlier.public["next_attempt_at"]), ANSWERING, subject)
+        due = parse_iso(earlier.public["next_attempt_at"])
+        if due > draft.now:
+            draft.at(due, ANSWERING, subject)
+        else:  # the courier attempts the earlier one: the webhook had another address, or has now
+            draft.at(draft.now, SENDING, subject)
         return
     outcome = simulated(draft.sandbox, attempt)
     if outcome is None:  # the webhook has another address by now

@@ -77,14 +77,15 @@ def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
         timers.regroup(timer, timers.skipped)
         return None
     url = attempt.delivery.url
-    if is_simulated(sandbox, url):  # the webhook has another address by now
-        draft = _draft(sandbox, timer, store)
-        draft.at(draft.now, ANSWERING, timer.subject)
-        draft.record()
-    elif is_kept_back(sandbox, attempt.entry, url):
+    is_answered_here = is_simulated(sandbox, url)
+    if is_kept_back(sandbox, attempt.entry, url) and not is_answered_here:
         timers.regroup(timer, timers.on_hold)
     elif is_waiting(store, attempt.entry):
         timers.regroup(timer, timers.parked[timer.merchant_id, attempt.webhook.id])
+    elif is_answered_here:  # the webhook has another address by now
+        draft = _draft(sandbox, timer, store)
+        draft.at(draft.now, ANSWERING, timer.subject)
+        draft.record()
     else:
         return attempt
     return None

@@ -196,6 +196,16 @@ def test_what_cannot_be_certified_is_refused(control: httpx2.Client, body: Json)
     refused(control.post("/certify", json=body), 422, "validation_error")
 
 
+@pytest.mark.parametrize("member", ["url", "webhookId"])
+def test_a_refusal_is_about_the_alternative_that_is_nearest(
+    control: httpx2.Client, member: str
+) -> None:
+    """Each unknown member makes an alternative less near."""
+    answer = control.post("/certify", json={member: 5, "unknown": 1})
+    found = {(each["field"], each["code"]) for each in answer.json()["details"]}
+    assert {(member, "type"), ("unknown", "unknown_field")} == found
+
+
 @pytest.mark.promise("address-certification-asks-effects-guarded")
 def test_a_server_open_to_others_certifies_no_receiver_on_its_own_machine(
     serve: Serve, receiver: Receiver

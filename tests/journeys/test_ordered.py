@@ -86,3 +86,37 @@ def test_what_waits_goes_on_when_nobody_has_to_wait_any_more(
     assert 0 == waiting(control)["held"]
     first, second = happened(control)
     assert [first, *([first] if how == "by hand" else []), second] == ids(receiver)
+
+
+def test_what_waits_is_delivered_though_its_webhook_moves_to_a_simulated_receiver(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
+) -> None:
+    """The one that is tried again waits for the courier; the ones after it do not."""
+    receiver.status = 503
+    made = hook(events=CREATED, ordered=True)
+    event(api)
+    assert waiting(control) == {"due": 0, "in_flight": 0, "held": 0}
+    done(api.put(f"{WEBHOOKS}/{made['id']}", json={"url": "https://shop.example.org/hooks"}))
+    event(api)
+    assert advance(control, hours=1)["complete"]
+    assert waiting(control) == {"due": 0, "in_flight": 0, "held": 0}
+    assert ["delivered"] * 2 == [log["status"] for log in logs(api, webhookId=made["id"])]
+    assert 1 == len(receiver.requests)
+
+
+def test_what_waits_is_delivered_though_its_webhook_leaves_a_simulated_receiver(
+    api: httpx2.Client, control: httpx2.Client
+) -> None:
+    """To an inbox, which gets events of the seeded past too."""
+    assert control.post("/reset", json={"scenario": "default"}).status_code == 200
+    (first,) = logs(api, status="retrying")
+    made = first["webhookId"]
+    others = logs(api, webhookId=made, status="pending", sort="createdAt")
+    inbox = str(control.base_url.join("inbox/shop"))
+    done(api.put(f"{WEBHOOKS}/{made}", json={"url": inbox}))
+    assert advance(control, to=first["next_attempt_at"])["complete"]
+    assert waiting(control)["due"] == 0
+    messages = control.get("/inbox/shop").json()["messages"]
+    sent = [first["event_id"], *(log["event_id"] for log in others)]
+    assert 2 <= len(sent)
+    assert sent == [message["event_id"] for message in messages[::-1]][: len(sent)]

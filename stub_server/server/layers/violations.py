@@ -209,7 +209,11 @@ def _unknown(found: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, 
 
 def _distance(errors: Sequence[Any]) -> tuple[bool, int]:
     """How far a value is from a schema that breaks so: the nearest one says what to mend."""
-    return any(each.kind.name in ("enum", "not") for each in errors), len(errors)
+    count = 0
+    for each in errors:
+        is_unknown = each.kind.name == "additionalProperties"
+        count += len(each.kind.unexpected) if is_unknown else 1
+    return any(each.kind.name in ("enum", "not") for each in errors), count
 
 
 def _message(error: Any, schema: Mapping[str, Any]) -> str:
