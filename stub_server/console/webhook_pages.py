@@ -8,7 +8,7 @@ from flask import Response, abort, g, render_template, request
 
 from ..server.request import CONTROL
 from .actions import show_done
-from .forms import listed, members
+from .forms import filled, listed, members
 from .shell import load_head
 from .site import pages
 
@@ -16,6 +16,7 @@ _LISTED = 25
 _GRAVEST = ("failed", "unknown", "passed", "not_applicable")
 _WEBHOOKS = "/v2/webhooks"
 _LOGS = f"{_WEBHOOKS}/logs"
+_ROTATES = "regenerateWebhookSigningKey"
 
 
 @pages.get("/webhooks")
@@ -47,10 +48,10 @@ def one_webhook(ident: UUID) -> str:
     )
 
 
-@pages.post("/webhooks/<uuid:ident>/rotate")
-def rotate_key(ident: UUID) -> Response | str:
+@pages.post(f"/do/{_ROTATES}")
+def rotate_key() -> Response | str:
     """Make another signing key, and show it this once."""
-    return _with_key("POST", f"{_path(ident)}/regenerate-key", {})
+    return _with_key(*filled(_ROTATES))
 
 
 @pages.post("/webhooks/<uuid:ident>/certify")
