@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from stub_server.server.sandboxes import persistence
+from stub_server.server.sandboxes import commits, persistence
 from stub_server.storage import sql
 from stub_server.storage.sqlite import SqliteSession
 
@@ -18,8 +18,10 @@ def die() -> None:
 def _around(owner: Any, name: str, *, after: bool, times: int = 1) -> Callable[[int], None]:
     """Before or after a call, so many `times` a number of calls after the beginning."""
 
+    real = getattr(owner, name)  # now: a name that is gone is missed with every run
+
     def plant(count: int) -> None:
-        real, left = getattr(owner, name), [count * times]
+        left = [count * times]
 
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             left[0] -= 1
@@ -38,8 +40,10 @@ def _around(owner: Any, name: str, *, after: bool, times: int = 1) -> Callable[[
 def _between(owner: Any, name: str) -> Callable[[int], None]:
     """In the middle of what a generator gives, so many items after the beginning."""
 
+    real = getattr(owner, name)
+
     def plant(count: int) -> None:
-        real, left = getattr(owner, name), [count]
+        left = [count]
 
         def wrapped(*args: Any) -> Iterator[Any]:
             for item in real(*args):
@@ -60,7 +64,7 @@ PLACES: dict[str, Callable[[int], None]] = {
     "before steps are inserted": _around(SqliteSession, "many", after=False),
     "after steps were inserted": _around(SqliteSession, "many", after=True),
     "after a commit": _around(sql, "commit", after=True),
-    "within a state": _between(persistence, "chunks_of"),
+    "within a state": _between(commits, "chunks_of"),
     "after a state was written": _around(sql, "write_state", after=True),
     "before a sandbox comes": _around(sql, "entered", after=False),
     "before a state comes": _around(sql, "state_entered", after=False),
