@@ -86,9 +86,18 @@ class Change(NamedTuple):
     @property
     def id(self) -> str:
         """The id of the record."""
+        return self._record.id
+
+    @property
+    def key(self) -> int:
+        """The key of the record in its table."""
+        return self._record.key
+
+    @property
+    def _record(self) -> Record:
         record = self.after or self.before
         assert record is not None
-        return record.id
+        return record
 
     @property
     def size(self) -> int:

@@ -49,7 +49,7 @@ async def rewind_sandbox(work: Work, body: Body) -> Reply:
         number = step_at(sandbox, instant, "to")
     sandboxes = work.server.sandboxes
     then = await sandboxes.worker.in_line(state_at(sandbox, number, sandbox.name))
-    entry, step = await sandboxes.go_back(sandbox, then, work.cause, instant)
+    entry, step = await sandboxes.go_back(sandbox, then, work.cause, instant, number)
     work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry), "undone": step.number - 1 - number})
 

@@ -281,17 +281,22 @@ class Sandboxes(MadeSandboxes):
     # -- time
 
     async def go_back(
-        self, sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int | None = None
+        self,
+        sandbox: Sandbox,
+        then: Sandbox,
+        cause: Cause,
+        instant: int | None = None,
+        since: int | None = None,
     ) -> tuple[Entry, Step]:
         """Restore an earlier state of a sandbox, a copy that is used up; its seeded keys have the
-        secrets of today.
+        secrets of today. `since` is the number of its step, if it has one.
 
         Returns the sandbox's entry and the step. Readers of its events begin again. Raises
         Conflict.
         """
         keep_newest(then, sandbox, self.factory.secret)
         old = sandbox.own_tables()
-        step = go_back(sandbox, then, cause, instant)
+        step = go_back(sandbox, then, cause, instant, since)
         entry = self.entry(sandbox.name)
         self._name_events(entry)
         self.persistence.store_row_soon(sandbox.name)
