@@ -70,6 +70,7 @@ GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")
 """The groups of probes, which are the columns of a report."""
 
 
+LONGEST = 300  # characters of an excerpt
 _MOST_NAMES = 5
 
 
@@ -224,6 +225,12 @@ def listed(names: Sequence[str]) -> str:
     """Some names, and how many more there are."""
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """A text on one line, cut if it is too long."""
+    text = " ".join(text[: longest * 4].split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def rows_of(

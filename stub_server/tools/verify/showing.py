@@ -14,9 +14,8 @@ from ...contract.secrets import REDACTED, SECRET_HEADERS
 from ...server.curl import MADE_ANEW, command
 from .catalogue import queried
 from .exchange import Answer, Exchange, Headers, Request
-from .findings import Departure, Finding, Said, Shown
+from .findings import Departure, Finding, Said, Shown, cut
 
-LONGEST = 300  # characters of an excerpt
 _LARGEST_SENT = 4_096  # bytes of a body that a command repeats
 _SHORTEST = 6  # characters of a credential that is looked for in texts
 _MOST_MEMBERS = 20  # of an outline
@@ -204,12 +203,6 @@ def outline(value: Any) -> Any:
 def kind_of(value: Any) -> str:
     """The JSON type of a value."""
     return _KINDS[type(value)]
-
-
-def cut(text: str, longest: int = LONGEST) -> str:
-    """A text on one line, cut if it is too long."""
-    text = " ".join(text[: longest * 4].split())
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _credentials(headers: Headers) -> list[str]:

@@ -10,8 +10,7 @@ from ...contract.bundle import contracts
 from ...contract.document import Document
 from ...contract.source import Place, unescaped
 from .catalogue import located, pointer_of
-from .findings import Divergence, Line
-from .showing import cut
+from .findings import Divergence, Line, cut
 
 _LONGEST = 160  # characters of a line that are shown
 
