@@ -221,20 +221,20 @@ def canonical(document: Document, pointer: str) -> str:
 
 def within(document: Document, pointer: str, path: Sequence[str | int]) -> tuple[str, Json, str]:
     """Pointer and schema of a part of a value whose schema is at a pointer, and its path:
-    `customers[].metadata.*`.
+    `customers[].metadata.*`. The path may be without positions in lists.
 
     If the contract has no schema for the whole path, these are the last ones on the way.
     """
     schema, text = document.resolve(located(document, pointer)[1]), ""
     for key in path:
-        name = key
-        if isinstance(key, int):
-            steps: tuple[str, ...] = ("items",)
-        elif key in schema.get("properties", ()):
-            steps = ("properties", key)
-        else:
-            steps, name = ("additionalProperties",), "*"  # a free key differs from record to record
-        inner: Any = schema
+        if isinstance(key, str) and schema.get("type") == "array":
+            pointer, schema, _ = within(document, pointer, [0])
+        name, steps = key, ["items"]
+        if key in schema.get("properties", ()):
+            steps = ["properties", str(key)]
+        elif isinstance(key, str):
+            name, steps = "*", ["additionalProperties"]  # a free key differs from record to record
+        inner = schema
         for step in steps:
             inner = inner.get(step)
         if not isinstance(inner, dict):

@@ -1,6 +1,6 @@
 """What a probe found, the divergences that are merged from findings, and the report."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -92,13 +92,15 @@ class Said(NamedTuple):
     excerpt: str
 
 
-class Departure(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Finding:
     """One way in which an answer departs.
 
-    `kind` is one of `CLASSES`. `pointer` leads to the line of the contract (`#/paths/…`). `cause`
-    says in a few words what departs, without values that differ between runs. Without `got`, the
-    whole answer is shown. `operation` is the one that it is about, if that is not the one that was
-    asked.
+    - `kind` is one of `CLASSES`. `pointer` leads to the line of the contract (`#/paths/…`).
+    - `cause` says in a few words what departs, without values that differ between runs.
+    - Without `got`, the whole answer is shown.
+    - `operation` is the one that it is about; `group` is one of `GROUPS` or the setup.
+    - `request` and `target` are the exchange as a report shows it.
     """
 
     kind: str
@@ -108,24 +110,9 @@ class Departure(NamedTuple):
     expected: Said
     got: str = ""
     operation: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A departure as a report shows it, with the exchange. `group` is one of `GROUPS` or the setup.
-
-    Findings of one kind with the same pointer, else with the same cause, are merged.
-    """
-
-    kind: str
-    operation: str
-    group: str
-    pointer: str
-    cause: str
-    title: str
-    request: Shown
-    target: Said
-    expected: Said
+    group: str = ""
+    request: Shown = Shown("", "", "")
+    target: Said = Said(0, "")
 
 
 class Line(NamedTuple):
@@ -147,7 +134,7 @@ class Divergence:
 
     `operations` are in the contract's order. `overlay` has the `actions` of an OpenAPI Overlay that
     corrects the contract, if one was found and proved; `is_tried` says whether it was looked for.
-    `line` is where the contract says otherwise; `Where` sets it.
+    `line` is where the contract says otherwise.
     """
 
     fingerprint: str
@@ -208,14 +195,14 @@ class Report:
     target: str
     contract: str
     mode: str
-    seed: int
     seconds: float
     requests: int
     exit: int
     coverage: float
     rows: dict[str, dict[str, str]]
-    unreached: list[Unreached]
     divergences: list[Divergence]
+    seed: int = 0
+    unreached: list[Unreached] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
     hidden: int = 0
     tag: str = ""
@@ -231,30 +218,6 @@ def cut(text: str, longest: int = LONGEST) -> str:
     """A text on one line, cut if it is too long."""
     text = " ".join(text[: longest * 4].split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def rows_of(
-    operations: Iterable[str],
-    groups: Mapping[str, Collection[str]],
-    divergences: Iterable[Divergence],
-    unseen: str,
-) -> dict[str, dict[str, str]]:
-    """By operationId, the state of each group.
-
-    `groups` are those that were judged; `unseen` is the state of others.
-    """
-    diverging = {case for divergence in divergences for case in divergence.cases}
-    rows: dict[str, dict[str, str]] = {}
-    for name in operations:
-        states = {}
-        for group in GROUPS:
-            states[group] = "none" if group in ("persists", "filters", "transitions") else unseen
-            if group in groups.get(name, ()):
-                states[group] = "ok"
-            if (name, group) in diverging:
-                states[group] = "diverges"
-        rows[name] = states
-    return rows
 
 
 def contract_of(document: Document) -> str:

@@ -101,6 +101,7 @@ class Runner:
             Showing(self.document, base_of(options.url), values=options.write),
             str(UUID(bytes=self._run_id.encode().ljust(16, b"v"), version=4)),
             options.settle,
+            options.overlays,
         )
         target.until = began + options.budget
         with _cancelling_on_signals():

@@ -4,6 +4,7 @@ not make.
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -14,7 +15,7 @@ from ...contract.secrets import REDACTED, SECRET_HEADERS
 from ...server.curl import MADE_ANEW, command
 from .catalogue import queried
 from .exchange import Answer, Exchange, Headers, Request
-from .findings import Departure, Finding, Said, Shown, cut
+from .findings import Finding, Said, Shown, cut
 
 _LARGEST_SENT = 4_096  # bytes of a body that a command repeats
 _SHORTEST = 6  # characters of a credential that is looked for in texts
@@ -118,21 +119,16 @@ class Showing:
         return Shown(redacted.method, path, (curl or "") + rest)
 
     def finding(
-        self, departure: Departure, exchange: Exchange, operation: Operation | None, group: str
+        self, found: Finding, exchange: Exchange, operation: Operation | None, group: str
     ) -> Finding:
-        """A departure of an answer of an operation, with the exchange as a report shows it."""
-        kind, pointer, cause, title, expected, got, about = departure
-        said = self.said(exchange.answer, exchange.request)
-        return Finding(
-            kind,
-            about or ("" if operation is None else operation.id),
-            group,
-            pointer,
-            cause,
-            title,
-            self.shown(exchange.request, operation),
-            said._replace(excerpt=got) if got else said,
-            expected,
+        """A finding with the exchange of an operation as a report shows it."""
+        said, ident = self.said(exchange.answer, exchange.request), operation and operation.id
+        return replace(
+            found,
+            operation=found.operation or ident or "",
+            group=group,
+            request=self.shown(exchange.request, operation),
+            target=Said(said.status, found.got or said.excerpt),
         )
 
     def said(self, answer: Answer, request: Request | None = None) -> Said:

@@ -91,7 +91,7 @@ class Walk:
                 return True
             if isinstance(probe, Flaw):
                 assert last is not None
-                self._run.findings += self._judge.flaw(probe, *last)
+                self._run.findings.append(self._judge.flaw(probe, *last))
                 continue
             try:
                 seen = await self._probe(probe)
@@ -175,7 +175,7 @@ class Walk:
             self._run.findings += findings
         seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
         if probe.operation is not None:
-            self._run.answered(probe, seen.target.status)
+            self._run.answered(probe, probe.operation, seen.target.status)
         self._learn(probe, seen, second)
         return seen
 
@@ -196,7 +196,8 @@ class Walk:
                 again = await self._ask(probe, self._request(probe, 0))
                 if name not in _fields(again):
                     flaw = Flaw("stricter", f"{name} is required", f"no {name}")
-                    self._run.findings += self._judge.flaw(flaw, probe, Exchange(request, answer))
+                    refused = self._judge.flaw(flaw, probe, Exchange(request, answer))
+                    self._run.findings.append(refused)
                     answer = again
                     break
             else:

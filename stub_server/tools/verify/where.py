@@ -1,6 +1,6 @@
 """Finds the line in the contract's files for a pointer into the bundled contract."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -9,8 +9,8 @@ import yaml
 from ...contract.bundle import contracts
 from ...contract.document import Document
 from ...contract.source import Place, unescaped
-from .catalogue import located, pointer_of
-from .findings import Divergence, Line, cut
+from .catalogue import located
+from .findings import Line, cut
 
 _LONGEST = 160  # characters of a line that are shown
 
@@ -22,12 +22,6 @@ class Where:
         """`folder` has `openapi.yaml`; `document` is the bundled contract with the overlays."""
         self._folder, self._document = folder.resolve(), document
         self._overlays = contracts(self._folder, overlays).overlays
-
-    def locate(self, divergences: Iterable[Divergence]) -> None:
-        """Set the lines of divergences; without a pointer it is that of the operation."""
-        for each in divergences:
-            at = self._document.operations.get(each.operation)
-            each.line = self.line(each.pointer or ("" if at is None else pointer_of(at)))
 
     def line(self, pointer: str) -> Line:
         """The line of a pointer, or of the closest parent that the files have.
