@@ -92,6 +92,9 @@ class Said(NamedTuple):
     excerpt: str
 
 
+_NOT_SHOWN, _NOTHING = Shown("", "", ""), Said(0, "")
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One way in which an answer departs.
@@ -111,8 +114,8 @@ class Finding:
     got: str = ""
     operation: str = ""
     group: str = ""
-    request: Shown = Shown("", "", "")
-    target: Said = Said(0, "")
+    request: Shown = _NOT_SHOWN
+    target: Said = _NOTHING
 
 
 class Line(NamedTuple):

@@ -19,19 +19,8 @@ _SKIPPED = {
     "none": "The contract has nothing to try here.",
 }
 _LEVELS = {"documented": "error", "assumed": "warning"}
-_JSON = [
-    "target",
-    "contract",
-    "mode",
-    "seed",
-    "seconds",
-    "requests",
-    "exit",
-    "coverage",
-    "tag",
-    "left_behind",
-]
 _SARIF = ("target", "contract", "mode", "seed", "coverage")
+_JSON = (*_SARIF, "seconds", "requests", "exit", "tag", "left_behind")
 _DIVERGENCE = ("fingerprint", "operations", "title", "basis", "pointer", "count", "overlay")
 
 

@@ -28,7 +28,7 @@ _PARTS = {
 }
 _WHOLE = ("method", "path")
 _OF_LINES = frozenset(
-    [
+    (
         "not-persisted",
         "stricter",
         "laxer",
@@ -37,11 +37,11 @@ _OF_LINES = frozenset(
         "schema",
         "undocumented-field",
         "undocumented-operation",
-    ]
+    )
 )
 """Classes with a cause for each line of the contract: they are never everywhere."""
 _NEVER_SHOWN = frozenset(
-    [
+    (
         "auth",
         "scope",
         "filter",
@@ -53,7 +53,7 @@ _NEVER_SHOWN = frozenset(
         "value",
         "error-code",
         "missing-header",
-    ]
+    )
 )
 _MISSING = "missing-operation"
 # statuses that show an operation, except a 404 like that of an unknown path

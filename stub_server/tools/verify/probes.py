@@ -12,7 +12,7 @@ from ...contract.document import JSON, Operation
 from ...contract.source import Json
 from .catalogue import Catalogue, Resource, leaves, path_names, pointer_of, role_of, with_leaves
 from .exchange import Answer
-from .variants import NOWHERE, Fresh, Variants
+from .variants import NOWHERE, Variants
 
 GIVEN, NONE, WRONG = "given", "none", "wrong"
 """Credentials of a request: the caller's, none, and an invalid one.
@@ -190,7 +190,6 @@ class Builder:
         self,
         catalogue: Catalogue,
         variants: Variants,
-        fresh: Fresh,
         *,
         charges: bool,
         closed: Container[str] = (),
@@ -198,7 +197,7 @@ class Builder:
         """Without `charges`, nothing is sent that may cost money; `closed` are the operationIds out
         of reach.
         """
-        self.catalogue, self.variants, self.fresh = catalogue, variants, fresh
+        self.catalogue, self.variants = catalogue, variants
         self.document = catalogue.document
         self.present: dict[str, Any] = {}
         """The roles that are played, with the bodies that made the records."""
@@ -209,7 +208,7 @@ class Builder:
     def begin_anew(self) -> None:
         """Let the next journey make records of its own, whose names no earlier one has."""
         self.present.clear()
-        self.fresh.begin_anew()
+        self.variants.begin_anew()
 
     def may(self, operation: Operation) -> bool:
         """Whether the options and the credential allow an operation to succeed."""
@@ -227,6 +226,16 @@ class Builder:
             if operation in resource.creates or f"{{{resource.key}}}" in operation.path:
                 return resource
         return None
+
+    def made_by(self, operation: Operation) -> Resource | None:
+        """The kind of record that an operation makes."""
+        resource = self.resource_of(operation)
+        return resource if resource is not None and operation in resource.creates else None
+
+    def changed_by(self, operation: Operation) -> Resource | None:
+        """The kind of record that an operation updates."""
+        resource = self.resource_of(operation)
+        return resource if resource is not None and operation == resource.update else None
 
     def path(self, operation: Operation, **others: str) -> str:
         """The path with roles for ids; `others` are values of path parameters, percent-encoded."""
@@ -280,7 +289,7 @@ class Builder:
             return body
         url = body.get("url")
         if isinstance(url, str) and "://" in url and not url.startswith(NOWHERE):
-            body = {**body, "url": self.fresh.value("url")}
+            body = {**body, "url": self.variants.value("url")}
         if body.get("projectId", "") is None:
             return {**body, "is_active": False}
         if operation.method == "POST" or body.get("is_active") is True:
@@ -293,11 +302,11 @@ class Builder:
         """
         if operation.body is None:
             return None
-        return self.fresh.renewed(self._shown(operation)[0])
+        return self.variants.renewed(self._shown(operation)[0])
 
     def examples(self, operation: Operation) -> list[Any]:
         """The other examples of the contract, with roles and new values."""
-        return [self.fresh.example(each) for each in self._shown(operation)[1:]]
+        return [self.variants.example(each) for each in self._shown(operation)[1:]]
 
     def _shown(self, operation: Operation) -> list[Any]:
         shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
@@ -381,6 +390,12 @@ class Builder:
         if "{logId}" in operation.path and test is not None and self.may(test):
             yield from self.prepare(test)
             yield self.probe(test, SETUP, "send a test", body={}, makes="the log", keeps=True)
+
+    def prepared(self, operation: Operation, journey: Journey) -> Journey:
+        """A journey with what its operation needs, if that may be made."""
+        if self.may_prepare(operation):
+            yield from self.prepare(operation)
+            yield from journey
 
     def _with_roles(self, name: str, value: Any) -> Any:
         """A value of a member with roles in place of ids."""

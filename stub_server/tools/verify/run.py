@@ -15,7 +15,9 @@ import orjson
 
 from ...contract.document import JSON, Operation
 from ...contract.formats import formats
+from ...contract.schema import Schemas
 from ...domain.documents import is_document_here, is_document_unchecked
+from ...server.explain.mending import Mender
 from .catalogue import Catalogue, at
 from .cleanup import Cleanup
 from .exchange import Exchange, Request, base_of, bearer
@@ -29,7 +31,7 @@ from .probes import Builder, Chain, Journey
 from .showing import Showing
 from .target import AT_ONCE, KEY, PERSON, TRIES, Away, Rights, Target, rights_of, together
 from .twin import Twin
-from .variants import Fresh, Variants
+from .variants import Variants
 from .walking import Walk
 
 TIDYING = 15.0  # seconds for cleaning up
@@ -79,11 +81,8 @@ class Runner:
         )
         self.document = self.twins[0].document
         self._catalogue = Catalogue(self.document)
-        # by any clock that a target may have
-        later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"
-        self._variants = Variants(
-            self.document, formats(is_document_here, is_document_unchecked), later
-        )
+        known = formats(is_document_here, is_document_unchecked)
+        self._mender = Mender(self.document, Schemas(self.document.raw, known))
         self._run_id = secrets.token_hex(3)
 
     async def run(self, on_exchange: Callable[[Exchange], None] = lambda _: None) -> Run:
@@ -189,11 +188,12 @@ class Runner:
         await run.cleanup.remove(run.target, made)  # some kinds of records are limited in number
 
     def _builder(self, name: str, rights: Rights) -> Builder:
-        fresh = Fresh(self._run_id, self.options.seed, name)
+        # by any clock that a target may have
+        later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"
+        seed = f"{self.options.seed}/{name}"
         return Builder(
             self._catalogue,
-            self._variants,
-            fresh,
+            Variants(self._mender, later, self._run_id, seed),
             charges=self.options.charges,
             closed=rights.closed,
         )
@@ -229,32 +229,25 @@ class Runner:
 
     def _of_tag(self, builder: Builder, tag: str, operations: list[Operation]) -> Iterator[Journey]:
         """The journeys of a tag: over its kinds of records, then over its other operations."""
-        done: list[Operation] = []
+        left = [*operations]
         for resource in self._catalogue.resources.values():
-            of_resource = [*resource.creates, resource.list]
-            is_chosen = any(
-                each in of_resource or builder.resource_of(each) == resource for each in operations
-            )
-            if resource.creates[0].tag != tag or not is_chosen:
+            create, writers = resource.creates[0], [*resource.creates, resource.update]
+            own = [each for each in operations if builder.resource_of(each) == resource]
+            if create.tag != tag or not (own or resource.list in operations):
                 continue
-            writers = [*resource.creates, *filter(None, (resource.update,))]
-            for operation in writers:
-                yield accepts(builder, operation)
-            yield finds(builder, resource)
-            yield unique(builder, resource)
-            yield remembers(builder, resource)
-            yield moves(builder, resource)
-            for parent in builder.needs(resource.creates[0]):
-                yield depends(builder, parent, resource)
-            done += writers
-        for operation in operations:
-            if operation not in done:
-                yield accepts(builder, operation)
-            if (
-                "Log" in str(self._catalogue.entries_at(operation)).title()
-                and operation.method == "GET"
-            ):
-                yield finds_logs(builder, operation)
+            for each in filter(None, writers):
+                yield builder.prepared(each, accepts(builder, each))
+            for journey in (finds, unique, remembers, moves):
+                yield builder.prepared(create, journey(builder, resource))
+            for parent in builder.needs(create):
+                yield builder.prepared(create, depends(builder, parent, resource))
+            left = [each for each in left if each not in writers]
+        test = self.document.operations.get("sendTestWebhook")
+        for each in left:
+            yield builder.prepared(each, accepts(builder, each))
+            is_log = "Log" in str(self._catalogue.entries_at(each)).title()
+            if test is not None and is_log and each.method == "GET":
+                yield builder.prepared(test, finds_logs(builder, each, test))
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def narrowing(builder: Builder, resource: Resource, operation: Operation) -> dic
         return {"projectId": "{the project}", "limit": "100"}
     for name in ("search", "name"):
         if name in names:
-            return {name: builder.fresh.tag, "limit": "100"}
+            return {name: builder.variants.tag, "limit": "100"}
     return {}
 
 
@@ -54,9 +54,8 @@ def finds(builder: Builder, resource: Resource) -> Journey:
     """
     listing, create = resource.list, resource.creates[0]
     narrowed = {} if listing is None else narrowing(builder, resource, listing)
-    if listing is None or not narrowed or not builder.may_prepare(create):
+    if listing is None or not narrowed:
         return
-    yield from builder.prepare(create)
     if resource.role not in builder.present:
         yield from builder.make(resource)
     if resource.delete is not None or f"{resource.role} more" not in builder.present:
@@ -68,12 +67,8 @@ def finds(builder: Builder, resource: Resource) -> Journey:
     yield from _lists(builder, listing, narrowed, builder.present[resource.role])
 
 
-def finds_logs(builder: Builder, operation: Operation) -> Journey:
+def finds_logs(builder: Builder, operation: Operation, test: Operation) -> Journey:
     """List deliveries of tests by every filter, in every order, and in pages."""
-    test = builder.document.operations.get("sendTestWebhook")
-    if test is None or not builder.may_prepare(test):
-        return
-    yield from builder.prepare(test)
     for event in _TESTS:
         yield builder.probe(
             test, SETUP, "send a test", body={"event_type": event}, makes="the log", keeps=True
@@ -205,7 +200,7 @@ def _matching(builder: Builder, name: str, schema: Json, shown: Any) -> Iterator
         yield "verify:nothing"
     else:
         if name == "search":
-            value = builder.fresh.tag
+            value = builder.variants.tag
         if isinstance(value, str):
             yield value
             if not value.startswith("{"):

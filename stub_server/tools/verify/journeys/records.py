@@ -18,9 +18,6 @@ def unique(builder: Builder, resource: Resource) -> Journey:
     another spelling.
     """
     create, update = resource.creates[0], resource.update
-    if not builder.may_prepare(create):
-        return
-    yield from builder.prepare(create)
     second = f"{resource.role} more"
     if resource.delete is None and resource.role in builder.present:
         first = builder.present[resource.role]
@@ -67,9 +64,6 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     was deleted.
     """
     create, delete = resource.creates[0], resource.delete
-    if not builder.may_prepare(create):
-        return
-    yield from builder.prepare(create)
     if delete is not None or resource.role not in builder.present:
         yield from builder.make(resource)
 
@@ -120,9 +114,6 @@ def depends(builder: Builder, resource: Resource, child: Resource) -> Journey:
     of the states that an update reaches.
     """
     create, update = child.creates[0], resource.update
-    if not builder.may_prepare(create):
-        return
-    yield from builder.prepare(create)
     yield from builder.make(child)
     for verb, operation in (("change", update), ("delete", resource.delete)):
         if operation is not None:
@@ -148,10 +139,9 @@ def moves(builder: Builder, resource: Resource) -> Journey:
     that operations could make.
     """
     create, update, lifecycle = resource.creates[0], resource.update, resource.lifecycle
-    if lifecycle is None or update is None or not builder.may_prepare(create):
+    if lifecycle is None or update is None:
         return
     field, ways = lifecycle.field, [*_ways(builder, resource, lifecycle)]
-    yield from builder.prepare(create)
     for state in _options(builder, update, field):
         begins = state in _options(builder, create, field)
         for operation, body in ways:

@@ -119,7 +119,7 @@ def _key_creation(builder: Builder) -> Operation | None:
 def _key(builder: Builder, lacks: str = "", **more: Any) -> dict[str, Any]:
     """The body that makes a key with all scopes but one."""
     scopes = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
-    named = {"name": builder.fresh.value("name"), **more}
+    named = {"name": builder.variants.value("name"), **more}
     return {**named, "scopes": [scope for scope in scopes if scope != lacks]}
 
 
