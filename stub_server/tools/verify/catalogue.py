@@ -68,6 +68,12 @@ class Catalogue:
                 return place, name
         return None
 
+    def record(self, operation: Operation, body: Any) -> dict[str, Any]:
+        """The record in the body of an answer; an empty one where there is none."""
+        place = self.record_at(operation)
+        record = None if place is None else at(body, place[0])
+        return record if isinstance(record, dict) else {}
+
     def entries_at(self, operation: Operation) -> Steps | None:
         """Where the answer of a success has a list of records with ids."""
         for place, _, schema in self._parts(self.answer(operation)):
@@ -148,6 +154,12 @@ def at(value: Any, steps: Steps) -> Any:
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     return value
+
+
+def records_at(value: Any, steps: Steps | None) -> list[Any]:
+    """The objects in a list below some members of a JSON value."""
+    entries = at(value, steps or ())
+    return [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
 
 
 def leaves(value: Any) -> Iterator[Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ...contract.document import Operation
 from .catalogue import Steps, at, leaves
-from .probes import Roles, is_id
+from .probes import Names, Roles, is_id
 
 _TOLERANCE = 1.0  # seconds; against the target's, in addition to the time that requests took
 _MISSING = object()
@@ -223,7 +223,7 @@ class Comparing:
                 wanted = first if target is None else "the id of the record in the request"
                 yield Difference(place, wanted, target, "reference")
         elif is_id(target) and not self._roles.is_known(first):
-            self._roles.pair(target, first, second)
+            self._roles.pair(Names(target, first, second))
 
     def _instant(self, place: Steps, target: Any, one: float) -> Iterator[Difference]:
         """Compare an instant by the skew of the journey's first `createdAt`.

@@ -16,7 +16,6 @@ from ...contract.document import Document, Operation
 from ...contract.source import ContractError, Place, json_path, unescaped
 from .catalogue import located, pointer_of
 from .findings import Divergence, Finding, Report
-from .judging import Run
 from .merging import EVERYWHERE, Ledger
 from .run import Runner
 from .twin import Twin
@@ -34,9 +33,7 @@ _SEED = 1
 _HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}}
 
 
-async def correct_run(
-    runner: Runner, run: Run, report: Report, progress: Callable[[int, int], None]
-) -> None:
+async def correct_run(run: Runner, report: Report, progress: Callable[[int, int], None]) -> None:
     """Set the actions of the divergences of a run that an overlay closes: another run that follows
     it is silent.
 
@@ -44,7 +41,7 @@ async def correct_run(
     """
 
     async def again(file: Path) -> Collection[Finding] | None:
-        options = replace(runner.options, overlays=(*run.overlays, file))
+        options = replace(run.options, overlays=(*run.overlays, file))
         second = await Runner(options, progress).run()
         report.requests += second.target.requests
         report.seconds = round(report.seconds + second.seconds, 1)

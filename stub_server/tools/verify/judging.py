@@ -2,19 +2,21 @@
 what was sent.
 """
 
+import secrets
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from ...contract.document import JSON, Document, Operation
 from .catalogue import Catalogue, Steps, at, below, body_of, paths_in, pointer_of, queried, within
 from .cleanup import Cleanup
 from .comparing import Comparing, Difference, instant_of
 from .conformity import Conformity
-from .exchange import Answer, Exchange, code_of
-from .findings import BESIDE, GROUPS, RANKS, Finding, Said
+from .exchange import Answer, Exchange, base_of, code_of
+from .findings import BESIDE, CLASSES, GROUPS, RANKS, Finding, Said
 from .merging import Ledger
 from .probes import Flaw, Probe, Roles, roles_in
 from .showing import Showing
@@ -26,27 +28,58 @@ _SEVERAL = frozenset(("schema", "value"))
 """Classes of which an answer may have several findings, each with its own cause."""
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a run, as the command has them.
+
+    `only` and `skip` are operationIds, tags or classes.
+    """
+
+    url: str
+    token: str
+    write: bool = False
+    charges: bool = False
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    budget: float = 120.0
+    settle: float = 2.0
+    seed: int = 42
+    overlays: tuple[Path, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    trusted: str | None = None
+    proxy: str | None = None
+
+    @property
+    def classes(self) -> set[str]:
+        """The classes that `only` names."""
+        return CLASSES.keys() & set(self.only)
+
+    def includes(self, operation: Operation) -> bool:
+        """Whether the run is about an operation."""
+        names, wanted = {operation.id, operation.tag}, set(self.only) - self.classes
+        return not names & set(self.skip) and (not wanted or bool(names & wanted))
+
+
 class Run(Ledger):
     """What the journeys of a run share, and what it has learned."""
 
     def __init__(
-        self,
-        catalogue: Catalogue,
-        target: Target,
-        cleanup: Cleanup,
-        showing: Showing,
-        unknown_id: str,
-        settle: float,
-        overlays: tuple[Path, ...] = (),
+        self, options: Options, document: Document, on_exchange: Callable[[Exchange], None]
     ) -> None:
-        """A change must show in what is read within `settle` seconds."""
-        document = catalogue.document
-        super().__init__(document, overlays)
-        self.catalogue, self.target, self.cleanup = catalogue, target, cleanup
-        self.showing, self.unknown_id, self.settle = showing, unknown_id, settle
-        self.conformity = Conformity(document, showing)
+        super().__init__(document, options.overlays)
+        self.options, self.catalogue = options, Catalogue(document)
+        self.target = Target(
+            options.url, options.headers, options.trusted, on_exchange, options.proxy
+        )
+        self.tag = secrets.token_hex(3)
+        """Differs from run to run."""
+        self.cleanup = Cleanup(self.catalogue, options.token, f"verify-{self.tag}")
+        self.showing = Showing(document, base_of(options.url), values=options.write)
+        self.unknown_id = str(UUID(bytes=self.tag.encode().ljust(16, b"v"), version=4))
+        self.conformity = Conformity(document, self.showing)
         self.rights = Rights()
-        self.chosen: tuple[str, ...] = ()
+        chosen = filter(options.includes, document.operations.values())
+        self.chosen = [operation.id for operation in chosen]
         """The operationIds that the run is about."""
         self.seconds = 0.0
         self.away = ""
@@ -62,8 +95,6 @@ class Run(Ledger):
         """The places of all members that the target has answered."""
         self.asked_for: dict[str, dict[str, Any]] = defaultdict(dict)
         """By operationId, members that the target asks for and the contract does not have."""
-        self.needs: dict[str, list[str]] = {}
-        """By operationId, the creating operations of the records that a request needs."""
         self.defaults = _defaults(document)
         self.kinds = {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}
         """Classes of a success in place of a refusal, by its code."""

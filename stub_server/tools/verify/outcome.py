@@ -19,10 +19,10 @@ from ...core.problem import UnusableInput
 from .findings import CLASSES, Finding, Report, Unreached, contract_of
 from .forms import FORMS, overlay
 from .har import read
-from .judging import Run
+from .judging import Options, Run
 from .observed import Observed
 from .probes import costs
-from .run import Options
+from .run import Runner
 from .target import PERSON
 
 _CONFORMS, _DIVERGES, _FAILED, _TOO_LITTLE = range(4)
@@ -139,12 +139,13 @@ def written(
             save(file, text + "\n")
 
 
-def of_run(run: Run, options: Options, known: Collection[str], least: float) -> Outcome:
+def of_run(run: Runner, known: Collection[str], least: float) -> Outcome:
     """The outcome of a run. Divergences with `known` fingerprints are hidden; a run must reach
     `least` per cent.
 
     Raises UnusableInput if nothing was learned.
     """
+    options = run.options
     run.findings = [_as_shown(finding, run) for finding in run.findings]
     classes = (options.classes or CLASSES.keys()) - {*options.skip}
     divergences = []
@@ -152,7 +153,7 @@ def of_run(run: Run, options: Options, known: Collection[str], least: float) -> 
         is_chosen = not each.operations or {*each.operations} & {*run.chosen}
         if each.kind in classes and is_chosen:
             divergences.append(each)
-    unreached = [*_unreached(run, options)]
+    unreached = [*_unreached(run)]
     away = {(each.operation, each.status) for each in unreached if each.reason}
     report = Report(
         target=options.url,
@@ -178,7 +179,7 @@ def of_run(run: Run, options: Options, known: Collection[str], least: float) -> 
             raise UnusableInput(f"{options.url} cannot be compared: it {run.away}.")
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
-    return Outcome(report, _notes(run, options))
+    return Outcome(report, _notes(run))
 
 
 def _as_shown(finding: Finding, run: Run) -> Finding:
@@ -207,15 +208,15 @@ def hide(report: Report, known: Collection[str]) -> None:
     report.hidden, report.divergences = len(report.divergences) - len(shown), shown
 
 
-def _notes(run: Run, options: Options) -> list[str]:
+def _notes(run: Run) -> list[str]:
     """Sentences about what a run could not do."""
     target, lost = run.target, len(run.unanswered)
     notes = {
         f"The run ended early: the backend {run.away}. The report has what was learned until"
         " then.": run.away,
         "Interrupted: the report has what was learned until then.": run.is_interrupted,
-        f"The budget of {options.budget:g} s is used up: raise it with --budget, or limit the run"
-        " with --only.": run.is_late,
+        f"The budget of {run.options.budget:g} s is used up: raise it with --budget, or limit the"
+        " run with --only.": run.is_late,
         f"The backend answered 429 to {target.limited:,} requests, which were repeated when it"
         " asked for that.": target.limited,
         f"{target.repeated:,} requests got no answer at first and were repeated. Where this left"
@@ -229,19 +230,19 @@ def _notes(run: Run, options: Options) -> list[str]:
     return [note for note, is_so in notes.items() if is_so]
 
 
-def _unreached(run: Run, options: Options) -> Iterator[Unreached]:
+def _unreached(run: Runner) -> Iterator[Unreached]:
     """The documented statuses that were not answered, with the reason."""
     for name in run.chosen:
         operation = run.document.operations[name]
         for response in operation.responses.values():
             if (name, response.status) not in run.pairs:
-                reason = _reason(run, operation, response, options)
+                reason = _reason(run, operation, response)
                 yield Unreached(name, response.status, reason)
 
 
-def _reason(run: Run, operation: Operation, response: Response, options: Options) -> str:
+def _reason(run: Runner, operation: Operation, response: Response) -> str:
     """Why a documented status was not answered; empty if a request should have been answered so."""
-    status, rights = response.status, run.rights
+    status, rights, options = response.status, run.rights, run.options
     if operation.id in rights.closed:
         return rights.closed[operation.id]
     if status in _ELSEWHERE:
@@ -260,7 +261,8 @@ def _reason(run: Run, operation: Operation, response: Response, options: Options
             return "no API key with fewer scopes could be created"
     if costs(operation) and not options.charges:
         return "needs --charges"
-    for name in run.needs.get(operation.id, ()):
+    for needed in run.builder("needs").needs(operation):
+        name = needed.creates[0].id
         if name in rights.closed:
             return f"needs {name}: {rights.closed[name]}"
     return ""

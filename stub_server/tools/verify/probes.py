@@ -119,35 +119,34 @@ class Roles:
 
     def __init__(self) -> None:
         self._by_role: dict[str, Names] = {}
-        self._by_twin: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self._by_first: dict[str, Names] = {}
         self.own: set[str] = set()
         """Ids of the target's records that the journey made or was answered about."""
 
     def play(self, role: str, names: Names) -> None:
         """Set what plays a role from now on."""
         self._by_role[role] = names
-        self.pair(*names)
+        self.pair(names)
 
-    def pair(self, target: str, first: str, second: str) -> None:
+    def pair(self, names: Names) -> None:
         """Note that texts of the twins mean the same as one of the target."""
-        self._by_twin[0].setdefault(first, target)
-        self._by_twin[1].setdefault(second, target)
-        self.own.add(target)
+        self._by_first.setdefault(names.first, names)
+        self.own.add(names.target)
 
     def forget(self, target: str) -> None:
         """Compare a record of the target no more: its state has departed from that of the twins."""
-        for names in self._by_twin:
-            for name in [name for name, own in names.items() if own == target]:
-                del names[name]
+        for first, names in [*self._by_first.items()]:
+            if names.target == target:
+                del self._by_first[first]
 
     def role(self, first: str, second: str) -> str | None:
         """The target's text for what both twins call so; None if it is not known."""
-        found = self._by_twin[0].get(first)
-        return found if found is not None and found == self._by_twin[1].get(second) else None
+        found = self._by_first.get(first)
+        return found.target if found is not None and found.second == second else None
 
     def is_known(self, first: str) -> bool:
         """Whether the target's text for one of the first twin is known."""
-        return first in self._by_twin[0]
+        return first in self._by_first
 
     def spelled(self, value: Any, party: int) -> Any:
         """A value with its roles replaced for one party: 0 is the target.

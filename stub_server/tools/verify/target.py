@@ -4,6 +4,7 @@ waits after 429.
 
 import asyncio
 import ssl
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -230,55 +231,40 @@ async def rights_of(
 
     Raises Away, also if the credential is refused everywhere, and if no answer is JSON.
     """
-    answers = await together(
-        *(_asked(target, token, operation, unknown_id) for operation in operations)
-    )
-    statuses = {
-        operation.id: answer.status for operation, answer in zip(operations, answers, strict=True)
-    }
-    if set(statuses.values()) == {401}:
+    answers = await together(*(_asked(target, token, each, unknown_id) for each in operations))
+    if {answer.status for answer in answers} == {401}:
         raise Away("refuses the credential: 401 to every operation")
     if answers and not any(isinstance(answer.json(), dict) for answer in answers):
         raise Away(_foreign(answers[0]))
-    rights = Rights()
-
-    def all_answer(scheme: str, *refusals: int) -> bool:
-        of_scheme = [
-            statuses[operation.id] for operation in operations if operation.scheme == scheme
-        ]
-        return bool(of_scheme) and all(status in refusals for status in of_scheme)
-
-    if all_answer("bearer", 401):
+    rights, granted = Rights(), set[str]()
+    by_scheme: dict[str | None, set[int]] = defaultdict(set)
+    for operation, answer in zip(operations, answers, strict=True):
+        by_scheme[operation.scheme].add(answer.status)
+        if operation.scheme != "jwt":
+            rights.lacking |= operation.scopes
+            granted |= operation.scopes if answer.status != 403 else set()
+    rights.lacking -= granted
+    if by_scheme["bearer"] == {401}:
         rights.kind = PUBLIC
-    elif all_answer("jwt", 401, 403):
+    elif by_scheme["jwt"] and by_scheme["jwt"] <= {401, 403}:
         rights.kind = KEY
-    granted = {
-        scope
-        for o in operations
-        if o.scheme != "jwt" and statuses[o.id] != 403
-        for scope in o.scopes
-    }
-    rights.lacking = {
-        scope for o in operations if o.scheme != "jwt" for scope in o.scopes
-    } - granted
     for operation in operations:
         lacking = sorted(rights.lacking & operation.scopes)
         if operation.scheme == "jwt" and rights.kind != PERSON:
-            rights.closed[operation.id] = f"needs a JWT, and the credential is {rights.kind}"
+            why = f"needs a JWT, and the credential is {rights.kind}"
         elif operation.scheme == "bearer" and rights.kind == PUBLIC:
-            rights.closed[operation.id] = (
-                "needs a private key or a JWT, and the credential is a public key"
-            )
+            why = "needs a private key or a JWT, and the credential is a public key"
         elif lacking:
-            rights.closed[operation.id] = f"the credential lacks {' or '.join(lacking)}"
+            why = f"the credential lacks {' or '.join(lacking)}"
+        else:
+            continue
+        rights.closed[operation.id] = why
     return rights
 
 
 async def _asked(target: Target, token: str, operation: Operation, unknown_id: str) -> Answer:
-    path = operation.path
-    for parameter in operation.parameters:
-        path = path.replace(f"{{{parameter.name}}}", unknown_id)
-    request = Request(operation.method, path, "", bearer(token))
+    ids = {each.name: unknown_id for each in operation.parameters}
+    request = Request(operation.method, operation.at_ids(ids), "", bearer(token))
     if operation.method != "GET":
         request = request._replace(headers=(*request.headers, ("Content-Type", JSON)), body=b"[]")
     return await target.send(request, TRIES)

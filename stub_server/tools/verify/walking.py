@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from ...contract.document import Operation
-from .catalogue import at, pointer_of
+from .catalogue import pointer_of
 from .cleanup import Made
 from .exchange import Answer, Exchange, Request, bearer
 from .findings import Finding
@@ -58,10 +58,10 @@ class Walk:
 
     _builder: Builder
 
-    def __init__(self, run: Run, token: str, forks: tuple[Fork, Fork], made: Made) -> None:
-        """`token` is the target's credential; `made` collects the records of the target."""
+    def __init__(self, run: Run, forks: tuple[Fork, Fork], made: Made) -> None:
+        """`made` collects the records of the target."""
         self._run, self._forks, self._made = run, forks, made
-        self._tokens = (token, *(fork.token for fork in forks))
+        self._tokens = (run.options.token, *(fork.token for fork in forks))
         self._roles = Roles()
         self._judge = Judge(run, self._roles)
         # whether the last request may have been served several times, or not at all
@@ -149,7 +149,7 @@ class Walk:
         operation = probe.operation
         if operation is not None and first.is_success and isinstance(probe.body, dict):
             if answer.is_success:
-                record = str(self._record(operation, first).get("id"))
+                record = str(self._run.catalogue.record(operation, first.json()).get("id"))
                 body = self._roles.spelled(probe.body, 1)
                 self._judge.comparing.wrote(operation, record, body)
             elif answer.status in _REFUSALS:
@@ -164,7 +164,7 @@ class Walk:
 
         findings = judged()
         if probe.method == "GET" and probe.credential == GIVEN:
-            until = monotonic() + self._run.settle
+            until = monotonic() + self._run.options.settle
             for pause in _PAUSES:
                 if not findings or monotonic() + pause > until or findings[0].kind not in _SETTLING:
                     break
@@ -203,12 +203,6 @@ class Walk:
             else:
                 del known[name]
         return answer
-
-    def _record(self, operation: Operation, answer: Answer) -> dict[str, Any]:
-        """The record in an answer; an empty one where there is none."""
-        place = self._run.catalogue.record_at(operation)
-        record = None if place is None else at(answer.json(), place[0])
-        return record if isinstance(record, dict) else {}
 
     def _is_unanswered(self, probe: Probe, answer: Answer) -> bool:
         """Whether a missing answer is a finding: the request was repeated in vain, or another one
@@ -266,7 +260,8 @@ class Walk:
             gone = self._request(probe, 0).path.rpartition("/")[2]
             self._made.pop(gone, None)
             self._judge.comparing.deleted[gone] = operation
-        records = [self._record(operation, each) for each in (seen.target, seen.twin, second)]
+        answers, record = (seen.target, seen.twin, second), self._run.catalogue.record
+        records = [record(operation, answer.json()) for answer in answers]
         idents = [record.get("id") for record in records]
         own, known = idents[0], self._roles.role(str(idents[1]), str(idents[2]))
         if not isinstance(own, str):

@@ -8,7 +8,7 @@ import yaml
 
 from ...contract.bundle import contracts
 from ...contract.document import Document
-from ...contract.source import Place, unescaped
+from ...contract.source import Place, child_of, unescaped
 from .catalogue import located
 from .findings import Line, cut
 
@@ -49,7 +49,7 @@ class Where:
             case ["components", kind, name, *steps]:
                 folder = self._folder / "components"
                 for path in (folder / f"{kind}.yaml", *(folder / str(kind)).rglob("*.yaml")):
-                    if path.is_file() and _child(_nodes(path), name) is not None:
+                    if path.is_file() and child_of(_nodes(path), name) is not None:
                         return path, [name, *steps]
             case ["paths", path, method, "parameters", int(number), *rest]:
                 # Bundling puts the parameters of the path before those of the operation.
@@ -78,21 +78,12 @@ def _walked(file: Path, place: Place) -> tuple[Path, yaml.Node, yaml.Node]:
     """
     key = node = _nodes(file)
     for step in place:
-        while step != "$ref" and (reference := _child(node, "$ref")):
+        while step != "$ref" and (reference := child_of(node, "$ref")):
             name, _, fragment = str(reference[1].value).partition("#")
             target = (file.parent / name).resolve() if name else file
             file, key, node = _walked(target, [*unescaped(fragment)])
-        found = _child(node, step)
+        found = child_of(node, step)
         if found is None:
             break
         key, node = found
     return file, key, node
-
-
-def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    """The key and the value of a member, or an item twice."""
-    if isinstance(node, yaml.MappingNode):
-        return next(((key, value) for key, value in node.value if key.value == str(step)), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step], node.value[step]
-    return None

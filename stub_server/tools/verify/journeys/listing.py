@@ -8,7 +8,7 @@ from typing import Any
 
 from ....contract.document import Operation
 from ....contract.source import Json
-from ..catalogue import Resource, at, path_names, queried, role_of
+from ..catalogue import Resource, path_names, queried, records_at, role_of
 from ..probes import (
     SETUP,
     UNKNOWN_ID,
@@ -170,10 +170,7 @@ def _matches(entry: Any, name: str, value: str) -> bool | None:
 
 def _entries(builder: Builder, listing: Operation, seen: Seen) -> list[Any]:
     """The entries of a list."""
-    entries = at(seen.target.json(), builder.catalogue.entries_at(listing) or ())
-    return (
-        [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-    )
+    return records_at(seen.target.json(), builder.catalogue.entries_at(listing))
 
 
 def _ids(entries: list[Any]) -> list[Any]:
@@ -221,7 +218,7 @@ def _found(value: Any, name: str) -> Any:
 # -- with whatever records there are: relations between answers must hold
 
 
-def reads(builder: Builder, resource: Resource | None, operation: Operation) -> Journey:
+def reads(builder: Builder, operation: Operation) -> Journey:
     """What needs no record and what is refused; then a list, and some records compared with their
     entries in it.
     """
@@ -235,19 +232,17 @@ def reads(builder: Builder, resource: Resource | None, operation: Operation) -> 
     known = _entries(builder, operation, seen)
     shown = known[len(known) // 2] if known else {}
     yield from _lists(builder, operation, {"limit": str(_SHOWN)}, shown, is_alone=True)
-    if resource is not None and resource.read is not None:
-        yield from _records(builder, resource, resource.read, known)
+    for resource in builder.catalogue.resources.values():
+        if operation == resource.list and resource.read is not None:
+            yield from _records(builder, resource, resource.read, known)
 
 
 def _records(builder: Builder, resource: Resource, read: Operation, known: list[Any]) -> Journey:
     """The record of an entry is as the entry, and what is read below it is there."""
-    place = builder.catalogue.record_at(read)
     for entry in known[:_EACH]:
         key = {resource.key: encoded(str(entry.get("id")))}
         seen = yield _alone(builder, read, "a record of the list", builder.path(read, **key))
-        record = at(seen.target.json(), place[0]) if place is not None else None
-        if not isinstance(record, dict):
-            continue
+        record = builder.catalogue.record(read, seen.target.json())
         for member in sorted(entry.keys() & record.keys()):
             if entry[member] != record[member]:
                 yield Flaw(
