@@ -298,13 +298,11 @@ def proxy(
 
     from ..tools.verify.exchange import base_of
     from ..tools.verify.observed import Watching
-    from ..tools.verify.outcome import contract_with, forms_of, written
+    from ..tools.verify.outcome import forms_of, written
 
     forms = forms_of(reports)
     target = base_of(url)
-    watching = Watching(
-        contract_with(overlays), target, lambda line: click.echo(printable(line)), overlays
-    )
+    watching = Watching(target, lambda line: click.echo(printable(line)), overlays)
     _serve(target, port, watching)
     report = watching.report()
     if write_overlay is not None:

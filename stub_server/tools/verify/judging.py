@@ -63,10 +63,10 @@ class Options:
 class Run(Ledger):
     """What the journeys of a run share, and what it has learned."""
 
-    def __init__(
-        self, options: Options, document: Document, on_exchange: Callable[[Exchange], None]
-    ) -> None:
-        super().__init__(document, options.overlays)
+    def __init__(self, options: Options, on_exchange: Callable[[Exchange], None]) -> None:
+        """Raises ContractError."""
+        super().__init__(options.overlays)
+        document = self.document
         self.options, self.catalogue = options, Catalogue(document)
         self.target = Target(
             options.url, options.headers, options.trusted, on_exchange, options.proxy

@@ -71,9 +71,10 @@ class Ledger:
     `pairs` are operationIds with statuses; `groups` are by operationId, `suspected` by class.
     """
 
-    def __init__(self, document: Document, overlays: tuple[Path, ...]) -> None:
-        """`overlays` are applied to the document already."""
-        self.document, self.overlays = document, overlays
+    def __init__(self, overlays: tuple[Path, ...]) -> None:
+        """Raises ContractError."""
+        self.overlays, self._where = overlays, Where(data_dir("openapi"), overlays)
+        self.document = self._where.document
         self.findings: list[Finding] = []
         self.pairs: set[tuple[str, int]] = set()
         self.groups: dict[str, set[str]] = defaultdict(set)
@@ -83,9 +84,8 @@ class Ledger:
         """The divergences, with their lines in the contract."""
         answered = [name for name, status in self.pairs if 200 <= status < 300]
         found = merged(self.findings, self.document, self.groups, self.suspected, answered)
-        where = Where(data_dir("openapi"), self.document, self.overlays)
         for each in found:
-            each.line = where.line(each.pointer)
+            each.line = self._where.line(each.pointer)
         return found
 
     def documented(self, operations: Iterable[str]) -> set[tuple[str, int]]:

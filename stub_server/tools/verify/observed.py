@@ -16,9 +16,6 @@ from time import time
 import httpx2
 import orjson
 
-from ...app import data_dir
-from ...contract import bundle
-from ...contract.document import Document
 from .conformity import Conformity
 from .correcting import correct
 from .exchange import Answer, Exchange
@@ -37,14 +34,13 @@ MOST_WAITING = 1_000  # exchanges that wait to be judged
 class Observed(Ledger):
     """One per report. It shows no values of records: they belong to the sender of the traffic."""
 
-    def __init__(
-        self, document: Document, target: str, mode: str, overlays: tuple[Path, ...] = ()
-    ) -> None:
-        """`mode` is `har` or `proxy`."""
-        super().__init__(document, overlays)
+    def __init__(self, target: str, mode: str, overlays: tuple[Path, ...] = ()) -> None:
+        """`mode` is `har` or `proxy`. Raises ContractError."""
+        super().__init__(overlays)
         self.requests = 0
         self._target, self._mode = target, mode
-        self._conformity = Conformity(document, Showing(document, target, values=False))
+        showing = Showing(self.document, target, values=False)
+        self._conformity = Conformity(self.document, showing)
         self._examples: dict[Hashable, Exchange] = {}
 
     def judge(self, exchange: Exchange) -> list[Finding]:
@@ -91,8 +87,7 @@ class Observed(Ledger):
         """
 
         async def again(file: Path) -> Collection[Finding]:
-            document = Document(bundle.contracts(data_dir("openapi"), (*self.overlays, file))[0])
-            judging = Observed(document, self._target, self._mode)
+            judging = Observed(self._target, self._mode, (*self.overlays, file))
             for exchange in self._examples.values():
                 judging.judge(exchange)
             return judging.findings
@@ -104,14 +99,11 @@ class Watching:
     """One per proxy. `say` is called with the line of each exchange."""
 
     def __init__(
-        self,
-        document: Document,
-        target: str,
-        say: Callable[[str], None],
-        overlays: tuple[Path, ...] = (),
+        self, target: str, say: Callable[[str], None], overlays: tuple[Path, ...] = ()
     ) -> None:
-        self.observed = Observed(document, target, "proxy", overlays)
-        self._showing, self._target, self._say = Showing(document, target), target, say
+        self.observed = Observed(target, "proxy", overlays)
+        self._showing = Showing(self.observed.document, target)
+        self._target, self._say = target, say
         self._began = time()
         self.unjudged: Counter[str] = Counter()
         """How many exchanges were not judged, by reason."""

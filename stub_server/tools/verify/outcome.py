@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import orjson
 
-from ...app import data_dir
-from ...contract import bundle
 from ...contract.document import Document, Operation, Response
 from ...contract.source import read_text
 from ...core.problem import UnusableInput
@@ -47,11 +45,6 @@ class Outcome(NamedTuple):
     notes: list[str]
 
 
-def contract_with(overlays: tuple[Path, ...]) -> Document:
-    """The contract. Raises ContractError."""
-    return Document(bundle.contracts(data_dir("openapi"), overlays)[0])
-
-
 def check_names(options: Options, document: Document) -> None:
     """Check that everything in `only` and `skip` exists. Raises UnusableInput."""
     tags = {operation.tag: None for operation in document.operations.values()}
@@ -77,7 +70,7 @@ def of_recorded(
     With `corrects`, divergences get the actions of an overlay that close them.
     """
     archive, began = read(file, url), monotonic()
-    observed = Observed(contract_with(overlays), url or "recorded traffic", "har", overlays)
+    observed = Observed(url or "recorded traffic", "har", overlays)
     for exchange in archive.exchanges:
         observed.judge(exchange)
     report = observed.report(monotonic() - began)

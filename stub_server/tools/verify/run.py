@@ -44,7 +44,7 @@ class Runner(Run):
         """
         self._progress = progress
         self._twins = [Twin(options.seed + number, options.overlays) for number in (1, 2)]
-        super().__init__(options, self._twins[0].document, on_exchange)
+        super().__init__(options, on_exchange)
         known = formats(is_document_here, is_document_unchecked)
         self._mender = Mender(self.document, Schemas(self.document.raw, known))
 

@@ -260,7 +260,7 @@ class Variants:
         if kind is not None:
             yield _Try(None, "null")
             yield _Try(_OTHER[kind], f"another type than {kind}")
-        options = self._options(node)
+        options = self.options(node)
         yield from (_Try(option, f"the value {option}", "enum") for option in options)
         if options:
             yield _Try("verify-unknown", "a value that is not listed", "enum")
@@ -276,7 +276,8 @@ class Variants:
         elif isinstance(node.get("additionalProperties"), dict):
             yield _Try({}, "no entries")
 
-    def _options(self, node: Json) -> list[Any]:
+    def options(self, node: Json) -> list[Any]:
+        """The values that a schema lists."""
         parts = [node, *map(self._resolve, node.get("oneOf", ()))]
         return [option for part in parts for option in part.get("enum", ()) if option is not None]
 
@@ -315,7 +316,7 @@ class Variants:
             )
 
     def _lists(self, node: Json, usual: Any) -> Iterator[_Try]:
-        options = self._options(self._resolve(node.get("items", {})))
+        options = self.options(self._resolve(node.get("items", {})))
         several, most = options or usual or [], node.get("maxItems", 0)
         yield _Try([], "no entries", "minItems")
         if options:
@@ -345,7 +346,7 @@ class Variants:
             return
         if own is not None and kind == "string":
             yield own
-        yield from self._options(node)
+        yield from self.options(node)
         if kind == "boolean":
             yield not old
         elif kind in ("integer", "number"):
@@ -366,13 +367,9 @@ class Variants:
 
     def _other_lists(self, node: Json, name: str, old: Any) -> Iterator[Any]:
         items = self._resolve(node.get("items", {}))
-        options = self._options(items)
+        options = self.options(items)
         yield [option for option in options if option not in (old or ())][:2]
-        yield options[:1]
-        inner = self.another(items, name, None)
-        if inner is not None:
-            yield [inner]
-        yield []
+        yield from (options[:1], [self.another(items, name, None)], [])
 
     def _other_object(self, node: Json, old: Mapping[str, Any]) -> Any:
         if not node.get("properties"):

@@ -16,12 +16,13 @@ _LONGEST = 160  # characters of a line that are shown
 
 
 class Where:
-    """The lines of one contract: the files of a folder, and overlays."""
+    """One contract and its lines: the files of a folder, and overlays."""
 
-    def __init__(self, folder: Path, document: Document, overlays: Sequence[Path] = ()) -> None:
-        """`folder` has `openapi.yaml`; `document` is the bundled contract with the overlays."""
-        self._folder, self._document = folder.resolve(), document
-        self._overlays = contracts(self._folder, overlays).overlays
+    def __init__(self, folder: Path, overlays: Sequence[Path] = ()) -> None:
+        """`folder` has `openapi.yaml`. Raises ContractError."""
+        self._folder = folder.resolve()
+        bundle = contracts(self._folder, overlays)
+        self.document, self._overlays = Document(bundle.api), bundle.overlays
 
     def line(self, pointer: str) -> Line:
         """The line of a pointer, or of the closest parent that the files have.
@@ -44,7 +45,7 @@ class Where:
 
     def _place(self, pointer: str) -> tuple[Path, Place]:
         """The file that has what a pointer leads to, and the place in it."""
-        entry, at = self._folder / "openapi.yaml", located(self._document, pointer)[0]
+        entry, at = self._folder / "openapi.yaml", located(self.document, pointer)[0]
         match at:
             case ["components", kind, name, *steps]:
                 folder = self._folder / "components"
@@ -56,7 +57,7 @@ class Where:
                 of_path: Place = ["paths", path]
                 _, key, node = _walked(entry, [*of_path, method, "parameters"])
                 own = len(node.value) if key.value == "parameters" else 0
-                total = len(self._document.raw["paths"][path][method]["parameters"])
+                total = len(self.document.raw["paths"][path][method]["parameters"])
                 if number >= total - own:
                     of_path, number = [*of_path, method], number - total + own
                 return entry, [*of_path, "parameters", number, *rest]

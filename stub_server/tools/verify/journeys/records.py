@@ -179,5 +179,4 @@ def _ways(builder: Builder, resource: Resource, lifecycle: Lifecycle) -> Iterato
 def _options(builder: Builder, operation: Operation, member: str) -> list[Any]:
     """The values that a member of a body may have."""
     node = builder.document.resolve(builder.properties(operation).get(member, {}))
-    options = [True, False] if node.get("type") == "boolean" else node.get("enum", ())
-    return [option for option in options if option is not None]
+    return [True, False] if node.get("type") == "boolean" else builder.variants.options(node)
