@@ -11,6 +11,7 @@ from typing import Any
 from ...contract.document import JSON, Document, Operation
 from ...contract.lifecycles import Lifecycle
 from ...contract.source import Json, escaped, nodes, unescaped
+from ...core.record import Body
 
 _LAST = re.compile(r"\{([A-Za-z_]+)\}$")
 _DEEPEST = 3  # levels of an answer in which records are looked for
@@ -52,23 +53,14 @@ class Catalogue:
     def __init__(self, document: Document) -> None:
         self.document = document
 
-    def success(self, operation: Operation) -> int:
-        """The status of success that an operation documents."""
-        return min(operation.successes, default=200)
-
-    def answer(self, operation: Operation) -> Json:
-        """The schema of the body of a success."""
-        response = operation.responses.get(self.success(operation))
-        return {} if response is None else response.media.get(JSON, {})
-
     def record_at(self, operation: Operation) -> tuple[Steps, str] | None:
         """Where the answer of a success has one record with an id, and the name of its schema."""
-        for place, name, schema in self._parts(self.answer(operation)):
+        for place, name, schema in self._parts(operation):
             if name and "id" in schema.get("properties", ()):
                 return place, name
         return None
 
-    def record(self, operation: Operation, body: Any) -> dict[str, Any]:
+    def record(self, operation: Operation, body: Any) -> Body:
         """The record in the body of an answer; an empty one where there is none."""
         place = self.record_at(operation)
         record = None if place is None else at(body, place[0])
@@ -76,22 +68,28 @@ class Catalogue:
 
     def entries_at(self, operation: Operation) -> Steps | None:
         """Where the answer of a success has a list of records with ids."""
-        for place, _, schema in self._parts(self.answer(operation)):
+        for place, _, schema in self._parts(operation):
             if "id" in self.document.resolve(schema.get("items", {})).get("properties", ()):
                 return place
         return None
 
-    def _parts(self, node: Json, place: Steps = ()) -> Iterator[tuple[Steps, str, Json]]:
-        """The objects and lists of an answer that are in no record: place, name of the
+    def _parts(self, operation: Operation) -> Iterator[tuple[Steps, str, Json]]:
+        """The objects and lists of a success that are in no record: place, name of the
         schema, and schema.
         """
-        schema = self.document.resolve(node)
-        yield place, str(node.get("$ref", "")).rpartition("/")[2], schema
-        if "id" in schema.get("properties", ()) or len(place) == _DEEPEST:
-            return
-        for member, inner in schema.get("properties", {}).items():
-            if self.document.resolve(inner).get("type") in ("object", "array"):
-                yield from self._parts(inner, (*place, member))
+        pending: list[tuple[Steps, Json]] = []
+        for status in operation.successes[:1]:
+            pending.append(((), operation.responses[status].media.get(JSON, {})))
+        while pending:
+            place, node = pending.pop(0)
+            schema = self.document.resolve(node)
+            yield place, str(node.get("$ref", "")).rpartition("/")[2], schema
+            inside = schema.get("properties", {})
+            if "id" in inside or len(place) == _DEEPEST:
+                continue
+            for member in reversed(inside):
+                if self.document.resolve(inside[member]).get("type") in ("object", "array"):
+                    pending.insert(0, ((*place, member), inside[member]))
 
     @cached_property
     def resources(self) -> Mapping[str, Resource]:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from ...contract.document import Operation
+from ...core.record import Body
 from .catalogue import Steps, at, leaves
 from .probes import Names, Roles, is_id
 
@@ -166,7 +167,7 @@ class Comparing:
         yield from self._records(place, {entry["id"]: entry for entry in target}, named, is_whole)
 
     def _records(
-        self, place: Steps, listed: dict[str, Any], named: dict[str, tuple[Any, Any]], whole: bool
+        self, place: Steps, listed: Body, named: dict[str, tuple[Any, Any]], whole: bool
     ) -> Iterator[Difference]:
         """The records of a list; those of a `whole` list are all the journey's own."""
         for name, entries in named.items():

@@ -14,13 +14,14 @@ import yaml
 
 from ...contract.document import Document, Operation
 from ...contract.source import ContractError, Place, json_path, unescaped
+from ...core.record import Body
 from .catalogue import located, pointer_of
 from .findings import Divergence, Finding, Report
 from .merging import EVERYWHERE, Ledger
 from .run import Runner
 from .twin import Twin
 
-Action = dict[str, Any]
+Action = Body
 Again = Callable[[Path], Awaitable[Collection[Finding] | None]]
 """Judges the target once more, by the contract with an overlay; None if that could not be done."""
 _SEEN = frozenset(

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
 from ...contract.document import Document
+from ...core.record import Body
 
 CLASSES = {
     "transport": "The backend gave no answer that HTTP allows.",
@@ -150,7 +151,7 @@ class Divergence:
     target: Said
     expected: Said
     findings: list[Finding]
-    overlay: dict[str, Any] | None = None
+    overlay: Body | None = None
     is_tried: bool = False
     line: Line = field(init=False)
 

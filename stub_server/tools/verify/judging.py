@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from ...contract.document import JSON, Document, Operation
+from ...core.record import Body
 from .catalogue import Catalogue, Steps, at, below, body_of, paths_in, pointer_of, queried, within
 from .cleanup import Cleanup
 from .comparing import Comparing, Difference, instant_of
@@ -93,7 +94,7 @@ class Run(Ledger):
         """Operations that may have changed something without an answer."""
         self.shown: set[Steps] = set()
         """The places of all members that the target has answered."""
-        self.asked_for: dict[str, dict[str, Any]] = defaultdict(dict)
+        self.asked_for: dict[str, Body] = defaultdict(dict)
         """By operationId, members that the target asks for and the contract does not have."""
         self.defaults = _defaults(document)
         self.kinds = {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from ...contract.document import JSON, Operation
 from ...contract.source import Json
+from ...core.record import Body
 from .catalogue import Catalogue, Resource, leaves, path_names, pointer_of, role_of, with_leaves
 from .exchange import Answer
 from .variants import NOWHERE, Variants
@@ -198,7 +199,7 @@ class Builder:
         """
         self.catalogue, self.variants = catalogue, variants
         self.document = catalogue.document
-        self.present: dict[str, Any] = {}
+        self.present: Body = {}
         """The roles that are played, with the bodies that made the records."""
         self.unknown: set[str] = set()
         """Entries of lists that the target does not know: they are no longer sent."""

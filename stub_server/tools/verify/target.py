@@ -55,14 +55,7 @@ class Limited(Away):
 
 
 class _Lost(Exception):
-    """A request has no whole answer.
-
-    The message says why, `again` whether another try makes sense.
-    """
-
-    def __init__(self, why: str, *, again: bool) -> None:
-        super().__init__(why)
-        self.again = again
+    """A request has no whole answer: why, and whether another try makes sense."""
 
 
 class Target:
@@ -116,8 +109,8 @@ class Target:
                 self.repeated += number > 1
                 return answer._replace(tries=number)
             except _Lost as lost:
-                why = str(lost)
-                if not lost.again or number == tries:
+                why, again = lost.args
+                if not again or number == tries:
                     break
             await asyncio.sleep(_PAUSE)
         if not await self._lives():
@@ -133,7 +126,7 @@ class Target:
                 await self._sent(_SIGN_OF_LIFE)
                 return True
             except _Lost as lost:
-                if not lost.again or monotonic() > until:
+                if not lost.args[1] or monotonic() > until:
                     return False
             await asyncio.sleep(_PAUSE)
 
@@ -170,21 +163,19 @@ class Target:
                 async for part in response.aiter_bytes():
                     size += len(part)
                     if size > LONGEST:
-                        raise _Lost(
-                            f"an answer is larger than {LONGEST // 1024**2} MB", again=False
-                        )
+                        raise _Lost(f"an answer is larger than {LONGEST // 1024**2} MB", False)
                     parts.append(part)
                 headers = tuple(
                     (n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw
                 )
                 answer = Answer(response.status_code, headers, b"".join(parts), monotonic() - began)
         except TimeoutError:
-            raise _Lost(f"no whole answer within {_TIMEOUT:.0f} s", again=False) from None
+            raise _Lost(f"no whole answer within {_TIMEOUT:.0f} s", False) from None
         except httpx2.ConnectError as error:
-            raise _Lost(f"no connection ({error})", again=True) from None
+            raise _Lost(f"no connection ({error})", True) from None
         except httpx2.DecodingError:
             raise _Lost(
-                "the body is not in the content coding that its headers name", again=False
+                "the body is not in the content coding that its headers name", False
             ) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             # The client's own message may repeat what was sent.
@@ -192,7 +183,7 @@ class Target:
                 ("Server", "peer")
             )
             why = "the connection broke off" if is_cut else "the answer is not HTTP"
-            raise _Lost(why, again=True) from None
+            raise _Lost(why, True) from None
         self.answers += 1
         self._on_exchange(Exchange(request, answer))
         return answer

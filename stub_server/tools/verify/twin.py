@@ -13,6 +13,7 @@ import orjson
 
 from ...app import create_app
 from ...contract.document import JSON
+from ...core.record import Body
 from ...server.explain.rehearsal import silent
 from ...server.layers.inside import Question, ask
 from ...server.layers.routing import Application
@@ -71,7 +72,7 @@ class Twin:
 
     async def _key(self, fork: Fork, rights: Rights) -> Any:
         scopes = {scope["name"] for scope in self.document.scopes if scope["assignable"]}
-        body: dict[str, Any] = {"name": "verify", "scopes": sorted(scopes - rights.lacking)}
+        body: Body = {"name": "verify", "scopes": sorted(scopes - rights.lacking)}
         headers = (*bearer(fork.token), ("content-type", JSON))
         if rights.is_limited:
             listed = await fork.send(Request("GET", "/v2/projects", "limit=1", headers))

@@ -268,7 +268,7 @@ class Walk:
             return
         if known not in (None, own):
             self._judge.has_strange = True
-        if operation.method == "POST" and self._run.catalogue.success(operation) == 201:
+        if operation.method == "POST" and 201 in operation.responses:
             self._run.cleanup.note(self._made, operation, own)
         if not probe.makes:
             return

@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from ....contract.document import JSON, Operation
+from ....core.record import Body
 from ..catalogue import Resource, below, body_of, pointer_of, queried, role_of
 from ..probes import (
     Asked,
@@ -188,7 +189,7 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Aske
     return True
 
 
-def _another(builder: Builder, operation: Operation, body: dict[str, Any]) -> Any:
+def _another(builder: Builder, operation: Operation, body: Body) -> Any:
     """A body in which one member has another value."""
     for name, node in builder.properties(operation).items():
         value = builder.variants.another(node, name, body.get(name))

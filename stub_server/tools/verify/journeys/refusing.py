@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from ....contract.document import Operation
+from ....core.record import Body
 from ..catalogue import path_names, pointer_of
 from ..probes import (
     NONE,
@@ -112,7 +113,7 @@ def limited(builder: Builder, operations: Sequence[Operation]) -> Journey:
             builder.present.clear()
 
 
-def _key(builder: Builder, lacks: str = "", **more: Any) -> dict[str, Any]:
+def _key(builder: Builder, lacks: str = "", **more: Any) -> Body:
     """The body that makes a key with all scopes but one."""
     scopes = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
     named = {"name": builder.variants.value("name"), **more}
