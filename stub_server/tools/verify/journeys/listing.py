@@ -34,12 +34,11 @@ _EACH = 2  # records that are read by their ids
 # -- with records of the journey
 
 
-def narrowing(builder: Builder, resource: Resource, operation: Operation) -> dict[str, str]:
-    """A query that only the journeys' own records match; empty if there is none."""
-    names = queried(operation)
-    if "projectId" in names and any(
-        "projectId" in builder.properties(create) for create in resource.creates
-    ):
+def narrowing(builder: Builder, resource: Resource) -> dict[str, str]:
+    """A query of the list that only the journeys' own records match; empty if there is none."""
+    names = {} if resource.list is None else queried(resource.list)
+    made = [name for create in resource.creates for name in builder.properties(create)]
+    if "projectId" in names and "projectId" in made:
         return {"projectId": "{the project}", "limit": "100"}
     for name in ("search", "name"):
         if name in names:
@@ -52,8 +51,7 @@ def finds(builder: Builder, resource: Resource) -> Journey:
 
     Those that can be deleted are made for it.
     """
-    listing, create = resource.list, resource.creates[0]
-    narrowed = {} if listing is None else narrowing(builder, resource, listing)
+    listing, create, narrowed = resource.list, resource.creates[0], narrowing(builder, resource)
     if listing is None or not narrowed:
         return
     if resource.role not in builder.present:
@@ -110,15 +108,18 @@ def _lists(
             is_alone=is_alone,
         )
 
+    def entries(seen: Seen) -> list[Any]:
+        return _entries(builder, listing, seen)
+
     seen = yield asked("the whole list", "filter")
-    known = _entries(builder, listing, seen)
+    known = _ids(entries(seen))
     pages: list[Any] = []
     for number in _PAGES:
         page = yield asked(f"page {number} with limit 1", "paging", page=str(number), limit="1")
-        pages += _ids(_entries(builder, listing, page))
-    if pages != _ids(known)[: len(_PAGES)]:
+        pages += _ids(entries(page))
+    if pages != known[: len(_PAGES)]:
         again = yield asked("the whole list again", "filter")
-        if _ids(_entries(builder, listing, again)) == _ids(known):
+        if _ids(entries(again)) == known:
             expected = "the entries of the list, in its order"
             yield Flaw("paging", "the pages together are not the list", expected)
     yield asked("a page past the end", "paging", page="1000")
@@ -127,29 +128,25 @@ def _lists(
     is_whole = len(known) < _SHOWN
     values: list[tuple[str, str]] = []
     for name, (pointer, schema) in queried(listing).items():
-        if name == "sort":
-            for option in schema.get("enum", ()):
-                found = yield asked(f"sort={option}", "sort", pointer, sort=option)
-                if is_whole and {*_ids(_entries(builder, listing, found))} != {*_ids(known)}:
-                    yield Flaw("sort", f"sort={option} lists other entries", "the same entries")
+        for option in schema.get("enum", ()) if name == "sort" else ():
+            found = yield asked(f"sort={option}", "sort", pointer, sort=option)
+            if is_whole and {*_ids(entries(found))} != {*known}:
+                yield Flaw("sort", f"sort={option} lists other entries", "the same entries")
         if name in ("page", "sort", *narrowed):
             continue
         for value in _matching(builder, name, schema, shown):
-            if is_alone and not builder.variants.accepts(schema, value):
-                continue  # no twin says how it is refused
-            learns = f"a value of {name}" if is_alone else f"{name}={value[:60]}"
-            found = yield asked(learns, "filter", pointer, **{name: value})
             if not is_alone:
+                found = yield asked(f"{name}={value[:60]}", "filter", pointer, **{name: value})
                 if not found.has_departed:  # else its pairs would depart for the same cause
                     values.append((name, value))
-                continue
-            listed = _entries(builder, listing, found)
-            if any(_matches(entry, name, value) is False for entry in listed):
-                title = f"a value of {name} lists an entry that does not match"
-                yield Flaw("filter", title, "entries that match")
-            elif is_whole and not listed and any(_matches(each, name, value) for each in known):
-                title = f"a value of {name} lists nothing, though an entry matches"
-                yield Flaw("filter", title, "entries that match")
+            elif builder.variants.accepts(schema, value):  # no twin says how it is refused
+                found = yield asked(f"a value of {name}", "filter", pointer, **{name: value})
+                fits = [_matches(entry, name, value) for entry in entries(found)]
+                wrong = "an entry that does not match" if False in fits else ""
+                if is_whole and not fits and any(_matches(e, name, value) for e in entries(seen)):
+                    wrong = "nothing, though an entry matches"
+                if wrong:
+                    yield Flaw("filter", f"a value of {name} lists {wrong}", "entries that match")
     for (first, value), (second, other) in pairwise(values):
         if first != second:
             yield asked(f"{first} and {second}", "filter", **{first: value, second: other})

@@ -67,38 +67,26 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     if delete is not None or resource.role not in builder.present:
         yield from builder.make(resource)
 
-    def probe(
-        operation: Operation, learns: str, suspect: str, pointer: str = "", **more: Any
-    ) -> Probe:
-        return builder.probe(
-            operation, "persists", learns, pointer, suspect=suspect, keeps=True, **more
-        )
+    query = narrowing(builder, resource)
+
+    def probe(asked: Operation, learns: str, suspect: str, **more: Any) -> Probe:
+        return builder.probe(asked, "persists", learns, suspect=suspect, keeps=True, **more)
 
     def seen_by(learns: str, suspect: str, about: Operation) -> Iterator[Probe]:
-        if resource.list is not None and (query := narrowing(builder, resource, resource.list)):
+        more = {"pointer": pointer_of(about), "about": about}
+        if resource.list is not None and query:
             where = f"{learns}, in the list"
-            yield probe(
-                resource.list,
-                where,
-                suspect,
-                pointer_of(about),
-                query=query,
-                narrowed=True,
-                about=about,
-            )
+            yield probe(resource.list, where, suspect, query=query, narrowed=True, **more)
         if resource.read is not None:
-            yield probe(resource.read, learns, suspect, pointer_of(about), about=about)
+            yield probe(resource.read, learns, suspect, **more)
 
     yield from seen_by("the created record", "not-persisted", create)
     for parent in builder.needs(create):
         # What is read below a record, such as its statistics, counts it too.
-        for operation in builder.document.operations.values():
-            if (
-                operation.method == "GET"
-                and path_names(operation) == [parent.key]
-                and builder.may(operation)
-            ):
-                yield probe(operation, f"{parent.role} after the create", "figures")
+        for each in builder.document.operations.values():
+            is_below = each.method == "GET" and path_names(each) == [parent.key]
+            if is_below and builder.may(each):
+                yield probe(each, f"{parent.role} after the create", "figures")
     if delete is not None and builder.may(delete):
         builder.present.pop(resource.role)
         yield probe(delete, "delete", "lifecycle")
