@@ -128,6 +128,13 @@ class Catalogue:
             )
         return found
 
+    def made_by(self, operation: Operation) -> Resource | None:
+        """The kind of record that an operation makes."""
+        for resource in self.resources.values():
+            if operation in resource.creates:
+                return resource
+        return None
+
     def body(self, operation: Operation) -> Json | None:
         """The schema of the body that an operation takes, or None."""
         return None if operation.body is None else self.document.resolve(operation.body)

@@ -36,9 +36,7 @@ class Cleanup:
 
     def note(self, made: Made, operation: Operation, ident: str) -> None:
         """An operation has made a record."""
-        resource = next(
-            (r for r in self._catalogue.resources.values() if operation in r.creates), None
-        )
+        resource = self._catalogue.made_by(operation)
         if resource is not None:
             made[ident] = resource
             self._noted.add(ident)

@@ -12,7 +12,17 @@ from uuid import UUID
 
 from ...contract.document import JSON, Document, Operation
 from ...core.record import Body
-from .catalogue import Catalogue, Steps, at, below, body_of, paths_in, pointer_of, queried, within
+from .catalogue import (
+    Catalogue,
+    Steps,
+    below,
+    body_of,
+    paths_in,
+    pointer_of,
+    queried,
+    records_at,
+    within,
+)
 from .cleanup import Cleanup
 from .comparing import Comparing, Difference, instant_of
 from .conformity import Conformity
@@ -201,13 +211,13 @@ class Judge:
             return
         steps = self._run.catalogue.entries_at(probe.operation)
         if probe.suspect == "sort":
-            yield from self._sorted(probe, at(target.json(), steps or ()))
+            yield from self._sorted(probe, records_at(target.json(), steps))
         if probe.is_alone or not twins[0].is_success or (steps is None and not _is_own(probe)):
             return
         bodies = target.json(), twins[0].json(), twins[1].json()
         if bodies[0] is None:
             return
-        theirs, ours = (len(at(body, steps) or ()) if steps else 0 for body in bodies[:2])
+        theirs, ours = (len(records_at(body, steps)) for body in bodies[:2])
         # which records are on a page depends on the order of those of one instant
         if probe.suspect == "paging":
             if theirs != ours:
@@ -270,10 +280,10 @@ class Judge:
                 return difference.kind == "reference" or difference.at not in self._departed
         return bool(suspect) and difference.kind == "list"
 
-    def _sorted(self, probe: Probe, entries: Any) -> Iterator[Finding]:
+    def _sorted(self, probe: Probe, entries: list[Any]) -> Iterator[Finding]:
         option = str(probe.query.get("sort", ""))
         key = option.removeprefix("-")
-        values: list[Any] = [entry.get(key) for entry in entries or () if isinstance(entry, dict)]
+        values = [entry.get(key) for entry in entries]
         if all(isinstance(value, str) for value in values):
             if not probe.narrowed and None in map(instant_of, values):
                 return  # how a target orders letters and accents is not in the contract

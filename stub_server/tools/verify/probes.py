@@ -227,11 +227,6 @@ class Builder:
                 return resource
         return None
 
-    def made_by(self, operation: Operation) -> Resource | None:
-        """The kind of record that an operation makes."""
-        resource = self.resource_of(operation)
-        return resource if resource is not None and operation in resource.creates else None
-
     def changed_by(self, operation: Operation) -> Resource | None:
         """The kind of record that an operation updates."""
         resource = self.resource_of(operation)

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 
 from ...contract.document import JSON, Operation
-from .exchange import Answer, Exchange, Request, base_of, bearer
+from .exchange import Answer, Exchange, Request, base_of, bearer, texts_of
 
 AT_ONCE = 4
 LONGEST = 8 * 1024 * 1024  # bytes of an answer
@@ -84,7 +84,6 @@ class Target:
             verify=context,
             trust_env=proxy is None,
             proxy=proxy,
-            limits=httpx2.Limits(max_connections=AT_ONCE),
             # a session could replace a credential
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
@@ -159,16 +158,13 @@ class Target:
                     content=request.body or None,
                 ) as response,
             ):
-                parts, size = [], 0
+                body = bytearray()
                 async for part in response.aiter_bytes():
-                    size += len(part)
-                    if size > LONGEST:
+                    body += part
+                    if len(body) > LONGEST:
                         raise _Lost(f"an answer is larger than {LONGEST // 1024**2} MB", False)
-                    parts.append(part)
-                headers = tuple(
-                    (n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw
-                )
-                answer = Answer(response.status_code, headers, b"".join(parts), monotonic() - began)
+                headers = texts_of(response.headers.raw)
+                answer = Answer(response.status_code, headers, bytes(body), monotonic() - began)
         except TimeoutError:
             raise _Lost(f"no whole answer within {_TIMEOUT:.0f} s", False) from None
         except httpx2.ConnectError as error:

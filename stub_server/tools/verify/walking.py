@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from ...contract.document import Operation
-from .catalogue import pointer_of
+from .catalogue import pointer_of, records_at
 from .cleanup import Made
 from .exchange import Answer, Exchange, Request, bearer
 from .findings import Finding
@@ -280,7 +280,4 @@ class Walk:
 
 def _fields(answer: Answer) -> list[str]:
     """The fields that a refusal names in its details."""
-    body = answer.json()
-    details = body.get("details") if isinstance(body, dict) else None
-    entries = details if isinstance(details, list) else []
-    return [str(each.get("field")) for each in entries if isinstance(each, dict)]
+    return [str(each.get("field")) for each in records_at(answer.json(), ("details",))]

@@ -28,7 +28,7 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
     """The parameters and the body of an operation, one limit at a time."""
     body, made, changed = (
         builder.body(operation),
-        builder.made_by(operation),
+        builder.catalogue.made_by(operation),
         builder.changed_by(operation),
     )
     if operation.takes_key and made is None:
@@ -126,7 +126,7 @@ def _sender(builder: Builder, operation: Operation) -> Send:
     """A function that sends a body, deletes what it creates, and makes a record anew after answers
     that differ.
     """
-    made, changed = builder.made_by(operation), builder.changed_by(operation)
+    made, changed = builder.catalogue.made_by(operation), builder.changed_by(operation)
     makes, of_path = f"{made.role} more" if made else "", builder.resource_of(operation)
 
     def send(
@@ -165,7 +165,7 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Aske
         headers = {_KEY: key}
         return builder.probe(operation, group, learns, pointer, body=body, headers=headers, **more)
 
-    made = builder.made_by(operation)
+    made = builder.catalogue.made_by(operation)
     makes = f"{made.role} more" if made else ""
     seen = yield probe("persists", "with an Idempotency-Key", body, key, makes=makes)
     if not seen.is_alike:
