@@ -374,12 +374,11 @@ class Variants:
     def _other_object(self, node: Json, old: Mapping[str, Any]) -> Any:
         if not node.get("properties"):
             return {f"verify_{self.text(4)}": self.text(8)}
-        made = dict(old)
-        for name, inner in node["properties"].items():
-            value = self.another(inner, name, made.get(name))
-            if value is not None and self.accepts(self._resolve(inner), value):
-                made[name] = value
-        return made
+        others = {
+            name: self.another(inner, name, old.get(name))
+            for name, inner in node["properties"].items()
+        }
+        return {**old, **{name: value for name, value in others.items() if value is not None}}
 
 
 def _named(value: Any) -> Any:
