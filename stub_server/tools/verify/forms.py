@@ -34,7 +34,7 @@ def html(report: Report) -> str:
     return _rendered("report.html", target=report.target, text=text(report))
 
 
-def _told(it: Divergence) -> str:
+def _lines_of(it: Divergence) -> str:
     """A divergence: what differs and where, the request, both answers, the line of the contract,
     and what to do.
     """
@@ -98,7 +98,7 @@ def _result(it: Divergence) -> dict[str, Any]:
         "region": {"startLine": it.line.number},
     }
     # Placeholders and links have a meaning in messages (3.11.5 and 3.11.6).
-    message = _told(it).replace("{", "{{").replace("}", "}}").replace("](", "] (")
+    message = _lines_of(it).replace("{", "{{").replace("}", "}}").replace("](", "] (")
     return {
         "ruleId": it.kind,
         "ruleIndex": RANKS[it.kind],
@@ -145,7 +145,7 @@ _TEMPLATES.filters |= {
     "one_line": lambda text: printable(" ".join(text.split())),
     "printable": printable,
     "printable_lines": printable_lines,
-    "told": _told,
+    "lines": _lines_of,
     "yaml": lambda it: yaml.safe_dump(it, sort_keys=False, allow_unicode=True, width=110).rstrip(),
 }
 

@@ -213,8 +213,8 @@ class Variants:
         groups: list[list[Variant]] = []
         alone: list[list[Variant]] = []
         for part in accepted:
-            taken = [each.place for group in groups for each in group]
-            if part.place[-1] in _BOUND and part.place in taken:
+            places = [each.place for group in groups for each in group]
+            if part.place[-1] in _BOUND and part.place in places:
                 alone.append([part])
                 continue
             for group in groups:
