@@ -19,9 +19,9 @@ from ..core.text import is_local, printable
 from .options import EXISTING, Number, Unusable, UserPath, of_overlays, url, write_private
 
 if TYPE_CHECKING:
+    from ..tools.verify.judging import Options
     from ..tools.verify.observed import Watching
     from ..tools.verify.outcome import Outcome
-    from ..tools.verify.run import Options
 
 _OF_RECORDED = frozenset(
     ("url", "token", "har", "overlays", "reports", "baseline", "write_overlay")
@@ -161,7 +161,7 @@ def verify(
         named = tuple(map(_header, (f"Authorization: {token}", *headers)))[1:]
         if chosen["write"] and not is_local(host) and yes != host:
             _ask(host)
-        from ..tools.verify.run import Options
+        from ..tools.verify.judging import Options
 
         if cacert is not None:
             chosen["trusted"] = str(cacert)
@@ -211,13 +211,13 @@ def _sent(
             bar.update(done - bar.pos)
 
         try:
-            runner = Runner(options, progress)
-            check_names(options, runner.document)
-            showing = Showing(runner.document)
-            run = asyncio.run(runner.run(record))
-            outcome = of_run(run, options, hidden, coverage)
+            run = Runner(options, progress, record)
+            check_names(options, run.document)
+            showing = Showing(run.document)
+            asyncio.run(run.run())
+            outcome = of_run(run, hidden, coverage)
             if corrects and not run.away and not run.is_interrupted:
-                asyncio.run(correct_run(runner, run, outcome.report, progress))
+                asyncio.run(correct_run(run, outcome.report, progress))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before the comparison ended.") from None
         except ssl.SSLError:
@@ -298,13 +298,11 @@ def proxy(
 
     from ..tools.verify.exchange import base_of
     from ..tools.verify.observed import Watching
-    from ..tools.verify.outcome import contract_with, forms_of, written
+    from ..tools.verify.outcome import forms_of, written
 
     forms = forms_of(reports)
     target = base_of(url)
-    watching = Watching(
-        contract_with(overlays), target, lambda line: click.echo(printable(line)), overlays
-    )
+    watching = Watching(target, lambda line: click.echo(printable(line)), overlays)
     _serve(target, port, watching)
     report = watching.report()
     if write_overlay is not None:

@@ -119,18 +119,18 @@ class Redactor:
         before, after = text.lower(), decoded.lower()
         return any(after.count(name) > before.count(name) for name in self.names)
 
-    def query(self, query: str) -> str:
-        """A query without the values of secret members."""
-        return self.text(self._query.sub(rf"\1{REDACTED}", query))
+    def query(self, query: str, further: Iterable[str] = ()) -> str:
+        """A query without the values of secret members and `further` secrets."""
+        return self.text(self._query.sub(rf"\1{REDACTED}", query), further)
 
-    def line(self, text: bytes) -> bytes:
+    def line(self, text: bytes, further: Iterable[str] = ()) -> bytes:
         """A path or the value of a header, either of which may have a query, without secrets."""
         before, mark, query = text.decode("latin-1").partition("?")
-        return (self.text(before) + mark + self.query(query)).encode("latin-1")
+        return (self.text(before, further) + mark + self.query(query, further)).encode("latin-1")
 
-    def messages(self, *bodies: bytes | None) -> list[bytes | None]:
+    def messages(self, *bodies: bytes | None, further: Iterable[str] = ()) -> list[bytes | None]:
         """Bodies that belong together, such as those of a request and its answer: a secret of one
-        is removed from the others too.
+        is removed from the others too, and `further` ones.
 
         All are left out as a whole if one is too large to be searched, or they have very many
         secrets.
@@ -142,6 +142,7 @@ class Redactor:
                 return _left_out(bodies)
             texts.append(self._without_members((body or b"").decode("latin-1"), secrets))
         repeated = [secret[:_LONGEST] for secret in sorted(secrets) if len(secret) >= _SHORTEST]
+        repeated += further
         if len(repeated) > _MOST_REPEATED:
             return _left_out(bodies)
         found: list[bytes | None] = []

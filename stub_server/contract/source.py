@@ -175,21 +175,21 @@ def line_in(text: str, pointer: Place) -> int | None:
     if node is None:
         return None
     for step in pointer:
-        inside = _inside(node, step)
-        if inside is None:
+        found = child_of(node, step)
+        if found is None:
             break
-        node = inside
+        node = found[1]
     return node.start_mark.line + 1
 
 
-def _inside(node: yaml.Node, step: str | int) -> Any:
-    """The node of a member or an item; None where there is none."""
+def child_of(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+    """The key and the value of a member, or an item twice; None where there is none."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == str(step):
-                return value
+                return key, value
     elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step]
+        return node.value[step], node.value[step]
     return None
 
 

@@ -13,8 +13,6 @@ import uvicorn
 from stub_server.tools.verify.observed import Watching
 from stub_server.tools.verify.proxy import Proxy
 
-from ..support.contract import document
-
 
 def received(connection: socket.socket, end: bytes = b"\r\n\r\n") -> bytes:
     """What comes until certain bytes have come."""
@@ -42,7 +40,7 @@ def proxying(target: str) -> Iterator[Proxied]:
     Then `watching.report()` has everything.
     """
     lines: list[str] = []
-    watching = Watching(document(), target, lines.append)
+    watching = Watching(target, lines.append)
     server = uvicorn.Server(Proxy(target, watching.passed, watching.own).config())
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

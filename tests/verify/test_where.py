@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stub_server.contract import bundle
-from stub_server.contract.document import Document
 from stub_server.tools.verify.catalogue import below
 from stub_server.tools.verify.where import Where
 
@@ -52,7 +50,7 @@ def test_what_an_overlay_changed_is_a_line_of_the_overlay(tmp_path: Path) -> Non
         "overlay: 1.0.0\ninfo: { title: t, version: '1' }\nactions:\n  - target:"
         " $.components.schemas.CustomerCreate.properties.name\n    update: { maxLength: 60 }\n"
     )
-    overlaid = Where(OPENAPI, Document(bundle.contracts(OPENAPI, [file])[0]), [file])
+    overlaid = Where(OPENAPI, [file])
     line = overlaid.line("#/components/schemas/CustomerCreate/properties/name/maxLength")
     assert (str(file), 4) == (line.file, line.number)
     assert (

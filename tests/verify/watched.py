@@ -14,8 +14,8 @@ from stub_server.cli import serving
 from stub_server.server.connection import Limits
 from stub_server.settings import Settings
 from stub_server.tools.verify.exchange import Answer, Exchange, Request
-from stub_server.tools.verify.judging import Run
-from stub_server.tools.verify.run import Options, Runner
+from stub_server.tools.verify.judging import Options
+from stub_server.tools.verify.run import Runner
 
 from ..support.live import NO_TLS
 from ..support.live import serving as served
@@ -28,8 +28,7 @@ class Watched(NamedTuple):
     """
 
     exchanges: list[Exchange]
-    runner: Runner
-    run: Run
+    run: Runner
 
 
 @contextmanager
@@ -53,6 +52,6 @@ def watched(*, write: bool = False, charges: bool = False) -> Watched:
     exchanges: list[Exchange] = []
     with backend(exchanges) as url:
         credentials = httpx2.get(f"{url}/_sandbox/credentials", timeout=30, verify=NO_TLS).json()
-        runner = Runner(Options(url, credentials["jwt"], write, charges), lambda done, total: None)
-        run = asyncio.run(runner.run())
-    return Watched(exchanges, runner, run)
+        run = Runner(Options(url, credentials["jwt"], write, charges), lambda done, total: None)
+        asyncio.run(run.run())
+    return Watched(exchanges, run)

@@ -8,7 +8,8 @@ Begin with `run.py`, then by what you look for:
   made
 - what departs: `judging.py`, by the contract (`conformity.py`) and by the twins' values
   (`comparing.py`)
-- what is reported: `findings.py`, `merging.py`, `where.py`, `showing.py`, `outcome.py`, `forms.py`
+- what is reported: `merging.py` keeps the `findings.py` of a run and merges them, `where.py` has
+  their lines; `showing.py`, `outcome.py`, and `forms.py` with `templates/`
 - what corrects the contract: `correcting.py`
 - traffic of others: `observed.py`, recorded (`har.py`) or through a proxy (`proxy.py`)
 """

@@ -11,6 +11,7 @@ from typing import Any
 from ...contract.document import JSON, Document, Operation
 from ...contract.lifecycles import Lifecycle
 from ...contract.source import Json, escaped, nodes, unescaped
+from ...core.record import Body
 
 _LAST = re.compile(r"\{([A-Za-z_]+)\}$")
 _DEEPEST = 3  # levels of an answer in which records are looked for
@@ -52,40 +53,43 @@ class Catalogue:
     def __init__(self, document: Document) -> None:
         self.document = document
 
-    def success(self, operation: Operation) -> int:
-        """The status of success that an operation documents."""
-        return min(operation.successes, default=200)
-
-    def answer(self, operation: Operation) -> Json:
-        """The schema of the body of a success."""
-        response = operation.responses.get(self.success(operation))
-        return {} if response is None else response.media.get(JSON, {})
-
     def record_at(self, operation: Operation) -> tuple[Steps, str] | None:
         """Where the answer of a success has one record with an id, and the name of its schema."""
-        for place, name, schema in self._parts(self.answer(operation)):
+        for place, name, schema in self._parts(operation):
             if name and "id" in schema.get("properties", ()):
                 return place, name
         return None
 
+    def record(self, operation: Operation, body: Any) -> Body:
+        """The record in the body of an answer; an empty one where there is none."""
+        place = self.record_at(operation)
+        record = None if place is None else at(body, place[0])
+        return record if isinstance(record, dict) else {}
+
     def entries_at(self, operation: Operation) -> Steps | None:
         """Where the answer of a success has a list of records with ids."""
-        for place, _, schema in self._parts(self.answer(operation)):
+        for place, _, schema in self._parts(operation):
             if "id" in self.document.resolve(schema.get("items", {})).get("properties", ()):
                 return place
         return None
 
-    def _parts(self, node: Json, place: Steps = ()) -> Iterator[tuple[Steps, str, Json]]:
-        """The objects and lists of an answer that are in no record: place, name of the
+    def _parts(self, operation: Operation) -> Iterator[tuple[Steps, str, Json]]:
+        """The objects and lists of a success that are in no record: place, name of the
         schema, and schema.
         """
-        schema = self.document.resolve(node)
-        yield place, str(node.get("$ref", "")).rpartition("/")[2], schema
-        if "id" in schema.get("properties", ()) or len(place) == _DEEPEST:
-            return
-        for member, inner in schema.get("properties", {}).items():
-            if self.document.resolve(inner).get("type") in ("object", "array"):
-                yield from self._parts(inner, (*place, member))
+        pending: list[tuple[Steps, Json]] = []
+        for status in operation.successes[:1]:
+            pending.append(((), operation.responses[status].media.get(JSON, {})))
+        while pending:
+            place, node = pending.pop(0)
+            schema = self.document.resolve(node)
+            yield place, str(node.get("$ref", "")).rpartition("/")[2], schema
+            inside = schema.get("properties", {})
+            if "id" in inside or len(place) == _DEEPEST:
+                continue
+            for member in reversed(inside):
+                if self.document.resolve(inside[member]).get("type") in ("object", "array"):
+                    pending.insert(0, ((*place, member), inside[member]))
 
     @cached_property
     def resources(self) -> Mapping[str, Resource]:
@@ -124,6 +128,13 @@ class Catalogue:
             )
         return found
 
+    def made_by(self, operation: Operation) -> Resource | None:
+        """The kind of record that an operation makes."""
+        for resource in self.resources.values():
+            if operation in resource.creates:
+                return resource
+        return None
+
     def body(self, operation: Operation) -> Json | None:
         """The schema of the body that an operation takes, or None."""
         return None if operation.body is None else self.document.resolve(operation.body)
@@ -148,6 +159,12 @@ def at(value: Any, steps: Steps) -> Any:
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     return value
+
+
+def records_at(value: Any, steps: Steps | None) -> list[Any]:
+    """The objects in a list below some members of a JSON value."""
+    entries = at(value, steps or ())
+    return [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -221,20 +238,20 @@ def canonical(document: Document, pointer: str) -> str:
 
 def within(document: Document, pointer: str, path: Sequence[str | int]) -> tuple[str, Json, str]:
     """Pointer and schema of a part of a value whose schema is at a pointer, and its path:
-    `customers[].metadata.*`.
+    `customers[].metadata.*`. The path may be without positions in lists.
 
     If the contract has no schema for the whole path, these are the last ones on the way.
     """
     schema, text = document.resolve(located(document, pointer)[1]), ""
     for key in path:
-        name = key
-        if isinstance(key, int):
-            steps: tuple[str, ...] = ("items",)
-        elif key in schema.get("properties", ()):
-            steps = ("properties", key)
-        else:
-            steps, name = ("additionalProperties",), "*"  # a free key differs from record to record
-        inner: Any = schema
+        if isinstance(key, str) and schema.get("type") == "array":
+            pointer, schema, _ = within(document, pointer, [0])
+        name, steps = key, ["items"]
+        if key in schema.get("properties", ()):
+            steps = ["properties", str(key)]
+        elif isinstance(key, str):
+            name, steps = "*", ["additionalProperties"]  # a free key differs from record to record
+        inner = schema
         for step in steps:
             inner = inner.get(step)
         if not isinstance(inner, dict):

@@ -3,10 +3,9 @@
 import asyncio
 from contextlib import suppress
 from time import monotonic
-from urllib.parse import urlencode
 
 from ...contract.document import JSON, Operation
-from .catalogue import Catalogue, Resource, at
+from .catalogue import Catalogue, Resource, queried, records_at
 from .exchange import Request, bearer
 from .target import TRIES, Away, Target, together
 
@@ -37,9 +36,7 @@ class Cleanup:
 
     def note(self, made: Made, operation: Operation, ident: str) -> None:
         """An operation has made a record."""
-        resource = next(
-            (r for r in self._catalogue.resources.values() if operation in r.creates), None
-        )
+        resource = self._catalogue.made_by(operation)
         if resource is not None:
             made[ident] = resource
             self._noted.add(ident)
@@ -80,17 +77,17 @@ class Cleanup:
     async def _removed(self, target: Target, resource: Resource, ident: str) -> bool:
         key = f"{{{resource.key}}}"
         if resource.delete is not None:
-            request = Request("DELETE", resource.delete.path.replace(key, ident), "", self._headers)
-            answer = await target.send(request, TRIES)
+            path = resource.delete.path.replace(key, ident)
+            answer = await target.send(Request("DELETE", path, "", self._headers), TRIES)
             if answer.is_success or answer.status == 404:
                 return True
-        operations = self._catalogue.document.operations.values()
-        archive = next((each for each in operations if each.path.endswith(f"{key}/archive")), None)
-        if archive is None:
-            return False
         headers = (*self._headers, ("Content-Type", JSON))
-        request = Request("POST", archive.path.replace(key, ident), "", headers, b"{}")
-        return (await target.send(request, TRIES)).is_success
+        for each in self._catalogue.document.operations.values():
+            if each.path.endswith(f"{key}/archive"):
+                path = each.path.replace(key, ident)
+                answer = await target.send(Request("POST", path, "", headers, b"{}"), TRIES)
+                return answer.is_success
+        return False
 
     async def _search(self, target: Target, resource: Resource) -> None:
         """Note the records of a list that contain the run's tag and are not known yet.
@@ -98,26 +95,18 @@ class Cleanup:
         A list that cannot be searched is read, newest first, while its pages have records of this
         run.
         """
-        made = self.made()
-        steps = resource.list and self._catalogue.entries_at(resource.list)
-        if resource.list is None or steps is None:
+        made, listing = self.made(), resource.list
+        steps = listing and self._catalogue.entries_at(listing)
+        if listing is None or steps is None:
             return
-        query = [("search", self.tag) for each in resource.list.parameters if each.name == "search"]
+        search = f"&search={self.tag}" if "search" in queried(listing) else ""
         for page in range(1, _SEARCHED + 1):
-            sent = urlencode([*query, ("page", page), ("limit", _PAGE)])
-            answer = await target.send(
-                Request("GET", resource.list.path, sent, self._headers), TRIES
-            )
-            entries = at(answer.json(), steps)
-            entries = (
-                [entry for entry in entries if isinstance(entry, dict)]
-                if isinstance(entries, list)
-                else []
-            )
-            own = [entry.get("id") for entry in entries if self.tag in str(entry)]
-            new = {ident for ident in own if isinstance(ident, str)} - self._noted
-            self._noted |= new
-            made |= {ident: resource for ident in own if ident in new}
+            query = f"page={page}&limit={_PAGE}{search}"
+            request = Request("GET", listing.path, query, self._headers)
+            entries = records_at((await target.send(request, TRIES)).json(), steps)
+            own = {str(each["id"]) for each in entries if "id" in each and self.tag in str(each)}
+            made |= dict.fromkeys(own - self._noted, resource)
+            self._noted |= own
             if len(entries) < _PAGE or not own:
                 return
 

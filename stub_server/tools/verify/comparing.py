@@ -5,15 +5,20 @@ an earlier answer. Other values that the twins share are learned from the target
 must stay the same.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from ...contract.document import Operation
+from ...core.record import Body
 from .catalogue import Steps, at, leaves
-from .probes import Roles, is_id
+from .probes import Names, Roles, is_id
 
 _TOLERANCE = 1.0  # seconds; against the target's, in addition to the time that requests took
+_MISSING = object()
+"""In place of a member that the target does not have."""
+_Write = tuple[Operation, Any, str]
+"""An operation, what its body has in some place, and in which of its members."""
 
 
 class Difference(NamedTuple):
@@ -57,21 +62,19 @@ class Comparing:
         self.deleted: dict[str, Operation] = {}
         """By the id of a record, the operation that has deleted it."""
         # by the record of the first twin, the newest first
-        self._written: dict[str, list[tuple[Operation, Any]]] = {}
+        self._written: dict[str, list[_Write]] = {}
         self._skew: float | None = None  # seconds that the target's clock is ahead of the twins'
         self._slowest = 0.0
 
     def sent(self, value: Any) -> None:
         """Note the values of a request: those of answers may follow from them."""
-        for leaf in leaves(value):
-            if isinstance(leaf, (str, int, float)):
-                self._sent |= {leaf, leaf.casefold() if isinstance(leaf, str) else leaf}
+        self._sent |= {_folded(leaf) for leaf in leaves(value)}
 
     def wrote(self, operation: Operation, record: str, body: Any) -> None:
         """Note what an accepted request has written to a record of the first twin: an answer that
         lacks it shows that it was not stored.
         """
-        self._written.setdefault(record, []).insert(0, (operation, body))
+        self._written.setdefault(record, []).insert(0, (operation, body, ""))
 
     def differences(
         self, target: Any, first: Any, second: Any, took: float, entries: Steps | None = None
@@ -81,77 +84,77 @@ class Comparing:
         With `entries`, the place of a list, only its own records are compared.
         """
         self._slowest = max(self._slowest, took)
-        found = self._differences(target, first, second, entries)
+        if entries is None:
+            found = self._walk((), target, first, second)
+        else:
+            target, first, second = (at(answer, entries) for answer in (target, first, second))
+            found = self._list(entries, target, first, second, is_whole=False)
         return (each for each in found if each.kind != "missing")
 
-    def _differences(
-        self, target: Any, first: Any, second: Any, entries: Steps | None
+    def _walk(
+        self, place: Steps, target: Any, first: Any, second: Any, writes: Sequence[_Write] = ()
     ) -> Iterator[Difference]:
-        if entries is None:
-            yield from self._walk((), target, first, second)
-            return
-        theirs, own, other = (at(answer, entries) for answer in (target, first, second))
-        if isinstance(theirs, list) and isinstance(own, list) and isinstance(other, list):
-            yield from self._list(entries, theirs, own, other, is_whole=False)
-
-    def _walk(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
-        if isinstance(first, dict) and isinstance(second, dict):
-            if not isinstance(target, dict):
-                return  # the schema finds it
-            bodies = self._written.get(str(first.get("id")), ())
-            for difference in self._members(place, target, first, second):
-                steps = difference.at[len(place) :]
-                for writer, body in bodies if difference.writer is None else ():
-                    if _has(body, steps, difference.expected):
-                        difference = Difference(
-                            *difference[:3], "not-persisted", writer, member=steps[0]
-                        )
-                        break
-                yield difference
+        """`writes` are those whose bodies have a value in this place."""
+        found: Iterator[Difference]
+        if target is _MISSING:
+            found = iter([Difference(place, first, "nothing", "missing")])
+        elif isinstance(first, dict) and isinstance(second, dict):
+            found = self._members(
+                place,
+                target,
+                first,
+                second,
+                [*self._written.get(str(first.get("id")), ()), *writes],
+            )
         elif isinstance(first, list) and isinstance(second, list):
-            if not isinstance(target, list):
-                return  # the schema finds it
-            if (
-                _are_texts(target, first)
-                and first == second
-                and all(self._follows_from(place, text) for text in first)
-            ):
-                if {*target} != {*first}:  # no order is documented
-                    yield Difference(place, first, target)
-                return
-            yield from self._list(place, target, first, second)
+            found = self._list(place, target, first, second)
         else:
-            yield from self._leaf(place, target, first, second)
+            found = self._leaf(place, target, first, second)
+        for each in found:
+            for writer, body, member in writes if each.at == place else ():
+                if body == each.expected:
+                    each = each._replace(kind="not-persisted", writer=writer, member=member)
+                    break
+            yield each
 
-    def _members(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
+    def _members(
+        self, place: Steps, target: Any, first: Any, second: Any, writes: Sequence[_Write]
+    ) -> Iterator[Difference]:
+        if not isinstance(target, dict):
+            return  # the schema finds it
         unknown = [target[name] for name in target.keys() - first.keys()]
-        for name in first:
-            if name not in second:
+        for name, one in first.items():
+            two, theirs = second.get(name, _MISSING), target.get(name, _MISSING)
+            # where only its name is unknown, it has another one, which the schema finds
+            if two is _MISSING or (theirs is _MISSING and (one != two or one in unknown)):
                 continue
-            if name in target:
-                yield from self._walk((*place, name), target[name], first[name], second[name])
-            elif first[name] == second[name] and first[name] not in unknown:
-                # else it has another name, which the schema finds
-                yield Difference((*place, name), first[name], "nothing", "missing")
+            inside = []
+            for writer, body, member in writes:
+                if isinstance(body, dict) and name in body:
+                    inside.append((writer, body[name], member or name))
+            yield from self._walk((*place, name), theirs, one, two, inside)
         if first == second and unknown:
             yield Difference(place, first, target, "missing")
 
     def _list(
-        self,
-        place: Steps,
-        target: list[Any],
-        first: list[Any],
-        second: list[Any],
-        *,
-        is_whole: bool = True,
+        self, place: Steps, target: Any, first: Any, second: Any, *, is_whole: bool = True
     ) -> Iterator[Difference]:
-        if not all(
-            isinstance(entry, dict) and "id" in entry for entry in (*first, *second, *target)
-        ):
-            if len(first) == len(second) == len(target):
-                for theirs, one, two in zip(target, first, second, strict=True):
-                    yield from self._walk(place, theirs, one, two)
-            elif is_whole and len(first) == len(second):
+        if not all(isinstance(entries, list) for entries in (target, first, second)):
+            return  # the schema finds it
+        every = [*first, *second, *target]
+        is_whole = is_whole and len(first) == len(second)
+        if not all(isinstance(entry, dict) and "id" in entry for entry in every):
+            if (
+                all(isinstance(entry, str) for entry in every)
+                and first == second
+                and all(self._follows_from(place, entry) for entry in first)
+            ):
+                if {*target} != {*first}:  # no order is documented
+                    yield Difference(place, first, target)
+            elif len(first) == len(second) == len(target):
+                for entries in zip(target, first, second, strict=True):
+                    yield from self._walk(place, *entries)
+            elif is_whole:
                 yield Difference(place, first, target)
             return
         named: dict[str, tuple[Any, Any]] = {}
@@ -160,77 +163,75 @@ class Comparing:
                 name = self._roles.role(own["id"], other["id"])
                 if name is not None:
                     named[name] = own, other
-        listed = {entry["id"]: entry for entry in target}
-        are_own = is_whole and len(first) == len(second) == len(named)
+        is_whole = is_whole and len(first) == len(named)
+        yield from self._records(place, {entry["id"]: entry for entry in target}, named, is_whole)
+
+    def _records(
+        self, place: Steps, listed: Body, named: dict[str, tuple[Any, Any]], whole: bool
+    ) -> Iterator[Difference]:
+        """The records of a list; those of a `whole` list are all the journey's own."""
         for name, entries in named.items():
             if name in listed:
                 yield from self._walk(place, listed[name], *entries)
-            elif are_own:
+            elif whole:
                 yield Difference(place, "all records that match", "too few records", "list")
         others = listed.keys() - named.keys()
-        if gone := others & self.deleted.keys():
-            others -= gone
-            yield Difference(
-                place,
-                "no record that was deleted",
-                f"the deleted record {min(gone)}",
-                "not-deleted",
-            )
-        if are_own and others:
-            kind = "list" if others <= self._roles.own else "filter"
+        gone = others & self.deleted.keys()
+        if gone:
+            got = f"the deleted record {min(gone)}"
+            yield Difference(place, "no record that was deleted", got, "not-deleted")
+        if whole and others > gone:
+            kind = "list" if others - gone <= self._roles.own else "filter"
             yield Difference(place, "the records that match", "records that do not match", kind)
 
     def _leaf(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
+        one, two = instant_of(first), instant_of(second)
         if is_id(first) and is_id(second):
             yield from self._id(place, target, first, second)
+        elif one is not None and two is not None:
+            if first == second and _folded(first) in self._sent:
+                if instant_of(target) != one:
+                    yield Difference(place, first, target)
+            elif abs(one - two) <= _TOLERANCE:
+                yield from self._instant(place, target, one)
+        elif (
+            first != second
+            or first == target
+            # what has another type the schema finds
+            or len({_kind(value) for value in (first, second, target)} - {type(None)}) > 1
+        ):
             return
-        one, two, theirs = map(instant_of, (first, second, target))
-        if one is not None and two is not None:
-            if first != second or first not in self._sent:
-                if abs(one - two) <= _TOLERANCE:
-                    yield from self._instant(place, target, theirs, one)
-            elif theirs != one:
-                yield Difference(place, first, target)
-            return
-        if type(first) is not type(second) or first != second or _is_other(first, target):
-            return
-        if target == first and isinstance(target, bool) is isinstance(first, bool):
-            return
-        if first is None or target is None or self._follows_from(place, first):
+        elif first is None or target is None or self._follows_from(place, first):
             yield Difference(place, first, target)
-            return
-        known = self._constants.setdefault(place, (first, target))
-        if known[0] == first and known[1] != target:
-            yield Difference(place, known[1], target)
+        else:
+            known = self._constants.setdefault(place, (first, target))
+            if known[0] == first and known[1] != target:
+                yield Difference(place, known[1], target)
 
     def _follows_from(self, place: Steps, value: Any) -> bool:
         """Whether a value follows from a request, a default or a state.
 
         Numbers are always computed.
         """
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return True
-        if value in self._sent or (isinstance(value, str) and value.casefold() in self._sent):
+        if _kind(value) is float or _folded(value) in self._sent:
             return True
         return value in self._defaults.get(place[-1] if place else "", ())
 
     def _id(self, place: Steps, target: Any, first: str, second: str) -> Iterator[Difference]:
         role = self._roles.role(first, second)
         if role is not None:
-            if target is None:
-                yield Difference(place, first, target, "reference")
-            elif target != role:
-                yield Difference(place, "the id of the record in the request", target, "reference")
+            if target != role:
+                wanted = first if target is None else "the id of the record in the request"
+                yield Difference(place, wanted, target, "reference")
         elif is_id(target) and not self._roles.is_known(first):
-            self._roles.pair(target, first, second)
+            self._roles.pair(Names(target, first, second))
 
-    def _instant(
-        self, place: Steps, target: Any, theirs: float | None, one: float
-    ) -> Iterator[Difference]:
+    def _instant(self, place: Steps, target: Any, one: float) -> Iterator[Difference]:
         """Compare an instant by the skew of the journey's first `createdAt`.
 
         A clock that never shows another `createdAt` may stand still: it tells nothing.
         """
+        theirs = instant_of(target)
         if theirs is None:
             if target is None:
                 yield Difference(place, "an instant", None)
@@ -248,23 +249,12 @@ class Comparing:
             yield Difference(place, "the time of the change", got)
 
 
-def _has(body: Any, steps: Steps, value: Any) -> bool:
-    """Whether a body has a value at a place."""
-    holder = at(body, steps[:-1]) if steps else None
-    return isinstance(holder, dict) and steps[-1] in holder and holder[steps[-1]] == value
+def _folded(value: Any) -> Any:
+    return value.casefold() if isinstance(value, str) else value
 
 
-def _are_texts(*lists: list[Any]) -> bool:
-    return all(isinstance(entry, str) for entries in lists for entry in entries)
-
-
-def _is_other(first: Any, target: Any) -> bool:
-    """Whether a value has another type, which the schema finds."""
-    kinds = [
-        float if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value)
-        for value in (first, target)
-    ]
-    return kinds[0] is not kinds[1] and first is not None and target is not None
+def _kind(value: Any) -> type:
+    return float if type(value) is int else type(value)
 
 
 def instant_of(value: Any) -> float | None:

@@ -13,7 +13,7 @@ from ...core.record import has_more_values, is_deeper_than
 from ...domain.documents import is_document_unchecked
 from .catalogue import below, canonical, pointer_of, within
 from .exchange import Answer, Exchange, code_of
-from .findings import Departure, Finding, Said
+from .findings import Finding, Said
 from .showing import Showing
 
 MOST = 20  # findings of one kind in one exchange
@@ -65,7 +65,7 @@ class Conformity:
             self._showing.finding(departure, exchange, operation, group) for departure in departures
         ]
 
-    def departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[Departure]:
+    def departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[Finding]:
         """The same without the exchange."""
         return (
             self._elsewhere(exchange) if operation is None else self._compared(exchange, operation)
@@ -77,26 +77,26 @@ class Conformity:
         """
         self._nowhere = _answer_to_path(exchange) if exchange.answer.status == 404 else None
 
-    def _elsewhere(self, exchange: Exchange) -> Iterator[Departure]:
+    def _elsewhere(self, exchange: Exchange) -> Iterator[Finding]:
         """What an answer to a path or method departs in that the contract does not have."""
         request, status = exchange.request, exchange.answer.status
         shown = f"{request.method} {self._showing.shown(request).path}"
         expected = Said(404, "route_not_found")
         if status == 0:
-            yield Departure(
+            yield Finding(
                 "transport", "#/paths", "", f"{shown} has no whole answer.", Said(0, "an answer")
             )
         elif status >= 500:
-            yield Departure(
+            yield Finding(
                 "server-error", "#/paths", "", f"An unknown path is answered {status}.", expected
             )
         elif status not in _ABSENT and request.path.split("/")[1:2] in [
             [name] for name in self._beginnings
         ]:
             title = f"{shown} is answered {status}, and the contract does not have it."
-            yield Departure("undocumented-operation", "#/paths", shown, title, expected)
+            yield Finding("undocumented-operation", "#/paths", shown, title, expected)
 
-    def _compared(self, exchange: Exchange, operation: Operation) -> Iterator[Departure]:
+    def _compared(self, exchange: Exchange, operation: Operation) -> Iterator[Finding]:
         request, answer = exchange
         status, response = answer.status, operation.responses.get(answer.status)
         at, name = pointer_of(operation), f"{operation.method} {operation.path}"
@@ -104,17 +104,17 @@ class Conformity:
         is_head = request.method == "HEAD"
         body = None if is_head else answer.json()
         if status == 0:
-            yield Departure("transport", at, "", f"{name} has no whole answer.", success)
+            yield Finding("transport", at, "", f"{name} has no whole answer.", success)
         elif self._is_missing(exchange, response, body):
             title = f"{name} does not exist: {status} without an error of the contract."
-            yield Departure("missing-operation", at, "", title, success)
+            yield Finding("missing-operation", at, "", title, success)
         elif response is not None:
             pointer = operation.raw["responses"][str(status)].get("$ref") or below(
                 at, "responses", status
             )
             yield from self._response(exchange, operation, response, pointer, body)
         elif status >= 500:
-            yield Departure("server-error", at, "", f"{name} fails with {status}.", success)
+            yield Finding("server-error", at, "", f"{name} fails with {status}.", success)
         elif status in _BEFORE_OPERATIONS or code_of(body) in self._of_the_server.get(status, ()):
             if not is_head:
                 says, schema = f"{operation.id} answers {status}", {"$ref": _ERROR}
@@ -127,7 +127,7 @@ class Conformity:
                 default=status,
             )
             expected = Said(like, f"one of {', '.join(map(str, operation.responses))}")
-            yield Departure(
+            yield Finding(
                 "undocumented-status", below(at, "responses"), str(status), title, expected
             )
 
@@ -145,7 +145,7 @@ class Conformity:
 
     def _response(
         self, exchange: Exchange, operation: Operation, response: Response, pointer: str, body: Any
-    ) -> Iterator[Departure]:
+    ) -> Iterator[Finding]:
         """Compare an answer with the response that the contract has for its status,
         at `pointer`.
         """
@@ -158,7 +158,7 @@ class Conformity:
                 f" for {status}."
             )
             expected = Said(status, f"code: one of {', '.join(response.codes)}")
-            yield Departure(
+            yield Finding(
                 "error-code", below(pointer, "x-codes"), f"{status} code", title, expected
             )
             body = {**body, "code": response.codes[0]}
@@ -175,13 +175,11 @@ class Conformity:
                 ]
                 where = raw.get("$ref") or below(pointer, "headers", name)
                 title = f"{operation.id} answers {status} without the header {name}."
-                yield Departure(
-                    "missing-header", where, name, title, Said(status, f"header {name}")
-                )
+                yield Finding("missing-header", where, name, title, Said(status, f"header {name}"))
 
     def _body(
         self, answer: Answer, operation: Operation, response: Response, pointer: str, body: Any
-    ) -> Iterator[Departure]:
+    ) -> Iterator[Finding]:
         media = (answer.header("content-type") or "").partition(";")[0].strip().lower()
         says, wanted = (
             f"{operation.id} answers {answer.status}",
@@ -202,11 +200,11 @@ class Conformity:
         if wrong:
             at = below(pointer, "content") if response.media else pointer
             title = f"{says} {wrong}; the contract has {wanted}."
-            yield Departure("schema", at, wrong, title, Said(answer.status, wanted))
+            yield Finding("schema", at, wrong, title, Said(answer.status, wanted))
 
     def _content(
         self, says: str, status: int, pointer: str, schema: Any, body: Any
-    ) -> Iterator[Departure]:
+    ) -> Iterator[Finding]:
         """Compare a body with a schema: what is missing, what does not fit, then members that it
         does not name.
 
@@ -220,16 +218,16 @@ class Conformity:
             return
         if is_deep or has_more_values(body, MOST_EXPLAINED):
             title = f"{says} with a body that is too deep or too large to be compared."
-            yield Departure("schema", root, "large", title, Said(status, "a valid body"))
+            yield Finding("schema", root, "large", title, Said(status, "a valid body"))
             return
-        found: dict[str, Departure] = {}
+        found: dict[str, Finding] = {}
         for error in islice(validator.iter_errors(body), _MOST_ERRORS):
             for departure in self._error(says, status, root, error):
                 found.setdefault(departure.pointer, departure)
         for kind in ("schema", "undocumented-field"):
             yield from [each for each in found.values() if each.kind == kind][:MOST]
 
-    def _error(self, says: str, status: int, root: str, error: Any) -> Iterator[Departure]:
+    def _error(self, says: str, status: int, root: str, error: Any) -> Iterator[Finding]:
         """What one violation departs in."""
         pointer, schema, path = within(self._document, root, error.instance_path)
         keyword, name = error.kind.name, path or "the body"
@@ -242,7 +240,7 @@ class Conformity:
             at = ("properties", lacking[0]) if len(lacking) == 1 else ("required",)
             title = f"{says} without {', '.join(above + each for each in lacking)}."
             expected = Said(status, f"{name} with {', '.join(lacking)}")
-            yield Departure(
+            yield Finding(
                 "schema", canonical(self._document, below(pointer, *at)), "lacks", title, expected
             )
         elif keyword == "additionalProperties":
@@ -251,7 +249,7 @@ class Conformity:
                 title = f"{says} with the member {shown}, which the contract does not have."
                 got = f"{shown}: {self._showing.value(error.instance[unknown])}"
                 where = canonical(self._document, below(pointer, "properties", unknown))
-                yield Departure(
+                yield Finding(
                     "undocumented-field", where, "", title, Said(status, f"no {shown}"), got
                 )
         else:
@@ -262,7 +260,7 @@ class Conformity:
                 f"{says} with {name} that is not {wanted}.",
                 f"{name}: {self._showing.value(error.instance)}",
             )
-            yield Departure(
+            yield Finding(
                 "schema",
                 pointer,
                 f"{name}: {keyword}",

@@ -14,14 +14,14 @@ import yaml
 
 from ...contract.document import Document, Operation
 from ...contract.source import ContractError, Place, json_path, unescaped
+from ...core.record import Body
 from .catalogue import located, pointer_of
 from .findings import Divergence, Finding, Report
-from .judging import Run
-from .merging import EVERYWHERE
+from .merging import EVERYWHERE, Ledger
 from .run import Runner
 from .twin import Twin
 
-Action = dict[str, Any]
+Action = Body
 Again = Callable[[Path], Awaitable[Collection[Finding] | None]]
 """Judges the target once more, by the contract with an overlay; None if that could not be done."""
 _SEEN = frozenset(
@@ -34,9 +34,7 @@ _SEED = 1
 _HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}}
 
 
-async def correct_run(
-    runner: Runner, run: Run, report: Report, progress: Callable[[int, int], None]
-) -> None:
+async def correct_run(run: Runner, report: Report, progress: Callable[[int, int], None]) -> None:
     """Set the actions of the divergences of a run that an overlay closes: another run that follows
     it is silent.
 
@@ -44,94 +42,72 @@ async def correct_run(
     """
 
     async def again(file: Path) -> Collection[Finding] | None:
-        options = replace(runner.options, overlays=(*runner.options.overlays, file))
+        options = replace(run.options, overlays=(*run.overlays, file))
         second = await Runner(options, progress).run()
         report.requests += second.target.requests
         report.seconds = round(report.seconds + second.seconds, 1)
         report.left_behind += second.cleanup.left_behind
         return None if second.away or second.is_late or second.is_interrupted else second.findings
 
-    overlays = runner.options.overlays
-    await correct(report.divergences, run.findings, runner.document, overlays, again)
+    await correct(report.divergences, run, again)
 
 
-async def correct(
-    divergences: Collection[Divergence],
-    before: Collection[Finding],
-    document: Document,
-    overlays: tuple[Path, ...],
-    again: Again,
-) -> None:
-    """Set the actions of the divergences that an overlay closes, each of them proved.
-
-    `before` are all findings.
-    """
-    candidates: list[Divergence] = []
-    for divergence in divergences:
-        divergence.is_tried = True
-        actions = [*_actions_of(divergence, document)]
-        if actions:
-            divergence.overlay = {"actions": actions}
-            candidates.append(divergence)
+async def correct(divergences: Collection[Divergence], seen: Ledger, again: Again) -> None:
+    """Set the actions of the divergences that an overlay closes, each of them proved."""
+    for each in divergences:
+        each.is_tried = True
+        each.overlay = (
+            {"actions": actions} if (actions := _actions_of(each, seen.document)) else None
+        )
+    candidates = [each for each in divergences if each.overlay]
     with TemporaryDirectory() as folder:
         file = Path(folder) / "candidates.yaml"
-        left = _followed(candidates, overlays, file)
+        left = _followed(candidates, seen.overlays, file)
         after = await again(file) if left else None
-        proved = [] if after is None else [each for each in left if _is_closed(each, before, after)]
+        closed = [] if after is None else [each for each in left if _is_closed(each, seen, after)]
         # Only these are written as actions; the others are comments.
-        written = _followed([each for each in proved if each.basis == "assumed"], overlays, file)
-    for divergence in candidates:
-        if divergence not in written and not (
-            divergence in proved and divergence.basis == "documented"
-        ):
-            divergence.overlay = None
+        assumed = [each for each in closed if each.basis == "assumed"]
+        written = _followed(assumed, seen.overlays, file)
+    for each in candidates:
+        if each not in closed or (each in assumed and each not in written):
+            each.overlay = None
 
 
-def _is_closed(
-    divergence: Divergence, before: Collection[Finding], after: Collection[Finding]
-) -> bool:
+def _is_closed(it: Divergence, before: Ledger, after: Collection[Finding]) -> bool:
     """Whether no finding is left of a divergence, and no class of findings is new at its
     operations.
     """
-    known = {(finding.kind, finding.operation) for finding in before}
-    spoiled = {each.operation for each in after if (each.kind, each.operation) not in known}
-    found = set(map(_key, after))
-    return spoiled.isdisjoint(divergence.operations) and found.isdisjoint(
-        map(_key, divergence.findings)
-    )
-
-
-def _key(finding: Finding) -> tuple[str, str, str]:
-    """What is the same for a finding in each run."""
-    return finding.kind, finding.operation, finding.pointer or finding.cause
+    known = {(each.kind, each.operation) for each in before.findings}
+    mine = {(each.kind, each.operation, each.pointer or each.cause) for each in it.findings}
+    for each in after:
+        if (each.kind, each.operation, each.pointer or each.cause) in mine:
+            return False
+        if each.operation in it.operations and (each.kind, each.operation) not in known:
+            return False
+    return True
 
 
 def _followed(
     candidates: list[Divergence], overlays: tuple[Path, ...], file: Path
 ) -> list[Divergence]:
     """The candidates with which a server starts. `file` has their actions then."""
-    if not candidates or _starts(candidates, overlays, file):
+
+    def starts(some: list[Divergence]) -> bool:
+        actions = _unlike([action for each in some for action in (each.overlay or {})["actions"]])
+        file.write_text(yaml.safe_dump({**_HEAD, "actions": actions}), encoding="utf-8")
+        with suppress(ContractError):
+            Twin(_SEED, (*overlays, file))
+            return True
+        return False
+
+    if not candidates or starts(candidates):
         return candidates
     followed: list[Divergence] = []
-    for candidate in candidates:
-        if _starts([*followed, candidate], overlays, file):
-            followed.append(candidate)
-    _write(followed, file)
+    for each in candidates:
+        if starts([*followed, each]):
+            followed.append(each)
+    starts(followed)
     return followed
-
-
-def _starts(candidates: list[Divergence], overlays: tuple[Path, ...], file: Path) -> bool:
-    _write(candidates, file)
-    try:
-        Twin(_SEED, (*overlays, file))
-    except ContractError:
-        return False
-    return True
-
-
-def _write(candidates: list[Divergence], file: Path) -> None:
-    actions = [action for each in candidates if each.overlay for action in each.overlay["actions"]]
-    file.write_text(yaml.safe_dump({**_HEAD, "actions": _unlike(actions)}), encoding="utf-8")
 
 
 def _unlike(actions: list[Action]) -> list[Action]:

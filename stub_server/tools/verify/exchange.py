@@ -7,6 +7,7 @@ import orjson
 
 Headers = tuple[tuple[str, str], ...]
 """Names as they were sent, and values."""
+RawHeaders = list[tuple[bytes, bytes]]
 
 
 class Request(NamedTuple):
@@ -60,6 +61,11 @@ class Exchange(NamedTuple):
 
     request: Request
     answer: Answer
+
+
+def texts_of(headers: RawHeaders) -> Headers:
+    """Headers as text."""
+    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
 
 
 def bearer(token: str) -> Headers:

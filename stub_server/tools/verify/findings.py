@@ -1,13 +1,14 @@
 """What a probe found, the divergences that are merged from findings, and the report."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
 from ...contract.document import Document
+from ...core.record import Body
 
 CLASSES = {
     "transport": "The backend gave no answer that HTTP allows.",
@@ -70,6 +71,7 @@ GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")
 """The groups of probes, which are the columns of a report."""
 
 
+LONGEST = 300  # characters of an excerpt
 _MOST_NAMES = 5
 
 
@@ -91,13 +93,18 @@ class Said(NamedTuple):
     excerpt: str
 
 
-class Departure(NamedTuple):
+_NOT_SHOWN, _NOTHING = Shown("", "", ""), Said(0, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
     """One way in which an answer departs.
 
-    `kind` is one of `CLASSES`. `pointer` leads to the line of the contract (`#/paths/…`). `cause`
-    says in a few words what departs, without values that differ between runs. Without `got`, the
-    whole answer is shown. `operation` is the one that it is about, if that is not the one that was
-    asked.
+    - `kind` is one of `CLASSES`. `pointer` leads to the line of the contract (`#/paths/…`).
+    - `cause` says in a few words what departs, without values that differ between runs.
+    - Without `got`, the whole answer is shown.
+    - `operation` is the one that it is about; `group` is one of `GROUPS` or the setup.
+    - `request` and `target` are the exchange as a report shows it.
     """
 
     kind: str
@@ -107,24 +114,9 @@ class Departure(NamedTuple):
     expected: Said
     got: str = ""
     operation: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A departure as a report shows it, with the exchange. `group` is one of `GROUPS` or the setup.
-
-    Findings of one kind with the same pointer, else with the same cause, are merged.
-    """
-
-    kind: str
-    operation: str
-    group: str
-    pointer: str
-    cause: str
-    title: str
-    request: Shown
-    target: Said
-    expected: Said
+    group: str = ""
+    request: Shown = _NOT_SHOWN
+    target: Said = _NOTHING
 
 
 class Line(NamedTuple):
@@ -146,7 +138,7 @@ class Divergence:
 
     `operations` are in the contract's order. `overlay` has the `actions` of an OpenAPI Overlay that
     corrects the contract, if one was found and proved; `is_tried` says whether it was looked for.
-    `line` is where the contract says otherwise; `Where` sets it.
+    `line` is where the contract says otherwise.
     """
 
     fingerprint: str
@@ -159,7 +151,7 @@ class Divergence:
     target: Said
     expected: Said
     findings: list[Finding]
-    overlay: dict[str, Any] | None = None
+    overlay: Body | None = None
     is_tried: bool = False
     line: Line = field(init=False)
 
@@ -207,14 +199,14 @@ class Report:
     target: str
     contract: str
     mode: str
-    seed: int
     seconds: float
     requests: int
     exit: int
     coverage: float
     rows: dict[str, dict[str, str]]
-    unreached: list[Unreached]
     divergences: list[Divergence]
+    seed: int = 0
+    unreached: list[Unreached] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
     hidden: int = 0
     tag: str = ""
@@ -226,28 +218,10 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def rows_of(
-    operations: Iterable[str],
-    groups: Mapping[str, Collection[str]],
-    divergences: Iterable[Divergence],
-    unseen: str,
-) -> dict[str, dict[str, str]]:
-    """By operationId, the state of each group.
-
-    `groups` are those that were judged; `unseen` is the state of others.
-    """
-    diverging = {case for divergence in divergences for case in divergence.cases}
-    rows: dict[str, dict[str, str]] = {}
-    for name in operations:
-        states = {}
-        for group in GROUPS:
-            states[group] = "none" if group in ("persists", "filters", "transitions") else unseen
-            if group in groups.get(name, ()):
-                states[group] = "ok"
-            if (name, group) in diverging:
-                states[group] = "diverges"
-        rows[name] = states
-    return rows
+def cut(text: str, longest: int = LONGEST) -> str:
+    """A text on one line, cut if it is too long."""
+    text = " ".join(text[: longest * 4].split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def contract_of(document: Document) -> str:

@@ -12,6 +12,7 @@ import orjson
 from ...contract.secrets import REDACTED
 from ...core.clock import iso
 from ...core.problem import UnusableInput
+from ...core.record import Body
 from ...server.journal.archive import entry
 from ...version import __version__
 from .exchange import Answer, Exchange, Headers, Request, base_of
@@ -80,13 +81,13 @@ def archive(exchanges: Iterable[tuple[Exchange, float]], base_url: str) -> bytes
     return archive_of([entry_of(exchange, at, base_of(base_url)) for exchange, at in exchanges])
 
 
-def archive_of(entries: list[dict[str, Any]]) -> bytes:
+def archive_of(entries: list[Body]) -> bytes:
     """An archive with these entries."""
     head = {"version": "1.2", "creator": {"name": "stub-server", "version": __version__}}
     return orjson.dumps({"log": {**head, "entries": entries}})
 
 
-def entry_of(exchange: Exchange, at: float, base_url: str) -> dict[str, Any]:
+def entry_of(exchange: Exchange, at: float, base_url: str) -> Body:
     """An entry of an archive."""
     request, answer = exchange
     made = entry(

@@ -2,90 +2,125 @@
 what was sent.
 """
 
+import secrets
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from ...contract.document import JSON, Document, Operation
-from .catalogue import Catalogue, Steps, at, below, body_of, paths_in, pointer_of, queried, within
+from ...core.record import Body
+from .catalogue import (
+    Catalogue,
+    Steps,
+    below,
+    body_of,
+    paths_in,
+    pointer_of,
+    queried,
+    records_at,
+    within,
+)
 from .cleanup import Cleanup
 from .comparing import Comparing, Difference, instant_of
 from .conformity import Conformity
-from .exchange import Answer, Exchange, code_of
-from .findings import BESIDE, GROUPS, RANKS, Departure, Finding, Said
+from .exchange import Answer, Exchange, base_of, code_of
+from .findings import BESIDE, CLASSES, GROUPS, RANKS, Finding, Said
+from .merging import Ledger
 from .probes import Flaw, Probe, Roles, roles_in
 from .showing import Showing
 from .target import Rights, Target
 
 _INVALID = (400, 422)
+_REFUSED = {401: "auth", 403: "scope"}
 _SEVERAL = frozenset(("schema", "value"))
 """Classes of which an answer may have several findings, each with its own cause."""
 
 
-@dataclass(slots=True)
-class Run:
-    """What the journeys of a run share, and what it has learned.
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a run, as the command has them.
 
-    - A change must show in what is read within `settle` seconds.
-    - `statuses` and `groups` are by operationId; `suspected` has operationIds by class.
-    - `chosen` are the operationIds that the run was about.
-    - `away` is a clause that says why the target could not be asked any more.
-    - `constants` are values that the twins share and that follow from nothing: theirs and the
-      target's, by place.
-    - `created` has each `createdAt` of the target's new records, in seconds since 1970.
-    - `unanswered` operations may have changed something without an answer.
-    - `needs` has, by operationId, the creating operations of the records that a request needs.
-    - `asked_for` has, by operationId, members with values that the target asks for and the contract
-      does not have.
-    - `shown` has the places of all members that the target has answered.
+    `only` and `skip` are operationIds, tags or classes.
     """
 
-    catalogue: Catalogue
-    target: Target
-    cleanup: Cleanup
-    showing: Showing
-    unknown_id: str
-    settle: float
-    findings: list[Finding] = field(default_factory=list)
-    statuses: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    groups: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    suspected: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    rights: Rights = field(default_factory=Rights)
-    chosen: tuple[str, ...] = ()
-    seconds: float = 0.0
-    away: str = ""
-    is_late: bool = False
-    is_interrupted: bool = False
-    constants: dict[Steps, tuple[Any, Any]] = field(default_factory=dict)
-    created: set[float] = field(default_factory=set)
-    unanswered: list[Operation] = field(default_factory=list)
-    shown: set[Steps] = field(default_factory=set)
-    asked_for: dict[str, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
-    needs: dict[str, list[str]] = field(default_factory=dict)
-    conformity: Conformity = field(init=False)
-    defaults: Mapping[str, set[Any]] = field(init=False)
-    states: set[Steps] = field(init=False)
-    unique: frozenset[str | None] = field(init=False)
-    """Codes that refuse a second record with a value that must be unique."""
+    url: str
+    token: str
+    write: bool = False
+    charges: bool = False
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    budget: float = 120.0
+    settle: float = 2.0
+    seed: int = 42
+    overlays: tuple[Path, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    trusted: str | None = None
+    proxy: str | None = None
 
-    def __post_init__(self) -> None:
-        document = self.catalogue.document
+    @property
+    def classes(self) -> set[str]:
+        """The classes that `only` names."""
+        return CLASSES.keys() & set(self.only)
+
+    def includes(self, operation: Operation) -> bool:
+        """Whether the run is about an operation."""
+        names, wanted = {operation.id, operation.tag}, set(self.only) - self.classes
+        return not names & set(self.skip) and (not wanted or bool(names & wanted))
+
+
+class Run(Ledger):
+    """What the journeys of a run share, and what it has learned."""
+
+    def __init__(self, options: Options, on_exchange: Callable[[Exchange], None]) -> None:
+        """Raises ContractError."""
+        super().__init__(options.overlays)
+        document = self.document
+        self.options, self.catalogue = options, Catalogue(document)
+        self.target = Target(
+            options.url, options.headers, options.trusted, on_exchange, options.proxy
+        )
+        self.tag = secrets.token_hex(3)
+        """Differs from run to run."""
+        self.cleanup = Cleanup(self.catalogue, options.token, f"verify-{self.tag}")
+        self.showing = Showing(document, base_of(options.url), values=options.write)
+        self.unknown_id = str(UUID(bytes=self.tag.encode().ljust(16, b"v"), version=4))
         self.conformity = Conformity(document, self.showing)
+        self.rights = Rights()
+        chosen = filter(options.includes, document.operations.values())
+        self.chosen = [operation.id for operation in chosen]
+        """The operationIds that the run is about."""
+        self.seconds = 0.0
+        self.away = ""
+        """A clause that says why the target could not be asked any more."""
+        self.is_late, self.is_interrupted = False, False
+        self.constants: dict[Steps, tuple[Any, Any]] = {}
+        """Values that the twins share and that follow from nothing: theirs and the target's."""
+        self.created: set[float] = set()
+        """Each `createdAt` of the target's new records, in seconds since 1970."""
+        self.unanswered: list[Operation] = []
+        """Operations that may have changed something without an answer."""
+        self.shown: set[Steps] = set()
+        """The places of all members that the target has answered."""
+        self.asked_for: dict[str, Body] = defaultdict(dict)
+        """By operationId, members that the target asks for and the contract does not have."""
         self.defaults = _defaults(document)
-        self.states = {(lifecycle.field,) for lifecycle in document.lifecycles.values()}
-        self.unique = frozenset(key.code for keys in document.unique.values() for key in keys)
+        self.kinds = {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}
+        """Classes of a success in place of a refusal, by its code."""
+        for keys in document.unique.values():
+            self.kinds |= {str(key.code): "uniqueness" for key in keys}
 
-    def answered(self, probe: Probe, status: int) -> None:
+    def answered(self, probe: Probe, operation: Operation, status: int) -> None:
         """Note that the answer to a probe was judged."""
-        assert probe.operation is not None
-        about = probe.about or probe.operation
-        self.statuses[probe.operation.id].add(status)
+        about = (probe.about or operation).id
+        self.pairs.add((operation.id, status))
         if probe.group in GROUPS:
-            self.groups[probe.operation.id].add(probe.group)
-            self.groups[about.id].add(probe.group)
+            self.groups[operation.id].add(probe.group)
+            self.groups[about].add(probe.group)
         if probe.suspect:
-            self.suspected[probe.suspect].add(about.id)
+            self.suspected[probe.suspect].add(about)
 
 
 class Judge:
@@ -106,143 +141,109 @@ class Judge:
 
         Of a twin that was not asked, the answer is an empty 200.
         """
-        if probe.operation is not None and exchange.answer.is_success:
-            self._run.shown |= {*paths_in(exchange.answer.json())}
-        status = self._status(probe, exchange.answer, twins[0])
+        answer = exchange.answer
+        if probe.operation is not None and answer.is_success:
+            self._run.shown |= {*paths_in(answer.json())}
         found = [*self._run.conformity.departures(exchange, probe.operation)]
-        if status is not None:
-            found.append(status)
-        else:
-            found += self._values(probe, exchange.answer, twins, took)
+        status = self._status(probe, answer, twins[0])
+        found += self._values(probe, answer, twins, took) if status is None else [status]
         found.sort(key=lambda each: RANKS[each.kind])
-        main = [each for each in found if each.kind not in BESIDE]
-        is_plural = bool(main) and main[0].kind in _SEVERAL
-        main = [each for each in main if each.kind == main[0].kind] if is_plural else main[:1]
-        return self._shown(
-            probe, exchange, [*main, *(each for each in found if each.kind in BESIDE)]
-        )
+        main = found[:1]
+        if main and main[0].kind in _SEVERAL:
+            main = [each for each in found if each.kind == main[0].kind]
+        main += [each for each in found if each.kind in BESIDE and each not in main]
+        return [self.shown(probe, exchange, each) for each in main]
 
-    def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> list[Finding]:
+    def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         """The finding of a flaw in the answer to a probe."""
         expected = Said(exchange.answer.status, flaw.expected)
-        return self._shown(
-            probe,
-            exchange,
-            [self._departure(flaw.kind, probe, expected, flaw.title, f"{flaw.title}.")],
-        )
+        found = self._found(flaw.kind, probe, expected, flaw.title, f"{flaw.title}.")
+        return self.shown(probe, exchange, found)
 
-    def _shown(self, probe: Probe, exchange: Exchange, found: list[Departure]) -> list[Finding]:
-        return [
-            self._run.showing.finding(each, exchange, probe.operation, probe.group)
-            for each in found
-        ]
+    def shown(self, probe: Probe, exchange: Exchange, found: Finding) -> Finding:
+        """A finding with the exchange as a report shows it."""
+        return self._run.showing.finding(found, exchange, probe.operation, probe.group)
 
-    def _departure(
+    def _found(
         self, kind: str, probe: Probe, expected: Said, cause: str, title: str, got: str = ""
-    ) -> Departure:
+    ) -> Finding:
         about = probe.about or probe.operation
         assert about is not None
         is_refusal = kind in ("wrong-status", "error-code")
         pointer = pointer_of(about, "responses") if is_refusal else probe.pointer
-        return Departure(kind, pointer, cause, f"{about.id} · {title}", expected, got, about.id)
+        return Finding(kind, pointer, cause, f"{about.id} · {title}", expected, got, about.id)
 
     # -- the status
 
-    def _status(self, probe: Probe, target: Answer, twin: Answer) -> Departure | None:
+    def _status(self, probe: Probe, target: Answer, twin: Answer) -> Finding | None:
         if target.status == 0 or target.status >= 500 or probe.operation is None:
             return None  # the contract says what departs
-        if target.status == twin.status:
-            return self._code(probe, target, twin) if target.status >= 400 else None
+        code, expected = code_of(target.json()), str(code_of(twin.json()))
         # what is refused or accepted in a body or a parameter
         cause = probe.learns.rpartition(": ")[2]
-        refused = {401: "auth", 403: "scope"}
-        if target.is_success is twin.is_success:
-            is_credential = probe.suspect in refused.values() and not twin.is_success
-            # what is invalid too says nothing about a credential
-            is_sure = is_credential and target.status not in _INVALID
-            kind = probe.suspect if is_sure else "wrong-status"
+        title = f"{probe.learns}: answered {target.status}, expected {twin.status}."
+        # what is invalid too says nothing about a credential or a state
+        suspect = "" if target.status in _INVALID else probe.suspect
+        if target.status == twin.status:
+            if target.is_success or str(code) == expected:
+                return None
+            named = f"with the code {self._run.showing.name(code)}" if code else "without a code"
+            kind, cause = "error-code", f"code {code} for {expected}"
+            title = f"{probe.learns}: {target.status} {named}."
+        elif target.is_success is twin.is_success:
+            is_credential = suspect in _REFUSED.values() and not twin.is_success
+            kind = suspect if is_credential else "wrong-status"
             cause = f"{target.status} for {twin.status}"
         elif twin.is_success:
-            suspect = "" if target.status in _INVALID else probe.suspect
-            kind = refused.get(target.status) or suspect or "stricter"
+            kind = _REFUSED.get(target.status) or suspect or "stricter"
         else:
-            code = str(code_of(twin.json()))
-            kind = refused.get(twin.status) or probe.suspect or self._laxer(code)
+            kind = _REFUSED.get(twin.status) or suspect or self._run.kinds.get(expected, "laxer")
             if kind == "laxer" and twin.status == 409:
-                cause = code  # a rule between several members
-        title = f"{probe.learns}: answered {target.status}, expected {twin.status}."
-        return self._departure(kind, probe, self._run.showing.said(twin), cause, title)
-
-    def _code(self, probe: Probe, target: Answer, twin: Answer) -> Departure | None:
-        code, expected = code_of(target.json()), code_of(twin.json())
-        if code == expected:
-            return None
-        named = (
-            "without a code" if code is None else f"with the code {self._run.showing.name(code)}"
-        )
-        said, cause = self._run.showing.said(twin), f"code {code} for {expected}"
-        return self._departure(
-            "error-code", probe, said, cause, f"{probe.learns}: {target.status} {named}."
-        )
-
-    def _laxer(self, code: str) -> str:
-        """The class of a success in place of a refusal with a code."""
-        if code in self._run.unique:
-            return "uniqueness"
-        return {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}.get(
-            code, "laxer"
-        )
+                cause = expected  # a rule between several members
+        return self._found(kind, probe, self._run.showing.said(twin), cause, title)
 
     # -- the values
 
     def _values(
         self, probe: Probe, target: Answer, twins: tuple[Answer, Answer], took: float
-    ) -> Iterator[Departure]:
-        if probe.suspect == "sort" and target.is_success:
-            yield from self._sorted(probe, target)
-        bodies = target.json(), twins[0].json(), twins[1].json()
-        if (
-            probe.operation is None
-            or probe.is_alone
-            or target.status >= 300
-            or twins[0].status >= 300
-            or bodies[0] is None
-        ):
+    ) -> Iterator[Finding]:
+        if probe.operation is None or not target.is_success:
             return
         steps = self._run.catalogue.entries_at(probe.operation)
-        if steps is None and not _is_own(probe):
+        if probe.suspect == "sort":
+            yield from self._sorted(probe, records_at(target.json(), steps))
+        if probe.is_alone or not twins[0].is_success or (steps is None and not _is_own(probe)):
             return
-        theirs, ours = (len(at(body, steps) or ()) if steps else 0 for body in bodies[:2])
+        bodies = target.json(), twins[0].json(), twins[1].json()
+        if bodies[0] is None:
+            return
+        theirs, ours = (len(records_at(body, steps)) for body in bodies[:2])
         # which records are on a page depends on the order of those of one instant
         if probe.suspect == "paging":
             if theirs != ours:
                 title = f"{probe.learns}: {theirs} entries, not {ours}."
-                yield self._departure(
-                    "paging", probe, Said(target.status, f"{ours} entries"), "entries", title
-                )
+                expected = Said(target.status, f"{ours} entries")
+                yield self._found("paging", probe, expected, "entries", title)
             return
         entries = None if probe.narrowed else steps
-        differences = [*self.comparing.differences(*bodies, took, entries)]
-        if steps and theirs != ours and probe.suspect != "filter":  # totals follow from that
-            differences = [each for each in differences if each.at[: len(steps)] == steps]
-        if self.has_strange:
-            differences = [
-                each
-                for each in differences
-                if each.kind == "not-persisted" or not _is_number(each.expected)
-            ]
+        differences = []
+        for each in self.comparing.differences(*bodies, took, entries):
+            is_total = steps and each.at[: len(steps)] != steps
+            if is_total and theirs != ours and probe.suspect != "filter":
+                continue  # it follows from the entries
+            if self.has_strange and each.kind != "not-persisted" and _is_number(each.expected):
+                continue
+            differences.append(each)
         strange = [each for each in differences if each.kind == "filter"]
-        for difference in strange or differences:  # what else differs follows from strange records
-            yield self._differs(probe, target.status, difference)
+        for each in strange or differences:  # what else differs follows from strange records
+            yield self._differs(probe, probe.operation, target.status, each)
 
-    def _differs(self, probe: Probe, status: int, difference: Difference) -> Departure:
-        operation, kind, learns = probe.operation, difference.kind, probe.learns
-        assert operation is not None
-        member = ".".join(difference.at) or "the body"
-        got, wanted = str(difference.got), str(difference.expected)
+    def _differs(self, probe: Probe, operation: Operation, status: int, it: Difference) -> Finding:
+        kind, learns, got, wanted = it.kind, probe.learns, str(it.got), str(it.expected)
+        member = ".".join(it.at) or "the body"
         if kind not in ("list", "filter", "not-deleted"):
-            got = self._run.showing.value(difference.got)
-            wanted = wanted if kind == "reference" else self._run.showing.value(difference.expected)
+            got = self._run.showing.value(it.got)
+            wanted = wanted if kind == "reference" else self._run.showing.value(it.expected)
         about, pointer = probe.about or operation, probe.pointer
         if kind == "filter" and probe.narrowed:  # the list is not narrowed to the journey's records
             name = next(iter(probe.query))
@@ -250,18 +251,18 @@ class Judge:
         elif kind == "not-deleted":
             about = self.comparing.deleted[got.rpartition(" ")[2]]
             pointer = pointer_of(about)
-        elif self._is_confirmed(probe.suspect, difference):
+        elif self._is_confirmed(probe.suspect, it):
             kind = probe.suspect
-        elif difference.writer is not None:
-            about = difference.writer
-            pointer = below(body_of(about), "properties", difference.member)
+        elif it.writer is not None:
+            about, pointer = it.writer, below(body_of(it.writer), "properties", it.member)
         else:
-            kind = "value" if kind == "list" else kind
-            about, pointer = operation, self._member_at(operation, status, difference.at)
-        self._departed.add(difference.at)
+            kind, about = "value" if kind == "list" else kind, operation
+            root = pointer_of(operation, "responses", status, "content", JSON, "schema")
+            pointer = within(self._run.document, root, it.at)[0]
+        self._departed.add(it.at)
         title = f"{learns}: {member} has {got}, not {wanted}."
         probe = replace(probe, about=about, pointer=pointer)
-        return self._departure(
+        return self._found(
             kind, probe, Said(status, f"{member}: {wanted}"), member, title, f"{member}: {got}"
         )
 
@@ -271,52 +272,34 @@ class Judge:
         """
         match suspect:
             case "lifecycle":  # else the state was written by its name
-                return difference.writer is None and difference.at[-1:] in self._run.states
+                fields = {each.field for each in self._run.document.lifecycles.values()}
+                return difference.writer is None and not fields.isdisjoint(difference.at[-1:])
             case "figures":
                 return _is_number(difference.expected)
             case "idempotency":
                 return difference.kind == "reference" or difference.at not in self._departed
         return bool(suspect) and difference.kind == "list"
 
-    def _member_at(self, operation: Operation, status: int, steps: Steps) -> str:
-        """The pointer to the schema of a member of an answer."""
-        document = self._run.catalogue.document
-        pointer = pointer_of(operation, "responses", status, "content", JSON, "schema")
-        for step in steps:
-            while within(document, pointer, ())[1].get("type") == "array":
-                pointer, _, _ = within(document, pointer, [0])
-            pointer, _, _ = within(document, pointer, [step])
-        return pointer
-
-    def _sorted(self, probe: Probe, target: Answer) -> Iterator[Departure]:
-        assert probe.operation is not None
-        steps = self._run.catalogue.entries_at(probe.operation)
-        entries = at(target.json(), steps) if steps else None
+    def _sorted(self, probe: Probe, entries: list[Any]) -> Iterator[Finding]:
         option = str(probe.query.get("sort", ""))
         key = option.removeprefix("-")
-        values: list[Any] = [entry.get(key) for entry in entries or () if isinstance(entry, dict)]
-        kinds = {type(value) for value in values}
-        if len(kinds) != 1 or not kinds <= {str, int, float}:
+        values = [entry.get(key) for entry in entries]
+        if all(isinstance(value, str) for value in values):
+            if not probe.narrowed and None in map(instant_of, values):
+                return  # how a target orders letters and accents is not in the contract
+            values = [value.casefold() for value in values]
+        elif not all(map(_is_number, values)):
             return
-        if (
-            kinds == {str}
-            and not probe.narrowed
-            and any(instant_of(value) is None for value in values)
-        ):
-            return  # how a target orders letters and accents is not in the contract
-        values = [value.casefold() if isinstance(value, str) else value for value in values]
         if values != sorted(values, reverse=option.startswith("-")):
             title = f"The entries are not in the order of {option}."
-            yield self._departure("sort", probe, Said(200, f"entries by {option}"), option, title)
+            yield self._found("sort", probe, Said(200, f"entries by {option}"), option, title)
 
 
 def _is_own(probe: Probe) -> bool:
     """Whether an answer is about what the journey made."""
-    return (
-        bool(probe.makes)
-        or probe.method != "GET"
-        or any(roles_in([probe.path, *probe.query.values()]))
-    )
+    if probe.makes or probe.method != "GET":
+        return True
+    return any(roles_in([probe.path, *probe.query.values()]))
 
 
 def _is_number(value: Any) -> bool:
@@ -325,15 +308,13 @@ def _is_number(value: Any) -> bool:
 
 def _defaults(document: Document) -> Mapping[str, set[Any]]:
     """By the name of a member: its defaults in requests, and the states of records."""
-    made: dict[str, set[Any]] = {"error": {True, False}}
+    made: dict[str, set[Any]] = defaultdict(set, error={True, False})
     for schema in document.raw["components"]["schemas"].values():
         for name, node in schema.get("properties", {}).items():
             default = document.resolve(node).get("default")
             if isinstance(default, (str, bool)):
-                made.setdefault(name, set()).add(default)
+                made[name].add(default)
     for lifecycle in document.lifecycles.values():
-        states: set[Any] = (
-            {True, False} if lifecycle.field.startswith("is_") else set(lifecycle.states)
-        )
-        made.setdefault(lifecycle.field, set()).update(states)
+        is_flag = lifecycle.field.startswith("is_")
+        made[lifecycle.field] |= {True, False} if is_flag else {*lifecycle.states}
     return made

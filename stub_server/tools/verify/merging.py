@@ -1,17 +1,20 @@
-"""Merges the findings that have one cause into one divergence."""
+"""Collects findings, and merges those that have one cause into one divergence."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import blake2b
+from pathlib import Path
 from types import MappingProxyType
 
+from ...app import data_dir
 from ...contract.document import JSON, Document
-from ...contract.source import Json, unescaped
+from ...contract.source import unescaped
 from ...core.text import counted
-from .catalogue import canonical
-from .findings import SEVERITY, Divergence, Finding, listed
+from .catalogue import below, canonical, located, pointer_of
+from .findings import GROUPS, SEVERITY, Divergence, Finding, listed
+from .where import Where
 
 EVERYWHERE = "everywhere"
 # operations in which a class can be everywhere: a run of one operation has no everywhere
@@ -59,10 +62,58 @@ _UNSURE = frozenset((_MISSING, "transport", "server-error", "auth", "scope"))
 _VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/properties/([^/]+)").match
 _PARAMETER = re.compile(r"#/paths/[^/]+/[^/]+/parameters/([0-9]+)").match
+_Causes = dict[str, list[Finding]]
+
+
+class Ledger:
+    """What was found and answered, by the contract.
+
+    `pairs` are operationIds with statuses; `groups` are by operationId, `suspected` by class.
+    """
+
+    def __init__(self, overlays: tuple[Path, ...]) -> None:
+        """Raises ContractError."""
+        self.overlays, self._where = overlays, Where(data_dir("openapi"), overlays)
+        self.document = self._where.document
+        self.findings: list[Finding] = []
+        self.pairs: set[tuple[str, int]] = set()
+        self.groups: dict[str, set[str]] = defaultdict(set)
+        self.suspected: dict[str, set[str]] = defaultdict(set)
+
+    def divergences(self) -> list[Divergence]:
+        """The divergences, with their lines in the contract."""
+        answered = [name for name, status in self.pairs if 200 <= status < 300]
+        found = merged(self.findings, self.document, self.groups, self.suspected, answered)
+        for each in found:
+            each.line = self._where.line(each.pointer)
+        return found
+
+    def documented(self, operations: Iterable[str]) -> set[tuple[str, int]]:
+        """The documented statuses of operations."""
+        known = self.document.operations
+        return {(name, status) for name in operations for status in known[name].responses}
+
+    def coverage(self, pairs: set[tuple[str, int]]) -> float:
+        """Per cent of pairs of operation and status that were answered."""
+        return round(100 * len(pairs & self.pairs) / (len(pairs) or 1), 1)
+
+    def rows(
+        self, operations: Iterable[str], divergences: Iterable[Divergence], unseen: str
+    ) -> dict[str, dict[str, str]]:
+        """By operationId, the state of each group; `unseen` of what every operation has."""
+        rows = {}
+        for name in operations:
+            row = dict.fromkeys(GROUPS, "none") | {"accepts": unseen, "rejects": unseen}
+            rows[name] = row | dict.fromkeys(self.groups.get(name, ()), "ok")
+        for divergence in divergences:
+            for name, group in divergence.cases:
+                if name in rows:
+                    rows[name][group] = "diverges"
+        return rows
 
 
 def merged(
-    findings: Iterable[Finding],
+    findings: Collection[Finding],
     document: Document,
     probed: Collection[str],
     of_class: Mapping[str, Collection[str]] = MappingProxyType({}),
@@ -71,96 +122,68 @@ def merged(
     """The divergences of a run: first what costs data or money, then in the order of `CLASSES`.
 
     - Findings of one class with the same cause are merged: what an operation does not store, the
-      parameters that a
-      list ignores, a check that bodies lack, or parameters, else a line of the contract.
+      parameters that a list ignores, a check that bodies lack, or parameters, else a line of the
+      contract.
     - A class found in more than half of its operations is one divergence. Its operations are those
-      that were probed for
-      it (`of_class`), else all that were `probed`, as operationIds.
+      that were probed for it (`of_class`), else all that were `probed`, as operationIds.
     - Of a missing operation, nothing else is reported. An operation that `answered`, or refused in
-      another way, is not
-      missing: its 404 says that a record does not exist.
+      another way, is not missing: its 404 says that a record does not exist.
     """
-    findings = [*findings]
-    there = {
-        finding.operation
-        for finding in findings
-        if finding.kind not in _UNSURE and finding.target.status in _OF_ROUTES
-    }
-    there.update(answered)
-    findings = [
-        _as_refusal(finding) if finding.operation in there else finding for finding in findings
-    ]
-    missing = {finding.operation for finding in findings if finding.kind == _MISSING} - there
-    findings = [
-        finding
-        for finding in findings
-        if finding.kind == _MISSING or finding.operation not in missing
-    ]
-    findings = _with_ignored(_with_one_refusal(findings), document)
-    order = {name: number for number, name in enumerate(document.operations)}
-    among = order.keys() & set(probed)
-
-    def rank(finding: Finding) -> tuple[int, int, str]:
-        return (
-            SEVERITY[finding.kind],
-            order.get(finding.operation, len(order)),
-            finding.pointer or finding.cause,
-        )
-
-    classes: dict[str, dict[str, list[Finding]]] = {}
-    for finding in sorted(findings, key=rank):
-        classes.setdefault(finding.kind, {}).setdefault(_cause(finding, document), []).append(
-            finding
-        )
-    return [
-        each
-        for kind, causes in classes.items()
-        for each in _divergences(
-            causes,
-            document,
-            (among if kind == _MISSING else among - missing).intersection(
-                of_class.get(kind, among)
-            ),
-        )
-    ]
-
-
-def _with_one_refusal(findings: list[Finding]) -> list[Finding]:
-    """The findings, in which those are one that an operation refuses with the same words, whatever
-    is sent.
-    """
-    causes: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    there = {*answered}
     for each in findings:
-        causes[each.kind, each.operation, each.target.excerpt].add(_check(each))
-    return [
-        (
-            replace(each, cause=f"{each.operation} {each.target.excerpt}", pointer="")
-            if each.kind == "stricter"
-            and len(causes[each.kind, each.operation, each.target.excerpt]) > _FEWEST
-            else each
-        )
-        for each in findings
-    ]
+        if each.kind not in _UNSURE and each.target.status in _OF_ROUTES:
+            there.add(each.operation)
+    missing = {each.operation for each in findings if each.kind == _MISSING} - there
+    order = {name: number for number, name in enumerate(document.operations)}
+    classes: dict[str, _Causes] = {}
+    for each in sorted(
+        _settled(findings, document, there, missing),
+        key=lambda each: (
+            SEVERITY[each.kind],
+            order.get(each.operation, len(order)),
+            each.pointer or each.cause,
+        ),
+    ):
+        causes = classes.setdefault(each.kind, {})
+        causes.setdefault(_cause(each, document), []).append(each)
+    found: list[Divergence] = []
+    for kind, causes in classes.items():
+        among = order.keys() & {*probed} & {*of_class.get(kind, order)}
+        found += _divergences(causes, document, among if kind == _MISSING else among - missing)
+    return found
 
 
-def _with_ignored(findings: list[Finding], document: Document) -> list[Finding]:
-    """The findings, in which a parameter that is ignored is not also one whose values are
-    not checked.
-    """
+def _settled(
+    findings: Iterable[Finding], document: Document, there: set[str], missing: set[str]
+) -> Iterator[Finding]:
+    """The findings by what all of them together show."""
+    # a parameter that is ignored is not also one whose values are not checked
     ignored = {
-        (finding.operation, name)
-        for finding in findings
-        if finding.kind in ("filter", "sort") and (name := _parameter(finding, document))
+        (each.operation, name)
+        for each in findings
+        if each.kind in ("filter", "sort") and (name := _parameter(each, document))
     }
-    return [
-        (
-            replace(finding, kind="filter")
-            if finding.kind == "laxer"
-            and (finding.operation, _parameter(finding, document)) in ignored
-            else finding
-        )
-        for finding in findings
-    ]
+    # what an operation refuses with the same words, whatever is sent, is one
+    checks = {
+        (each.operation, each.target.excerpt, _check(each))
+        for each in findings
+        if each.kind == "stricter"
+    }
+    words = Counter(check[:2] for check in checks)
+    for each in findings:
+        operation, said = each.operation, each.target.excerpt
+        if each.kind == _MISSING:
+            if operation in there and each.target.status == 404:
+                title = f"{operation} refuses an unknown record with 404 and no code."
+                where = f"{each.pointer}/responses"
+                each = replace(each, kind="error-code", pointer=where, cause="no code", title=title)
+        elif operation in missing:
+            continue
+        elif each.kind == "stricter" and words[operation, said] > _FEWEST:
+            each = replace(each, cause=f"{operation} {said}", pointer="")
+        elif each.kind == "laxer" and (operation, _parameter(each, document)) in ignored:
+            each = replace(each, kind="filter")
+        yield each
 
 
 def _parameter(finding: Finding, document: Document) -> str:
@@ -196,69 +219,54 @@ def _cause(finding: Finding, document: Document) -> str:
     return line
 
 
-def _as_refusal(finding: Finding) -> Finding:
-    if finding.kind != _MISSING or finding.target.status != 404:
-        return finding
-    title = f"{finding.operation} refuses an unknown record with 404 and no code."
-    return replace(
-        finding,
-        kind="error-code",
-        pointer=f"{finding.pointer}/responses",
-        cause="no code",
-        title=title,
-    )
-
-
 def _divergences(
-    causes: dict[str, list[Finding]], document: Document, among: Collection[str]
+    causes: _Causes, document: Document, among: Collection[str]
 ) -> Iterator[Divergence]:
     """The divergences of one class, from its findings by cause."""
-    everything = [finding for findings in causes.values() for finding in findings]
-    shown = {finding.operation for finding in everything}.intersection(among)
+
+    def operations(findings: Iterable[Finding]) -> set[str]:
+        return {each.operation for each in findings}
+
+    everything = [each for findings in causes.values() for each in findings]
+    shown = operations(everything).intersection(among)
     if everything[0].kind in _OF_LINES or len(shown) < _FEWEST or 2 * len(shown) <= len(among):
         for cause, findings in causes.items():
             yield _divergence(findings, document, _title(findings, document), cause)
         return
-    widest = max(
-        causes.values(), key=lambda findings: len({finding.operation for finding in findings})
-    )
+    widest = max(causes.values(), key=lambda findings: len(operations(findings)))
     more = f" (and {counted(len(causes) - 1, 'other cause')})" if len(causes) > 1 else ""
-    title = f"{EVERYWHERE}: {_phrase(widest[0].title)}{more}"
+    title = f"{EVERYWHERE}: {widest[0].title.removesuffix('.')}{more}"
     # The widest cause may differ from run to run, so the fingerprint has none.
-    yield _divergence(
-        [*widest, *(each for each in everything if each not in widest)], document, title, EVERYWHERE
-    )
+    everything.sort(key=lambda each: each not in widest)
+    yield _divergence(everything, document, title, EVERYWHERE)
 
 
 def _title(findings: list[Finding], document: Document) -> str:
     """One title for findings with one cause."""
     shown = findings[0]
-    places = dict.fromkeys(canonical(document, finding.pointer) for finding in findings)
+    places = dict.fromkeys(canonical(document, each.pointer) for each in findings)
+    names: list[str] = []
     if shown.kind == "filter":
-        names = dict.fromkeys(filter(None, (_parameter(finding, document) for finding in findings)))
-        if len(names) > 1:
-            return f"{shown.operation} ignores {listed([*names])}"
-    if shown.kind == "not-persisted":
-        names = dict.fromkeys(
-            unescaped(pointer)[-1] for pointer in places if "/properties/" in pointer
-        )
-        if len(names) > 1:
-            return f"{shown.operation} does not store {listed([*names])}"
-    others = len(places) - 1
-    return _phrase(shown.title) + (f" (and {counted(others, 'other place')})" if others else "")
+        names, verb = [_parameter(each, document) for each in findings], "ignores"
+    elif shown.kind == "not-persisted":
+        names, verb = [unescaped(p)[-1] for p in places if "/properties/" in p], "does not store"
+    if len(names := [*dict.fromkeys(filter(None, names))]) > 1:
+        return f"{shown.operation} {verb} {listed(names)}"
+    more = f" (and {counted(len(places) - 1, 'other place')})" if len(places) > 1 else ""
+    return shown.title.removesuffix(".") + more
 
 
 def _divergence(findings: list[Finding], document: Document, title: str, cause: str) -> Divergence:
-    shown, found = findings[0], {finding.operation for finding in findings}
+    shown, found = findings[0], {each.operation for each in findings}
+    known = f"{shown.kind}\n{cause}".encode("utf-8", "surrogatepass")
+    operations = [each for each in document.operations.values() if each.id in found]
     return Divergence(
-        fingerprint=blake2b(
-            f"{shown.kind}\n{cause}".encode("utf-8", "surrogatepass"), digest_size=16
-        ).hexdigest(),
+        fingerprint=blake2b(known, digest_size=16).hexdigest(),
         kind=shown.kind,
-        operations=[name for name in document.operations if name in found],
+        operations=[each.id for each in operations],
         title=title,
         basis=_basis(shown, document, found),
-        pointer=shown.pointer,
+        pointer=shown.pointer or "".join(map(pointer_of, operations[:1])),
         request=shown.request,
         target=shown.target,
         expected=shown.expected,
@@ -266,27 +274,21 @@ def _divergence(findings: list[Finding], document: Document, title: str, cause: 
     )
 
 
-def _basis(shown: Finding, document: Document, operations: Collection[str]) -> str:
+def _basis(shown: Finding, document: Document, operations: set[str]) -> str:
     """The basis of a divergence. The source document shows requests and answers, but no rules."""
-    steps = unescaped(shown.pointer)
-    roots = {
-        str(operation.responses[status].media.get(JSON, {}).get("$ref")): operation
-        for name in operations
-        if (operation := document.operations.get(name))
-        for status in operation.responses
-    }
-    root = roots.get("#/" + "/".join(steps[:3]))
-    if root is not None and root.raw.get("x-basis", {}).get("response") != "documented":
-        return "assumed"  # the source document shows the schema for another operation only
     is_refusal = shown.kind == "wrong-status" and shown.expected.status >= 400
-    return (
-        "assumed" if is_refusal or shown.kind in _NEVER_SHOWN else basis_of(document, shown.pointer)
-    )
-
-
-def _phrase(title: str) -> str:
-    """A title without its full stop, so that words can follow."""
-    return title.removesuffix(".")
+    if is_refusal or shown.kind in _NEVER_SHOWN:
+        return "assumed"
+    root = "/".join(shown.pointer.split("/")[:4])
+    bases = []
+    for name in operations & document.operations.keys():
+        operation = document.operations[name]
+        for response in operation.responses.values():
+            if response.media.get(JSON, {}).get("$ref") == root:
+                bases.append(operation.basis["response"])
+    if bases and "documented" not in bases:
+        return "assumed"  # the source document shows the schema for another operation only
+    return basis_of(document, shown.pointer)
 
 
 def basis_of(document: Document, pointer: str) -> str:
@@ -295,25 +297,20 @@ def basis_of(document: Document, pointer: str) -> str:
     The nearest `x-basis` decides: that of a member of a schema, else that of a part of the
     operation. A part with an entry in `x-basis-notes` is assumed in part, most often its bounds.
     """
-    steps = unescaped(pointer)
-    documented, node = False, document.raw
-    for number, step in enumerate(steps):
-        node = document.resolve(node)
-        if isinstance(node, list):
-            node = node[int(step)] if step.isdecimal() and int(step) < len(node) else None
-            continue
-        if not isinstance(node, dict) or step not in node:
-            break
-        if step == "properties" and number + 1 < len(steps):
-            documented = _is_shown(node, steps[number + 1])
-        node = node[step]
-        if number == 2 and steps[0] == "paths":
-            parts = _PARTS.get(steps[3], _WHOLE) if len(steps) > 3 else _WHOLE
-            documented = all(_is_shown(node, part) for part in parts)
+    steps, place = unescaped(pointer), located(document, pointer)[0]
+    documented = False
+    if steps[:1] == ["paths"] and len(steps) > 2:
+        operation = located(document, below("#", *steps[:3]))[1]
+        parts = _PARTS.get("".join(steps[3:4]), _WHOLE)
+        documented = all(_is_shown(operation, part) for part in parts)
+    for number, step in enumerate(place[:-1]):
+        if step == "properties":
+            holder = located(document, below("#", *place[:number]))[1]
+            documented = _is_shown(document.resolve(holder or {}), str(place[number + 1]))
     return "documented" if documented else "assumed"
 
 
-def _is_shown(node: Json, part: str) -> bool:
-    return node.get("x-basis", {}).get(part) == "documented" and part not in node.get(
-        "x-basis-notes", {}
-    )
+def _is_shown(node: Mapping[str, Mapping[str, str]] | None, part: str) -> bool:
+    node = node or {}
+    basis, notes = node.get("x-basis", {}), node.get("x-basis-notes", {})
+    return basis.get(part) == "documented" and part not in notes

@@ -6,7 +6,7 @@ newest ones are kept.
 """
 
 import threading
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable
 from functools import cache
 from pathlib import Path
@@ -16,18 +16,14 @@ from time import time
 import httpx2
 import orjson
 
-from ...app import data_dir
-from ...contract import bundle
-from ...contract.document import Document
 from .conformity import Conformity
 from .correcting import correct
 from .exchange import Answer, Exchange
-from .findings import Finding, Report, contract_of, rows_of
+from .findings import Finding, Report, contract_of
 from .har import archive_of, entry_of
-from .merging import merged
+from .merging import Ledger
 from .proxy import OWN, Passed
 from .showing import Showing
-from .where import Where
 
 MOST = 5_000  # findings
 KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
@@ -35,35 +31,32 @@ KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
 MOST_WAITING = 1_000  # exchanges that wait to be judged
 
 
-class Observed:
+class Observed(Ledger):
     """One per report. It shows no values of records: they belong to the sender of the traffic."""
 
-    def __init__(
-        self, document: Document, target: str, mode: str, overlays: tuple[Path, ...] = ()
-    ) -> None:
-        """`mode` is `har` or `proxy`; `overlays` are applied to the document already."""
+    def __init__(self, target: str, mode: str, overlays: tuple[Path, ...] = ()) -> None:
+        """`mode` is `har` or `proxy`. Raises ContractError."""
+        super().__init__(overlays)
         self.requests = 0
-        self._document, self._target, self._mode, self._overlays = document, target, mode, overlays
-        self._conformity = Conformity(document, Showing(document, target, values=False))
-        self._findings: list[Finding] = []
-        self._groups: dict[str, set[str]] = defaultdict(set)
-        self._statuses: dict[str, set[int]] = defaultdict(set)
+        self._target, self._mode = target, mode
+        showing = Showing(self.document, target, values=False)
+        self._conformity = Conformity(self.document, showing)
         self._examples: dict[Hashable, Exchange] = {}
 
     def judge(self, exchange: Exchange) -> list[Finding]:
         """In what an exchange departs. Requests that are no operation are not counted."""
         operation = self._conformity.operation_of(exchange.request.method, exchange.request.path)
         status = exchange.answer.status
-        group = "accepts" if status < 400 or status >= 500 else "rejects"
+        group = "rejects" if 400 <= status < 500 else "accepts"
         findings = self._conformity.findings(exchange, operation, group)
-        if len(self._findings) < MOST:
-            self._findings += findings
-            for finding in findings:
-                self._examples.setdefault((finding.kind, finding.pointer, finding.cause), exchange)
+        if len(self.findings) < MOST:
+            self.findings += findings
+            for each in findings:
+                self._examples.setdefault((each.kind, each.pointer, each.cause), exchange)
         if operation is not None:
             self.requests += 1
-            self._statuses[operation.id].add(status)
-            self._groups[operation.id].add(group)
+            self.pairs.add((operation.id, status))
+            self.groups[operation.id].add(group)
             self._examples.setdefault((operation.id, status), exchange)
         return findings
 
@@ -72,26 +65,17 @@ class Observed:
 
         Its coverage is the share of all documented statuses.
         """
-        documented = {
-            (o.id, status) for o in self._document.operations.values() for status in o.responses
-        }
-        reached = {
-            (name, status) for name, statuses in self._statuses.items() for status in statuses
-        }
-        seen = [name for name in self._document.operations if name in self._groups]
-        divergences = merged(self._findings, self._document, seen)
-        Where(data_dir("openapi"), self._document, self._overlays).locate(divergences)
+        operations, divergences = self.document.operations, self.divergences()
+        seen = [name for name in operations if name in self.groups]
         return Report(
             target=self._target,
-            contract=contract_of(self._document),
+            contract=contract_of(self.document),
             mode=self._mode,
-            seed=0,
             seconds=seconds,
             requests=self.requests,
             exit=1 if divergences else 0 if self.requests else 3,
-            coverage=100 * len(documented & reached) / (len(documented) or 1),
-            rows=rows_of(seen, self._groups, divergences, unseen="none"),
-            unreached=[],
+            coverage=self.coverage(self.documented(operations)),
+            rows=self.rows(seen, divergences, "none"),
             divergences=divergences,
         )
 
@@ -103,29 +87,23 @@ class Observed:
         """
 
         async def again(file: Path) -> Collection[Finding]:
-            document = Document(bundle.contracts(data_dir("openapi"), (*self._overlays, file))[0])
-            judging = Observed(document, self._target, self._mode)
-            return [
-                finding
-                for exchange in self._examples.values()
-                for finding in judging.judge(exchange)
-            ]
+            judging = Observed(self._target, self._mode, (*self.overlays, file))
+            for exchange in self._examples.values():
+                judging.judge(exchange)
+            return judging.findings
 
-        await correct(report.divergences, self._findings, self._document, self._overlays, again)
+        await correct(report.divergences, self, again)
 
 
 class Watching:
     """One per proxy. `say` is called with the line of each exchange."""
 
     def __init__(
-        self,
-        document: Document,
-        target: str,
-        say: Callable[[str], None],
-        overlays: tuple[Path, ...] = (),
+        self, target: str, say: Callable[[str], None], overlays: tuple[Path, ...] = ()
     ) -> None:
-        self.observed = Observed(document, target, "proxy", overlays)
-        self._showing, self._target, self._say = Showing(document, target), target, say
+        self.observed = Observed(target, "proxy", overlays)
+        self._showing = Showing(self.observed.document, target)
+        self._target, self._say = target, say
         self._began = time()
         self.unjudged: Counter[str] = Counter()
         """How many exchanges were not judged, by reason."""
@@ -167,12 +145,11 @@ class Watching:
     def _judge(self, passed: Passed) -> None:
         request, answer = passed.exchange
         unread, classes = passed.unread, list[str]()
-        body = decoded(answer) if unread is None else None
+        body = None if unread else decoded(answer)
         if body is not None:
             passed = passed._replace(exchange=Exchange(request, answer._replace(body=body)))
-            classes = list(
-                dict.fromkeys(finding.kind for finding in self.observed.judge(passed.exchange))
-            )
+            found = self.observed.judge(passed.exchange)
+            classes = [*dict.fromkeys(each.kind for each in found)]
         else:
             unread = unread or f"a body encoded as {answer.header('content-encoding')}"[:80]
             self.unjudged[unread] += 1
@@ -180,16 +157,14 @@ class Watching:
         while sum(map(_size, self._kept)) > MOST_BYTES:
             self._kept.popleft()
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
-        self._say(
-            f"{request.method:<6} {self._showing.line(request)}  {answer.status or '---'}  {word}"
-        )
+        shown = self._showing.line(request)
+        self._say(f"{request.method:<6} {shown}  {answer.status or '---'}  {word}")
 
 
 def decoded(answer: Answer) -> bytes | None:
     """The decoded body of an answer; None where its encoding cannot be read here."""
     named = ",".join(answer.headers_named("content-encoding")).lower()
-    codings = {each.strip() for each in named.split(",")} - {""}
-    if not codings <= _codings():
+    if not {each.strip() for each in named.split(",")} <= _codings():
         return None
     try:
         return httpx2.Response(
@@ -205,7 +180,7 @@ def _codings() -> set[str]:
     that are installed.
     """
     with httpx2.Client() as client:
-        return {"identity", *client.headers["accept-encoding"].replace(" ", "").split(",")}
+        return {"", "identity", *client.headers["accept-encoding"].replace(" ", "").split(",")}
 
 
 def _size(kept: tuple[Passed, list[str]]) -> int:

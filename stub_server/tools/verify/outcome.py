@@ -11,21 +11,17 @@ from typing import NamedTuple
 
 import orjson
 
-from ...app import data_dir
-from ...contract import bundle
 from ...contract.document import Document, Operation, Response
 from ...contract.source import read_text
 from ...core.problem import UnusableInput
-from .findings import CLASSES, Finding, Report, Unreached, contract_of, rows_of
+from .findings import CLASSES, Finding, Report, Unreached, contract_of
 from .forms import FORMS, overlay
 from .har import read
-from .judging import Run
-from .merging import merged
+from .judging import Options, Run
 from .observed import Observed
 from .probes import costs
-from .run import Options
+from .run import Runner
 from .target import PERSON
-from .where import Where
 
 _CONFORMS, _DIVERGES, _FAILED, _TOO_LITTLE = range(4)
 _TOO_LARGE = "the contract does not say how large a body may be"
@@ -47,11 +43,6 @@ class Outcome(NamedTuple):
 
     report: Report
     notes: list[str]
-
-
-def contract_with(overlays: tuple[Path, ...]) -> Document:
-    """The contract. Raises ContractError."""
-    return Document(bundle.contracts(data_dir("openapi"), overlays)[0])
 
 
 def check_names(options: Options, document: Document) -> None:
@@ -78,25 +69,21 @@ def of_recorded(
 
     With `corrects`, divergences get the actions of an overlay that close them.
     """
-    archive = read(file, url)
-    began, observed = (
-        monotonic(),
-        Observed(contract_with(overlays), url or "recorded traffic", "har", overlays),
-    )
+    archive, began = read(file, url), monotonic()
+    observed = Observed(url or "recorded traffic", "har", overlays)
     for exchange in archive.exchanges:
         observed.judge(exchange)
     report = observed.report(monotonic() - began)
-    left_out = [
-        f"Not judged: {count:,} ({reason})." for reason, count in sorted(archive.left_out.items())
-    ]
+    left_out = sorted(archive.left_out.items())
+    notes = [f"Not judged: {count:,} ({reason})." for reason, count in left_out]
     if not report.requests and not report.divergences:
         message = f"{file}: contains no request of the contract. Give the address above /v2 as URL."
-        raise UnusableInput(" ".join([message, *left_out]))
+        raise UnusableInput(" ".join([message, *notes]))
     hide(report, known)
     if corrects:
         asyncio.run(observed.correct(report))
     report.exit = _DIVERGES if report.divergences else _CONFORMS
-    return Outcome(report, left_out)
+    return Outcome(report, notes)
 
 
 def known(path: Path) -> set[str]:
@@ -145,55 +132,47 @@ def written(
             save(file, text + "\n")
 
 
-def of_run(run: Run, options: Options, known: Collection[str], least: float) -> Outcome:
+def of_run(run: Runner, known: Collection[str], least: float) -> Outcome:
     """The outcome of a run. Divergences with `known` fingerprints are hidden; a run must reach
     `least` per cent.
 
     Raises UnusableInput if nothing was learned.
     """
-    document = run.catalogue.document
-    answered = [
-        name
-        for name, statuses in run.statuses.items()
-        if any(200 <= status < 300 for status in statuses)
-    ]
-    findings = [_as_shown(finding, run) for finding in run.findings]
-    divergences = merged(findings, document, set(run.groups), run.suspected, answered)
-    classes = options.classes or CLASSES
-    divergences = [
-        each
-        for each in divergences
-        if each.kind in classes
-        and each.kind not in options.skip
-        and (not each.operations or {*each.operations} & {*run.chosen})
-    ]
-    unreached = [*_unreached(run, document, options)]
+    options = run.options
+    run.findings = [_as_shown(finding, run) for finding in run.findings]
+    classes = (options.classes or CLASSES.keys()) - {*options.skip}
+    divergences = []
+    for each in run.divergences():
+        is_chosen = not each.operations or {*each.operations} & {*run.chosen}
+        if each.kind in classes and is_chosen:
+            divergences.append(each)
+    unreached = [*_unreached(run)]
+    away = {(each.operation, each.status) for each in unreached if each.reason}
     report = Report(
         target=options.url,
-        contract=contract_of(document),
+        contract=contract_of(run.document),
         mode="write" if options.write else "read",
         seed=options.seed,
         seconds=round(run.seconds, 1),
         requests=run.target.requests,
         exit=_CONFORMS,
-        coverage=_coverage(run, document, unreached),
-        rows=rows_of(run.chosen, run.groups, divergences, unseen="unreached"),
+        coverage=run.coverage(run.documented(run.chosen) - away),
+        rows=run.rows(run.chosen, divergences, "unreached"),
         unreached=unreached,
         divergences=divergences,
         left_behind=run.cleanup.left_behind,
         tag=run.cleanup.tag,
     )
     hide(report, known)
-    Where(data_dir("openapi"), document, options.overlays).locate(report.divergences)
     if report.divergences and not run.is_interrupted:
         report.exit = _DIVERGES
     elif not run.groups or run.is_interrupted:
         report.exit = _FAILED
+        if run.away and not (report.left_behind or run.cleanup.is_cut_short):
+            raise UnusableInput(f"{options.url} cannot be compared: it {run.away}.")
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
-    if run.away and report.exit == _FAILED and not (report.left_behind or run.cleanup.is_cut_short):
-        raise UnusableInput(f"{options.url} cannot be compared: it {run.away}.")
-    return Outcome(report, [*_notes(run, options)])
+    return Outcome(report, _notes(run))
 
 
 def _as_shown(finding: Finding, run: Run) -> Finding:
@@ -201,7 +180,7 @@ def _as_shown(finding: Finding, run: Run) -> Finding:
 
     Of a member that no answer shows, it is one of the schema.
     """
-    operation = run.catalogue.document.operations.get(finding.operation)
+    operation = run.document.operations.get(finding.operation)
     record = None if operation is None else run.catalogue.record_at(operation)
     if record is None or finding.kind not in ("not-persisted", "reference"):
         return finding
@@ -222,90 +201,64 @@ def hide(report: Report, known: Collection[str]) -> None:
     report.hidden, report.divergences = len(report.divergences) - len(shown), shown
 
 
-def _notes(run: Run, options: Options) -> Iterator[str]:
+def _notes(run: Run) -> list[str]:
     """Sentences about what a run could not do."""
-    limited, repeated, lost = run.target.limited, run.target.repeated, len(run.unanswered)
-    if run.away:
-        yield (
-            f"The run ended early: the backend {run.away}. The report has what was learned until"
-            " then."
-        )
-    if run.is_interrupted:
-        yield "Interrupted: the report has what was learned until then."
-    if run.is_late:
-        yield (
-            f"The budget of {options.budget:g} s is used up: raise it with --budget, or limit the"
-            " run with --only."
-        )
-    if limited:
-        yield (
-            f"The backend answered 429 to {limited:,} requests, which were repeated when it asked"
-            " for that."
-        )
-    if repeated:
-        yield (
-            f"{repeated:,} requests got no answer at first and were repeated. Where this left the"
-            " state of a record unknown, the rest of the journey was skipped."
-        )
-    if lost:
-        yield (
-            "The backend may have more records of this run than are listed: it did not answer"
-            f" {lost:,} requests."
-        )
-    if len(run.created) == 1:
-        yield "All records have the same `createdAt`: instants were not compared."
-    if run.cleanup.is_cut_short:
-        yield (
-            "Cleaning up was cut short: search the backend for records whose names begin with"
-            f" {run.cleanup.tag}."
-        )
+    target, lost = run.target, len(run.unanswered)
+    notes = {
+        f"The run ended early: the backend {run.away}. The report has what was learned until"
+        " then.": run.away,
+        "Interrupted: the report has what was learned until then.": run.is_interrupted,
+        f"The budget of {run.options.budget:g} s is used up: raise it with --budget, or limit the"
+        " run with --only.": run.is_late,
+        f"The backend answered 429 to {target.limited:,} requests, which were repeated when it"
+        " asked for that.": target.limited,
+        f"{target.repeated:,} requests got no answer at first and were repeated. Where this left"
+        " the state of a record unknown, the rest of the journey was skipped.": target.repeated,
+        "The backend may have more records of this run than are listed: it did not answer"
+        f" {lost:,} requests.": lost,
+        "All records have the same `createdAt`: instants were not compared.": len(run.created) == 1,
+        "Cleaning up was cut short: search the backend for records whose names begin with"
+        f" {run.cleanup.tag}.": run.cleanup.is_cut_short,
+    }
+    return [note for note, is_so in notes.items() if is_so]
 
 
-def _unreached(run: Run, document: Document, options: Options) -> Iterator[Unreached]:
+def _unreached(run: Runner) -> Iterator[Unreached]:
     """The documented statuses that were not answered, with the reason."""
-    for operation in (document.operations[name] for name in run.chosen):
+    for name in run.chosen:
+        operation = run.document.operations[name]
         for response in operation.responses.values():
-            if response.status not in run.statuses.get(operation.id, ()):
-                yield Unreached(
-                    operation.id, response.status, _reason(run, operation, response, options)
-                )
+            if (name, response.status) not in run.pairs:
+                reason = _reason(run, operation, response)
+                yield Unreached(name, response.status, reason)
 
 
-def _reason(run: Run, operation: Operation, response: Response, options: Options) -> str:
+def _reason(run: Runner, operation: Operation, response: Response) -> str:
     """Why a documented status was not answered; empty if a request should have been answered so."""
-    status, rights = response.status, run.rights
+    status, rights, options = response.status, run.rights, run.options
     if operation.id in rights.closed:
         return rights.closed[operation.id]
     if status in _ELSEWHERE:
         return _ELSEWHERE[status]
-    if not options.write and (operation.method != "GET" or status in (403, 409)):
-        return "needs --write"
-    if not options.write and "{" in operation.path and status < 300:
-        return "no list of the backend shows such a record"
-    if status == 403 and set(response.codes) <= _OF_KEYS:
-        return "needs a key with other settings"
-    if status == 403 and rights.kind != PERSON:
-        return "needs a JWT, which creates keys with fewer scopes"
-    if status == 403 and not run.statuses["createApiKey"] & {201}:
-        return "no API key with fewer scopes could be created"
+    if not options.write:
+        if operation.method != "GET" or status in (403, 409):
+            return "needs --write"
+        if "{" in operation.path and status < 300:
+            return "no list of the backend shows such a record"
+    if status == 403:
+        if set(response.codes) <= _OF_KEYS:
+            return "needs a key with other settings"
+        if rights.kind != PERSON:
+            return "needs a JWT, which creates keys with fewer scopes"
+        if ("createApiKey", 201) not in run.pairs:
+            return "no API key with fewer scopes could be created"
     if costs(operation) and not options.charges:
         return "needs --charges"
-    needed = [
-        f"needs {name}: {why}"
-        for name, why in rights.closed.items()
-        if name in run.needs.get(operation.id, ())
-    ]
-    return needed[0] if needed else ""
-
-
-def _coverage(run: Run, document: Document, unreached: list[Unreached]) -> float:
-    """Per cent of the documented statuses within reach that were answered."""
-    away = {(each.operation, each.status) for each in unreached if each.reason}
-    within = {
-        (name, status) for name in run.chosen for status in document.operations[name].responses
-    } - away
-    reached = {(name, status) for name, status in within if status in run.statuses.get(name, ())}
-    return round(100 * len(reached) / len(within), 1) if within else 0.0
+    for needed in run.builder("needs").needs(operation):
+        name = needed.creates[0].id
+        if name in rights.closed:
+            return f"needs {name}: {rights.closed[name]}"
+    return ""
 
 
 def save(file: Path, text: str) -> None:

@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 from ...contract.document import JSON, Operation
 from ...contract.source import Json
+from ...core.record import Body
 from .catalogue import Catalogue, Resource, leaves, path_names, pointer_of, role_of, with_leaves
 from .exchange import Answer
-from .variants import NOWHERE, Fresh, Variants
+from .variants import NOWHERE, Variants
 
 GIVEN, NONE, WRONG = "given", "none", "wrong"
 """Credentials of a request: the caller's, none, and an invalid one.
@@ -119,35 +120,34 @@ class Roles:
 
     def __init__(self) -> None:
         self._by_role: dict[str, Names] = {}
-        self._by_twin: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self._by_first: dict[str, Names] = {}
         self.own: set[str] = set()
         """Ids of the target's records that the journey made or was answered about."""
 
     def play(self, role: str, names: Names) -> None:
         """Set what plays a role from now on."""
         self._by_role[role] = names
-        self.pair(*names)
+        self.pair(names)
 
-    def pair(self, target: str, first: str, second: str) -> None:
+    def pair(self, names: Names) -> None:
         """Note that texts of the twins mean the same as one of the target."""
-        self._by_twin[0].setdefault(first, target)
-        self._by_twin[1].setdefault(second, target)
-        self.own.add(target)
+        self._by_first.setdefault(names.first, names)
+        self.own.add(names.target)
 
     def forget(self, target: str) -> None:
         """Compare a record of the target no more: its state has departed from that of the twins."""
-        for names in self._by_twin:
-            for name in [name for name, own in names.items() if own == target]:
-                del names[name]
+        for first, names in [*self._by_first.items()]:
+            if names.target == target:
+                del self._by_first[first]
 
     def role(self, first: str, second: str) -> str | None:
         """The target's text for what both twins call so; None if it is not known."""
-        found = self._by_twin[0].get(first)
-        return found if found is not None and found == self._by_twin[1].get(second) else None
+        found = self._by_first.get(first)
+        return found.target if found is not None and found.second == second else None
 
     def is_known(self, first: str) -> bool:
         """Whether the target's text for one of the first twin is known."""
-        return first in self._by_twin[0]
+        return first in self._by_first
 
     def spelled(self, value: Any, party: int) -> Any:
         """A value with its roles replaced for one party: 0 is the target.
@@ -190,7 +190,6 @@ class Builder:
         self,
         catalogue: Catalogue,
         variants: Variants,
-        fresh: Fresh,
         *,
         charges: bool,
         closed: Container[str] = (),
@@ -198,9 +197,9 @@ class Builder:
         """Without `charges`, nothing is sent that may cost money; `closed` are the operationIds out
         of reach.
         """
-        self.catalogue, self.variants, self.fresh = catalogue, variants, fresh
+        self.catalogue, self.variants = catalogue, variants
         self.document = catalogue.document
-        self.present: dict[str, Any] = {}
+        self.present: Body = {}
         """The roles that are played, with the bodies that made the records."""
         self.unknown: set[str] = set()
         """Entries of lists that the target does not know: they are no longer sent."""
@@ -209,7 +208,7 @@ class Builder:
     def begin_anew(self) -> None:
         """Let the next journey make records of its own, whose names no earlier one has."""
         self.present.clear()
-        self.fresh.begin_anew()
+        self.variants.begin_anew()
 
     def may(self, operation: Operation) -> bool:
         """Whether the options and the credential allow an operation to succeed."""
@@ -227,6 +226,11 @@ class Builder:
             if operation in resource.creates or f"{{{resource.key}}}" in operation.path:
                 return resource
         return None
+
+    def changed_by(self, operation: Operation) -> Resource | None:
+        """The kind of record that an operation updates."""
+        resource = self.resource_of(operation)
+        return resource if resource is not None and operation == resource.update else None
 
     def path(self, operation: Operation, **others: str) -> str:
         """The path with roles for ids; `others` are values of path parameters, percent-encoded."""
@@ -280,7 +284,7 @@ class Builder:
             return body
         url = body.get("url")
         if isinstance(url, str) and "://" in url and not url.startswith(NOWHERE):
-            body = {**body, "url": self.fresh.value("url")}
+            body = {**body, "url": self.variants.value("url")}
         if body.get("projectId", "") is None:
             return {**body, "is_active": False}
         if operation.method == "POST" or body.get("is_active") is True:
@@ -293,11 +297,11 @@ class Builder:
         """
         if operation.body is None:
             return None
-        return self.fresh.renewed(self._shown(operation)[0])
+        return self.variants.renewed(self._shown(operation)[0])
 
     def examples(self, operation: Operation) -> list[Any]:
         """The other examples of the contract, with roles and new values."""
-        return [self.fresh.example(each) for each in self._shown(operation)[1:]]
+        return [self.variants.example(each) for each in self._shown(operation)[1:]]
 
     def _shown(self, operation: Operation) -> list[Any]:
         shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
@@ -381,6 +385,12 @@ class Builder:
         if "{logId}" in operation.path and test is not None and self.may(test):
             yield from self.prepare(test)
             yield self.probe(test, SETUP, "send a test", body={}, makes="the log", keeps=True)
+
+    def prepared(self, operation: Operation, journey: Journey) -> Journey:
+        """A journey with what its operation needs, if that may be made."""
+        if self.may_prepare(operation):
+            yield from self.prepare(operation)
+            yield from journey
 
     def _with_roles(self, name: str, value: Any) -> Any:
         """A value of a member with roles in place of ids."""

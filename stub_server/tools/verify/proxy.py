@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...core.text import is_local
 from ...server.request import OF_CONNECTIONS
-from .exchange import Answer, Exchange, Headers, Request, base_of
+from .exchange import Answer, Exchange, RawHeaders, Request, base_of, texts_of
 
 JUDGED = 2 * 1024 * 1024  # bytes of a body that are kept to be judged
 OWN = "/_proxy/"
@@ -33,7 +33,6 @@ _LOST = (
     httpcore2.NetworkError,
     httpcore2.ProtocolError,
 )
-_Raw = list[tuple[bytes, bytes]]
 
 
 class Passed(NamedTuple):
@@ -91,7 +90,7 @@ class Proxy:
             await (await self._owned(scope, path))(scope, receive, send)
             return
         sent, said, at, began = bytearray(), bytearray(), time(), perf_counter()
-        status, headers, failure = 0, list[tuple[bytes, bytes]](), ""
+        status, headers, failure = 0, RawHeaders(), ""
         has_begun = False
         try:
             async with aclosing(
@@ -110,9 +109,9 @@ class Proxy:
         except _LOST as error:
             failure = str(error) or type(error).__name__
         took = perf_counter() - began
-        request = Request(scope["method"], path, query, _texts(scope["headers"]), bytes(sent))
+        request = Request(scope["method"], path, query, texts_of(scope["headers"]), bytes(sent))
         answered = Answer(
-            status, _texts(headers), bytes(said) if status else failure.encode(), took
+            status, texts_of(headers), bytes(said) if status else failure.encode(), took
         )
         is_large = max(len(sent), len(said)) > JUDGED
         unread = f"a body of more than {JUDGED // 1024**2} MB" if is_large and status else None
@@ -186,15 +185,11 @@ def _keep(body: bytearray, piece: bytes) -> None:
         body += piece
 
 
-def _passed_on(headers: _Raw) -> _Raw:
+def _passed_on(headers: RawHeaders) -> RawHeaders:
     """The headers without those of the connection."""
     listed = b",".join(value for name, value in headers if name.lower() == b"connection")
     left_out = OF_CONNECTIONS | {each.strip().lower() for each in listed.split(b",")}
     return [(name, value) for name, value in headers if name.lower() not in left_out]
-
-
-def _texts(headers: _Raw) -> Headers:
-    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
 
 
 def _refusal(status: int, message: str, code: str) -> Response:

@@ -1,259 +1,179 @@
 """One run: the journeys, four at a time, within a budget; and the cleaning up after them."""
 
 import asyncio
-import secrets
 import signal
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from time import monotonic
-from uuid import UUID
 
 import orjson
 
 from ...contract.document import JSON, Operation
 from ...contract.formats import formats
+from ...contract.schema import Schemas
 from ...domain.documents import is_document_here, is_document_unchecked
-from .catalogue import Catalogue, at
-from .cleanup import Cleanup
-from .exchange import Exchange, Request, base_of, bearer
-from .findings import CLASSES
+from ...server.explain.mending import Mender
+from .exchange import Exchange, Request, bearer
 from .journeys.accepting import accepts
 from .journeys.listing import finds, finds_logs, reads
 from .journeys.records import depends, moves, remembers, unique
 from .journeys.refusing import limited, refuses_all, strangers
-from .judging import Run
+from .judging import Options, Run
 from .probes import Builder, Chain, Journey
-from .showing import Showing
-from .target import AT_ONCE, KEY, PERSON, TRIES, Away, Rights, Target, rights_of, together
+from .target import AT_ONCE, KEY, PERSON, TRIES, Away, rights_of, together
 from .twin import Twin
-from .variants import Fresh, Variants
+from .variants import Variants
 from .walking import Walk
 
 TIDYING = 15.0  # seconds for cleaning up
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of a run, as the command has them.
-
-    `only` and `skip` are operationIds, tags or classes.
-    """
-
-    url: str
-    token: str
-    write: bool = False
-    charges: bool = False
-    only: tuple[str, ...] = ()
-    skip: tuple[str, ...] = ()
-    budget: float = 120.0
-    settle: float = 2.0
-    seed: int = 42
-    overlays: tuple[Path, ...] = ()
-    headers: tuple[tuple[str, str], ...] = ()
-    trusted: str | None = None
-    proxy: str | None = None
-
-    @property
-    def classes(self) -> set[str]:
-        """The classes that `only` names."""
-        return CLASSES.keys() & set(self.only)
-
-    def includes(self, operation: Operation) -> bool:
-        """Whether the run is about an operation."""
-        names, wanted = {operation.id, operation.tag}, set(self.only) - self.classes
-        return not names & set(self.skip) and (not wanted or bool(names & wanted))
-
-
-class Runner:
+class Runner(Run):
     """One run against one target."""
 
-    def __init__(self, options: Options, progress: Callable[[int, int], None]) -> None:
-        """`progress` is called with the number of chains of journeys that are done, and of all."""
-        self.options, self._progress = options, progress
-        self.twins = (
-            Twin(options.seed + 1, options.overlays),
-            Twin(options.seed + 2, options.overlays),
-        )
-        self.document = self.twins[0].document
-        self._catalogue = Catalogue(self.document)
-        # by any clock that a target may have
-        later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"
-        self._variants = Variants(
-            self.document, formats(is_document_here, is_document_unchecked), later
-        )
-        self._run_id = secrets.token_hex(3)
+    def __init__(
+        self,
+        options: Options,
+        progress: Callable[[int, int], None],
+        on_exchange: Callable[[Exchange], None] = lambda _: None,
+    ) -> None:
+        """`progress` is called with the number of chains of journeys that are done, and of all;
+        `on_exchange` with each exchange.
+        """
+        self._progress = progress
+        self._twins = [Twin(options.seed + number, options.overlays) for number in (1, 2)]
+        super().__init__(options, on_exchange)
+        known = formats(is_document_here, is_document_unchecked)
+        self._mender = Mender(self.document, Schemas(self.document.raw, known))
 
-    async def run(self, on_exchange: Callable[[Exchange], None] = lambda _: None) -> Run:
-        """Send everything, until the budget is used up or a signal ends it; `on_exchange` gets each
-        exchange.
+    async def run(self) -> Run:
+        """Send everything, until the budget is used up or a signal ends it.
 
         Raises nothing for what the target does.
         """
-        began, options = monotonic(), self.options
-        target = Target(options.url, options.headers, options.trusted, on_exchange, options.proxy)
-        run = Run(
-            self._catalogue,
-            target,
-            Cleanup(self._catalogue, options.token, f"verify-{self._run_id}"),
-            Showing(self.document, base_of(options.url), values=options.write),
-            str(UUID(bytes=self._run_id.encode().ljust(16, b"v"), version=4)),
-            options.settle,
-        )
-        target.until = began + options.budget
+        began, target = monotonic(), self.target
+        target.until = began + self.options.budget
         with _cancelling_on_signals():
             try:
-                async with asyncio.timeout(options.budget):
-                    await self._send_all(run)
+                async with asyncio.timeout(self.options.budget):
+                    await self._send_all()
             except TimeoutError:
-                run.is_late = True
+                self.is_late = True
+                self.away = "" if target.answers else "does not answer"
             except asyncio.CancelledError:
-                run.is_interrupted = True
+                self.is_interrupted = True
             except Away as error:
-                run.away = str(error)
-            if run.is_late and not target.answers:
-                run.away = "does not answer"
+                self.away = str(error)
             target.until = monotonic() + TIDYING
             with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
-                await run.cleanup.finish(target, may_have_made=bool(run.unanswered))
+                await self.cleanup.finish(target, may_have_made=bool(self.unanswered))
         await target.close()
-        run.seconds = monotonic() - began
-        silent = [finding for finding in run.findings if finding.kind == "transport"]
+        self.seconds = monotonic() - began
+        silent = [finding for finding in self.findings if finding.kind == "transport"]
         # connections that break anywhere say nothing about an operation
         if target.repeated >= len(silent):
-            run.findings = [finding for finding in run.findings if finding not in silent]
-        return run
+            self.findings = [finding for finding in self.findings if finding not in silent]
+        return self
 
-    async def _send_all(self, run: Run) -> None:
-        operations = [
-            operation
-            for operation in self.document.operations.values()
-            if self.options.includes(operation)
-        ]
-        run.chosen = tuple(operation.id for operation in operations)
-        every = self.document.operations.values()  # what a credential is shows only in all of them
-        asked = [
-            operation for operation in every if self.options.write or operation.method == "GET"
-        ]
-        run.rights = await rights_of(run.target, self.options.token, asked, run.unknown_id)
+    async def _send_all(self) -> None:
+        asked = []
+        for each in self.document.operations.values():  # what a credential is shows only in all
+            if self.options.write or each.method == "GET":
+                asked.append(each)
+        self.rights = await rights_of(self.target, self.options.token, asked, self.unknown_id)
         nowhere = Request("GET", "/v2/verify-unknown", "", bearer(self.options.token))
-        run.conformity.learn_nowhere(Exchange(nowhere, await run.target.send(nowhere, TRIES)))
-        if self.options.write and run.rights.kind == KEY:
-            await self._learn_limits(run)
-        builder = self._builder("needs", run.rights)
-        run.needs = {
-            each.id: [needed.creates[0].id for needed in builder.needs(each)] for each in operations
-        }
-        waiting = [*self._chains(operations, run.rights)]
+        self.conformity.learn_nowhere(Exchange(nowhere, await self.target.send(nowhere, TRIES)))
+        if self.options.write and self.rights.kind == KEY:
+            await self._learn_limits()
+        waiting = [*self._chains()]
         total, done = len(waiting), 0
         waiting.reverse()
 
         async def worker() -> None:
             nonlocal done
             while waiting:
-                await self._walk(run, waiting.pop())
+                await self._walk(waiting.pop())
                 done += 1
                 self._progress(done, total)
 
         await together(*(worker() for _ in range(AT_ONCE)))
 
-    async def _learn_limits(self, run: Run) -> None:
+    async def _learn_limits(self) -> None:
         """Learn whether an API key is limited to some projects: then it cannot create one."""
-        project = self._catalogue.resources.get("projectId")
-        if project is None or project.creates[0].id in run.rights.closed:
+        project = self.catalogue.resources.get("projectId")
+        if project is None or project.creates[0].id in self.rights.closed:
             return
         create = project.creates[0]
-        body = orjson.dumps(self._builder("limits", run.rights).plain(create))
+        body = orjson.dumps(self.builder("limits").plain(create))
         headers = (*bearer(self.options.token), ("Content-Type", JSON))
-        answer = await run.target.send(
-            Request(create.method, create.path, "", headers, body), TRIES
-        )
+        asked = Request(create.method, create.path, "", headers, body)
+        answer = await self.target.send(asked, TRIES)
+        record = self.catalogue.record(create, answer.json())
         if answer.status == 403:
-            run.rights.is_limited = True
-            run.rights.closed[create.id] = "the credential is limited to some projects"
-        place = self._catalogue.record_at(create)
-        record = at(answer.json(), place[0]) if place is not None and answer.is_success else None
-        if isinstance(record, dict):
-            run.cleanup.note(run.cleanup.made(), create, str(record.get("id")))
+            self.rights.is_limited = True
+            self.rights.closed[create.id] = "the credential is limited to some projects"
+        elif answer.is_success and record:
+            self.cleanup.note(self.cleanup.made(), create, str(record.get("id")))
 
-    async def _walk(self, run: Run, chain: Chain) -> None:
-        made = run.cleanup.made()
-        async with (
-            self.twins[0].fork(run.rights) as first,
-            self.twins[1].fork(run.rights) as second,
-        ):
-            await Walk(run, self.options.token, (first, second), made).go(chain)
-        await run.cleanup.remove(run.target, made)  # some kinds of records are limited in number
+    async def _walk(self, chain: Chain) -> None:
+        made, (first, second) = self.cleanup.made(), self._twins
+        async with first.fork(self.rights) as one, second.fork(self.rights) as two:
+            await Walk(self, (one, two), made).go(chain)
+        await self.cleanup.remove(self.target, made)  # some kinds of records are limited in number
 
-    def _builder(self, name: str, rights: Rights) -> Builder:
-        fresh = Fresh(self._run_id, self.options.seed, name)
-        return Builder(
-            self._catalogue,
-            self._variants,
-            fresh,
-            charges=self.options.charges,
-            closed=rights.closed,
-        )
+    def builder(self, name: str) -> Builder:
+        """A builder for some journeys."""
+        # by any clock that a target may have
+        later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"
+        variants = Variants(self._mender, later, self.tag, f"{self.options.seed}/{name}")
+        closed = self.rights.closed
+        return Builder(self.catalogue, variants, charges=self.options.charges, closed=closed)
 
-    def _chains(self, operations: list[Operation], rights: Rights) -> Iterator[Chain]:
+    def _chains(self) -> Iterator[Chain]:
         """The journeys over the operations that the credential opens: in a chain
         those of one tag.
         """
+        tags: dict[str, list[Operation]] = defaultdict(list)
+        operations = [self.document.operations[name] for name in self.chosen]
+        for each in operations:
+            tags[each.tag].append(each)
+            if not self.options.write and each.method == "GET":
+                own = self.builder(f"reads {each.id}")
+                yield Chain(own, [reads(own, each)])
         if not self.options.write:
-            resources = {
-                each.list.id: each
-                for each in self._catalogue.resources.values()
-                if each.list is not None
-            }
-            for operation in operations:
-                if operation.method == "GET":
-                    own = self._builder(f"reads {operation.id}", rights)
-                    yield Chain(own, [reads(own, resources.get(operation.id), operation)])
             return
-        tags: dict[str, list[Operation]] = {}
-        for operation in operations:
-            tags.setdefault(operation.tag, []).append(operation)
         for tag in sorted(tags, key=lambda tag: -sum(each.method != "GET" for each in tags[tag])):
-            own = self._builder(tag, rights)
+            own = self.builder(tag)
             yield Chain(own, self._of_tag(own, tag, tags[tag]))
-        own = self._builder("refuses", rights)
-        yield Chain(
-            own, [refuses_all(own, operations, makes_keys=rights.kind == PERSON), strangers(own)]
-        )
-        if rights.kind == PERSON:
-            own = self._builder("limited", rights)
+        own, is_person = self.builder("refuses"), self.rights.kind == PERSON
+        yield Chain(own, [refuses_all(own, operations, makes_keys=is_person), strangers(own)])
+        if is_person:
+            own = self.builder("limited")
             yield Chain(own, [limited(own, operations)])
 
     def _of_tag(self, builder: Builder, tag: str, operations: list[Operation]) -> Iterator[Journey]:
         """The journeys of a tag: over its kinds of records, then over its other operations."""
-        done: list[Operation] = []
-        for resource in self._catalogue.resources.values():
-            of_resource = [*resource.creates, resource.list]
-            is_chosen = any(
-                each in of_resource or builder.resource_of(each) == resource for each in operations
-            )
-            if resource.creates[0].tag != tag or not is_chosen:
+        left = [*operations]
+        for resource in self.catalogue.resources.values():
+            create, writers = resource.creates[0], [*resource.creates, resource.update]
+            own = [each for each in operations if builder.resource_of(each) == resource]
+            if create.tag != tag or not (own or resource.list in operations):
                 continue
-            writers = [*resource.creates, *filter(None, (resource.update,))]
-            for operation in writers:
-                yield accepts(builder, operation)
-            yield finds(builder, resource)
-            yield unique(builder, resource)
-            yield remembers(builder, resource)
-            yield moves(builder, resource)
-            for parent in builder.needs(resource.creates[0]):
-                yield depends(builder, parent, resource)
-            done += writers
-        for operation in operations:
-            if operation not in done:
-                yield accepts(builder, operation)
-            if (
-                "Log" in str(self._catalogue.entries_at(operation)).title()
-                and operation.method == "GET"
-            ):
-                yield finds_logs(builder, operation)
+            for each in filter(None, writers):
+                yield builder.prepared(each, accepts(builder, each))
+            for journey in (finds, unique, remembers, moves):
+                yield builder.prepared(create, journey(builder, resource))
+            for parent in builder.needs(create):
+                yield builder.prepared(create, depends(builder, parent, resource))
+            left = [each for each in left if each not in writers]
+        test = self.document.operations.get("sendTestWebhook")
+        for each in left:
+            yield builder.prepared(each, accepts(builder, each))
+            is_log = "Log" in str(self.catalogue.entries_at(each)).title()
+            if test is not None and is_log and each.method == "GET":
+                yield builder.prepared(test, finds_logs(builder, each, test))
 
 
 @contextmanager

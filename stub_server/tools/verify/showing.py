@@ -3,7 +3,7 @@ not make.
 """
 
 import re
-from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -14,9 +14,8 @@ from ...contract.secrets import REDACTED, SECRET_HEADERS
 from ...server.curl import MADE_ANEW, command
 from .catalogue import queried
 from .exchange import Answer, Exchange, Headers, Request
-from .findings import Departure, Finding, Said, Shown
+from .findings import Finding, Said, Shown, cut
 
-LONGEST = 300  # characters of an excerpt
 _LARGEST_SENT = 4_096  # bytes of a body that a command repeats
 _SHORTEST = 6  # characters of a credential that is looked for in texts
 _MOST_MEMBERS = 20  # of an outline
@@ -66,74 +65,63 @@ class Showing:
         wherever they occur.
         """
         request, answer = exchange
-        own = _credentials(request.headers)
-        path, query = self._address(request, own)
-        sent, said = request.body, answer.body
-        if any(self._redactor.suspects(body) for body in (sent, said) if body):
-            sent, said = (body or b"" for body in self._redactor.messages(sent, said))
+        own, redactor = _credentials(request.headers), self._redactor
+
+        def line(text: str) -> str:
+            return redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1")
+
+        def without(headers: Headers) -> Headers:
+            shown = [
+                (name, REDACTED if name.lower() in _SECRET else line(value))
+                for name, value in headers
+            ]
+            return tuple(shown)
+
+        sent, said = redactor.messages(request.body, answer.body, further=own)
+        path, query = line(request.path), redactor.query(request.query, own)
         return Exchange(
-            request._replace(
-                path=path,
-                query=query,
-                headers=self._headers(request.headers, own),
-                body=_without_in(sent, own),
-            ),
-            answer._replace(
-                headers=self._headers(answer.headers, own), body=_without_in(said, own)
-            ),
+            Request(request.method, path, query, without(request.headers), sent or b""),
+            answer._replace(headers=without(answer.headers), body=said or b""),
         )
 
     def line(self, request: Request) -> str:
         """Path and query on one line."""
-        path, query = self._address(request, _credentials(request.headers))
-        return cut(path + (f"?{query}" if query else ""))
+        shown = self.redacted(Exchange(request._replace(body=b""), Answer(0))).request
+        return cut(shown.path + (f"?{shown.query}" if shown.query else ""))
 
     def shown(self, request: Request, operation: Operation | None = None) -> Shown:
         """The request as a report shows it, with a command that sends it again."""
-        redacted = self.redacted(Exchange(request, Answer(0))).request
-        path, query, body = redacted.path, redacted.query, redacted.body
+        method, path, query, headers, body = self.redacted(Exchange(request, Answer(0))).request
         if not self._values:
             path = operation.path if operation is not None else _outlined_path(path)
-            query = "&".join(
-                self._member(member, operation) for member in query.split("&") if member
-            )
+            query = "&".join(self._member(each, operation) for each in query.split("&") if each)
             body = self._outlined(request.body).encode()
         rest = ""
         if len(body) > _LARGEST_SENT:
             body, rest = b"", f"  # and a body of {len(request.body):,} bytes"
-        headers = {
-            name.lower(): _TOKEN if name.lower() == "authorization" else value
-            for name, value in redacted.headers
-            if name.lower() not in _NOT_REPEATED and value.isprintable()
-        }
-        address = self._base_url + path
+        repeated = {}
+        for name, value in headers:
+            if name.lower() not in _NOT_REPEATED and value.isprintable():
+                is_token = name.lower() == "authorization"
+                repeated[name.lower()] = _TOKEN if is_token else value
         curl = command(
-            redacted.method, "", query, headers, body, base_url=address, has_admin_key=False
+            method, "", query, repeated, body, base_url=self._base_url + path, has_admin_key=False
         )
         # A shell inserts the value only between double quotes.
-        curl = (
-            None
-            if curl is None
-            else curl.replace(f"'Authorization: {_TOKEN}'", f'"Authorization: {_TOKEN}"', 1)
-        )
-        return Shown(redacted.method, path, (curl or "") + rest)
+        sent = f"Authorization: {_TOKEN}"
+        return Shown(method, path, (curl or "").replace(f"'{sent}'", f'"{sent}"', 1) + rest)
 
     def finding(
-        self, departure: Departure, exchange: Exchange, operation: Operation | None, group: str
+        self, found: Finding, exchange: Exchange, operation: Operation | None, group: str
     ) -> Finding:
-        """A departure of an answer of an operation, with the exchange as a report shows it."""
-        kind, pointer, cause, title, expected, got, about = departure
-        said = self.said(exchange.answer, exchange.request)
-        return Finding(
-            kind,
-            about or ("" if operation is None else operation.id),
-            group,
-            pointer,
-            cause,
-            title,
-            self.shown(exchange.request, operation),
-            said._replace(excerpt=got) if got else said,
-            expected,
+        """A finding with the exchange of an operation as a report shows it."""
+        said, ident = self.said(exchange.answer, exchange.request), operation and operation.id
+        return replace(
+            found,
+            operation=found.operation or ident or "",
+            group=group,
+            request=self.shown(exchange.request, operation),
+            target=Said(said.status, found.got or said.excerpt),
         )
 
     def said(self, answer: Answer, request: Request | None = None) -> Said:
@@ -157,11 +145,6 @@ class Showing:
         """A name that the target chose, as a report shows it."""
         return cut(self._redactor.text(name), 60)
 
-    def _address(self, request: Request, own: Iterable[str]) -> tuple[str, str]:
-        return _without(self._line(request.path), own), _without(
-            self._redactor.query(request.query), own
-        )
-
     def _outlined(self, body: bytes) -> str:
         if not body:
             return ""
@@ -169,15 +152,6 @@ class Showing:
             return orjson.dumps(outline(orjson.loads(body))).decode()
         except (TypeError, ValueError):
             return f"<{len(body):,} bytes that are not JSON>"
-
-    def _headers(self, headers: Headers, own: Iterable[str]) -> Headers:
-        return tuple(
-            (name, REDACTED if name.lower() in _SECRET else _without(self._line(value), own))
-            for name, value in headers
-        )
-
-    def _line(self, text: str) -> str:
-        return self._redactor.line(text.encode("latin-1", "replace")).decode("latin-1")
 
     def _member(self, member: str, operation: Operation | None) -> str:
         """A member of a query; its value is shown if it is a number, or one that the
@@ -206,12 +180,6 @@ def kind_of(value: Any) -> str:
     return _KINDS[type(value)]
 
 
-def cut(text: str, longest: int = LONGEST) -> str:
-    """A text on one line, cut if it is too long."""
-    text = " ".join(text[: longest * 4].split())
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
 def _credentials(headers: Headers) -> list[str]:
     """The credentials of a request, each also without the name of its scheme; the longest first."""
     values = [value for name, value in headers if name.lower() in _SECRET]
@@ -222,16 +190,6 @@ def _credentials(headers: Headers) -> list[str]:
         if len(part) >= _SHORTEST
     }
     return sorted(parts, key=lambda part: (-len(part), part))
-
-
-def _without(text: str, secrets: Iterable[str]) -> str:
-    for secret in secrets:
-        text = text.replace(secret, REDACTED)
-    return text
-
-
-def _without_in(body: bytes, secrets: Iterable[str]) -> bytes:
-    return _without(body.decode("latin-1"), secrets).encode("latin-1")
 
 
 def _outlined_path(path: str) -> str:

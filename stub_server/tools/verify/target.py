@@ -4,6 +4,7 @@ waits after 429.
 
 import asyncio
 import ssl
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from typing import Any
 import httpx2
 
 from ...contract.document import JSON, Operation
-from .exchange import Answer, Exchange, Request, base_of, bearer
+from .exchange import Answer, Exchange, Request, base_of, bearer, texts_of
 
 AT_ONCE = 4
 LONGEST = 8 * 1024 * 1024  # bytes of an answer
@@ -54,14 +55,7 @@ class Limited(Away):
 
 
 class _Lost(Exception):
-    """A request has no whole answer.
-
-    The message says why, `again` whether another try makes sense.
-    """
-
-    def __init__(self, why: str, *, again: bool) -> None:
-        super().__init__(why)
-        self.again = again
+    """A request has no whole answer: why, and whether another try makes sense."""
 
 
 class Target:
@@ -90,7 +84,6 @@ class Target:
             verify=context,
             trust_env=proxy is None,
             proxy=proxy,
-            limits=httpx2.Limits(max_connections=AT_ONCE),
             # a session could replace a credential
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
@@ -115,8 +108,8 @@ class Target:
                 self.repeated += number > 1
                 return answer._replace(tries=number)
             except _Lost as lost:
-                why = str(lost)
-                if not lost.again or number == tries:
+                why, again = lost.args
+                if not again or number == tries:
                     break
             await asyncio.sleep(_PAUSE)
         if not await self._lives():
@@ -132,7 +125,7 @@ class Target:
                 await self._sent(_SIGN_OF_LIFE)
                 return True
             except _Lost as lost:
-                if not lost.again or monotonic() > until:
+                if not lost.args[1] or monotonic() > until:
                     return False
             await asyncio.sleep(_PAUSE)
 
@@ -165,25 +158,20 @@ class Target:
                     content=request.body or None,
                 ) as response,
             ):
-                parts, size = [], 0
+                body = bytearray()
                 async for part in response.aiter_bytes():
-                    size += len(part)
-                    if size > LONGEST:
-                        raise _Lost(
-                            f"an answer is larger than {LONGEST // 1024**2} MB", again=False
-                        )
-                    parts.append(part)
-                headers = tuple(
-                    (n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw
-                )
-                answer = Answer(response.status_code, headers, b"".join(parts), monotonic() - began)
+                    body += part
+                    if len(body) > LONGEST:
+                        raise _Lost(f"an answer is larger than {LONGEST // 1024**2} MB", False)
+                headers = texts_of(response.headers.raw)
+                answer = Answer(response.status_code, headers, bytes(body), monotonic() - began)
         except TimeoutError:
-            raise _Lost(f"no whole answer within {_TIMEOUT:.0f} s", again=False) from None
+            raise _Lost(f"no whole answer within {_TIMEOUT:.0f} s", False) from None
         except httpx2.ConnectError as error:
-            raise _Lost(f"no connection ({error})", again=True) from None
+            raise _Lost(f"no connection ({error})", True) from None
         except httpx2.DecodingError:
             raise _Lost(
-                "the body is not in the content coding that its headers name", again=False
+                "the body is not in the content coding that its headers name", False
             ) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             # The client's own message may repeat what was sent.
@@ -191,7 +179,7 @@ class Target:
                 ("Server", "peer")
             )
             why = "the connection broke off" if is_cut else "the answer is not HTTP"
-            raise _Lost(why, again=True) from None
+            raise _Lost(why, True) from None
         self.answers += 1
         self._on_exchange(Exchange(request, answer))
         return answer
@@ -230,55 +218,40 @@ async def rights_of(
 
     Raises Away, also if the credential is refused everywhere, and if no answer is JSON.
     """
-    answers = await together(
-        *(_asked(target, token, operation, unknown_id) for operation in operations)
-    )
-    statuses = {
-        operation.id: answer.status for operation, answer in zip(operations, answers, strict=True)
-    }
-    if set(statuses.values()) == {401}:
+    answers = await together(*(_asked(target, token, each, unknown_id) for each in operations))
+    if {answer.status for answer in answers} == {401}:
         raise Away("refuses the credential: 401 to every operation")
     if answers and not any(isinstance(answer.json(), dict) for answer in answers):
         raise Away(_foreign(answers[0]))
-    rights = Rights()
-
-    def all_answer(scheme: str, *refusals: int) -> bool:
-        of_scheme = [
-            statuses[operation.id] for operation in operations if operation.scheme == scheme
-        ]
-        return bool(of_scheme) and all(status in refusals for status in of_scheme)
-
-    if all_answer("bearer", 401):
+    rights, granted = Rights(), set[str]()
+    by_scheme: dict[str | None, set[int]] = defaultdict(set)
+    for operation, answer in zip(operations, answers, strict=True):
+        by_scheme[operation.scheme].add(answer.status)
+        if operation.scheme != "jwt":
+            rights.lacking |= operation.scopes
+            granted |= operation.scopes if answer.status != 403 else set()
+    rights.lacking -= granted
+    if by_scheme["bearer"] == {401}:
         rights.kind = PUBLIC
-    elif all_answer("jwt", 401, 403):
+    elif by_scheme["jwt"] and by_scheme["jwt"] <= {401, 403}:
         rights.kind = KEY
-    granted = {
-        scope
-        for o in operations
-        if o.scheme != "jwt" and statuses[o.id] != 403
-        for scope in o.scopes
-    }
-    rights.lacking = {
-        scope for o in operations if o.scheme != "jwt" for scope in o.scopes
-    } - granted
     for operation in operations:
         lacking = sorted(rights.lacking & operation.scopes)
         if operation.scheme == "jwt" and rights.kind != PERSON:
-            rights.closed[operation.id] = f"needs a JWT, and the credential is {rights.kind}"
+            why = f"needs a JWT, and the credential is {rights.kind}"
         elif operation.scheme == "bearer" and rights.kind == PUBLIC:
-            rights.closed[operation.id] = (
-                "needs a private key or a JWT, and the credential is a public key"
-            )
+            why = "needs a private key or a JWT, and the credential is a public key"
         elif lacking:
-            rights.closed[operation.id] = f"the credential lacks {' or '.join(lacking)}"
+            why = f"the credential lacks {' or '.join(lacking)}"
+        else:
+            continue
+        rights.closed[operation.id] = why
     return rights
 
 
 async def _asked(target: Target, token: str, operation: Operation, unknown_id: str) -> Answer:
-    path = operation.path
-    for parameter in operation.parameters:
-        path = path.replace(f"{{{parameter.name}}}", unknown_id)
-    request = Request(operation.method, path, "", bearer(token))
+    ids = {each.name: unknown_id for each in operation.parameters}
+    request = Request(operation.method, operation.at_ids(ids), "", bearer(token))
     if operation.method != "GET":
         request = request._replace(headers=(*request.headers, ("Content-Type", JSON)), body=b"[]")
     return await target.send(request, TRIES)

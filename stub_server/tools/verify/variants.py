@@ -8,9 +8,6 @@ from random import Random
 from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
 
-from ...contract.document import Document
-from ...contract.formats import Formats
-from ...contract.schema import Schemas
 from ...contract.source import Json
 from ...domain.cpf import cpf_with_check_digits
 from ...domain.documents import cnpj_with_check_digits, normalise
@@ -66,16 +63,27 @@ class Variant(NamedTuple):
     is_accepted: bool
 
 
-class Fresh:
-    """Draws new values for some journeys.
+class _Try(NamedTuple):
+    """A value, what it tries, and the keyword of the schema that decides about it."""
 
-    `run` differs from run to run, so that runs with one seed do not collide.
+    value: Any
+    tries: str
+    keyword: str = ""
+
+
+class Variants:
+    """Makes values for some journeys: new ones, and variants of bodies and parameters from the
+    schemas of the contract.
     """
 
-    def __init__(self, run: str, seed: int, journey: str) -> None:
-        self._random = Random(f"{run}/{seed}/{journey}")
+    def __init__(self, mender: Mender, now: str, run: str, seed: str) -> None:
+        """`now` is an instant (RFC 3339) for members that need one.
+
+        `run` differs from run to run, so that runs with one seed do not collide.
+        """
+        self._mender, self._resolve, self._now = mender, mender.resolve, now
+        self._random, self._run = Random(f"{run}/{seed}"), run
         self._singles = count(self._random.randrange(len(_LETTERS)))
-        self._run = run
         self._of_parts: dict[Steps, str] = {}
         self.begin_anew()
 
@@ -161,52 +169,35 @@ class Fresh:
                 kinds |= {"type": "company", "document_type": "cnpj"}
         return self.renewed(value) | kinds
 
-
-class _Try(NamedTuple):
-    """A value, what it tries, and the keyword of the schema that decides about it."""
-
-    value: Any
-    tries: str
-    keyword: str = ""
-
-
-class Variants:
-    """Makes variants of bodies and parameters from the schemas of one contract."""
-
-    def __init__(self, document: Document, formats: Formats, now: str) -> None:
-        """`now` is an instant (RFC 3339) for members that need one."""
-        self._document, self._now = document, now
-        self._mender = Mender(document, Schemas(document.raw, formats))
-
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of a request accepts a value."""
         return self._mender.accepts(schema, with_leaves(value, _named))
 
     def smallest(self, schema: Json, base: Any) -> Any:
         """The required members of a body."""
-        required = self._document.resolve(schema).get("required", ())
+        required = self._resolve(schema).get("required", ())
         return {name: base[name] for name in required if name in base}
 
-    def fullest(self, schema: Json, base: Any, fresh: Fresh) -> Any:
+    def fullest(self, schema: Json, base: Any) -> Any:
         """A body with all members that go together."""
         full = dict(base)
-        for name, node in self._document.resolve(schema).get("properties", {}).items():
-            value = None if name in full else self.another(node, name, None, fresh)
+        for name, node in self._resolve(schema).get("properties", {}).items():
+            value = None if name in full else self.another(node, name, None)
             if value is not None and self.accepts(schema, {**full, name: value}):
                 full[name] = value
         return full
 
     # -- a body at each limit and just beyond it
 
-    def of_body(self, schema: Json, pointer: str, base: Any, fresh: Fresh) -> Iterator[Variant]:
+    def of_body(self, schema: Json, pointer: str, base: Any) -> Iterator[Variant]:
         """Values of each member of a body, and of the objects in it."""
-        where, root = schema.get("$ref") or pointer, self._document.resolve(schema)
+        where, root = schema.get("$ref") or pointer, self._resolve(schema)
         if root.get("additionalProperties") is False:
             yield Variant(
                 1, "a member that is not known", where, ("verify_unknown",), is_accepted=False
             )
         for place, inner, node, is_required in self._leaves(root, where, ()):
-            tries = self._tries(node, at(base, place), fresh)
+            tries = self._tries(node, at(base, place))
             for value, what, keyword in [_Try(GONE, "left out"), *tries] if is_required else tries:
                 changed = replaced_at(base, place, value)
                 if changed is None:
@@ -222,18 +213,16 @@ class Variants:
         groups: list[list[Variant]] = []
         alone: list[list[Variant]] = []
         for part in accepted:
-            if part.place[-1] in _BOUND and any(
-                each.place == part.place for group in groups for each in group
-            ):
+            places = [each.place for group in groups for each in group]
+            if part.place[-1] in _BOUND and part.place in places:
                 alone.append([part])
                 continue
-            fitting = next(
-                (group for group in groups if self._go_together(schema, base, [*group, part])), None
-            )
-            if fitting is None:
-                groups.append([part])
+            for group in groups:
+                if self._go_together(schema, base, [*group, part]):
+                    group.append(part)
+                    break
             else:
-                fitting.append(part)
+                groups.append([part])
         return groups + alone
 
     def _go_together(self, schema: Json, base: Any, parts: list[Variant]) -> bool:
@@ -244,12 +233,10 @@ class Variants:
             schema, body
         )
 
-    def of_parameter(
-        self, schema: Json, pointer: str, name: str, fresh: Fresh
-    ) -> Iterator[Variant]:
+    def of_parameter(self, schema: Json, pointer: str, name: str) -> Iterator[Variant]:
         """Values of one parameter."""
-        node = self._document.resolve(schema)
-        for value, what, keyword in self._tries(node, None, fresh):
+        node = self._resolve(schema)
+        for value, what, keyword in self._tries(node, None):
             is_text = node.get("type") != "string" or isinstance(value, str)
             if is_text and value is not None and not isinstance(value, (list, dict)):
                 rule = below(pointer, keyword) if keyword in node else pointer
@@ -262,18 +249,18 @@ class Variants:
         for name, inner in root.get("properties", {}).items():
             where, node = (
                 inner.get("$ref") or below(pointer, "properties", name),
-                self._document.resolve(inner),
+                self._resolve(inner),
             )
             yield (*above, name), where, node, name in root.get("required", ())
             if node.get("type") == "object" and len(above) < _DEEPEST:
                 yield from self._leaves(node, where, (*above, name))
 
-    def _tries(self, node: Json, usual: Any, fresh: Fresh) -> Iterator[_Try]:
+    def _tries(self, node: Json, usual: Any) -> Iterator[_Try]:
         kind = node.get("type")
         if kind is not None:
             yield _Try(None, "null")
             yield _Try(_OTHER[kind], f"another type than {kind}")
-        options = self._options(node)
+        options = self.options(node)
         yield from (_Try(option, f"the value {option}", "enum") for option in options)
         if options:
             yield _Try("verify-unknown", "a value that is not listed", "enum")
@@ -281,7 +268,7 @@ class Variants:
             yield _Try(True, "true")
             yield _Try(False, "false")
         elif kind == "string":
-            yield from self._texts(node, fresh)
+            yield from self._texts(node)
         elif kind in ("integer", "number"):
             yield from self._numbers(node)
         elif kind == "array":
@@ -289,20 +276,31 @@ class Variants:
         elif isinstance(node.get("additionalProperties"), dict):
             yield _Try({}, "no entries")
 
-    def _options(self, node: Json) -> list[Any]:
-        parts = [node, *map(self._document.resolve, node.get("oneOf", ()))]
+    def options(self, node: Json) -> list[Any]:
+        """The values that a schema lists."""
+        parts = [node, *map(self._resolve, node.get("oneOf", ()))]
         return [option for part in parts for option in part.get("enum", ()) if option is not None]
 
-    def _texts(self, node: Json, fresh: Fresh) -> Iterator[_Try]:
+    def _texts(self, node: Json) -> Iterator[_Try]:
         for keyword, step in (("minLength", -1), ("maxLength", 1)):
             limit = node.get(keyword, 0)
             for length in (limit, limit + step) if 0 < limit <= _LONGEST else ():
-                yield _Try(_long(node, length, fresh), f"{length} characters", keyword)
+                yield _Try(self._long(node.get("format"), length), f"{length} characters", keyword)
         if "format" in node:
             yield _Try("verify", f"not a valid {node['format']}", "format")
         if "pattern" in node:
             yield _Try("\0", "text that the pattern excludes", "pattern")
             yield _Try("verify verify", "text that the pattern excludes", "pattern")
+
+    def _long(self, form: str | None, length: int) -> str:
+        """A text of a length, as its format has it."""
+        text = self.text(length)
+        if form == "uri":
+            return (NOWHERE + text)[:length]
+        if form == "email":
+            host = "@" + ".".join(self.text(50) for _ in range(length // 60)) + ".example.com"
+            return text[len(host) :] + host
+        return text
 
     def _numbers(self, node: Json) -> Iterator[_Try]:
         step = node.get("multipleOf", 1)
@@ -318,7 +316,7 @@ class Variants:
             )
 
     def _lists(self, node: Json, usual: Any) -> Iterator[_Try]:
-        options = self._options(self._document.resolve(node.get("items", {})))
+        options = self.options(self._resolve(node.get("items", {})))
         several, most = options or usual or [], node.get("maxItems", 0)
         yield _Try([], "no entries", "minItems")
         if options:
@@ -332,23 +330,23 @@ class Variants:
 
     # -- another value
 
-    def another(self, node: Json, name: str, old: Any, fresh: Fresh) -> Any:
+    def another(self, node: Json, name: str, old: Any) -> Any:
         """A value that a schema accepts and that differs from `old` wherever it can; None if there
         is none.
         """
-        node = self._document.resolve(node)
-        for value in self._others(node, name, old, fresh):
+        node = self._resolve(node)
+        for value in self._others(node, name, old):
             if value not in (old, None) and self.accepts(node, value):
                 return value
         return None
 
-    def _others(self, node: Json, name: str, old: Any, fresh: Fresh) -> Iterator[Any]:
-        kind, form, own = node.get("type"), node.get("format"), fresh.value(name)
+    def _others(self, node: Json, name: str, old: Any) -> Iterator[Any]:
+        kind, form, own = node.get("type"), node.get("format"), self.value(name)
         if form == "uuid":  # it would be the id of a record
             return
         if own is not None and kind == "string":
             yield own
-        yield from self._options(node)
+        yield from self.options(node)
         if kind == "boolean":
             yield not old
         elif kind in ("integer", "number"):
@@ -356,46 +354,31 @@ class Variants:
             usual = node.get("minimum", 0) if old is None else old
             yield from (usual + step, usual - step)
         elif kind == "array":
-            yield from self._other_lists(node, name, old, fresh)
+            yield from self._other_lists(node, name, old)
         elif kind == "object":
-            yield self._other_object(node, old or {}, fresh)
+            yield self._other_object(node, old or {})
         elif form == "uri":
-            yield NOWHERE + fresh.text(12)
+            yield NOWHERE + self.text(12)
         elif form == "date-time":
             yield from (f"{int(self._now[:4]) + years}-06-01T00:00:00.000Z" for years in (1, 2))
         elif kind == "string":
-            yield from (fresh.text(12), *_TEXTS)
+            yield from (self.text(12), *_TEXTS)
         yield from samples(node, self._now)
 
-    def _other_lists(self, node: Json, name: str, old: Any, fresh: Fresh) -> Iterator[Any]:
-        items = self._document.resolve(node.get("items", {}))
-        options = self._options(items)
+    def _other_lists(self, node: Json, name: str, old: Any) -> Iterator[Any]:
+        items = self._resolve(node.get("items", {}))
+        options = self.options(items)
         yield [option for option in options if option not in (old or ())][:2]
-        yield options[:1]
-        inner = self.another(items, name, None, fresh)
-        if inner is not None:
-            yield [inner]
-        yield []
+        yield from (options[:1], [self.another(items, name, None)], [])
 
-    def _other_object(self, node: Json, old: Mapping[str, Any], fresh: Fresh) -> Any:
+    def _other_object(self, node: Json, old: Mapping[str, Any]) -> Any:
         if not node.get("properties"):
-            return {f"verify_{fresh.text(4)}": fresh.text(8)}
-        made = dict(old)
-        for name, inner in node["properties"].items():
-            value = self.another(inner, name, made.get(name), fresh)
-            if value is not None and self.accepts(self._document.resolve(inner), value):
-                made[name] = value
-        return made
-
-
-def _long(node: Json, length: int, fresh: Fresh) -> str:
-    """A text of a length, as its format has it."""
-    if node.get("format") == "uri":
-        return (NOWHERE + fresh.text(length))[:length]
-    if node.get("format") == "email":
-        host = "@" + ".".join(fresh.text(50) for _ in range(length // 60)) + ".example.com"
-        return fresh.text(length - len(host)) + host
-    return fresh.text(length)
+            return {f"verify_{self.text(4)}": self.text(8)}
+        others = {
+            name: self.another(inner, name, old.get(name))
+            for name, inner in node["properties"].items()
+        }
+        return {**old, **{name: value for name, value in others.items() if value is not None}}
 
 
 def _named(value: Any) -> Any:

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from ...contract.document import Operation
-from .catalogue import at, pointer_of
+from .catalogue import pointer_of, records_at
 from .cleanup import Made
 from .exchange import Answer, Exchange, Request, bearer
 from .findings import Finding
@@ -58,10 +58,10 @@ class Walk:
 
     _builder: Builder
 
-    def __init__(self, run: Run, token: str, forks: tuple[Fork, Fork], made: Made) -> None:
-        """`token` is the target's credential; `made` collects the records of the target."""
+    def __init__(self, run: Run, forks: tuple[Fork, Fork], made: Made) -> None:
+        """`made` collects the records of the target."""
         self._run, self._forks, self._made = run, forks, made
-        self._tokens = (token, *(fork.token for fork in forks))
+        self._tokens = (run.options.token, *(fork.token for fork in forks))
         self._roles = Roles()
         self._judge = Judge(run, self._roles)
         # whether the last request may have been served several times, or not at all
@@ -91,7 +91,7 @@ class Walk:
                 return True
             if isinstance(probe, Flaw):
                 assert last is not None
-                self._run.findings += self._judge.flaw(probe, *last)
+                self._run.findings.append(self._judge.flaw(probe, *last))
                 continue
             try:
                 seen = await self._probe(probe)
@@ -149,7 +149,7 @@ class Walk:
         operation = probe.operation
         if operation is not None and first.is_success and isinstance(probe.body, dict):
             if answer.is_success:
-                record = str(self._record(operation, first).get("id"))
+                record = str(self._run.catalogue.record(operation, first.json()).get("id"))
                 body = self._roles.spelled(probe.body, 1)
                 self._judge.comparing.wrote(operation, record, body)
             elif answer.status in _REFUSALS:
@@ -164,7 +164,7 @@ class Walk:
 
         findings = judged()
         if probe.method == "GET" and probe.credential == GIVEN:
-            until = monotonic() + self._run.settle
+            until = monotonic() + self._run.options.settle
             for pause in _PAUSES:
                 if not findings or monotonic() + pause > until or findings[0].kind not in _SETTLING:
                     break
@@ -175,7 +175,7 @@ class Walk:
             self._run.findings += findings
         seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
         if probe.operation is not None:
-            self._run.answered(probe, seen.target.status)
+            self._run.answered(probe, probe.operation, seen.target.status)
         self._learn(probe, seen, second)
         return seen
 
@@ -196,18 +196,13 @@ class Walk:
                 again = await self._ask(probe, self._request(probe, 0))
                 if name not in _fields(again):
                     flaw = Flaw("stricter", f"{name} is required", f"no {name}")
-                    self._run.findings += self._judge.flaw(flaw, probe, Exchange(request, answer))
+                    refused = self._judge.flaw(flaw, probe, Exchange(request, answer))
+                    self._run.findings.append(refused)
                     answer = again
                     break
             else:
                 del known[name]
         return answer
-
-    def _record(self, operation: Operation, answer: Answer) -> dict[str, Any]:
-        """The record in an answer; an empty one where there is none."""
-        place = self._run.catalogue.record_at(operation)
-        record = None if place is None else at(answer.json(), place[0])
-        return record if isinstance(record, dict) else {}
 
     def _is_unanswered(self, probe: Probe, answer: Answer) -> bool:
         """Whether a missing answer is a finding: the request was repeated in vain, or another one
@@ -265,14 +260,15 @@ class Walk:
             gone = self._request(probe, 0).path.rpartition("/")[2]
             self._made.pop(gone, None)
             self._judge.comparing.deleted[gone] = operation
-        records = [self._record(operation, each) for each in (seen.target, seen.twin, second)]
+        answers, record = (seen.target, seen.twin, second), self._run.catalogue.record
+        records = [record(operation, answer.json()) for answer in answers]
         idents = [record.get("id") for record in records]
         own, known = idents[0], self._roles.role(str(idents[1]), str(idents[2]))
         if not isinstance(own, str):
             return
         if known not in (None, own):
             self._judge.has_strange = True
-        if operation.method == "POST" and self._run.catalogue.success(operation) == 201:
+        if operation.method == "POST" and 201 in operation.responses:
             self._run.cleanup.note(self._made, operation, own)
         if not probe.makes:
             return
@@ -284,7 +280,4 @@ class Walk:
 
 def _fields(answer: Answer) -> list[str]:
     """The fields that a refusal names in its details."""
-    body = answer.json()
-    details = body.get("details") if isinstance(body, dict) else None
-    entries = details if isinstance(details, list) else []
-    return [str(each.get("field")) for each in entries if isinstance(each, dict)]
+    return [str(each.get("field")) for each in records_at(answer.json(), ("details",))]

@@ -1,6 +1,6 @@
 """Finds the line in the contract's files for a pointer into the bundled contract."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -8,27 +8,21 @@ import yaml
 
 from ...contract.bundle import contracts
 from ...contract.document import Document
-from ...contract.source import Place, unescaped
-from .catalogue import located, pointer_of
-from .findings import Divergence, Line
-from .showing import cut
+from ...contract.source import Place, child_of, unescaped
+from .catalogue import located
+from .findings import Line, cut
 
 _LONGEST = 160  # characters of a line that are shown
 
 
 class Where:
-    """The lines of one contract: the files of a folder, and overlays."""
+    """One contract and its lines: the files of a folder, and overlays."""
 
-    def __init__(self, folder: Path, document: Document, overlays: Sequence[Path] = ()) -> None:
-        """`folder` has `openapi.yaml`; `document` is the bundled contract with the overlays."""
-        self._folder, self._document = folder.resolve(), document
-        self._overlays = contracts(self._folder, overlays).overlays
-
-    def locate(self, divergences: Iterable[Divergence]) -> None:
-        """Set the lines of divergences; without a pointer it is that of the operation."""
-        for each in divergences:
-            at = self._document.operations.get(each.operation)
-            each.line = self.line(each.pointer or ("" if at is None else pointer_of(at)))
+    def __init__(self, folder: Path, overlays: Sequence[Path] = ()) -> None:
+        """`folder` has `openapi.yaml`. Raises ContractError."""
+        self._folder = folder.resolve()
+        bundle = contracts(self._folder, overlays)
+        self.document, self._overlays = Document(bundle.api), bundle.overlays
 
     def line(self, pointer: str) -> Line:
         """The line of a pointer, or of the closest parent that the files have.
@@ -51,19 +45,19 @@ class Where:
 
     def _place(self, pointer: str) -> tuple[Path, Place]:
         """The file that has what a pointer leads to, and the place in it."""
-        entry, at = self._folder / "openapi.yaml", located(self._document, pointer)[0]
+        entry, at = self._folder / "openapi.yaml", located(self.document, pointer)[0]
         match at:
             case ["components", kind, name, *steps]:
                 folder = self._folder / "components"
                 for path in (folder / f"{kind}.yaml", *(folder / str(kind)).rglob("*.yaml")):
-                    if path.is_file() and _child(_nodes(path), name) is not None:
+                    if path.is_file() and child_of(_nodes(path), name) is not None:
                         return path, [name, *steps]
             case ["paths", path, method, "parameters", int(number), *rest]:
                 # Bundling puts the parameters of the path before those of the operation.
                 of_path: Place = ["paths", path]
                 _, key, node = _walked(entry, [*of_path, method, "parameters"])
                 own = len(node.value) if key.value == "parameters" else 0
-                total = len(self._document.raw["paths"][path][method]["parameters"])
+                total = len(self.document.raw["paths"][path][method]["parameters"])
                 if number >= total - own:
                     of_path, number = [*of_path, method], number - total + own
                 return entry, [*of_path, "parameters", number, *rest]
@@ -85,21 +79,12 @@ def _walked(file: Path, place: Place) -> tuple[Path, yaml.Node, yaml.Node]:
     """
     key = node = _nodes(file)
     for step in place:
-        while step != "$ref" and (reference := _child(node, "$ref")):
+        while step != "$ref" and (reference := child_of(node, "$ref")):
             name, _, fragment = str(reference[1].value).partition("#")
             target = (file.parent / name).resolve() if name else file
             file, key, node = _walked(target, [*unescaped(fragment)])
-        found = _child(node, step)
+        found = child_of(node, step)
         if found is None:
             break
         key, node = found
     return file, key, node
-
-
-def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    """The key and the value of a member, or an item twice."""
-    if isinstance(node, yaml.MappingNode):
-        return next(((key, value) for key, value in node.value if key.value == str(step)), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step], node.value[step]
-    return None

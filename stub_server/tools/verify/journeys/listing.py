@@ -8,7 +8,7 @@ from typing import Any
 
 from ....contract.document import Operation
 from ....contract.source import Json
-from ..catalogue import Resource, at, path_names, queried, role_of
+from ..catalogue import Resource, path_names, queried, records_at, role_of
 from ..probes import (
     SETUP,
     UNKNOWN_ID,
@@ -34,16 +34,15 @@ _EACH = 2  # records that are read by their ids
 # -- with records of the journey
 
 
-def narrowing(builder: Builder, resource: Resource, operation: Operation) -> dict[str, str]:
-    """A query that only the journeys' own records match; empty if there is none."""
-    names = queried(operation)
-    if "projectId" in names and any(
-        "projectId" in builder.properties(create) for create in resource.creates
-    ):
+def narrowing(builder: Builder, resource: Resource) -> dict[str, str]:
+    """A query of the list that only the journeys' own records match; empty if there is none."""
+    names = {} if resource.list is None else queried(resource.list)
+    made = [name for create in resource.creates for name in builder.properties(create)]
+    if "projectId" in names and "projectId" in made:
         return {"projectId": "{the project}", "limit": "100"}
     for name in ("search", "name"):
         if name in names:
-            return {name: builder.fresh.tag, "limit": "100"}
+            return {name: builder.variants.tag, "limit": "100"}
     return {}
 
 
@@ -52,11 +51,9 @@ def finds(builder: Builder, resource: Resource) -> Journey:
 
     Those that can be deleted are made for it.
     """
-    listing, create = resource.list, resource.creates[0]
-    narrowed = {} if listing is None else narrowing(builder, resource, listing)
-    if listing is None or not narrowed or not builder.may_prepare(create):
+    listing, create, narrowed = resource.list, resource.creates[0], narrowing(builder, resource)
+    if listing is None or not narrowed:
         return
-    yield from builder.prepare(create)
     if resource.role not in builder.present:
         yield from builder.make(resource)
     if resource.delete is not None or f"{resource.role} more" not in builder.present:
@@ -68,12 +65,8 @@ def finds(builder: Builder, resource: Resource) -> Journey:
     yield from _lists(builder, listing, narrowed, builder.present[resource.role])
 
 
-def finds_logs(builder: Builder, operation: Operation) -> Journey:
+def finds_logs(builder: Builder, operation: Operation, test: Operation) -> Journey:
     """List deliveries of tests by every filter, in every order, and in pages."""
-    test = builder.document.operations.get("sendTestWebhook")
-    if test is None or not builder.may_prepare(test):
-        return
-    yield from builder.prepare(test)
     for event in _TESTS:
         yield builder.probe(
             test, SETUP, "send a test", body={"event_type": event}, makes="the log", keeps=True
@@ -115,15 +108,18 @@ def _lists(
             is_alone=is_alone,
         )
 
+    def entries(seen: Seen) -> list[Any]:
+        return _entries(builder, listing, seen)
+
     seen = yield asked("the whole list", "filter")
-    known = _entries(builder, listing, seen)
+    known = _ids(entries(seen))
     pages: list[Any] = []
     for number in _PAGES:
         page = yield asked(f"page {number} with limit 1", "paging", page=str(number), limit="1")
-        pages += _ids(_entries(builder, listing, page))
-    if pages != _ids(known)[: len(_PAGES)]:
+        pages += _ids(entries(page))
+    if pages != known[: len(_PAGES)]:
         again = yield asked("the whole list again", "filter")
-        if _ids(_entries(builder, listing, again)) == _ids(known):
+        if _ids(entries(again)) == known:
             expected = "the entries of the list, in its order"
             yield Flaw("paging", "the pages together are not the list", expected)
     yield asked("a page past the end", "paging", page="1000")
@@ -132,29 +128,25 @@ def _lists(
     is_whole = len(known) < _SHOWN
     values: list[tuple[str, str]] = []
     for name, (pointer, schema) in queried(listing).items():
-        if name == "sort":
-            for option in schema.get("enum", ()):
-                found = yield asked(f"sort={option}", "sort", pointer, sort=option)
-                if is_whole and {*_ids(_entries(builder, listing, found))} != {*_ids(known)}:
-                    yield Flaw("sort", f"sort={option} lists other entries", "the same entries")
+        for option in schema.get("enum", ()) if name == "sort" else ():
+            found = yield asked(f"sort={option}", "sort", pointer, sort=option)
+            if is_whole and {*_ids(entries(found))} != {*known}:
+                yield Flaw("sort", f"sort={option} lists other entries", "the same entries")
         if name in ("page", "sort", *narrowed):
             continue
         for value in _matching(builder, name, schema, shown):
-            if is_alone and not builder.variants.accepts(schema, value):
-                continue  # no twin says how it is refused
-            learns = f"a value of {name}" if is_alone else f"{name}={value[:60]}"
-            found = yield asked(learns, "filter", pointer, **{name: value})
             if not is_alone:
+                found = yield asked(f"{name}={value[:60]}", "filter", pointer, **{name: value})
                 if not found.has_departed:  # else its pairs would depart for the same cause
                     values.append((name, value))
-                continue
-            listed = _entries(builder, listing, found)
-            if any(_matches(entry, name, value) is False for entry in listed):
-                title = f"a value of {name} lists an entry that does not match"
-                yield Flaw("filter", title, "entries that match")
-            elif is_whole and not listed and any(_matches(each, name, value) for each in known):
-                title = f"a value of {name} lists nothing, though an entry matches"
-                yield Flaw("filter", title, "entries that match")
+            elif builder.variants.accepts(schema, value):  # no twin says how it is refused
+                found = yield asked(f"a value of {name}", "filter", pointer, **{name: value})
+                fits = [_matches(entry, name, value) for entry in entries(found)]
+                wrong = "an entry that does not match" if False in fits else ""
+                if is_whole and not fits and any(_matches(e, name, value) for e in entries(seen)):
+                    wrong = "nothing, though an entry matches"
+                if wrong:
+                    yield Flaw("filter", f"a value of {name} lists {wrong}", "entries that match")
     for (first, value), (second, other) in pairwise(values):
         if first != second:
             yield asked(f"{first} and {second}", "filter", **{first: value, second: other})
@@ -175,10 +167,7 @@ def _matches(entry: Any, name: str, value: str) -> bool | None:
 
 def _entries(builder: Builder, listing: Operation, seen: Seen) -> list[Any]:
     """The entries of a list."""
-    entries = at(seen.target.json(), builder.catalogue.entries_at(listing) or ())
-    return (
-        [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-    )
+    return records_at(seen.target.json(), builder.catalogue.entries_at(listing))
 
 
 def _ids(entries: list[Any]) -> list[Any]:
@@ -205,7 +194,7 @@ def _matching(builder: Builder, name: str, schema: Json, shown: Any) -> Iterator
         yield "verify:nothing"
     else:
         if name == "search":
-            value = builder.fresh.tag
+            value = builder.variants.tag
         if isinstance(value, str):
             yield value
             if not value.startswith("{"):
@@ -226,7 +215,7 @@ def _found(value: Any, name: str) -> Any:
 # -- with whatever records there are: relations between answers must hold
 
 
-def reads(builder: Builder, resource: Resource | None, operation: Operation) -> Journey:
+def reads(builder: Builder, operation: Operation) -> Journey:
     """What needs no record and what is refused; then a list, and some records compared with their
     entries in it.
     """
@@ -240,19 +229,17 @@ def reads(builder: Builder, resource: Resource | None, operation: Operation) -> 
     known = _entries(builder, operation, seen)
     shown = known[len(known) // 2] if known else {}
     yield from _lists(builder, operation, {"limit": str(_SHOWN)}, shown, is_alone=True)
-    if resource is not None and resource.read is not None:
-        yield from _records(builder, resource, resource.read, known)
+    for resource in builder.catalogue.resources.values():
+        if operation == resource.list and resource.read is not None:
+            yield from _records(builder, resource, resource.read, known)
 
 
 def _records(builder: Builder, resource: Resource, read: Operation, known: list[Any]) -> Journey:
     """The record of an entry is as the entry, and what is read below it is there."""
-    place = builder.catalogue.record_at(read)
     for entry in known[:_EACH]:
         key = {resource.key: encoded(str(entry.get("id")))}
         seen = yield _alone(builder, read, "a record of the list", builder.path(read, **key))
-        record = at(seen.target.json(), place[0]) if place is not None else None
-        if not isinstance(record, dict):
-            continue
+        record = builder.catalogue.record(read, seen.target.json())
         for member in sorted(entry.keys() & record.keys()):
             if entry[member] != record[member]:
                 yield Flaw(

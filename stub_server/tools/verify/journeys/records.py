@@ -18,9 +18,6 @@ def unique(builder: Builder, resource: Resource) -> Journey:
     another spelling.
     """
     create, update = resource.creates[0], resource.update
-    if not builder.may_prepare(create):
-        return
-    yield from builder.prepare(create)
     second = f"{resource.role} more"
     if resource.delete is None and resource.role in builder.present:
         first = builder.present[resource.role]
@@ -67,44 +64,29 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     was deleted.
     """
     create, delete = resource.creates[0], resource.delete
-    if not builder.may_prepare(create):
-        return
-    yield from builder.prepare(create)
     if delete is not None or resource.role not in builder.present:
         yield from builder.make(resource)
 
-    def probe(
-        operation: Operation, learns: str, suspect: str, pointer: str = "", **more: Any
-    ) -> Probe:
-        return builder.probe(
-            operation, "persists", learns, pointer, suspect=suspect, keeps=True, **more
-        )
+    query = narrowing(builder, resource)
+
+    def probe(asked: Operation, learns: str, suspect: str, **more: Any) -> Probe:
+        return builder.probe(asked, "persists", learns, suspect=suspect, keeps=True, **more)
 
     def seen_by(learns: str, suspect: str, about: Operation) -> Iterator[Probe]:
-        if resource.list is not None and (query := narrowing(builder, resource, resource.list)):
+        more = {"pointer": pointer_of(about), "about": about}
+        if resource.list is not None and query:
             where = f"{learns}, in the list"
-            yield probe(
-                resource.list,
-                where,
-                suspect,
-                pointer_of(about),
-                query=query,
-                narrowed=True,
-                about=about,
-            )
+            yield probe(resource.list, where, suspect, query=query, narrowed=True, **more)
         if resource.read is not None:
-            yield probe(resource.read, learns, suspect, pointer_of(about), about=about)
+            yield probe(resource.read, learns, suspect, **more)
 
     yield from seen_by("the created record", "not-persisted", create)
     for parent in builder.needs(create):
         # What is read below a record, such as its statistics, counts it too.
-        for operation in builder.document.operations.values():
-            if (
-                operation.method == "GET"
-                and path_names(operation) == [parent.key]
-                and builder.may(operation)
-            ):
-                yield probe(operation, f"{parent.role} after the create", "figures")
+        for each in builder.document.operations.values():
+            is_below = each.method == "GET" and path_names(each) == [parent.key]
+            if is_below and builder.may(each):
+                yield probe(each, f"{parent.role} after the create", "figures")
     if delete is not None and builder.may(delete):
         builder.present.pop(resource.role)
         yield probe(delete, "delete", "lifecycle")
@@ -120,9 +102,6 @@ def depends(builder: Builder, resource: Resource, child: Resource) -> Journey:
     of the states that an update reaches.
     """
     create, update = child.creates[0], resource.update
-    if not builder.may_prepare(create):
-        return
-    yield from builder.prepare(create)
     yield from builder.make(child)
     for verb, operation in (("change", update), ("delete", resource.delete)):
         if operation is not None:
@@ -148,10 +127,9 @@ def moves(builder: Builder, resource: Resource) -> Journey:
     that operations could make.
     """
     create, update, lifecycle = resource.creates[0], resource.update, resource.lifecycle
-    if lifecycle is None or update is None or not builder.may_prepare(create):
+    if lifecycle is None or update is None:
         return
     field, ways = lifecycle.field, [*_ways(builder, resource, lifecycle)]
-    yield from builder.prepare(create)
     for state in _options(builder, update, field):
         begins = state in _options(builder, create, field)
         for operation, body in ways:
@@ -189,5 +167,4 @@ def _ways(builder: Builder, resource: Resource, lifecycle: Lifecycle) -> Iterato
 def _options(builder: Builder, operation: Operation, member: str) -> list[Any]:
     """The values that a member of a body may have."""
     node = builder.document.resolve(builder.properties(operation).get(member, {}))
-    options = [True, False] if node.get("type") == "boolean" else node.get("enum", ())
-    return [option for option in options if option is not None]
+    return [True, False] if node.get("type") == "boolean" else builder.variants.options(node)

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from ....contract.document import Operation
+from ....core.record import Body
 from ..catalogue import path_names, pointer_of
 from ..probes import (
     NONE,
@@ -79,7 +80,10 @@ def refuses_all(builder: Builder, operations: Sequence[Operation], *, makes_keys
 
 def limited(builder: Builder, operations: Sequence[Operation]) -> Journey:
     """A key that is limited to another project than the one that a request is about."""
-    project, create = builder.catalogue.resources.get("projectId"), _key_creation(builder)
+    project, create = (
+        builder.catalogue.resources.get("projectId"),
+        builder.document.operations.get("createApiKey"),
+    )
     if project is None or create is None or not builder.may(project.creates[0]):
         return
     other, key = "the other project", "the limited key"
@@ -109,48 +113,39 @@ def limited(builder: Builder, operations: Sequence[Operation]) -> Journey:
             builder.present.clear()
 
 
-def _key_creation(builder: Builder) -> Operation | None:
-    operations = builder.document.operations.values()
-    return next(
-        (o for o in operations if o.method == "POST" and "scopes" in builder.properties(o)), None
-    )
-
-
-def _key(builder: Builder, lacks: str = "", **more: Any) -> dict[str, Any]:
+def _key(builder: Builder, lacks: str = "", **more: Any) -> Body:
     """The body that makes a key with all scopes but one."""
     scopes = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
-    named = {"name": builder.fresh.value("name"), **more}
+    named = {"name": builder.variants.value("name"), **more}
     return {**named, "scopes": [scope for scope in scopes if scope != lacks]}
 
 
 def strangers(builder: Builder) -> Journey:
     """Paths and methods that the contract does not have."""
     yield Probe(None, "GET", "/v2/verify-unknown", "rejects", "an unknown path", "#/paths")
-    paths: dict[str, dict[str, Operation]] = {}
-    for operation in builder.document.operations.values():
-        paths.setdefault(operation.path, {})[operation.method] = operation
-    for here in paths.values():
-        operation = next(iter(here.values()))
-        names = dict.fromkeys(path_names(operation), UNKNOWN_ID)
-        free = [method for method in ("PATCH", "DELETE", "PUT") if method not in here]
-        if free and names:
-            path, pointer = builder.path(operation, **names), pointer_of(operation)
-            yield Probe(None, free[0], path, "rejects", "an unknown method", pointer)
+    every = builder.document.operations.values()
+    known = {(each.path, each.method) for each in every}
+    for path, operation in {each.path: each for each in reversed(every)}.items():
+        free = [method for method in ("PATCH", "DELETE", "PUT") if (path, method) not in known]
+        if free and "{" in path:
+            unknown = builder.path(operation, **dict.fromkeys(path_names(operation), UNKNOWN_ID))
+            pointer = pointer_of(operation)
+            yield Probe(None, free[0], unknown, "rejects", "an unknown method", pointer)
 
 
 def _keys(builder: Builder) -> Generator[Asked, Seen, dict[str, str]]:
     """Make API keys that lack one scope each; returns their roles by that scope."""
-    operations = builder.document.operations.values()
-    create = _key_creation(builder)
+    operations, roles = builder.document.operations, dict[str, str]()
+    create = operations.get("createApiKey")
     if create is None or not builder.may(create):
-        return {}
-    used = {scope for operation in operations for scope in operation.scopes}
-    roles: dict[str, str] = {}
-    for scope in [scope for scope in _key(builder)["scopes"] if scope in used]:
-        role = f"the key {len(roles) + 1}"
-        body = _key(builder, lacks=scope)
+        return roles
+    used = {scope for operation in operations.values() for scope in operation.scopes}
+    for scope in _key(builder)["scopes"]:
+        if scope not in used:
+            continue
+        role, body = f"the key {len(roles) + 1}", _key(builder, lacks=scope)
         seen = yield builder.probe(create, SETUP, f"a key without {scope}", body=body, makes=role)
         if not seen.both_accept:
-            return roles
+            break
         roles[scope] = f"{role} secret"
     return roles
