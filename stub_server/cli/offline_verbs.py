@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from ..core.text import printable
-from .options import Unusable, UserPath, json_option, of_overlays, show, verb
+from .options import Unusable, show
 
 TOOLS: Mapping[str, Sequence[str]] = {
     "agents": ["agents"],
@@ -28,10 +28,6 @@ TOOLS: Mapping[str, Sequence[str]] = {
 """By tool the folders of `fixtures/init/` whose files are written."""
 
 
-@click.command()
-@click.argument("tool", metavar="TOOL", type=click.Choice(sorted(TOOLS)))
-@click.argument("folder", type=UserPath(file_okay=False), default=Path("."))
-@json_option
 def init(tool: str, folder: Path, as_json: bool) -> None:
     """Write first tests, settings or a workflow for TOOL to FOLDER.
 
@@ -86,10 +82,6 @@ def _write_new(files: Mapping[Path, bytes]) -> list[str]:
     return [str(target) for target in new]
 
 
-@verb()
-@click.argument("folder", metavar="DIR", type=UserPath(file_okay=False))
-@click.argument("file", type=UserPath(dir_okay=False))
-@json_option
 def backup(folder: Path, file: Path, as_json: bool) -> None:
     """Copy the store in DIR to a new FILE, while a server uses it.
 
@@ -103,9 +95,6 @@ def backup(folder: Path, file: Path, as_json: bool) -> None:
     show({"file": str(file), "bytes": size}, text, as_json=as_json)
 
 
-@verb()
-@of_overlays
-@json_option
 def check(overlays: tuple[Path, ...], as_json: bool) -> None:
     """Check the contract, with overlays, against OpenAPI 3.0.
 
