@@ -132,7 +132,7 @@ def settings() -> str:
     return page(
         "Settings",
         """Pass flags to `stub-server serve`, or in a checkout to make: `make run ARGS='--seed 7'`. Every flag has an
-        environment variable. A flag without a value is set by `1`: `STUB_SALVAGE=1`. Repeatable ones take several
+        environment variable. A flag without a value is set by `1`: `STUB_STOP_ON_EOF=1`. Repeatable ones take several
         values with spaces between them or, for files, colons.""",
         "The other commands read `STUB_SERVER`, `STUB_SANDBOX`, `STUB_ADMIN_KEY` and"
         " `STUB_CONTROL_KEY`.",
