@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from starlette.types import Receive, Scope, Send
 
-from ...core.problem import BadRequest, Forbidden
+from ...core.problem import Forbidden
 from ...engine.trace import Trace
 from ...settings import Settings
 from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
@@ -189,7 +189,7 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
     and no other can call.
 
     `sandbox` is None if there is none of the name. On loopback an inbox takes deliveries from every
-    process of this machine. Raises Forbidden, BadRequest for two keys, and Limited for wrong ones.
+    process of this machine. Raises Forbidden, and Limited for wrong keys.
     """
     if path in OPEN_CONTROL:
         return
@@ -211,11 +211,7 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
 
 
 def _check_control_key(server: Server, request: Request, path: str, sandbox: str | None) -> None:
-    """Raises BadRequest for two keys; Forbidden for the key of another sandbox, and where no
-    control key is enough.
-    """
-    if ADMIN_KEY in request.headers:
-        raise BadRequest("Send X-Sandbox-Control-Key or X-Sandbox-Admin-Key, not both.")
+    """Raises Forbidden for the key of another sandbox, and where no control key is enough."""
     own = _control_key_of(server, _rotated(path) or sandbox)
     if not own or not hmac.compare_digest(request.headers[CONTROL_KEY], own.encode()):
         server.count_wrong_key(request.peer)
