@@ -3,7 +3,7 @@ into settings.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,18 +12,7 @@ import click
 from ..core.problem import UnusableInput
 from ..settings import Settings
 from ..version import __version__, installed_commit
-from . import (
-    control_verbs,
-    described,
-    mcp_verb,
-    offline_verbs,
-    process,
-    receiver_verbs,
-    replay_verb,
-    request_verbs,
-    sandbox_verbs,
-    verify,
-)
+from . import described, process
 from .options import Unusable, variable_of
 
 
@@ -145,33 +134,5 @@ def _from_environment() -> str:
     return f"\n  Read from the environment: {', '.join(found)}"
 
 
-WORKS: Mapping[str, Callable[..., Any]] = {
-    "serve": serve,
-    "backup": offline_verbs.backup,
-    "check": offline_verbs.check,
-    "init": offline_verbs.init,
-    "orders list": control_verbs.list_orders,
-    "clock advance": control_verbs.advance,
-    "clock set": control_verbs.set_clock,
-    "faults add": control_verbs.add_fault,
-    "snapshots restore": sandbox_verbs.restore,
-    "rewind": sandbox_verbs.rewind,
-    "sandboxes create": sandbox_verbs.create,
-    "sandboxes invite": sandbox_verbs.invite,
-    "import": sandbox_verbs.import_,
-    "env": sandbox_verbs.env,
-    "wait": sandbox_verbs.wait,
-    "requests show": request_verbs.show_request,
-    "requests verify": request_verbs.verify_requests,
-    "explain": request_verbs.explain,
-    "listen": receiver_verbs.listen,
-    "certify": receiver_verbs.certify,
-    "replay": replay_verb.replay,
-    "verify": verify.verify,
-    "proxy": verify.proxy,
-    "mcp": mcp_verb.mcp,
-}
-"""The functions of the verbs that are more than one request, by their names."""
-
-for each in described.verbs(WORKS):
+for each in described.verbs():
     main.add_command(each)

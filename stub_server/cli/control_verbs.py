@@ -53,11 +53,7 @@ def set_clock(target: Target, state: str) -> None:
 
 
 def add_fault(target: Target, rule: str) -> None:
-    """Add a rule from RULE.
-
-    RULE is the name of a preset, such as outage, a rule as JSON, @FILE for JSON in a file, or - for
-    standard input.
-    """
+    """Add a rule from RULE."""
     target.may_be_new = True
     if rule.isidentifier():
         body = {"preset": rule}

@@ -1,9 +1,9 @@
 """The verbs as `fixtures/command.yaml` describes them, made into click's commands."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from inspect import cleandoc
+from collections.abc import Iterator
+from functools import cache, partial
+from importlib import import_module
 from typing import Any
 
 import click
@@ -11,11 +11,8 @@ import click
 from ..contract.source import read
 from ..core.shipped import data_dir
 from . import kinds
-from .asking import work_of
 from .options import EXISTING, EXISTING_OR_STDIN, Number, UserPath, url, url_with_query
-from .running_server import asking
 
-Work = Callable[..., Any]
 About = dict[str, Any]
 _SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
 _TYPES = {
@@ -46,10 +43,10 @@ _ASKED = {
 _EXIT_CODES = "Exit code 1 if the sandbox refuses, 2 if no sandbox answers."
 
 
-def verbs(works: Mapping[str, Work]) -> Iterator[click.Command]:
-    """All verbs. `works` has the functions of those that are more than one request, by name."""
+def verbs() -> Iterator[click.Command]:
+    """All verbs."""
     for name, about in _described()["verbs"].items():
-        yield _verb(name, about, works)
+        yield _verb(name, about)
 
 
 @cache
@@ -58,21 +55,36 @@ def _described() -> About:
     return found
 
 
-def _verb(path: str, about: About, works: Mapping[str, Work]) -> click.Command:
-    """A verb, or a noun with its verbs; `path` has the noun before the verb."""
-    name = path.rpartition(" ")[2]
-    if "verbs" in about:
-        below = [_verb(f"{path} {each}", it, works) for each, it in about["verbs"].items()]
-        text = f"{about['help']}\n\n{_EXIT_CODES}"
-        return click.Group(name, below, help=text, context_settings=_SETTINGS)
-    work = works.get(path) or work_of(about)
-    text = about.get("help") or cleandoc(work.__doc__ or "")
-    if "asks" in about:
-        work = asking(work)
+def _verb(name: str, about: About) -> click.Command:
+    """A verb, or a noun with its verbs."""
     settings = _SETTINGS | about.get("settings", {})
+    if "verbs" in about:
+        below = [_verb(each, it) for each, it in about["verbs"].items()]
+        text = f"{about['help']}\n\n{_EXIT_CODES}"
+        return click.Group(name, below, help=text, context_settings=settings)
     return click.Command(
-        name, params=_parameters(about), callback=work, help=text, context_settings=settings
+        name,
+        params=_parameters(about),
+        callback=partial(_run, about),
+        help=about["help"],
+        context_settings=settings,
     )
+
+
+def _run(about: About, **values: Any) -> Any:
+    """Run a verb. What it needs is imported now: other verbs do not wait for it."""
+    if "does" in about:
+        module, name = about["does"].split(".")
+        work = getattr(import_module(f".{module}", __package__), name)
+    else:
+        from .asking import work_of
+
+        work = work_of(about)
+    if "asks" in about:
+        from .running_server import asking
+
+        work = asking(work)
+    return work(**values)
 
 
 def _parameters(about: About) -> list[click.Parameter]:

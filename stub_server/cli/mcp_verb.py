@@ -12,11 +12,7 @@ from .options import Unusable, key_headers
 def mcp(
     address: str | None, sandbox: str | None, admin_key: str | None, control_key: str | None
 ) -> None:
-    """Serve tools for coding agents on standard input and output.
-
-    The tools are those of /_sandbox/mcp on every server, by the Model Context Protocol, for editors
-    that start a command. `stub-server init agents` writes their settings.
-    """
+    """Serve tools for coding agents on standard input and output."""
     if control_key is not None and sandbox is None:
         raise click.UsageError("--control-key is the key of one sandbox: give --sandbox too.")
     try:

@@ -29,15 +29,7 @@ TOOLS: Mapping[str, Sequence[str]] = {
 
 
 def init(tool: str, folder: Path, as_json: bool) -> None:
-    """Write first tests, settings or a workflow for TOOL to FOLDER.
-
-    \b
-    TOOL is one of agents, compose, github-actions, playwright, pytest,
-    schemathesis, vite and vitest.
-
-    The first lines of each file say how to use it; AGENTS.md explains the settings beside it. No
-    file is overwritten. A file that already has the same content stays as it is.
-    """
+    """Write first tests, settings or a workflow for TOOL to FOLDER."""
     try:
         written = _write_new(_files_of(tool, folder))
     except OSError as error:
@@ -83,11 +75,7 @@ def _write_new(files: Mapping[Path, bytes]) -> list[str]:
 
 
 def backup(folder: Path, file: Path, as_json: bool) -> None:
-    """Copy the store in DIR to a new FILE, while a server uses it.
-
-    The copy has all sandboxes as they are at one moment, with their keys. To restore it, copy it to
-    a new directory as sandboxes.sqlite, and start a server with --store on that directory.
-    """
+    """Copy the store in DIR to a new FILE, while a server uses it."""
     from ..storage.sqlite import back_up
 
     size = back_up(folder, file)
@@ -96,11 +84,7 @@ def backup(folder: Path, file: Path, as_json: bool) -> None:
 
 
 def check(overlays: tuple[Path, ...], as_json: bool) -> None:
-    """Check the contract, with overlays, against OpenAPI 3.0.
-
-    Exit code 1 if the contract has an error; no server starts with it. An example that does not fit
-    its schema is a warning, and so is the scenario default if its records do not fit.
-    """
+    """Check the contract, with overlays, against OpenAPI 3.0."""
     from ..contract.source import ContractError
 
     try:

@@ -38,13 +38,8 @@ def certify(
     effects: str | None,
     program: str | None,
 ) -> None:
-    """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule, 3 if a rule could not
-    be checked.
-
-    The server sends difficult deliveries to the receiver, and watches the calls that the receiver
-    makes to the API of the sandbox. These calls change the sandbox, and nobody else should use it
-    meanwhile: choose a separate sandbox with --sandbox. If the receiver makes no such calls,
-    --effects shows whether a repeated delivery is processed twice.
+    """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule, 3 if a rule could
+    not be checked.
     """
     if effects is not None and program is not None:
         raise click.UsageError("Give --effects or --effects-command, not both.")
@@ -90,10 +85,6 @@ def _certificate_text(report: dict[str, Any]) -> str:
 def listen(target: Target, forward_to: str | None, events: str, show: bool) -> None:
     """Forward the events of a sandbox to a receiver, signed with a key that is printed, until
     interrupted.
-
-    No webhook is needed. While the server or the receiver is down, the command waits; no event is
-    lost or sent twice. Exit code 1 if the receiver rejected an event, or if there is no such
-    sandbox.
     """
     import signal
 

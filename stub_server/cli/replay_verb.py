@@ -18,17 +18,6 @@ _MOST_DIFFS = 5  # that are shown whole
 def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_json: bool) -> None:
     """Send the requests of FILE (- for standard input) to a fresh sandbox, and compare every
     answer.
-
-    It skips, and counts by reason, what the recording cannot repeat: fault rules and their answers,
-    refusals by the rate limit, the connection or credentials, requests without an answer or a body,
-    certifications and verifications, requests that wait for receivers of webhooks, and those about
-    sandboxes and earlier snapshots.
-
-    The answers that differ are listed by operation.
-
-    No server is needed; `serve --restore FILE` serves the recorded sandbox. Exit code 0 if all
-    compared answers are equal, 1 with diffs of the first that differ, 2 if the file cannot be
-    replayed.
     """
     import asyncio
 

@@ -18,10 +18,7 @@ Body = dict[str, Any]
 
 
 def show_request(target: Target, ident: str, commands: bool) -> None:
-    """Show a request with its answer, what it did and how to send it again.
-
-    ID is the X-Request-Id of its answer; last is the newest request to the API.
-    """
+    """Show a request with its answer, what it did and how to send it again."""
     found = _one(target, ident, 1, commands, lambda _: True)
     if found is None:
         raise click.ClickException("the journal has no requests to the API.")
@@ -29,11 +26,8 @@ def show_request(target: Target, ident: str, commands: bool) -> None:
 
 
 def verify_requests(target: Target, expected: str) -> None:
-    """Check the requests against an expectation, in the format of POST /_sandbox/requests/verify.
-
-    Give JSON such as '{"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}',
-    @FILE for JSON in a file, or - for standard input. Exit code 1 if the expectation fails, with
-    the nearest requests, or if it names an operation or a method that does not exist.
+    """Check the requests against an expectation, in the format of POST
+    /_sandbox/requests/verify.
     """
     body = json_argument(expected, "The expectation is not a JSON object")
     try:
@@ -49,13 +43,7 @@ def verify_requests(target: Target, expected: str) -> None:
 
 
 def explain(target: Target, ident: str, commands: bool) -> None:
-    """Explain a rejected request and suggest a fix.
-
-    The fix is the nearest request that succeeds, ready to paste.
-
-    ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1 if there is no
-    such request, or none that succeeds; 2 if no sandbox answers.
-    """
+    """Explain a rejected request and suggest a fix."""
     answer = _one(target, ident, _PAGE, commands, lambda request: (request["status"] or 0) >= 400)
     if answer is None:
         raise click.ClickException(f"none of the newest {_PAGE} requests was refused.")

@@ -68,8 +68,8 @@ def create(target: Target, **beginning: Any) -> None:
 
 
 def invite(target: Target, name: str) -> None:
-    """Create the sandbox NAME if it does not exist, and print a message with its address
-    and credentials.
+    """Create the sandbox NAME if it does not exist, and print a message with its address and
+    credentials.
     """
     try:
         made = _created(target, {"name": name})
@@ -112,12 +112,7 @@ def import_(target: Target, file: Path, deliver: bool) -> None:
 
 
 def env(target: Target) -> None:
-    """Print address, token and ids as commands for a shell.
-
-    `eval "$(stub-server env)"` sets STUB_URL, STUB_TOKEN, STUB_PROJECT_ID, STUB_PLAN_ID,
-    STUB_CUSTOMER_ID and STUB_ORDER_ID; an id is left out if the sandbox has no such record. It also
-    sets STUB_SERVER and STUB_SANDBOX, so that other commands use the same sandbox.
-    """
+    """Print address, token and ids as commands for a shell."""
     target.may_be_new = True
     answer = target.control("GET", "/credentials")
     variables = {

@@ -42,10 +42,8 @@ def verify(
     yes: str | None,
     **chosen: Any,
 ) -> None:
-    """Compare the backend at URL, the address above /v2, with the contract and with this sandbox.
-
-    Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 covered
-    less than --coverage.
+    """Compare the backend at URL, the address above /v2, with the contract and with this
+    sandbox.
     """
     from ..tools.verify.outcome import forms_of, known, of_recorded, written
 
@@ -166,12 +164,7 @@ def proxy(
     write_overlay: Path | None,
     fail: bool,
 ) -> None:
-    """Pass requests on to the backend at URL, and compare its answers with the contract.
-
-    Point a client or a test at the port. Each exchange is passed on unchanged, then compared, and
-    printed as one line. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges is an HTTP
-    archive of the newest exchanges.
-    """
+    """Pass requests on to the backend at URL, and compare its answers with the contract."""
     import asyncio
 
     from ..tools.verify.exchange import base_of
