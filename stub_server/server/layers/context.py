@@ -150,21 +150,20 @@ class RequestContext:
         if target.pending is not None:  # the request has not used the sandbox
             target.undo(trace)
         headers = answer.headers
-        if trace.warnings and not answer.is_preflight:
+        if trace.warnings:
             listed = ", ".join(trace.warnings[:MOST_WARNINGS])
             headers.append((b"x-sandbox-warnings", listed.encode("latin-1", "replace")))
         headers.append((b"x-request-id", trace.id.encode()))
-        if not answer.is_preflight:
-            if target.is_chosen:
-                is_at_once = AS_OF not in request.headers and not target.path.startswith(CONTROL)
-                now = trace.at if is_at_once else target.sandbox.clock.now
-                headers.append((b"x-sandbox-now", iso(now).encode()))
-            headers.append(VARY)
-            if LIMITS in scope:
-                headers += scope[LIMITS]
-            origin = request.headers.get(b"origin")
-            if origin is not None:
-                headers += answer_headers(self._server, target.path, origin, self._origins, trace)
+        if target.is_chosen:
+            is_at_once = AS_OF not in request.headers and not target.path.startswith(CONTROL)
+            now = trace.at if is_at_once else target.sandbox.clock.now
+            headers.append((b"x-sandbox-now", iso(now).encode()))
+        headers.append(VARY)
+        if LIMITS in scope:
+            headers += scope[LIMITS]
+        origin = request.headers.get(b"origin")
+        if origin is not None:
+            headers += answer_headers(self._server, target.path, origin, self._origins, trace)
         if request.method == "HEAD":
             answer.without_body()
         trace.status, trace.parts = answer.status, answer.parts
