@@ -19,6 +19,7 @@ from ...engine.tables.memory import Merchant
 from ...engine.trace import Trace
 from ..curl import command
 from ..journal.entries import body_of, is_cut
+from ..layers.hosts import without_prefix
 from ..layers.inside import Question
 from ..request import CONTROL
 from ..server import READY_FOR, Server
@@ -170,8 +171,8 @@ def _path_of(trace: Trace) -> str:
     """The path without the prefix, which a request still has that was refused before a
     sandbox was chosen.
     """
-    if trace.code in _NO_SANDBOX and trace.path.startswith("/s/"):
-        return "/" + trace.path[3:].partition("/")[2]
+    if trace.code in _NO_SANDBOX:
+        return without_prefix(trace.path) or "/"
     return trace.path
 
 
